@@ -1,0 +1,266 @@
+//! Reading: a deserializer that checks each entry against the width of its position.
+
+mod entries;
+mod value;
+mod vector;
+
+use serde::de::{Deserialize, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::error::{Detail, Error, Length, Result, ValueType};
+use crate::layout::{Entry, KnownName, Layout};
+use crate::wire::Input;
+use entries::{Entries, NamedEntries, Names};
+
+/// Reads a value from a metalayer, which has to be the whole input.
+///
+/// Strings and bytes are borrowed where the type borrows.
+///
+/// # Errors
+///
+/// See [`ErrorKind`](crate::ErrorKind); bytes behind the metalayer are an error too.
+///
+/// ```
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Meta<'a> {
+///     version: u8,
+///     ndim: u8,
+///     shape: Vec<u64>,
+///     chunkshape: Vec<u32>,
+///     blockshape: Vec<u32>,
+///     dtype_format: u8,
+///     dtype: &'a str,
+/// }
+///
+/// let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+/// let meta: Meta = b2nd_serde::from_slice(bytes)?;
+/// assert_eq!((meta.shape, meta.chunkshape, meta.blockshape), (vec![6], vec![4], vec![2]));
+/// assert_eq!(meta.dtype, "|u1");
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[inline]
+pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
+    let mut deserializer = Deserializer::new(bytes);
+    let value = T::deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// Reads a value from the metalayer at the front of the input, and returns the rest too.
+///
+/// Some files have old bytes behind a metalayer that became shorter; this is the way to read those.
+///
+/// # Errors
+///
+/// See [`ErrorKind`](crate::ErrorKind).
+///
+/// ```
+/// let bytes = b"\x95\x00\x00\x90\x90\x90 and more";
+/// let (value, rest): ((u8, u8, [u64; 0], [u32; 0], [u32; 0]), _) = b2nd_serde::take_from_slice(bytes)?;
+/// assert_eq!(value.1, 0);
+/// assert_eq!(rest, b" and more");
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[inline]
+pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T, &'de [u8])> {
+    let mut deserializer = Deserializer::new(bytes);
+    let value = T::deserialize(&mut deserializer)?;
+    Ok((value, deserializer.input.rest()))
+}
+
+/// Reads a value from a reader, which is read to its end: a rest is an error.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the reader fails; else those of [`from_slice`].
+///
+/// ```
+/// let reader = std::io::Cursor::new(b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02");
+/// let (_, _, [items], _, _): (u8, u8, [u64; 1], [u32; 1], [u32; 1]) = b2nd_serde::from_reader(reader)?;
+/// assert_eq!(items, 6);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "std")]
+pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader: R) -> Result<T> {
+    let mut bytes = alloc::vec::Vec::new();
+    reader.read_to_end(&mut bytes).map_err(Error::io)?;
+    from_slice(&bytes)
+}
+
+/// A serde deserializer that reads metalayers from a slice.
+///
+/// It gives a struct, tuple, tuple struct, sequence or [`Meta`](crate::Meta). The [crate's page](crate#serdes-data-model)
+/// says what each type can take.
+///
+/// ```
+/// use b2nd_serde::{Deserializer, Layout};
+/// use serde::Deserialize;
+///
+/// let mut deserializer = Deserializer::new(b"\x95\x00\x00\x90\x90\x90");
+/// assert_eq!(deserializer.layout()?, Layout::Caterva);
+/// let value = serde_json::Value::deserialize(&mut deserializer)?;
+/// assert_eq!(deserializer.position(), 6);
+/// deserializer.end()?;
+/// assert_eq!(value, serde_json::json!([0, 0, [], [], []]));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Deserializer<'de> {
+    input: Input<'de>,
+}
+
+impl<'de> Deserializer<'de> {
+    /// A deserializer for the metalayer at the front of a slice.
+    #[must_use]
+    #[inline]
+    pub fn new(bytes: &'de [u8]) -> Self {
+        Self {
+            input: Input::new(bytes),
+        }
+    }
+
+    /// The layout of the metalayer that stands next, by its first byte, and after `96` by the byte behind
+    /// `blockshape`. Reads nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the first byte is that of no layout. After `96` also if what stands before the deciding byte is malformed.
+    #[inline]
+    pub fn layout(&self) -> Result<Layout> {
+        self.input.layout()
+    }
+
+    /// Bytes read so far.
+    #[must_use]
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.input.position()
+    }
+
+    /// Checks that nothing is left.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TrailingBytes`](crate::ErrorKind::TrailingBytes) says how many bytes are.
+    #[inline]
+    pub fn end(&self) -> Result<()> {
+        self.input.end()
+    }
+
+    /// Lets the visitor take all entries in their order.
+    #[inline]
+    fn sequence<V: Visitor<'de>>(&mut self, layout: Layout, visitor: V) -> Result<V::Value> {
+        let mut entries = Entries::new(&mut self.input, layout);
+        match visitor.visit_seq(&mut entries) {
+            Ok(value) => entries.finish().map(|()| value),
+            Err(error) => Err(error.at(self.input.position())),
+        }
+    }
+
+    /// Lets the visitor take all entries in their order, if the type takes so many.
+    #[inline]
+    fn tuple<V: Visitor<'de>>(&mut self, takes: usize, visitor: V) -> Result<V::Value> {
+        let layout = self.layout()?;
+        if takes != layout.entries().len() {
+            let takes = Length::new(takes);
+            return Err(Error::new(Detail::Takes { layout, takes }).at(self.position()));
+        }
+        self.sequence(layout, visitor)
+    }
+
+    /// Lets the visitor take the entries by the names of its fields.
+    fn named<V: Visitor<'de>>(&mut self, layout: Layout, names: Names, visitor: V) -> Result<V::Value> {
+        let mut entries = NamedEntries::new(Entries::new(&mut self.input, layout), names);
+        match visitor.visit_map(&mut entries) {
+            Ok(value) => entries.finish().map(|()| value),
+            Err(error) => Err(error.at(self.input.position())),
+        }
+    }
+
+    #[cold]
+    fn field_order(&self, name: KnownName, entry: Option<Entry>) -> Error {
+        let error = Error::new(Detail::FieldOrder { name }).at(self.position());
+        match entry {
+            Some(entry) => error.in_entry(entry),
+            None => error,
+        }
+    }
+}
+
+impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
+    type Error = Error;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let layout = self.layout()?;
+        self.sequence(layout, visitor)
+    }
+
+    #[inline]
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    #[inline]
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value> {
+        self.tuple(len, visitor)
+    }
+
+    #[inline]
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.tuple(len, visitor)
+    }
+
+    #[inline]
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        let layout = self.layout()?;
+        #[cfg(feature = "alloc")]
+        if name == crate::meta::STRUCT_NAME {
+            let mut entries = entries::MetaEntries::new(Entries::new(&mut self.input, layout));
+            return visitor
+                .visit_seq(&mut entries)
+                .map_err(|error| error.at(self.input.position()));
+        }
+        let _ = name;
+        match Names::place(fields, layout) {
+            Ok(None) => self.sequence(layout, visitor),
+            Ok(Some(names)) => self.named(layout, names, visitor),
+            Err((name, entry)) => Err(self.field_order(name, entry)),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+        Err(Error::new(Detail::Unsupported(ValueType::Map)).at(self.position()))
+    }
+
+    #[inline]
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq enum
+        identifier ignored_any
+    }
+}

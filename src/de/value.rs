@@ -1,0 +1,104 @@
+//! A deserializer for one value of an entry: an integer or the dtype.
+
+use serde::de::{Deserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::error::{Detail, Error, Result, ValueType};
+
+/// A value that has been read, and its checks done.
+pub(super) struct Value<T>(pub(super) T);
+
+/// How a value reaches a visitor.
+pub(super) trait Visit<'de>: Sized {
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value>;
+
+    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.visit(visitor)
+    }
+}
+
+impl<'de> Visit<'de> for u8 {
+    #[inline]
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_u8(self)
+    }
+}
+
+impl<'de> Visit<'de> for i32 {
+    #[inline]
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_i32(self)
+    }
+}
+
+impl<'de> Visit<'de> for i64 {
+    #[inline]
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_i64(self)
+    }
+}
+
+impl<'de> Visit<'de> for &'de str {
+    #[inline]
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_borrowed_str(self)
+    }
+
+    #[inline]
+    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_borrowed_bytes(self.as_bytes())
+    }
+}
+
+impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
+    type Error = Error;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.0.visit(visitor)
+    }
+
+    #[inline]
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    #[inline]
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.0.visit_as_bytes(visitor)
+    }
+
+    #[inline]
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.0.visit_as_bytes(visitor)
+    }
+
+    /// A string of one character would do, but a char is not written as one.
+    fn deserialize_char<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+        Err(Error::new(Detail::Unsupported(ValueType::Char)))
+    }
+
+    /// Only the tag of an enum asks for this, and would take `version` for the number of a variant.
+    fn deserialize_identifier<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+        Err(Error::new(Detail::Unsupported(ValueType::Enum)))
+    }
+
+    #[inline]
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 str string unit unit_struct seq tuple tuple_struct map
+        struct enum ignored_any
+    }
+}

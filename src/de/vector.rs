@@ -1,0 +1,118 @@
+//! A deserializer for a dimension vector.
+
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::value::{Value, Visit};
+use crate::error::{Detail, Error, Length, Result, ValueType};
+use crate::wire::{FixedInt, Items};
+
+/// A dimension vector, whole but its markers not yet looked at.
+pub(super) struct Vector<'de, W>(pub(super) Items<'de, W>);
+
+impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
+    /// The error for a type that takes another number of dimensions than there are.
+    #[cold]
+    fn takes(items: &Items<'de, W>, takes: usize) -> Error {
+        let detail = Detail::TakesDimensions {
+            takes: Length::new(takes),
+            ndim: items.ndim(),
+        };
+        Error::new(detail).in_entry(items.entry()).at(items.offset())
+    }
+
+    #[inline]
+    fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value> {
+        if takes != usize::from(self.0.ndim()) {
+            return Err(Self::takes(&self.0, takes));
+        }
+        self.deserialize_any(visitor)
+    }
+}
+
+impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
+    type Error = Error;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let mut dimensions = Dimensions(self.0);
+        let value = visitor.visit_seq(&mut dimensions)?;
+        let items = dimensions.0;
+        if items.len() > 0 {
+            return Err(Self::takes(&items, items.drawn()));
+        }
+        Ok(value)
+    }
+
+    #[inline]
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    #[inline]
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value> {
+        self.tuple(len, visitor)
+    }
+
+    #[inline]
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.tuple(len, visitor)
+    }
+
+    /// A struct could be filled from a sequence, but is not written as one.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        _visitor: V,
+    ) -> Result<V::Value> {
+        Err(Error::new(Detail::Unsupported(ValueType::Struct)))
+    }
+
+    #[inline]
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq map
+        enum identifier ignored_any
+    }
+}
+
+/// The dimensions of a vector, on their way into a visitor.
+struct Dimensions<'de, W>(Items<'de, W>);
+
+impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Dimensions<'de, W> {
+    type Error = Error;
+
+    #[inline]
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
+        let Some(item) = self.0.next() else {
+            return Ok(None);
+        };
+        match seed.deserialize(Value(item?)) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(self.0.locate(error)),
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.0.len())
+    }
+}

@@ -1,0 +1,192 @@
+//! The entries of a metalayer on their way out, whatever kind of value they come from.
+
+use serde::Serialize;
+use serde::ser::{SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct};
+
+use super::Serializer;
+use super::integer::fixint;
+use super::text::TextSerializer;
+use super::vector::VectorSerializer;
+use crate::error::{Detail, Error, Length, Result};
+use crate::layout::{Entry, KnownName, Layout, MAX_NDIM};
+
+/// A value of entries that is being written.
+#[derive(Debug)]
+pub struct Entries<'s, 'a> {
+    serializer: &'s mut Serializer<'a>,
+    layout: Layout,
+    /// The position of the next entry.
+    next: u8,
+    ndim: u8,
+    /// The value is a `Meta`: it has a field for every entry, whatever its layout.
+    #[cfg(feature = "alloc")]
+    meta: bool,
+}
+
+impl<'s, 'a> Entries<'s, 'a> {
+    #[inline]
+    pub(super) fn new(serializer: &'s mut Serializer<'a>, layout: Layout) -> Self {
+        serializer.output.layout(layout);
+        Self {
+            serializer,
+            layout,
+            next: 0,
+            ndim: 0,
+            #[cfg(feature = "alloc")]
+            meta: false,
+        }
+    }
+
+    /// The entries of a `Meta`. Its first field is the layout, which its name has told.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(super) fn of_meta(serializer: &'s mut Serializer<'a>, layout: Layout) -> Self {
+        Self {
+            meta: true,
+            ..Self::new(serializer, layout)
+        }
+    }
+
+    /// Writes a field of a `Meta` if its layout has the entry.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    fn meta_field<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<()> {
+        match KnownName::of(key).map(KnownName::entry) {
+            Some(entry) if self.layout.has(entry) => self.entry(value),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a field with a well-known name stands at its own entry.
+    #[inline]
+    fn check_name(&self, key: &str) -> Result<()> {
+        let here = self.layout.entry(self.next);
+        match KnownName::of(key) {
+            Some(name) if Some(name.entry()) != here => {
+                let error = Error::new(Detail::FieldOrder { name });
+                Err(match here {
+                    Some(entry) => error.in_entry(entry),
+                    None => error,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        let Some(entry) = self.layout.entry(self.next) else {
+            self.next = self.next.saturating_add(1);
+            return Err(self.wrong_count());
+        };
+        self.write(entry, value).map_err(|error| error.in_entry(entry))?;
+        self.next += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<()> {
+        let ndim = self.ndim;
+        let output = &mut self.serializer.output;
+        match entry {
+            Entry::Version | Entry::DtypeFormat => output.fixint(fixint(value)?),
+            Entry::Ndim => {
+                let ndim = fixint(value)?;
+                if ndim > MAX_NDIM {
+                    return Err(Error::new(Detail::Rank {
+                        found: Length::new(ndim.into()),
+                    }));
+                }
+                self.ndim = ndim;
+                output.fixint(ndim);
+            }
+            Entry::Shape => value.serialize(VectorSerializer::<i64>::new(output, entry, ndim))?,
+            Entry::Chunkshape | Entry::Blockshape => {
+                value.serialize(VectorSerializer::<i32>::new(output, entry, ndim))?;
+            }
+            Entry::Dtype => value.serialize(TextSerializer { output })?,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn finish(self) -> Result<()> {
+        if self.layout.entry(self.next).is_some() {
+            return Err(self.wrong_count());
+        }
+        self.serializer.check_room()
+    }
+
+    #[cold]
+    fn wrong_count(&self) -> Error {
+        Error::new(Detail::Gives {
+            layout: self.layout,
+            gives: Length::new(self.next.into()),
+        })
+    }
+}
+
+impl SerializeSeq for Entries<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    #[inline]
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        self.entry(value)
+    }
+
+    #[inline]
+    fn end(self) -> Result<()> {
+        self.finish()
+    }
+}
+
+impl SerializeTuple for Entries<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    #[inline]
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        self.entry(value)
+    }
+
+    #[inline]
+    fn end(self) -> Result<()> {
+        self.finish()
+    }
+}
+
+impl SerializeTupleStruct for Entries<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    #[inline]
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        self.entry(value)
+    }
+
+    #[inline]
+    fn end(self) -> Result<()> {
+        self.finish()
+    }
+}
+
+impl SerializeStruct for Entries<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    #[inline]
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
+        #[cfg(feature = "alloc")]
+        if self.meta {
+            return self.meta_field(key, value);
+        }
+        self.check_name(key)?;
+        self.entry(value)
+    }
+
+    #[inline]
+    fn end(self) -> Result<()> {
+        self.finish()
+    }
+}

@@ -1,0 +1,95 @@
+//! A serializer for one integer: it takes any integer type and hands the value back in the width of the entry.
+
+use core::marker::PhantomData;
+
+use serde::Serialize;
+use serde::ser::Impossible;
+
+use super::refuse::refuse;
+use crate::error::{Detail, Error, Integer, Result};
+
+/// Reads the value of any integer type that serializes itself.
+#[inline]
+pub(super) fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W> {
+    value.serialize(IntegerSerializer(PhantomData))
+}
+
+/// A positive fixint: 0 to 127.
+#[inline]
+pub(super) fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8> {
+    let value: i8 = integer(value)?;
+    u8::try_from(value).map_err(|_| Error::new(Detail::DoesNotFit(Integer::signed(value.into()))))
+}
+
+/// An integer type that can be asked whether a value of another one fits.
+pub(super) trait Width:
+    TryFrom<i8>
+    + TryFrom<i16>
+    + TryFrom<i32>
+    + TryFrom<i64>
+    + TryFrom<i128>
+    + TryFrom<u8>
+    + TryFrom<u16>
+    + TryFrom<u32>
+    + TryFrom<u64>
+    + TryFrom<u128>
+{
+}
+
+impl Width for i8 {}
+impl Width for i32 {}
+impl Width for i64 {}
+
+struct IntegerSerializer<W>(PhantomData<W>);
+
+/// Writes the methods for integers: the value, if it fits.
+macro_rules! take {
+    ($($method:ident($type:ty) $widen:ident)*) => { $(
+        #[inline]
+        fn $method(self, value: $type) -> Result<W> {
+            W::try_from(value).map_err(|_| Error::new(Detail::DoesNotFit(Integer::$widen(value.into()))))
+        }
+    )* };
+}
+
+impl<W: Width> serde::Serializer for IntegerSerializer<W> {
+    type Ok = W;
+    type Error = Error;
+    type SerializeSeq = Impossible<W, Error>;
+    type SerializeTuple = Impossible<W, Error>;
+    type SerializeTupleStruct = Impossible<W, Error>;
+    type SerializeTupleVariant = Impossible<W, Error>;
+    type SerializeMap = Impossible<W, Error>;
+    type SerializeStruct = Impossible<W, Error>;
+    type SerializeStructVariant = Impossible<W, Error>;
+
+    take! {
+        serialize_i8(i8) signed
+        serialize_i16(i16) signed
+        serialize_i32(i32) signed
+        serialize_i64(i64) signed
+        serialize_i128(i128) signed
+        serialize_u8(u8) unsigned
+        serialize_u16(u16) unsigned
+        serialize_u32(u32) unsigned
+        serialize_u64(u64) unsigned
+        serialize_u128(u128) unsigned
+    }
+
+    #[inline]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<W> {
+        value.serialize(self)
+    }
+
+    #[inline]
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<W> {
+        value.serialize(self)
+    }
+
+    #[inline]
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    refuse! { bool floats char str bytes none unit variants sequences map structs }
+}

@@ -1,0 +1,306 @@
+//! Writing: a serializer that gives each entry the width of its position.
+
+mod entries;
+mod integer;
+mod refuse;
+mod text;
+mod vector;
+
+#[cfg(feature = "alloc")]
+use alloc::vec::Vec;
+#[cfg(feature = "alloc")]
+use core::iter;
+
+use serde::Serialize;
+use serde::ser::Impossible;
+
+use crate::error::{Detail, Error, Length, Result, ValueType};
+use crate::layout::Layout;
+use crate::wire::Output;
+use entries::Entries;
+use refuse::refuse;
+
+/// Room for the metalayer of 16 dimensions and a dtype of 36 bytes.
+#[cfg(feature = "alloc")]
+const USUAL: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
+
+/// Writes a value as a metalayer into a new vector.
+///
+/// The number of entries of the value selects the layout: 7 is [`Layout::B2nd`], 6 [`Layout::B2ndSix`],
+/// 5 [`Layout::Caterva`].
+///
+/// # Errors
+///
+/// What the layout has no place for: see [`ErrorKind`](crate::ErrorKind).
+///
+/// ```
+/// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
+/// assert_eq!(bytes, b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1");
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "alloc")]
+#[inline]
+pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
+    with_bytes(value, <[u8]>::to_vec)
+}
+
+/// Writes a value as a metalayer into the front of a buffer, and returns that part.
+///
+/// # Errors
+///
+/// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) says how many bytes there would be; of the buffer's
+/// bytes some are overwritten then. And what the layout has no place for.
+///
+/// ```
+/// let mut buffer = [0; 100];
+/// let bytes = b2nd_serde::to_slice(&(0, 1, [6_u64], [4_u32], [2_u32]), &mut buffer)?;
+/// assert_eq!(bytes.len(), 25);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[inline]
+pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8]> {
+    let mut serializer = Serializer::new(buffer);
+    value.serialize(&mut serializer)?;
+    Ok(serializer.output.into_written())
+}
+
+/// Writes a value as a metalayer to a writer, in one call of `write_all`.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. What the layout has no place for is found before the
+/// first byte is written.
+///
+/// ```
+/// let mut file = std::io::Cursor::new(Vec::new());
+/// b2nd_serde::to_writer(&mut file, &(0, 1, [6], [4], [2]))?;
+/// assert_eq!(file.position(), 25);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "std")]
+pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value: &T) -> Result<()> {
+    with_bytes(value, |bytes| writer.write_all(bytes).map_err(Error::io))?
+}
+
+/// Writes a value as a metalayer behind what a collection of bytes holds, and returns the collection.
+///
+/// # Errors
+///
+/// What the layout has no place for; the collection is dropped then (pass it as `&mut` to keep it).
+///
+/// ```
+/// let bytes = b2nd_serde::to_extend(&(0, 1, [6], [4], [2]), vec![0xc6, 0, 0, 0, 25])?;
+/// assert_eq!(bytes.len(), 5 + 25);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "alloc")]
+pub fn to_extend<T, W>(value: &T, mut extend: W) -> Result<W>
+where
+    T: Serialize + ?Sized,
+    W: Extend<u8>,
+{
+    with_bytes(value, |bytes| extend.extend(bytes.iter().copied()))?;
+    Ok(extend)
+}
+
+/// The number of bytes of a value's metalayer.
+///
+/// # Errors
+///
+/// Those of [`to_slice`], the buffer's apart.
+///
+/// ```
+/// assert_eq!(b2nd_serde::serialized_size(&(0, 2, [3, 5], [2, 3], [1, 2], 0, "<i4"))?, 53);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[inline]
+pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize> {
+    let mut serializer = Serializer::counting(&mut []);
+    value.serialize(&mut serializer)?;
+    Ok(serializer.position())
+}
+
+/// Hands the metalayer of a value to `use_bytes`: from the stack where it fits, else from the heap.
+#[cfg(feature = "alloc")]
+#[inline]
+fn with_bytes<T: Serialize + ?Sized, R>(value: &T, use_bytes: impl FnOnce(&[u8]) -> R) -> Result<R> {
+    let mut stack = [0; USUAL];
+    let mut serializer = Serializer::counting(&mut stack);
+    value.serialize(&mut serializer)?;
+    let size = serializer.position();
+    match stack.get(..size) {
+        Some(bytes) => Ok(use_bytes(bytes)),
+        None => with_long_bytes(value, size).map(|bytes| use_bytes(&bytes)),
+    }
+}
+
+#[cfg(feature = "alloc")]
+#[cold]
+fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<u8>> {
+    let mut bytes: Vec<u8> = iter::repeat_n(0, size).collect();
+    let mut serializer = Serializer::counting(&mut bytes);
+    value.serialize(&mut serializer)?;
+    if serializer.position() == size {
+        Ok(bytes)
+    } else {
+        Err(Error::new(Detail::Unstable))
+    }
+}
+
+/// A serde serializer that writes metalayers into a buffer.
+///
+/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a [`Meta`](crate::Meta); the position
+/// of an entry, not its Rust type, decides how it is encoded. The [crate's page](crate#serdes-data-model) says what
+/// each kind of value becomes.
+///
+/// ```
+/// use b2nd_serde::{Layout, Serializer};
+/// use serde::Serialize;
+///
+/// let mut buffer = [0; 100];
+/// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
+/// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
+/// let length = serializer.position();
+/// assert_eq!((length, buffer[0]), (34, 0x96));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Serializer<'a> {
+    output: Output<'a>,
+    layout: Option<Layout>,
+    /// What does not fit the buffer is no error: its size is asked for.
+    counting: bool,
+}
+
+impl<'a> Serializer<'a> {
+    /// A serializer that writes into the front of a buffer.
+    #[must_use]
+    #[inline]
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        Self {
+            output: Output::new(buffer),
+            layout: None,
+            counting: false,
+        }
+    }
+
+    #[inline]
+    fn counting(buffer: &'a mut [u8]) -> Self {
+        Self {
+            counting: true,
+            ..Self::new(buffer)
+        }
+    }
+
+    /// Chooses the layout, instead of the number of entries. A value with another number of entries is refused, and
+    /// a [`Meta`](crate::Meta) of another layout.
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = Some(layout);
+        self
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.output.position()
+    }
+
+    /// The layout of a value of so many entries.
+    #[inline]
+    fn layout_of(&self, gives: usize) -> Result<Layout> {
+        match self.layout {
+            None => Layout::of_entries(gives).ok_or_else(|| {
+                Error::new(Detail::NoLayout {
+                    gives: Length::new(gives),
+                })
+            }),
+            Some(layout) if layout.entries().len() == gives => Ok(layout),
+            Some(layout) => Err(Error::new(Detail::Gives {
+                layout,
+                gives: Length::new(gives),
+            })),
+        }
+    }
+
+    /// Checks at the end of a metalayer that the buffer has taken all of it.
+    #[inline]
+    fn check_room(&self) -> Result<()> {
+        if self.counting || self.output.is_whole() {
+            return Ok(());
+        }
+        Err(Error::new(Detail::BufferTooSmall {
+            needed: Length::new(self.output.position()),
+            given: Length::new(self.output.capacity()),
+        }))
+    }
+}
+
+impl<'s, 'a> serde::Serializer for &'s mut Serializer<'a> {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Entries<'s, 'a>;
+    type SerializeTuple = Entries<'s, 'a>;
+    type SerializeTupleStruct = Entries<'s, 'a>;
+    type SerializeTupleVariant = Impossible<(), Error>;
+    type SerializeMap = Impossible<(), Error>;
+    type SerializeStruct = Entries<'s, 'a>;
+    type SerializeStructVariant = Impossible<(), Error>;
+
+    #[inline]
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq> {
+        match (len, self.layout) {
+            (Some(len), _) => self.serialize_tuple(len),
+            (None, Some(layout)) => Ok(Entries::new(self, layout)),
+            (None, None) => Err(Error::new(Detail::UnknownCount)),
+        }
+    }
+
+    #[inline]
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple> {
+        let layout = self.layout_of(len)?;
+        Ok(Entries::new(self, layout))
+    }
+
+    #[inline]
+    fn serialize_tuple_struct(self, _name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct> {
+        self.serialize_tuple(len)
+    }
+
+    #[inline]
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct> {
+        #[cfg(feature = "alloc")]
+        if let Some(value) = crate::meta::layout_of_struct(name) {
+            return match self.layout {
+                Some(asked) if asked != value => Err(Error::new(Detail::OtherLayout { value, asked })),
+                _ => Ok(Entries::of_meta(self, value)),
+            };
+        }
+        let _ = name;
+        self.serialize_tuple(len)
+    }
+
+    #[inline]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<()> {
+        value.serialize(self)
+    }
+
+    #[inline]
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<()> {
+        value.serialize(self)
+    }
+
+    #[inline]
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    refuse! { integers bool floats char str bytes none unit variants map }
+}
+
+/// The error for a kind of value that has no place where it stands.
+#[cold]
+fn unsupported<T>(found: ValueType) -> Result<T> {
+    Err(Error::new(Detail::Unsupported(found)))
+}

@@ -1,0 +1,570 @@
+//! Fixed-width MessagePack: what each value looks like in bytes, and how it is taken and put.
+//!
+//! This is the only place that knows a marker. Integers are big-endian, and each stands behind a marker of its own.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::slice::ChunksExact;
+
+use crate::error::{Detail, Error, Length, Result};
+use crate::layout::{Entry, Layout, MAX_NDIM};
+
+const FIXINT_MAX: u8 = 0x7f;
+/// An array of `n` values of any kind is `ARRAY + n`, for `n` up to 15.
+const ARRAY: u8 = 0x90;
+pub(crate) const INT32: u8 = 0xd2;
+pub(crate) const INT64: u8 = 0xd3;
+pub(crate) const STR32: u8 = 0xdb;
+
+const SEVEN_ENTRIES: u8 = ARRAY + Layout::B2nd.marked_entries();
+const SIX_ENTRIES: u8 = ARRAY + Layout::B2ndSix.marked_entries();
+const FIVE_ENTRIES: u8 = ARRAY + Layout::Caterva.marked_entries();
+/// The first byte of the two layouts of Caterva 0.1.
+pub(crate) const CATERVA_THREE: u8 = ARRAY + 3;
+
+/// The length of the longest metalayer, up to and with the length of its dtype.
+#[cfg(any(feature = "alloc", test))]
+pub(crate) const LONGEST_BEFORE_DTYPE: usize =
+    3 + 3 + MAX_NDIM as usize * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER;
+
+const STR32_HEADER: usize = 5;
+
+/// The marker of a dimension vector. For 16 dimensions this is `a0`, which is no array to a MessagePack reader, but
+/// what C-Blosc2 writes.
+#[inline]
+pub(crate) const fn vector_marker(ndim: u8) -> u8 {
+    ARRAY + ndim
+}
+
+/// Whether a byte is a positive fixint: the value itself.
+#[inline]
+pub(crate) const fn is_fixint(byte: u8) -> bool {
+    byte <= FIXINT_MAX
+}
+
+/// A signed integer that always takes the same number of bytes.
+pub(crate) trait FixedInt: Copy + Into<i64> {
+    const MARKER: u8;
+    /// Bytes with the marker.
+    const WIDTH: usize;
+
+    /// Writes marker and value into a slice of [`WIDTH`](Self::WIDTH) bytes.
+    fn encode(self, item: &mut [u8]);
+
+    /// Reads a slice of [`WIDTH`](Self::WIDTH) bytes; `None` if the marker is another one.
+    fn decode(item: &[u8]) -> Option<Self>;
+}
+
+macro_rules! fixed_int {
+    ($type:ty, $marker:expr) => {
+        impl FixedInt for $type {
+            const MARKER: u8 = $marker;
+            const WIDTH: usize = 1 + size_of::<$type>();
+
+            #[inline]
+            fn encode(self, item: &mut [u8]) {
+                if let Some((marker, value)) = item.split_first_mut() {
+                    *marker = Self::MARKER;
+                    value.copy_from_slice(&self.to_be_bytes());
+                }
+            }
+
+            #[inline]
+            fn decode(item: &[u8]) -> Option<Self> {
+                match item.split_first() {
+                    Some((&Self::MARKER, value)) => Some(Self::from_be_bytes(value.try_into().ok()?)),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+fixed_int!(i64, INT64);
+fixed_int!(i32, INT32);
+
+/// Bytes, and how far they have been read.
+#[derive(Clone, Debug)]
+pub(crate) struct Input<'de> {
+    bytes: &'de [u8],
+    position: usize,
+}
+
+impl<'de> Input<'de> {
+    #[inline]
+    pub(crate) fn new(bytes: &'de [u8]) -> Self {
+        Self { bytes, position: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    #[inline]
+    pub(crate) fn rest(&self) -> &'de [u8] {
+        self.bytes.get(self.position..).unwrap_or_default()
+    }
+
+    /// The layout of the metalayer that begins here. Takes nothing.
+    ///
+    /// After `96` the byte behind the block shape decides. Where it cannot, the error is the first one that a reader
+    /// comes upon on the way there.
+    #[inline]
+    pub(crate) fn layout(&self) -> Result<Layout> {
+        let rest = self.rest();
+        match rest.first() {
+            Some(&SEVEN_ENTRIES) => Ok(Layout::B2nd),
+            Some(&FIVE_ENTRIES) => Ok(Layout::Caterva),
+            Some(&SIX_ENTRIES) => self.six_marked_layout(),
+            Some(&found) => Err(Error::new(Detail::Layout { found }).at(self.position)),
+            None => Err(self.truncated(1, 0)),
+        }
+    }
+
+    /// What stands behind `96`: the byte behind the block shape decides.
+    #[cold]
+    fn six_marked_layout(&self) -> Result<Layout> {
+        let mut walk = self.clone();
+        walk.position += 1;
+        walk.fixint(Entry::Version)?;
+        let ndim = walk.ndim()?;
+        walk.vector::<i64>(Entry::Shape, ndim)?
+            .try_for_each(|item| item.map(drop))?;
+        walk.vector::<i32>(Entry::Chunkshape, ndim)?
+            .try_for_each(|item| item.map(drop))?;
+        walk.vector::<i32>(Entry::Blockshape, ndim)?
+            .try_for_each(|item| item.map(drop))?;
+        match walk.rest().first() {
+            Some(&STR32) => Ok(Layout::B2ndSix),
+            Some(&byte) if is_fixint(byte) => Ok(Layout::B2ndMismarked),
+            Some(&found) => Err(Error::new(Detail::SixthEntry { found }).at(walk.position)),
+            None => Err(walk.truncated(1, 0).in_entry(Entry::Dtype)),
+        }
+    }
+
+    /// Takes the outer marker of a layout, which [`layout`](Self::layout) found there.
+    #[inline]
+    pub(crate) fn skip_outer_marker(&mut self) {
+        self.position += 1;
+    }
+
+    /// Takes `version` or `dtype_format`.
+    #[inline]
+    pub(crate) fn fixint(&mut self, entry: Entry) -> Result<u8> {
+        match self.rest().first() {
+            Some(&value) if is_fixint(value) => {
+                self.position += 1;
+                Ok(value)
+            }
+            Some(&found) => Err(self.marker(found, 0).in_entry(entry)),
+            None => Err(self.truncated(1, 0).in_entry(entry)),
+        }
+    }
+
+    /// Takes `ndim`.
+    #[inline]
+    pub(crate) fn ndim(&mut self) -> Result<u8> {
+        let offset = self.position;
+        let ndim = self.fixint(Entry::Ndim)?;
+        if ndim > MAX_NDIM {
+            let found = Length::new(ndim.into());
+            return Err(Error::new(Detail::Rank { found })
+                .in_entry(Entry::Ndim)
+                .at(offset));
+        }
+        Ok(ndim)
+    }
+
+    /// Takes a dimension vector whole, with one look at the length of the input. The markers of its items are
+    /// looked at as each is drawn.
+    #[inline]
+    pub(crate) fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8) -> Result<Items<'de, T>> {
+        let length = 1 + usize::from(ndim) * T::WIDTH;
+        match self.rest().get(..length).and_then(<[u8]>::split_first) {
+            Some((&marker, items)) if marker == vector_marker(ndim) => {
+                let offset = self.position + 1;
+                self.position += length;
+                Ok(Items {
+                    left: items.chunks_exact(T::WIDTH),
+                    entry,
+                    offset,
+                    ndim,
+                    int: PhantomData,
+                })
+            }
+            _ => Err(self.bad_vector::<T>(entry, ndim)),
+        }
+    }
+
+    /// The first thing that is wrong with the dimension vector here, which is not whole.
+    #[cold]
+    fn bad_vector<T: FixedInt>(&self, entry: Entry, ndim: u8) -> Error {
+        let Some((&marker, items)) = self.rest().split_first() else {
+            return self.truncated(1, 0).in_entry(entry);
+        };
+        if marker != vector_marker(ndim) {
+            return self.marker(marker, ndim).in_entry(entry);
+        }
+        let items = items.chunks(T::WIDTH);
+        for (index, item) in items.enumerate() {
+            let here = Input {
+                bytes: self.bytes,
+                position: self.position + 1 + index * T::WIDTH,
+            };
+            match item.first() {
+                Some(&found) if found != T::MARKER => {
+                    return here.marker(found, 0).in_dimension(entry, index);
+                }
+                _ if item.len() < T::WIDTH => {
+                    return here.truncated(T::WIDTH, item.len()).in_dimension(entry, index);
+                }
+                _ => {}
+            }
+        }
+        let whole = self.rest().len().saturating_sub(1) / T::WIDTH;
+        let end = Input {
+            bytes: self.bytes,
+            position: self.bytes.len(),
+        };
+        end.truncated(T::WIDTH, 0).in_dimension(entry, whole)
+    }
+
+    /// Takes `dtype`.
+    #[inline]
+    pub(crate) fn text(&mut self, entry: Entry) -> Result<&'de str> {
+        let Some((header, behind)) = self.rest().split_first_chunk::<STR32_HEADER>() else {
+            return Err(self.bad_text_header().in_entry(entry));
+        };
+        let [STR32, length @ ..] = *header else {
+            return Err(self.bad_text_header().in_entry(entry));
+        };
+        let length = u32::from_be_bytes(length) as usize;
+        if length > i32::MAX as usize {
+            let found = Length::new(length);
+            return Err(Error::new(Detail::DtypeLength { found })
+                .in_entry(entry)
+                .at(self.position + 1));
+        }
+        let start = self.position + STR32_HEADER;
+        let Some(bytes) = behind.get(..length) else {
+            let error = Error::new(Detail::Truncated {
+                needed: Length::new(length),
+                left: Length::new(behind.len()),
+            });
+            return Err(error.in_entry(entry).at(start));
+        };
+        let text = check_text(bytes).map_err(|error| error.in_entry(entry).at(start))?;
+        self.position = start + length;
+        Ok(text)
+    }
+
+    #[cold]
+    fn bad_text_header(&self) -> Error {
+        match self.rest().first() {
+            Some(&found) if found != STR32 => self.marker(found, 0),
+            _ => self.truncated(STR32_HEADER, self.rest().len()),
+        }
+    }
+
+    /// An error unless every byte is taken.
+    #[inline]
+    pub(crate) fn end(&self) -> Result<()> {
+        match self.rest().len() {
+            0 => Ok(()),
+            left => Err(Error::new(Detail::Trailing {
+                count: Length::new(left),
+            })
+            .at(self.position)),
+        }
+    }
+
+    #[cold]
+    fn marker(&self, found: u8, ndim: u8) -> Error {
+        Error::new(Detail::Marker { found, ndim }).at(self.position)
+    }
+
+    #[cold]
+    fn truncated(&self, needed: usize, left: usize) -> Error {
+        Error::new(Detail::Truncated {
+            needed: Length::new(needed),
+            left: Length::new(left),
+        })
+        .at(self.position)
+    }
+}
+
+/// The integers of a dimension vector.
+#[derive(Debug)]
+pub(crate) struct Items<'de, T> {
+    left: ChunksExact<'de, u8>,
+    entry: Entry,
+    /// Of the first item in the input.
+    offset: usize,
+    ndim: u8,
+    int: PhantomData<T>,
+}
+
+impl<T: FixedInt> Items<'_, T> {
+    pub(crate) fn entry(&self) -> Entry {
+        self.entry
+    }
+
+    #[inline]
+    pub(crate) fn ndim(&self) -> u8 {
+        self.ndim
+    }
+
+    /// How many have been drawn.
+    #[inline]
+    pub(crate) fn drawn(&self) -> usize {
+        usize::from(self.ndim) - self.left.len()
+    }
+
+    /// Where the vector begins: at its marker.
+    pub(crate) fn offset(&self) -> usize {
+        self.offset - 1
+    }
+
+    /// Adds to an error that it was met at the item drawn last.
+    #[cold]
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        let index = self.drawn().saturating_sub(1);
+        error
+            .in_dimension(self.entry, index)
+            .at(self.offset + index * T::WIDTH)
+    }
+}
+
+impl<T: FixedInt> Iterator for Items<'_, T> {
+    type Item = Result<T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<T>> {
+        let item = self.left.next()?;
+        Some(T::decode(item).ok_or_else(|| {
+            let found = item.first().copied().unwrap_or_default();
+            self.locate(Error::new(Detail::Marker { found, ndim: 0 }))
+        }))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
+    }
+}
+
+impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {}
+
+/// What a dtype has to be, on both sides: UTF-8 without NUL, of at most `i32::MAX` bytes.
+#[inline]
+pub(crate) fn check_text(bytes: &[u8]) -> Result<&str> {
+    match core::str::from_utf8(bytes) {
+        Ok(text) => check_str(text).map(|()| text),
+        Err(error) => Err(Error::new(Detail::Utf8 {
+            valid: Length::new(error.valid_up_to()),
+        })),
+    }
+}
+
+/// The part of [`check_text`] that a Rust string does not bring along.
+#[inline]
+pub(crate) fn check_str(text: &str) -> Result<()> {
+    if text.len() > i32::MAX as usize {
+        return Err(Error::new(Detail::DtypeLength {
+            found: Length::new(text.len()),
+        }));
+    }
+    if text.as_bytes().contains(&0) {
+        let before = text.bytes().take_while(|&byte| byte != 0);
+        return Err(Error::new(Detail::Nul {
+            at: Length::new(before.count()),
+        }));
+    }
+    Ok(())
+}
+
+/// A buffer, and how far it has been written.
+///
+/// What goes past the end is counted, not kept: so a buffer of no bytes measures.
+#[derive(Debug)]
+pub(crate) struct Output<'a> {
+    bytes: &'a mut [u8],
+    position: usize,
+}
+
+impl<'a> Output<'a> {
+    #[inline]
+    pub(crate) fn new(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, position: 0 }
+    }
+
+    /// Bytes put so far, those past the end of the buffer counted.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Whether all that was put is in the buffer.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.position <= self.bytes.len()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn into_written(self) -> &'a mut [u8] {
+        self.bytes.get_mut(..self.position).unwrap_or_default()
+    }
+
+    /// The next bytes of the buffer, if it still has them.
+    #[inline]
+    fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
+        let start = self.position;
+        self.position += length;
+        self.bytes.get_mut(start..self.position)
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        if let Some([slot]) = self.advance(1) {
+            *slot = byte;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn layout(&mut self, layout: Layout) {
+        self.byte(ARRAY + layout.marked_entries());
+    }
+
+    /// Puts `version`, `ndim` or `dtype_format`.
+    #[inline]
+    pub(crate) fn fixint(&mut self, value: u8) {
+        self.byte(value);
+    }
+
+    /// Puts what stands before the integers of a dimension vector.
+    #[inline]
+    pub(crate) fn vector(&mut self, ndim: u8) {
+        self.byte(vector_marker(ndim));
+    }
+
+    #[inline]
+    pub(crate) fn int<T: FixedInt>(&mut self, value: T) {
+        if let Some(item) = self.advance(T::WIDTH) {
+            value.encode(item);
+        }
+    }
+
+    /// Puts `dtype`, which has been checked.
+    #[inline]
+    pub(crate) fn text(&mut self, text: &str) {
+        self.text_header(text.len());
+        self.text_part(text);
+    }
+
+    /// Puts the marker and a length, and answers where: the length can be put right later.
+    #[inline]
+    pub(crate) fn text_header(&mut self, length: usize) -> usize {
+        let start = self.position;
+        if let Some([marker, value @ ..]) = self.advance(STR32_HEADER) {
+            *marker = STR32;
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
+            value.copy_from_slice(&length.to_be_bytes());
+        }
+        start
+    }
+
+    #[inline]
+    pub(crate) fn text_part(&mut self, part: &str) {
+        if let Some(slot) = self.advance(part.len()) {
+            slot.copy_from_slice(part.as_bytes());
+        }
+    }
+
+    /// Bytes of the text whose header stands at `start`.
+    pub(crate) fn text_length(&self, start: usize) -> usize {
+        self.position - start - STR32_HEADER
+    }
+
+    /// Writes the header at `start` once more, for the text that now stands behind it.
+    pub(crate) fn close_text(&mut self, start: usize) {
+        let end = core::mem::replace(&mut self.position, start);
+        self.text_header(end - start - STR32_HEADER);
+        self.position = end;
+    }
+}
+
+/// A byte as MessagePack reads it where a value begins.
+pub(crate) struct Marker(pub(crate) u8);
+
+impl fmt::Display for Marker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let byte = self.0;
+        let name = match byte {
+            0x00..=FIXINT_MAX => return write!(f, "positive fixint {byte} ({byte:#04x})"),
+            0x80..=0x8f => return write!(f, "map of {} ({byte:#04x})", byte - 0x80),
+            ARRAY..=0x9f => return write!(f, "array of {} ({byte:#04x})", byte - ARRAY),
+            0xa0..=0xbf => return write!(f, "fixstr of {} ({byte:#04x})", byte - 0xa0),
+            0xc0 => "nil",
+            0xc1 => "no MessagePack",
+            0xc2 => "false",
+            0xc3 => "true",
+            0xc4 => "bin8",
+            0xc5 => "bin16",
+            0xc6 => "bin32",
+            0xc7 => "ext8",
+            0xc8 => "ext16",
+            0xc9 => "ext32",
+            0xca => "float32",
+            0xcb => "float64",
+            0xcc => "uint8",
+            0xcd => "uint16",
+            0xce => "uint32",
+            0xcf => "uint64",
+            0xd0 => "int8",
+            0xd1 => "int16",
+            INT32 => "int32",
+            INT64 => "int64",
+            0xd4 => "fixext1",
+            0xd5 => "fixext2",
+            0xd6 => "fixext4",
+            0xd7 => "fixext8",
+            0xd8 => "fixext16",
+            0xd9 => "str8",
+            0xda => "str16",
+            STR32 => "str32",
+            0xdc => "array16",
+            0xdd => "array32",
+            0xde => "map16",
+            0xdf => "map32",
+            0xe0..=0xff => "negative fixint",
+        };
+        write!(f, "{name} ({byte:#04x})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_metalayer_before_the_dtype_is_that_of_16_dimensions() {
+        let mut output = Output::new(&mut []);
+        output.layout(Layout::B2nd);
+        output.fixint(0);
+        output.fixint(MAX_NDIM);
+        output.vector(MAX_NDIM);
+        (0..16).for_each(|_| output.int(0_i64));
+        output.vector(MAX_NDIM);
+        (0..16).for_each(|_| output.int(0_i32));
+        output.vector(MAX_NDIM);
+        (0..16).for_each(|_| output.int(0_i32));
+        output.fixint(0);
+        output.text("");
+        assert_eq!(output.position(), LONGEST_BEFORE_DTYPE);
+        assert_eq!(LONGEST_BEFORE_DTYPE, 316);
+    }
+}
