@@ -23,7 +23,10 @@ extern crate alloc;
 extern crate std;
 
 mod de;
+mod dump;
 mod error;
+#[cfg(feature = "frame")]
+pub mod frame;
 mod layout;
 #[cfg(feature = "alloc")]
 mod meta;
@@ -33,6 +36,7 @@ mod wire;
 #[cfg(feature = "std")]
 pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
+pub use dump::{Dump, dump};
 pub use error::{Error, ErrorKind, Result};
 pub use layout::{Entry, Layout};
 #[cfg(feature = "alloc")]

@@ -51,6 +51,6 @@ fn the_example_is_read_field_for_field() -> Result<(), Error> {
 fn the_dtype_borrows_from_the_input() -> Result<(), Error> {
     let bytes = BYTES;
     let metalayer: Metalayer = from_slice(&bytes)?;
-    assert!(core::ptr::eq(metalayer.dtype.as_bytes(), &bytes[50..]));
+    assert_eq!(metalayer.dtype.as_ptr(), bytes[50..].as_ptr());
     Ok(())
 }

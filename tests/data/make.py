@@ -1,0 +1,95 @@
+"""Writes the real files of this folder, and expected.json with what each one says.
+
+    make.py blosc2     with blosc2==4.14.1  numpy==2.4.6
+    make.py caterva    with caterva==0.7.3  numpy==1.26.4
+
+`make` beside this script calls it both ways.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+EXPECTED = HERE / "expected.json"
+
+
+def fresh(name):
+    """The path of a file or folder, which is not there any more."""
+    path = HERE / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    return str(path)
+
+
+def write_blosc2():
+    import blosc2
+
+    assert blosc2.__version__ == "4.14.1", blosc2.__version__
+    long = np.dtype([(f"field_{i:03}", "<f8") for i in range(120)])
+    arrays = {
+        # The worked example of the draft specification.
+        "int32_3x5.b2nd": (np.arange(15, dtype="<i4").reshape(3, 5), (2, 3), (1, 2)),
+        "scalar.b2nd": (np.array(3.5), (), ()),
+        "empty.b2nd": (np.zeros((0, 4), "<u2"), (0, 4), (0, 4)),
+        "struct_non_ascii.b2nd": (np.zeros(5, [("größe", "<f4"), ("名前", "<U3")]), (4,), (2,)),
+        "struct_long.b2nd": (np.zeros(2, long), (2,), (1,)),
+        "rank16.b2nd": (np.arange(4, dtype="|u1").reshape((2,) * 2 + (1,) * 14), (1, 2) + (1,) * 14, (1,) * 16),
+        "sparse.b2nd": (np.arange(48, dtype=">u2").reshape(6, 8), (4, 5), (2, 3)),
+    }
+    expected = {}
+    for name, (values, chunks, blocks) in arrays.items():
+        options = {"contiguous": False} if name == "sparse.b2nd" else {}
+        array = blosc2.asarray(values, chunks=chunks, blocks=blocks, urlpath=fresh(name), **options)
+        expected[name] = entry("b2nd", values.shape, array.chunks, array.blocks, dtype_text(values.dtype))
+    return expected
+
+
+def dtype_text(dtype):
+    return str(dtype) if dtype.names else dtype.str
+
+
+def write_caterva():
+    import caterva
+
+    assert caterva.__version__ == "0.7.3", caterva.__version__
+    values = np.arange(48, dtype="<u2").reshape(6, 8)
+    expected = {}
+
+    def write(name, values, chunks, blocks, contiguous=True):
+        array = caterva.asarray(values, chunks=chunks, blocks=blocks, urlpath=fresh(name), contiguous=contiguous)
+        expected[name] = entry("caterva", values.shape, array.chunks, array.blocks, None)
+        return array
+
+    write("uint16_6x8.caterva", values, (4, 5), (2, 3))
+    write("sparse.caterva", values, (4, 5), (2, 3), contiguous=False)
+    write("rank8.caterva", np.arange(16.0).reshape((2, 1) * 4), (2, 1) * 4, (1,) * 8)
+
+    # An in-place squeeze leaves 38 old bytes behind the metalayer.
+    squeezed = write("squeezed.caterva", values.reshape(6, 1, 8, 1), (4, 1, 5, 1), (2, 1, 3, 1))
+    squeezed.squeeze()
+    expected["squeezed.caterva"] = entry("caterva", (6, 8), (4, 5), (2, 3), None) | {"stale": 38}
+    return expected
+
+
+def entry(layout, shape, chunks, blocks, dtype):
+    return {
+        "layout": layout,
+        "shape": list(shape),
+        "chunkshape": list(chunks),
+        "blockshape": list(blocks),
+        "dtype": dtype,
+        "stale": 0,
+    }
+
+
+if __name__ == "__main__":
+    written = {"blosc2": write_blosc2, "caterva": write_caterva}[sys.argv[1]]()
+    known = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
+    known.update(written)
+    lines = [f"  {json.dumps(name)}: {json.dumps(what, ensure_ascii=False)}" for name, what in sorted(known.items())]
+    EXPECTED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
