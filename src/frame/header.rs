@@ -87,7 +87,7 @@ pub(super) fn parse(prefix: &[u8]) -> Result<Header, Error> {
     }
     let metalayers = metalayers(&mut walk)?;
     Ok(Header {
-        header_len,
+        length: header_len,
         frame_len,
         is_sparse: frame_type == 1,
         nbytes,

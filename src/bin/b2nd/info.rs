@@ -39,13 +39,11 @@ pub(crate) fn run(files: &[PathBuf]) -> ExitCode {
 
 fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
     let frame = Frame::open(file)?;
-    let layer = frame
-        .array_metalayer()
-        .ok_or("a frame without an array: no metalayer b2nd or caterva")?;
-    let meta = frame
-        .array()
-        .unwrap_or_else(|| b2nd_serde::from_slice(layer.bytes()))
-        .map_err(|error| format!("metalayer {} at byte {}: {error}", layer.name(), layer.offset()))?;
+    let (Some(layer), Some(meta)) = (frame.array_metalayer(), frame.array()) else {
+        return Err("a frame without an array: no metalayer b2nd or caterva".into());
+    };
+    let meta =
+        meta.map_err(|error| format!("metalayer {} at byte {}: {error}", layer.name(), layer.offset()))?;
 
     let mut text = String::new();
     if with_path {
