@@ -1,6 +1,6 @@
 //! Annotated bytes: what each byte of a metalayer says.
 
-use core::fmt;
+use core::fmt::{self, Write};
 
 use crate::error::Error;
 use crate::layout::{Encoding, Entry};
@@ -45,12 +45,7 @@ const BYTES_A_LINE: usize = 10;
 
 impl fmt::Display for Dump<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut walk = Walk {
-            bytes: self.bytes,
-            input: Input::new(self.bytes),
-            shown: 0,
-            f,
-        };
+        let mut walk = Walk { bytes: self.bytes, input: Input::new(self.bytes), shown: 0, f };
         match walk.metalayer() {
             Ok(()) => Ok(()),
             Err(Stop::Fault(error)) => walk.fault(&error),
@@ -125,24 +120,16 @@ impl Walk<'_, '_, '_> {
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
         let length = self.input.text(entry)?.len();
         let end = self.input.position();
-        self.line(
-            end - length - self.shown,
-            "",
-            &entry,
-            &format_args!("{length} bytes"),
-        )?;
+        self.line(end - length - self.shown, "", &entry, &format_args!("{length} bytes"))?;
         Ok(self.raw(end)?)
     }
 
     /// Shows bytes up to an offset, with the text they might be.
     fn raw(&mut self, end: usize) -> fmt::Result {
         while self.shown < end {
-            let length = BYTES_A_LINE.min(end - self.shown);
-            let bytes = self
-                .bytes
-                .get(self.shown..self.shown + length)
-                .unwrap_or_default();
-            self.line(length, "  ", &"", &bytes.escape_ascii())?;
+            let rest = self.bytes.get(self.shown..end).unwrap_or_default();
+            let length = characters(rest, BYTES_A_LINE);
+            self.line(length, "  ", &"", &Text(rest.get(..length).unwrap_or_default()))?;
         }
         Ok(())
     }
@@ -175,12 +162,29 @@ impl Walk<'_, '_, '_> {
             write!(self.f, "{byte:02x} ")?;
         }
         let column = indent.len() + 3 * bytes.len();
-        writeln!(
-            self.f,
-            "{:column$}{place:13} {value}",
-            "",
-            column = 32_usize.saturating_sub(column)
-        )
+        writeln!(self.f, "{:column$}{place:13} {value}", "", column = 32_usize.saturating_sub(column))
+    }
+}
+
+/// How many of the first bytes, up to `most`, are whole characters; all of them where the bytes are no UTF-8.
+fn characters(bytes: &[u8], most: usize) -> usize {
+    let is_start = |&length: &usize| bytes.get(length).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let most = most.min(bytes.len());
+    (most.saturating_sub(3)..=most).rev().find(is_start).filter(|&length| length > 0).unwrap_or(most)
+}
+
+/// Bytes as text, with a dot for what cannot be shown.
+struct Text<'a>(&'a [u8]);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                f.write_char(if character.is_control() { '.' } else { character })?;
+            }
+            chunk.invalid().iter().try_for_each(|_| f.write_char('.'))?;
+        }
+        Ok(())
     }
 }
 
@@ -192,10 +196,7 @@ impl fmt::Display for Dimension {
         let Self(entry, index) = self;
         let digits = if *index < 10 { 1 } else { 2 };
         write!(f, "{entry}[{index}]")?;
-        let padding = f
-            .width()
-            .unwrap_or(0)
-            .saturating_sub(entry.name().len() + 2 + digits);
+        let padding = f.width().unwrap_or(0).saturating_sub(entry.name().len() + 2 + digits);
         write!(f, "{:padding$}", "")
     }
 }

@@ -188,12 +188,7 @@ pub enum Layout {
 
 impl Layout {
     /// Every layout, the present one first.
-    pub const ALL: [Layout; 4] = [
-        Layout::B2nd,
-        Layout::B2ndMismarked,
-        Layout::B2ndSix,
-        Layout::Caterva,
-    ];
+    pub const ALL: [Layout; 4] = [Layout::B2nd, Layout::B2ndMismarked, Layout::B2ndSix, Layout::Caterva];
 
     /// The name of the layout, as it stands in JSON and in messages.
     #[must_use]
@@ -321,11 +316,7 @@ mod tests {
                 assert_eq!(layout.entry(position), in_table, "{layout}, entry {position}");
             }
             for entry in Entry::ALL {
-                assert_eq!(
-                    layout.has(entry),
-                    layout.entries().contains(&entry),
-                    "{layout}, {entry}"
-                );
+                assert_eq!(layout.has(entry), layout.entries().contains(&entry), "{layout}, {entry}");
             }
         }
     }

@@ -17,16 +17,8 @@ use crate::wire;
 pub(crate) const STRUCT_NAME: &str = "$b2nd_serde::Meta";
 
 /// The fields of a `Meta` in every other format.
-const FIELDS: [&str; 8] = [
-    "layout",
-    "version",
-    "ndim",
-    "shape",
-    "chunkshape",
-    "blockshape",
-    "dtype_format",
-    "dtype",
-];
+const FIELDS: [&str; 8] =
+    ["layout", "version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
 
 /// The name under which a `Meta` of this layout gives its fields: so our own [`Serializer`](crate::Serializer) knows
 /// the layout before the first field.
@@ -42,9 +34,7 @@ const fn struct_name(layout: Layout) -> &'static str {
 /// The layout of the `Meta` that gives its fields under this name; `None` for any other struct.
 #[inline]
 pub(crate) fn layout_of_struct(name: &str) -> Option<Layout> {
-    Layout::ALL
-        .into_iter()
-        .find(|&layout| struct_name(layout) == name)
+    Layout::ALL.into_iter().find(|&layout| struct_name(layout) == name)
 }
 
 /// The dimensions of most arrays need no heap.
@@ -218,10 +208,7 @@ impl Meta {
                 return Err(Error::new(Detail::Dimensions { found, ndim }).in_entry(entry));
             }
         }
-        for (entry, value) in [
-            (Entry::Version, self.version),
-            (Entry::DtypeFormat, self.dtype_format),
-        ] {
+        for (entry, value) in [(Entry::Version, self.version), (Entry::DtypeFormat, self.dtype_format)] {
             if !wire::is_fixint(value) {
                 let value = Integer::unsigned(value.into());
                 return Err(Error::new(Detail::DoesNotFit(value)).in_entry(entry));
@@ -290,10 +277,7 @@ impl Fields {
             (None, Some(_)) => Layout::B2ndSix,
             (None, None) => Layout::Caterva,
         });
-        let there = [
-            (Entry::DtypeFormat, self.dtype_format.is_some()),
-            (Entry::Dtype, self.dtype.is_some()),
-        ];
+        let there = [(Entry::DtypeFormat, self.dtype_format.is_some()), (Entry::Dtype, self.dtype.is_some())];
         for (entry, is_there) in there {
             let detail = match (layout.has(entry), is_there) {
                 (true, false) => Detail::Absent { layout },
@@ -382,9 +366,7 @@ fn next<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(
     fields: &mut A,
     index: usize,
 ) -> core::result::Result<T, A::Error> {
-    fields
-        .next_element()?
-        .ok_or_else(|| de::Error::invalid_length(index, &MetaVisitor))
+    fields.next_element()?.ok_or_else(|| de::Error::invalid_length(index, &MetaVisitor))
 }
 
 /// Takes the value of a key that has not come before.

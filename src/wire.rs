@@ -129,12 +129,9 @@ impl<'de> Input<'de> {
         walk.position += 1;
         walk.fixint(Entry::Version)?;
         let ndim = walk.ndim()?;
-        walk.vector::<i64>(Entry::Shape, ndim)?
-            .try_for_each(|item| item.map(drop))?;
-        walk.vector::<i32>(Entry::Chunkshape, ndim)?
-            .try_for_each(|item| item.map(drop))?;
-        walk.vector::<i32>(Entry::Blockshape, ndim)?
-            .try_for_each(|item| item.map(drop))?;
+        walk.vector::<i64>(Entry::Shape, ndim)?.try_for_each(|item| item.map(drop))?;
+        walk.vector::<i32>(Entry::Chunkshape, ndim)?.try_for_each(|item| item.map(drop))?;
+        walk.vector::<i32>(Entry::Blockshape, ndim)?.try_for_each(|item| item.map(drop))?;
         match walk.rest().first() {
             Some(&STR32) => Ok(Layout::B2ndSix),
             Some(&byte) if is_fixint(byte) => Ok(Layout::B2ndMismarked),
@@ -169,9 +166,7 @@ impl<'de> Input<'de> {
         let ndim = self.fixint(Entry::Ndim)?;
         if ndim > MAX_NDIM {
             let found = Length::new(ndim.into());
-            return Err(Error::new(Detail::Rank { found })
-                .in_entry(Entry::Ndim)
-                .at(offset));
+            return Err(Error::new(Detail::Rank { found }).in_entry(Entry::Ndim).at(offset));
         }
         Ok(ndim)
     }
@@ -185,13 +180,7 @@ impl<'de> Input<'de> {
             Some((&marker, items)) if marker == vector_marker(ndim) => {
                 let offset = self.position + 1;
                 self.position += length;
-                Ok(Items {
-                    left: items.chunks_exact(T::WIDTH),
-                    entry,
-                    offset,
-                    ndim,
-                    int: PhantomData,
-                })
+                Ok(Items { left: items.chunks_exact(T::WIDTH), entry, offset, ndim, int: PhantomData })
             }
             _ => Err(self.bad_vector::<T>(entry, ndim)),
         }
@@ -208,10 +197,7 @@ impl<'de> Input<'de> {
         }
         let items = items.chunks(T::WIDTH);
         for (index, item) in items.enumerate() {
-            let here = Input {
-                bytes: self.bytes,
-                position: self.position + 1 + index * T::WIDTH,
-            };
+            let here = Input { bytes: self.bytes, position: self.position + 1 + index * T::WIDTH };
             match item.first() {
                 Some(&found) if found != T::MARKER => {
                     return here.marker(found, 0).in_dimension(entry, index);
@@ -223,10 +209,7 @@ impl<'de> Input<'de> {
             }
         }
         let whole = self.rest().len().saturating_sub(1) / T::WIDTH;
-        let end = Input {
-            bytes: self.bytes,
-            position: self.bytes.len(),
-        };
+        let end = Input { bytes: self.bytes, position: self.bytes.len() };
         end.truncated(T::WIDTH, 0).in_dimension(entry, whole)
     }
 
@@ -242,9 +225,7 @@ impl<'de> Input<'de> {
         let length = u32::from_be_bytes(length) as usize;
         if length > i32::MAX as usize {
             let found = Length::new(length);
-            return Err(Error::new(Detail::DtypeLength { found })
-                .in_entry(entry)
-                .at(self.position + 1));
+            return Err(Error::new(Detail::DtypeLength { found }).in_entry(entry).at(self.position + 1));
         }
         let start = self.position + STR32_HEADER;
         let Some(bytes) = behind.get(..length) else {
@@ -272,10 +253,7 @@ impl<'de> Input<'de> {
     pub(crate) fn end(&self) -> Result<()> {
         match self.rest().len() {
             0 => Ok(()),
-            left => Err(Error::new(Detail::Trailing {
-                count: Length::new(left),
-            })
-            .at(self.position)),
+            left => Err(Error::new(Detail::Trailing { count: Length::new(left) }).at(self.position)),
         }
     }
 
@@ -286,11 +264,8 @@ impl<'de> Input<'de> {
 
     #[cold]
     fn truncated(&self, needed: usize, left: usize) -> Error {
-        Error::new(Detail::Truncated {
-            needed: Length::new(needed),
-            left: Length::new(left),
-        })
-        .at(self.position)
+        Error::new(Detail::Truncated { needed: Length::new(needed), left: Length::new(left) })
+            .at(self.position)
     }
 }
 
@@ -330,9 +305,7 @@ impl<T: FixedInt> Items<'_, T> {
     #[cold]
     pub(crate) fn locate(&self, error: Error) -> Error {
         let index = self.drawn().saturating_sub(1);
-        error
-            .in_dimension(self.entry, index)
-            .at(self.offset + index * T::WIDTH)
+        error.in_dimension(self.entry, index).at(self.offset + index * T::WIDTH)
     }
 }
 
@@ -361,9 +334,7 @@ impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {}
 pub(crate) fn check_text(bytes: &[u8]) -> Result<&str> {
     match core::str::from_utf8(bytes) {
         Ok(text) => check_str(text).map(|()| text),
-        Err(error) => Err(Error::new(Detail::Utf8 {
-            valid: Length::new(error.valid_up_to()),
-        })),
+        Err(error) => Err(Error::new(Detail::Utf8 { valid: Length::new(error.valid_up_to()) })),
     }
 }
 
@@ -371,15 +342,11 @@ pub(crate) fn check_text(bytes: &[u8]) -> Result<&str> {
 #[inline]
 pub(crate) fn check_str(text: &str) -> Result<()> {
     if text.len() > i32::MAX as usize {
-        return Err(Error::new(Detail::DtypeLength {
-            found: Length::new(text.len()),
-        }));
+        return Err(Error::new(Detail::DtypeLength { found: Length::new(text.len()) }));
     }
     if text.as_bytes().contains(&0) {
         let before = text.bytes().take_while(|&byte| byte != 0);
-        return Err(Error::new(Detail::Nul {
-            at: Length::new(before.count()),
-        }));
+        return Err(Error::new(Detail::Nul { at: Length::new(before.count()) }));
     }
     Ok(())
 }

@@ -15,6 +15,8 @@ use crate::wire::Input;
 pub(super) struct Entries<'a, 'de> {
     input: &'a mut Input<'de>,
     layout: Layout,
+    /// Where the metalayer begins in the input.
+    start: usize,
     /// The position of the next entry.
     next: u8,
     ndim: u8,
@@ -24,13 +26,9 @@ impl<'a, 'de> Entries<'a, 'de> {
     /// Takes the outer marker of a metalayer whose layout is known.
     #[inline]
     pub(super) fn new(input: &'a mut Input<'de>, layout: Layout) -> Self {
+        let start = input.position();
         input.skip_outer_marker();
-        Self {
-            input,
-            layout,
-            next: 0,
-            ndim: 0,
-        }
+        Self { input, layout, start, next: 0, ndim: 0 }
     }
 
     /// Reads an entry, which has to be the next one.
@@ -58,6 +56,12 @@ impl<'a, 'de> Entries<'a, 'de> {
         self.layout.entry(self.next)
     }
 
+    /// Adds to an error of the visitor's own how far it came: to an entry, or no further than the outer marker.
+    #[cold]
+    pub(super) fn locate(&self, error: Error) -> Error {
+        error.at(if self.next == 0 { self.start } else { self.input.position() })
+    }
+
     /// An error unless every entry is taken.
     #[inline]
     pub(super) fn finish(self) -> Result<()> {
@@ -65,11 +69,7 @@ impl<'a, 'de> Entries<'a, 'de> {
             return Ok(());
         }
         let takes = Length::new(self.next.into());
-        Err(Error::new(Detail::Takes {
-            layout: self.layout,
-            takes,
-        })
-        .at(self.input.position()))
+        Err(Error::new(Detail::Takes { layout: self.layout, takes }).at(self.input.position()))
     }
 }
 
@@ -146,9 +146,7 @@ impl Names {
 #[inline]
 fn misplaced(fields: &[&str], entries: &[Entry]) -> Option<(KnownName, Option<Entry>)> {
     fields.iter().zip(entries).find_map(|(field, &entry)| {
-        KnownName::of(field)
-            .filter(|name| name.entry() != entry)
-            .map(|name| (name, Some(entry)))
+        KnownName::of(field).filter(|name| name.entry() != entry).map(|name| (name, Some(entry)))
     })
 }
 
@@ -165,10 +163,7 @@ fn out_of_order(fields: &[&str]) -> Option<(KnownName, Option<Entry>)> {
 }
 
 fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
-    fields
-        .iter()
-        .copied()
-        .find(|field| KnownName::of(field).map(KnownName::entry) == Some(entry))
+    fields.iter().copied().find(|field| KnownName::of(field).map(KnownName::entry) == Some(entry))
 }
 
 /// The entries of a metalayer, each with the name of the field that takes it.
@@ -184,6 +179,10 @@ impl<'a, 'de> NamedEntries<'a, 'de> {
 
     pub(super) fn finish(self) -> Result<()> {
         self.entries.finish()
+    }
+
+    pub(super) fn locate(&self, error: Error) -> Error {
+        self.entries.locate(error)
     }
 }
 
@@ -223,6 +222,10 @@ impl<'a, 'de> MetaEntries<'a, 'de> {
     #[inline]
     pub(super) fn new(entries: Entries<'a, 'de>) -> Self {
         Self { entries, field: 0 }
+    }
+
+    pub(super) fn locate(&self, error: Error) -> Error {
+        self.entries.locate(error)
     }
 }
 

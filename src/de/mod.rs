@@ -116,9 +116,7 @@ impl<'de> Deserializer<'de> {
     #[must_use]
     #[inline]
     pub fn new(bytes: &'de [u8]) -> Self {
-        Self {
-            input: Input::new(bytes),
-        }
+        Self { input: Input::new(bytes) }
     }
 
     /// The layout of the metalayer that stands next, by its first byte, and after `96` by the byte behind
@@ -155,7 +153,7 @@ impl<'de> Deserializer<'de> {
         let mut entries = Entries::new(&mut self.input, layout);
         match visitor.visit_seq(&mut entries) {
             Ok(value) => entries.finish().map(|()| value),
-            Err(error) => Err(error.at(self.input.position())),
+            Err(error) => Err(entries.locate(error)),
         }
     }
 
@@ -175,7 +173,7 @@ impl<'de> Deserializer<'de> {
         let mut entries = NamedEntries::new(Entries::new(&mut self.input, layout), names);
         match visitor.visit_map(&mut entries) {
             Ok(value) => entries.finish().map(|()| value),
-            Err(error) => Err(error.at(self.input.position())),
+            Err(error) => Err(entries.locate(error)),
         }
     }
 
@@ -238,9 +236,7 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         #[cfg(feature = "alloc")]
         if name == crate::meta::STRUCT_NAME {
             let mut entries = entries::MetaEntries::new(Entries::new(&mut self.input, layout));
-            return visitor
-                .visit_seq(&mut entries)
-                .map_err(|error| error.at(self.input.position()));
+            return visitor.visit_seq(&mut entries).map_err(|error| entries.locate(error));
         }
         let _ = name;
         match Names::place(fields, layout) {

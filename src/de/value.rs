@@ -82,6 +82,15 @@ impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
         self.0.visit_as_bytes(visitor)
     }
 
+    /// An integer would do, but a float is not written as one, and has not all integers.
+    fn deserialize_f32<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+        Err(Error::new(Detail::Unsupported(ValueType::Float)))
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+        Err(Error::new(Detail::Unsupported(ValueType::Float)))
+    }
+
     /// A string of one character would do, but a char is not written as one.
     fn deserialize_char<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
         Err(Error::new(Detail::Unsupported(ValueType::Char)))
@@ -98,7 +107,7 @@ impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 str string unit unit_struct seq tuple tuple_struct map
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 str string unit unit_struct seq tuple tuple_struct map
         struct enum ignored_any
     }
 }

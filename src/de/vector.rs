@@ -14,10 +14,7 @@ impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
     /// The error for a type that takes another number of dimensions than there are.
     #[cold]
     fn takes(items: &Items<'de, W>, takes: usize) -> Error {
-        let detail = Detail::TakesDimensions {
-            takes: Length::new(takes),
-            ndim: items.ndim(),
-        };
+        let detail = Detail::TakesDimensions { takes: Length::new(takes), ndim: items.ndim() };
         Error::new(detail).in_entry(items.entry()).at(items.offset())
     }
 
@@ -83,13 +80,22 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
         Err(Error::new(Detail::Unsupported(ValueType::Struct)))
     }
 
+    /// Small dimensions would do for bytes, but bytes are not written as dimensions.
+    fn deserialize_bytes<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+        Err(Error::new(Detail::Unsupported(ValueType::Bytes)))
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+        Err(Error::new(Detail::Unsupported(ValueType::Bytes)))
+    }
+
     #[inline]
     fn is_human_readable(&self) -> bool {
         false
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq map
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string unit unit_struct seq map
         enum identifier ignored_any
     }
 }

@@ -43,20 +43,13 @@ impl Integer {
             Ok(magnitude) => (Sign::Plus, magnitude),
             Err(_) => (Sign::Above, u64::MAX),
         };
-        Self {
-            sign,
-            magnitude: magnitude.to_ne_bytes(),
-        }
+        Self { sign, magnitude: magnitude.to_ne_bytes() }
     }
 
     pub(crate) fn signed(value: i128) -> Self {
         let mut integer = Self::unsigned(value.unsigned_abs());
         if value < 0 {
-            integer.sign = if integer.sign == Sign::Above {
-                Sign::Below
-            } else {
-                Sign::Minus
-            };
+            integer.sign = if integer.sign == Sign::Above { Sign::Below } else { Sign::Minus };
         }
         integer
     }
@@ -111,10 +104,7 @@ impl ValueType {
 }
 
 /// What went wrong, apart from where.
-#[cfg_attr(
-    not(feature = "alloc"),
-    expect(dead_code, reason = "some only come with `Meta` and `to_vec`")
-)]
+#[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta` and `to_vec`"))]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// Fewer bytes are left than the value at this place has.
@@ -294,11 +284,7 @@ fn entries(count: impl Into<u32>) -> Counted {
 
 /// The number of entries of a layout, as a sentence about it begins.
 fn layout_has(layout: Layout, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(
-        f,
-        "layout {layout} has {}",
-        entries(Length::new(layout.entries().len()))
-    )
+    write!(f, "layout {layout} has {}", entries(Length::new(layout.entries().len())))
 }
 
 impl From<Length> for u32 {
@@ -309,10 +295,7 @@ impl From<Length> for u32 {
 
 impl Parts {
     pub(super) fn place(&self) -> Place {
-        Place {
-            entry: self.entry,
-            index: self.index,
-        }
+        Place { entry: self.entry, index: self.index }
     }
 
     fn encoding(&self) -> Option<Encoding> {
@@ -329,11 +312,7 @@ impl Parts {
         match self.detail {
             Detail::Truncated { needed, left } => {
                 write!(f, "expected {} for {place}, found the end", bytes(needed))?;
-                if left.get() > 0 {
-                    write!(f, " after {}", left.get())
-                } else {
-                    Ok(())
-                }
+                if left.get() > 0 { write!(f, " after {}", left.get()) } else { Ok(()) }
             }
             Detail::Marker { found, ndim } => {
                 self.expected_marker(ndim, f)?;
@@ -342,30 +321,18 @@ impl Parts {
             Detail::Layout { found } => {
                 let marker = wire::Marker(found);
                 write!(f, "expected 7, 6 or 5 entries (0x97, 0x96, 0x95), found {marker}")?;
-                if found == wire::CATERVA_THREE {
-                    f.write_str(", a layout of Caterva 0.1")
-                } else {
-                    Ok(())
-                }
+                if found == wire::CATERVA_THREE { f.write_str(", a layout of Caterva 0.1") } else { Ok(()) }
             }
             Detail::SixthEntry { found } => {
                 let (str32, found) = (wire::Marker(wire::STR32), wire::Marker(found));
-                write!(
-                    f,
-                    "expected {str32} for dtype, or {FIXINTS} for dtype_format, found {found}"
-                )
+                write!(f, "expected {str32} for dtype, or {FIXINTS} for dtype_format, found {found}")
             }
             Detail::Rank { found } => write!(f, "ndim is {}, more than {MAX_NDIM}", found.get()),
             Detail::Dimensions { found, ndim } => {
                 write!(f, "{place} has {}, but ndim is {ndim}", dimensions(found))
             }
             Detail::TakesDimensions { takes, ndim } => {
-                write!(
-                    f,
-                    "{place} has {}, the type takes {}",
-                    dimensions(ndim),
-                    takes.get()
-                )
+                write!(f, "{place} has {}, the type takes {}", dimensions(ndim), takes.get())
             }
             Detail::DoesNotFit(value) => write!(f, "{place}: {value} does not fit {}", self.range()),
             Detail::Utf8 { valid } => write!(f, "{place} is not UTF-8 from its byte {} on", valid.get()),
@@ -378,12 +345,7 @@ impl Parts {
                 write!(f, "{} {verb} left after the metalayer", bytes(count))
             }
             Detail::BufferTooSmall { needed, given } => {
-                write!(
-                    f,
-                    "the metalayer has {}, the buffer {}",
-                    bytes(needed),
-                    given.get()
-                )
+                write!(f, "the metalayer has {}, the buffer {}", bytes(needed), given.get())
             }
             Detail::Unsupported(found) => self.unsupported(found, f),
             _ => self.layout_message(f),
@@ -407,10 +369,7 @@ impl Parts {
                 f.write_str("expected 7, 6 or 5 entries, found a sequence that does not say how many")
             }
             Detail::OtherLayout { value, asked } => {
-                write!(
-                    f,
-                    "the value has layout {value}, the serializer was given {asked}"
-                )
+                write!(f, "the value has layout {value}, the serializer was given {asked}")
             }
             Detail::Absent { layout } => {
                 write!(f, "layout {layout} has an entry {place}, the value has none")
@@ -439,12 +398,15 @@ impl Parts {
         }
     }
 
+    /// Writing, the value is not what the place takes; reading, the type takes not what is there.
     fn unsupported(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (expected, found_name) = (self.expected_value(), found.name());
-        if self.entry.is_some() {
-            write!(f, "{}: ", self.place())?;
-        }
-        write!(f, "expected {expected}, found {found_name}")?;
+        let (is, found_name) = (self.expected_value(), found.name());
+        match (self.offset == NO_OFFSET, self.entry.is_some()) {
+            (true, true) => write!(f, "{}: expected {is}, found {found_name}", self.place()),
+            (true, false) => write!(f, "expected {is}, found {found_name}"),
+            (false, true) => write!(f, "{} is {is}, the type takes {found_name}", self.place()),
+            (false, false) => write!(f, "a metalayer is {is}, the type takes {found_name}"),
+        }?;
         f.write_str(match (self.encoding(), found) {
             (Some(_), ValueType::None) => " (skip_serializing_if leaves an entry out)",
             (Some(Encoding::Str32), ValueType::Sequence) => " (bytes are written through serde_bytes)",

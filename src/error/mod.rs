@@ -105,17 +105,9 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
-        let parts = Parts {
-            offset: NO_OFFSET,
-            entry: None,
-            index: NO_INDEX,
-            detail,
-        };
+        let parts = Parts { offset: NO_OFFSET, entry: None, index: NO_INDEX, detail };
         #[cfg(feature = "alloc")]
-        return Self(Box::new(Boxed {
-            parts,
-            cause: Cause::None,
-        }));
+        return Self(Box::new(Boxed { parts, cause: Cause::None }));
         #[cfg(not(feature = "alloc"))]
         Self(parts)
     }
@@ -287,10 +279,7 @@ impl From<Error> for io::Error {
             _ => io::ErrorKind::InvalidData,
         };
         match *error.0 {
-            Boxed {
-                cause: Cause::Io(inner),
-                ..
-            } => inner,
+            Boxed { cause: Cause::Io(inner), .. } => inner,
             boxed => io::Error::new(kind, Error(Box::new(boxed))),
         }
     }

@@ -59,26 +59,13 @@ impl fmt::Display for Error {
             Self::NotAFrame => f.write_str("not a Blosc2 frame: no b2frame magic at byte 2"),
             Self::Incomplete { needed } => write!(f, "the frame's header needs {needed} bytes"),
             Self::Truncated { expected, found } => {
-                write!(
-                    f,
-                    "cut short: the frame has {expected} bytes, the file only {found}"
-                )
+                write!(f, "cut short: the frame has {expected} bytes, the file only {found}")
             }
-            Self::Malformed {
-                offset,
-                expected,
-                found,
-            } => {
-                write!(
-                    f,
-                    "byte {offset} of the frame: expected {expected}, found {found:#04x}"
-                )
+            Self::Malformed { offset, expected, found } => {
+                write!(f, "byte {offset} of the frame: expected {expected}, found {found:#04x}")
             }
             Self::OutOfHeader { offset, what, value } => {
-                write!(
-                    f,
-                    "byte {offset} of the frame: {what} {value} is out of the header"
-                )
+                write!(f, "byte {offset} of the frame: {what} {value} is out of the header")
             }
         }
     }

@@ -41,10 +41,7 @@ pub(super) fn parse(prefix: &[u8]) -> Result<Header, Error> {
     if prefix.len() < LEAST {
         return Err(Error::Incomplete { needed: LEAST });
     }
-    let mut walk = Walk {
-        bytes: prefix,
-        position: 0,
-    };
+    let mut walk = Walk { bytes: prefix, position: 0 };
     let generation = walk.byte()?;
     if !matches!(generation, GENERATION_12 | GENERATION_13 | GENERATION_14) {
         return Err(walk.malformed(0, "a frame's header of 12, 13 or 14 values"));
@@ -54,11 +51,7 @@ pub(super) fn parse(prefix: &[u8]) -> Result<Header, Error> {
     let header_len = walk.i32("int32 for the header's length")?;
     let Some(header_len) = usize::try_from(header_len).ok().filter(|&length| length > LEAST) else {
         let value = header_len.into();
-        return Err(Error::OutOfHeader {
-            offset: HEADER_LEN,
-            what: "a header length of",
-            value,
-        });
+        return Err(Error::OutOfHeader { offset: HEADER_LEN, what: "a header length of", value });
     };
     let Some(header) = prefix.get(..header_len) else {
         return Err(Error::Incomplete { needed: header_len });
@@ -124,10 +117,7 @@ fn metalayer(walk: &mut Walk<'_>) -> Result<Metalayer, Error> {
     let at = walk.position + 1;
     let offset = walk.i32("int32 for the offset of a metalayer")?;
     let mut content = match usize::try_from(offset) {
-        Ok(position) if position < walk.bytes.len() => Walk {
-            bytes: walk.bytes,
-            position,
-        },
+        Ok(position) if position < walk.bytes.len() => Walk { bytes: walk.bytes, position },
         _ => {
             return Err(Error::OutOfHeader {
                 offset: at,
@@ -146,11 +136,7 @@ fn metalayer(walk: &mut Walk<'_>) -> Result<Metalayer, Error> {
             value: length.into(),
         });
     };
-    Ok(Metalayer {
-        name,
-        offset,
-        bytes: bytes.to_vec(),
-    })
+    Ok(Metalayer { name, offset, bytes: bytes.to_vec() })
 }
 
 /// A reader of bytes that stays within the header.
@@ -161,10 +147,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
-        let taken = self
-            .bytes
-            .get(self.position..)
-            .and_then(|rest| rest.get(..length));
+        let taken = self.bytes.get(self.position..).and_then(|rest| rest.get(..length));
         self.position += taken.map_or(0, <[u8]>::len);
         taken.ok_or(Error::OutOfHeader {
             offset: HEADER_LEN,
@@ -185,11 +168,7 @@ impl<'a> Walk<'a> {
 
     fn marker(&mut self, marker: u8, expected: &'static str) -> Result<(), Error> {
         let start = self.position;
-        if self.byte()? == marker {
-            Ok(())
-        } else {
-            Err(self.malformed(start, expected))
-        }
+        if self.byte()? == marker { Ok(()) } else { Err(self.malformed(start, expected)) }
     }
 
     fn i32(&mut self, expected: &'static str) -> Result<i32, Error> {
@@ -203,10 +182,6 @@ impl<'a> Walk<'a> {
     }
 
     fn malformed(&self, offset: usize, expected: &'static str) -> Error {
-        Error::Malformed {
-            offset,
-            expected,
-            found: self.bytes.get(offset).copied().unwrap_or_default(),
-        }
+        Error::Malformed { offset, expected, found: self.bytes.get(offset).copied().unwrap_or_default() }
     }
 }

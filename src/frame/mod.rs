@@ -117,10 +117,7 @@ impl Frame {
             Err(_) => return parsed,
         };
         if expected > length {
-            return Err(Error::Truncated {
-                expected,
-                found: length,
-            });
+            return Err(Error::Truncated { expected, found: length });
         }
         parsed
     }
@@ -188,9 +185,7 @@ impl Frame {
     /// The metalayer that makes the frame an array: `b2nd`, else `caterva`.
     #[must_use]
     pub fn array_metalayer(&self) -> Option<&Metalayer> {
-        ARRAY_NAMES
-            .into_iter()
-            .find_map(|name| self.metalayers().iter().find(|layer| layer.name == name))
+        ARRAY_NAMES.into_iter().find_map(|name| self.metalayers().iter().find(|layer| layer.name == name))
     }
 
     /// What the array's metalayer says; `None` for a frame without one.
@@ -202,8 +197,7 @@ impl Frame {
     /// If the metalayer is malformed; offsets count from its [start](Metalayer::offset).
     #[must_use]
     pub fn array(&self) -> Option<crate::Result<Meta>> {
-        self.array_metalayer()
-            .map(|layer| take_from_slice(layer.bytes()).map(|(meta, _)| meta))
+        self.array_metalayer().map(|layer| take_from_slice(layer.bytes()).map(|(meta, _)| meta))
     }
 }
 

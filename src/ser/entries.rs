@@ -41,10 +41,7 @@ impl<'s, 'a> Entries<'s, 'a> {
     #[cfg(feature = "alloc")]
     #[inline]
     pub(super) fn of_meta(serializer: &'s mut Serializer<'a>, layout: Layout) -> Self {
-        Self {
-            meta: true,
-            ..Self::new(serializer, layout)
-        }
+        Self { meta: true, ..Self::new(serializer, layout) }
     }
 
     /// Writes a field of a `Meta` if its layout has the entry.
@@ -93,9 +90,7 @@ impl<'s, 'a> Entries<'s, 'a> {
             Entry::Ndim => {
                 let ndim = fixint(value)?;
                 if ndim > MAX_NDIM {
-                    return Err(Error::new(Detail::Rank {
-                        found: Length::new(ndim.into()),
-                    }));
+                    return Err(Error::new(Detail::Rank { found: Length::new(ndim.into()) }));
                 }
                 self.ndim = ndim;
                 output.fixint(ndim);
@@ -119,10 +114,7 @@ impl<'s, 'a> Entries<'s, 'a> {
 
     #[cold]
     fn wrong_count(&self) -> Error {
-        Error::new(Detail::Gives {
-            layout: self.layout,
-            gives: Length::new(self.next.into()),
-        })
+        Error::new(Detail::Gives { layout: self.layout, gives: Length::new(self.next.into()) })
     }
 }
 

@@ -140,11 +140,7 @@ fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<
     let mut bytes: Vec<u8> = iter::repeat_n(0, size).collect();
     let mut serializer = Serializer::counting(&mut bytes);
     value.serialize(&mut serializer)?;
-    if serializer.position() == size {
-        Ok(bytes)
-    } else {
-        Err(Error::new(Detail::Unstable))
-    }
+    if serializer.position() == size { Ok(bytes) } else { Err(Error::new(Detail::Unstable)) }
 }
 
 /// A serde serializer that writes metalayers into a buffer.
@@ -177,19 +173,12 @@ impl<'a> Serializer<'a> {
     #[must_use]
     #[inline]
     pub fn new(buffer: &'a mut [u8]) -> Self {
-        Self {
-            output: Output::new(buffer),
-            layout: None,
-            counting: false,
-        }
+        Self { output: Output::new(buffer), layout: None, counting: false }
     }
 
     #[inline]
     fn counting(buffer: &'a mut [u8]) -> Self {
-        Self {
-            counting: true,
-            ..Self::new(buffer)
-        }
+        Self { counting: true, ..Self::new(buffer) }
     }
 
     /// Chooses the layout, instead of the number of entries. A value with another number of entries is refused, and
@@ -211,16 +200,10 @@ impl<'a> Serializer<'a> {
     #[inline]
     fn layout_of(&self, gives: usize) -> Result<Layout> {
         match self.layout {
-            None => Layout::of_entries(gives).ok_or_else(|| {
-                Error::new(Detail::NoLayout {
-                    gives: Length::new(gives),
-                })
-            }),
+            None => Layout::of_entries(gives)
+                .ok_or_else(|| Error::new(Detail::NoLayout { gives: Length::new(gives) })),
             Some(layout) if layout.entries().len() == gives => Ok(layout),
-            Some(layout) => Err(Error::new(Detail::Gives {
-                layout,
-                gives: Length::new(gives),
-            })),
+            Some(layout) => Err(Error::new(Detail::Gives { layout, gives: Length::new(gives) })),
         }
     }
 

@@ -41,11 +41,7 @@ impl serde::Serializer for TextSerializer<'_, '_> {
     /// Formats into the buffer, and puts the length right afterwards.
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<()> {
         let start = self.output.text_header(0);
-        let mut parts = Parts {
-            output: self.output,
-            start,
-            error: None,
-        };
+        let mut parts = Parts { output: self.output, start, error: None };
         let written = write!(parts, "{value}");
         let Parts { output, error, .. } = parts;
         match (written, error) {
@@ -89,13 +85,9 @@ impl Write for Parts<'_, '_> {
         let before = self.output.text_length(self.start);
         let length = before + part.len();
         let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {
-            Err(Detail::Nul {
-                at: Length::new(before + at),
-            })
+            Err(Detail::Nul { at: Length::new(before + at) })
         } else if length > i32::MAX as usize {
-            Err(Detail::DtypeLength {
-                found: Length::new(length),
-            })
+            Err(Detail::DtypeLength { found: Length::new(length) })
         } else {
             self.output.text_part(part);
             Ok(())

@@ -22,12 +22,7 @@ pub(super) struct VectorSerializer<'s, 'a, W> {
 impl<'s, 'a, W> VectorSerializer<'s, 'a, W> {
     #[inline]
     pub(super) fn new(output: &'s mut Output<'a>, entry: Entry, ndim: u8) -> Self {
-        Self {
-            output,
-            entry,
-            ndim,
-            width: PhantomData,
-        }
+        Self { output, entry, ndim, width: PhantomData }
     }
 
     #[inline]
@@ -35,10 +30,7 @@ impl<'s, 'a, W> VectorSerializer<'s, 'a, W> {
         if found == usize::from(self.ndim) {
             return Ok(());
         }
-        Err(Error::new(Detail::Dimensions {
-            found: Length::new(found),
-            ndim: self.ndim,
-        }))
+        Err(Error::new(Detail::Dimensions { found: Length::new(found), ndim: self.ndim }))
     }
 }
 
@@ -59,10 +51,7 @@ impl<'s, 'a, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, 'a,
             self.check_count(len)?;
         }
         self.output.vector(self.ndim);
-        Ok(Dimensions {
-            vector: self,
-            count: 0,
-        })
+        Ok(Dimensions { vector: self, count: 0 })
     }
 
     #[inline]

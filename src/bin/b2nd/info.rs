@@ -67,9 +67,7 @@ fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
 
 /// The size of the array's items, where it is a number.
 fn nbytes(meta: &Meta, typesize: i32) -> Option<i64> {
-    meta.shape()
-        .iter()
-        .try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
+    meta.shape().iter().try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
