@@ -87,17 +87,17 @@ impl Walk<'_, '_, '_> {
     fn metalayer(&mut self) -> Result<(), Stop> {
         let layout = self.input.layout()?;
         self.input.skip_outer_marker();
-        self.line(1, "", &"layout", &layout)?;
+        self.line(1, "", &format_args!("{:13} {layout}", "layout"))?;
         let mut ndim = 0;
         for &entry in layout.entries() {
             match (entry, entry.encoding()) {
                 (Entry::Ndim, _) => {
                     ndim = self.input.ndim()?;
-                    self.line(1, "", &entry, &ndim)?;
+                    self.line(1, "", &format_args!("{entry:13} {ndim}"))?;
                 }
                 (_, Encoding::Fixint) => {
                     let value = self.input.fixint(entry)?;
-                    self.line(1, "", &entry, &value)?;
+                    self.line(1, "", &format_args!("{entry:13} {value}"))?;
                 }
                 (_, Encoding::Int64s) => self.vector::<i64>(entry, ndim, "int64")?,
                 (_, Encoding::Int32s) => self.vector::<i32>(entry, ndim, "int32")?,
@@ -109,10 +109,10 @@ impl Walk<'_, '_, '_> {
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
         let items = self.input.vector::<T>(entry, ndim)?;
-        self.line(1, "", &entry, &format_args!("{ndim} of {width}"))?;
+        self.line(1, "", &format_args!("{entry:13} {ndim} of {width}"))?;
         for (index, item) in items.enumerate() {
             let value: i64 = item?.into();
-            self.line(T::WIDTH, "  ", &Dimension(entry, index), &value)?;
+            self.line(T::WIDTH, "  ", &format_args!("{:13} {value}", Dimension(entry, index)))?;
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Walk<'_, '_, '_> {
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
         let length = self.input.text(entry)?.len();
         let end = self.input.position();
-        self.line(end - length - self.shown, "", &entry, &format_args!("{length} bytes"))?;
+        self.line(end - length - self.shown, "", &format_args!("{entry:13} {length} bytes"))?;
         Ok(self.raw(end)?)
     }
 
@@ -129,7 +129,8 @@ impl Walk<'_, '_, '_> {
         while self.shown < end {
             let rest = self.bytes.get(self.shown..end).unwrap_or_default();
             let length = characters(rest, BYTES_A_LINE);
-            self.line(length, "  ", &"", &Text(rest.get(..length).unwrap_or_default()))?;
+            let text = Text(rest.get(..length).unwrap_or_default());
+            self.line(length, "  ", &format_args!("{:13} {text}", ""))?;
         }
         Ok(())
     }
@@ -141,19 +142,13 @@ impl Walk<'_, '_, '_> {
         let rest = self.bytes.len() - offset;
         if rest > 0 {
             let shown = rest.min(BYTES_A_LINE);
-            self.line(shown, "  ", &"^^", &if rest > shown { "…" } else { "" })?;
+            self.line(shown, "  ", &if rest > shown { "^^ …" } else { "^^" })?;
         }
         writeln!(self.f, "{error}")
     }
 
     /// Shows the next bytes on a line of their own.
-    fn line(
-        &mut self,
-        length: usize,
-        indent: &str,
-        place: &dyn fmt::Display,
-        value: &dyn fmt::Display,
-    ) -> fmt::Result {
+    fn line(&mut self, length: usize, indent: &str, what: &dyn fmt::Display) -> fmt::Result {
         let start = self.shown;
         self.shown += length;
         let bytes = self.bytes.get(start..self.shown).unwrap_or_default();
@@ -162,7 +157,7 @@ impl Walk<'_, '_, '_> {
             write!(self.f, "{byte:02x} ")?;
         }
         let column = indent.len() + 3 * bytes.len();
-        writeln!(self.f, "{:column$}{place:13} {value}", "", column = 32_usize.saturating_sub(column))
+        writeln!(self.f, "{:padding$}{what}", "", padding = 32_usize.saturating_sub(column))
     }
 }
 

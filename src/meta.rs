@@ -214,7 +214,7 @@ impl Meta {
                 return Err(Error::new(Detail::DoesNotFit(value)).in_entry(entry));
             }
         }
-        wire::check_str(&self.dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
+        wire::check_str(&self.dtype).map_err(|fault| fault.error().in_entry(Entry::Dtype))?;
         Ok(self)
     }
 }
@@ -235,7 +235,7 @@ impl fmt::Debug for Meta {
 
 impl Serialize for Meta {
     #[inline]
-    fn serialize<S: Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct(struct_name(self.layout), FIELDS.len())?;
         fields.serialize_field("layout", self.layout.name())?;
         fields.serialize_field("version", &self.version)?;
@@ -251,7 +251,7 @@ impl Serialize for Meta {
 
 impl<'de> Deserialize<'de> for Meta {
     #[inline]
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_struct(STRUCT_NAME, &FIELDS, MetaVisitor)
     }
 }
@@ -309,7 +309,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 
     #[inline]
-    fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> core::result::Result<Meta, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Meta, A::Error> {
         Fields {
             layout: Some(next(&mut fields, 0)?),
             version: next(&mut fields, 1)?,
@@ -324,7 +324,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
         .map_err(de::Error::custom)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> core::result::Result<Meta, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
         let mut layout = None;
         let mut version = None;
         let mut ndim = None;
@@ -362,10 +362,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
 
 /// The next field of a sequence.
 #[inline]
-fn next<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(
-    fields: &mut A,
-    index: usize,
-) -> core::result::Result<T, A::Error> {
+fn next<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(fields: &mut A, index: usize) -> Result<T, A::Error> {
     fields.next_element()?.ok_or_else(|| de::Error::invalid_length(index, &MetaVisitor))
 }
 
@@ -374,7 +371,7 @@ fn set<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     slot: &mut Option<T>,
     name: &'static str,
     map: &mut A,
-) -> core::result::Result<(), A::Error> {
+) -> Result<(), A::Error> {
     if slot.is_some() {
         return Err(de::Error::duplicate_field(name));
     }
@@ -383,7 +380,7 @@ fn set<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
 }
 
 /// The value of a field that has to be there.
-fn required<E: de::Error, T>(slot: Option<T>, name: &'static str) -> core::result::Result<T, E> {
+fn required<E: de::Error, T>(slot: Option<T>, name: &'static str) -> Result<T, E> {
     slot.ok_or_else(|| E::missing_field(name))
 }
 
@@ -391,7 +388,7 @@ fn required<E: de::Error, T>(slot: Option<T>, name: &'static str) -> core::resul
 struct Field(Option<Entry>);
 
 impl<'de> Deserialize<'de> for Field {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_identifier(FieldVisitor)
     }
 }
@@ -405,7 +402,7 @@ impl Visitor<'_> for FieldVisitor {
         f.write_str("the name of a field")
     }
 
-    fn visit_str<E: de::Error>(self, name: &str) -> core::result::Result<Field, E> {
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Field, E> {
         if name == "layout" {
             return Ok(Field(None));
         }
@@ -421,7 +418,7 @@ struct Vector<W>(Dimensions<W>);
 
 impl<'de, W: Deserialize<'de>> Deserialize<'de> for Vector<W> {
     #[inline]
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(VectorVisitor(PhantomData))
     }
 }
@@ -436,7 +433,7 @@ impl<'de, W: Deserialize<'de>> Visitor<'de> for VectorVisitor<W> {
     }
 
     #[inline]
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> core::result::Result<Vector<W>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vector<W>, A::Error> {
         let mut dimensions = SmallVec::new();
         while let Some(dimension) = seq.next_element()? {
             if dimensions.len() == usize::from(MAX_NDIM) {
@@ -453,7 +450,7 @@ struct Text(EcoString);
 
 impl<'de> Deserialize<'de> for Text {
     #[inline]
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_str(TextVisitor)
     }
 }
@@ -468,7 +465,7 @@ impl Visitor<'_> for TextVisitor {
     }
 
     #[inline]
-    fn visit_str<E: de::Error>(self, text: &str) -> core::result::Result<Text, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
         Ok(Text(text.into()))
     }
 }

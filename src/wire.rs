@@ -235,7 +235,7 @@ impl<'de> Input<'de> {
             });
             return Err(error.in_entry(entry).at(start));
         };
-        let text = check_text(bytes).map_err(|error| error.in_entry(entry).at(start))?;
+        let text = check_text(bytes).map_err(|fault| fault.error().in_entry(entry).at(start + fault.at))?;
         self.position = start + length;
         Ok(text)
     }
@@ -329,24 +329,41 @@ impl<T: FixedInt> Iterator for Items<'_, T> {
 
 impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {}
 
+/// Why bytes cannot be a dtype.
+pub(crate) struct TextFault {
+    detail: Detail,
+    /// The byte of the dtype.
+    at: usize,
+}
+
+impl TextFault {
+    #[cold]
+    pub(crate) fn error(&self) -> Error {
+        Error::new(self.detail)
+    }
+}
+
 /// What a dtype has to be, on both sides: UTF-8 without NUL, of at most `i32::MAX` bytes.
 #[inline]
-pub(crate) fn check_text(bytes: &[u8]) -> Result<&str> {
+pub(crate) fn check_text(bytes: &[u8]) -> Result<&str, TextFault> {
     match core::str::from_utf8(bytes) {
         Ok(text) => check_str(text).map(|()| text),
-        Err(error) => Err(Error::new(Detail::Utf8 { valid: Length::new(error.valid_up_to()) })),
+        Err(error) => {
+            let at = error.valid_up_to();
+            Err(TextFault { detail: Detail::Utf8 { valid: Length::new(at) }, at })
+        }
     }
 }
 
 /// The part of [`check_text`] that a Rust string does not bring along.
 #[inline]
-pub(crate) fn check_str(text: &str) -> Result<()> {
+pub(crate) fn check_str(text: &str) -> Result<(), TextFault> {
     if text.len() > i32::MAX as usize {
-        return Err(Error::new(Detail::DtypeLength { found: Length::new(text.len()) }));
+        return Err(TextFault { detail: Detail::DtypeLength { found: Length::new(text.len()) }, at: 0 });
     }
     if text.as_bytes().contains(&0) {
-        let before = text.bytes().take_while(|&byte| byte != 0);
-        return Err(Error::new(Detail::Nul { at: Length::new(before.count()) }));
+        let at = text.bytes().take_while(|&byte| byte != 0).count();
+        return Err(TextFault { detail: Detail::Nul { at: Length::new(at) }, at });
     }
     Ok(())
 }
@@ -476,7 +493,7 @@ impl fmt::Display for Marker {
             ARRAY..=0x9f => return write!(f, "array of {} ({byte:#04x})", byte - ARRAY),
             0xa0..=0xbf => return write!(f, "fixstr of {} ({byte:#04x})", byte - 0xa0),
             0xc0 => "nil",
-            0xc1 => "no MessagePack",
+            0xc1 => "a byte of no meaning",
             0xc2 => "false",
             0xc3 => "true",
             0xc4 => "bin8",

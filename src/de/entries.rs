@@ -105,32 +105,23 @@ impl Names {
     /// `fields` lists aliases beside the names, so its length is no number of entries. What is certain is that a
     /// well-known name means its own entry: a name out of its place is an error, here with the entry it stands at.
     #[inline]
-    pub(super) fn place(
-        fields: &'static [&'static str],
-        layout: Layout,
-    ) -> core::result::Result<Option<Self>, (KnownName, Option<Entry>)> {
+    pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>> {
         let entries = layout.entries();
         if fields.len() == entries.len() {
-            return match misplaced(fields, entries) {
-                None => Ok(None),
-                Some(found) => Err(found),
-            };
+            check_places(fields, entries)?;
+            return Ok(None);
         }
         if entries.len() < Entry::ALL.len() {
-            if fields.len() == Entry::ALL.len() && misplaced(fields, &Entry::ALL).is_none() {
+            if fields.len() == Entry::ALL.len() && check_places(fields, &Entry::ALL).is_ok() {
                 return Ok(Some(Self::Seven(fields)));
             }
             if entries.iter().all(|&entry| known(fields, entry).is_some()) {
-                return match out_of_order(fields) {
-                    None => Ok(Some(Self::Known(fields))),
-                    Some(found) => Err(found),
-                };
+                check_order(fields)?;
+                return Ok(Some(Self::Known(fields)));
             }
         }
-        match out_of_order(fields) {
-            None => Ok(None),
-            Some(found) => Err(found),
-        }
+        check_order(fields)?;
+        Ok(None)
     }
 
     fn of(&self, entry: Entry) -> &'static str {
@@ -142,24 +133,30 @@ impl Names {
     }
 }
 
-/// The first well-known name that stands at another entry than its own.
+/// Checks that each well-known name stands at its own entry.
 #[inline]
-fn misplaced(fields: &[&str], entries: &[Entry]) -> Option<(KnownName, Option<Entry>)> {
-    fields.iter().zip(entries).find_map(|(field, &entry)| {
-        KnownName::of(field).filter(|name| name.entry() != entry).map(|name| (name, Some(entry)))
-    })
+fn check_places(fields: &[&str], entries: &[Entry]) -> Result<()> {
+    for (field, &entry) in fields.iter().zip(entries) {
+        match KnownName::of(field) {
+            Some(name) if name.entry() != entry => {
+                return Err(Error::new(Detail::FieldOrder { name }).in_entry(entry));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
-/// The first well-known name whose entry comes before that of an earlier name, and that entry.
-fn out_of_order(fields: &[&str]) -> Option<(KnownName, Option<Entry>)> {
-    let mut latest = None;
+/// Checks that no well-known name stands behind one whose entry comes later.
+fn check_order(fields: &[&str]) -> Result<()> {
+    let mut latest = Entry::Version;
     for name in fields.iter().filter_map(|field| KnownName::of(field)) {
-        if latest > Some(name.entry()) {
-            return Some((name, latest));
+        if name.entry() < latest {
+            return Err(Error::new(Detail::FieldBehind { name }).in_entry(latest));
         }
-        latest = Some(name.entry());
+        latest = name.entry();
     }
-    None
+    Ok(())
 }
 
 fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {

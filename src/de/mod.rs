@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::error::{Detail, Error, Length, Result, ValueType};
-use crate::layout::{Entry, KnownName, Layout};
+use crate::layout::Layout;
 use crate::wire::Input;
 use entries::{Entries, NamedEntries, Names};
 
@@ -176,15 +176,6 @@ impl<'de> Deserializer<'de> {
             Err(error) => Err(entries.locate(error)),
         }
     }
-
-    #[cold]
-    fn field_order(&self, name: KnownName, entry: Option<Entry>) -> Error {
-        let error = Error::new(Detail::FieldOrder { name }).at(self.position());
-        match entry {
-            Some(entry) => error.in_entry(entry),
-            None => error,
-        }
-    }
 }
 
 impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
@@ -239,10 +230,9 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
             return visitor.visit_seq(&mut entries).map_err(|error| entries.locate(error));
         }
         let _ = name;
-        match Names::place(fields, layout) {
-            Ok(None) => self.sequence(layout, visitor),
-            Ok(Some(names)) => self.named(layout, names, visitor),
-            Err((name, entry)) => Err(self.field_order(name, entry)),
+        match Names::place(fields, layout).map_err(|error| error.at(self.position()))? {
+            None => self.sequence(layout, visitor),
+            Some(names) => self.named(layout, names, visitor),
         }
     }
 

@@ -182,7 +182,12 @@ pub(crate) enum Detail {
     Surplus {
         layout: Layout,
     },
+    /// The field stands at another entry than its name says.
     FieldOrder {
+        name: KnownName,
+    },
+    /// The field stands somewhere behind an entry that its own comes before.
+    FieldBehind {
         name: KnownName,
     },
     Unsupported(ValueType),
@@ -217,7 +222,7 @@ impl Detail {
             | Self::OtherLayout { .. }
             | Self::Absent { .. }
             | Self::Surplus { .. } => ErrorKind::EntryCount,
-            Self::FieldOrder { .. } => ErrorKind::FieldOrder,
+            Self::FieldOrder { .. } | Self::FieldBehind { .. } => ErrorKind::FieldOrder,
             Self::Unsupported(_) => ErrorKind::UnsupportedType,
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
@@ -377,10 +382,10 @@ impl Parts {
             Detail::Surplus { layout } => {
                 write!(f, "layout {layout} has no entry {place}, the value has one")
             }
-            Detail::FieldOrder { name } => match self.entry {
-                Some(entry) => write!(f, "field {} stands where the layout has {entry}", name.name()),
-                None => write!(f, "field {} stands behind the last entry", name.name()),
-            },
+            Detail::FieldOrder { name } => {
+                write!(f, "field {} stands where the layout has {place}", name.name())
+            }
+            Detail::FieldBehind { name } => write!(f, "field {} stands behind {place}", name.name()),
             _ => f.write_str("the value changed between two calls of its Serialize"),
         }
     }

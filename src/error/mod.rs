@@ -15,7 +15,7 @@ mod detail;
 pub(crate) use detail::{Detail, Integer, Length, ValueType};
 
 /// The result of reading or writing a metalayer.
-pub type Result<T> = core::result::Result<T, Error>;
+pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// Why a metalayer could not be read or written.
 ///

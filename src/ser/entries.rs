@@ -57,14 +57,9 @@ impl<'s, 'a> Entries<'s, 'a> {
     /// Checks that a field with a well-known name stands at its own entry.
     #[inline]
     fn check_name(&self, key: &str) -> Result<()> {
-        let here = self.layout.entry(self.next);
-        match KnownName::of(key) {
-            Some(name) if Some(name.entry()) != here => {
-                let error = Error::new(Detail::FieldOrder { name });
-                Err(match here {
-                    Some(entry) => error.in_entry(entry),
-                    None => error,
-                })
+        match (KnownName::of(key), self.layout.entry(self.next)) {
+            (Some(name), Some(here)) if name.entry() != here => {
+                Err(Error::new(Detail::FieldOrder { name }).in_entry(here))
             }
             _ => Ok(()),
         }

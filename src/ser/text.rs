@@ -27,14 +27,14 @@ impl serde::Serializer for TextSerializer<'_, '_> {
 
     #[inline]
     fn serialize_str(self, text: &str) -> Result<()> {
-        wire::check_str(text)?;
+        wire::check_str(text).map_err(|fault| fault.error())?;
         self.output.text(text);
         Ok(())
     }
 
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<()> {
-        self.output.text(wire::check_text(bytes)?);
+        self.output.text(wire::check_text(bytes).map_err(|fault| fault.error())?);
         Ok(())
     }
 
