@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// The file ends before the frame does.
     Truncated {
-        /// Bytes that the frame says it has.
+        /// Bytes of the frame or, where they are not all there, of its header.
         expected: u64,
         /// Bytes that are there.
         found: u64,
@@ -59,7 +59,7 @@ impl fmt::Display for Error {
             Self::NotAFrame => f.write_str("not a Blosc2 frame: no b2frame magic at byte 2"),
             Self::Incomplete { needed } => write!(f, "the frame's header needs {needed} bytes"),
             Self::Truncated { expected, found } => {
-                write!(f, "cut short: the frame has {expected} bytes, the file only {found}")
+                write!(f, "cut short: the frame takes {expected} bytes, the file has {found}")
             }
             Self::Malformed { offset, expected, found } => {
                 write!(f, "byte {offset} of the frame: expected {expected}, found {found:#04x}")

@@ -1,0 +1,64 @@
+//! Writes and reads a metalayer where there is no allocator. Exits with 0 if all is well, else with the number of the
+//! step that failed.
+
+#![no_std]
+#![no_main]
+
+use b2nd_serde::{ErrorKind, from_slice, serialized_size, take_from_slice, to_slice};
+use serde_derive::{Deserialize, Serialize};
+
+#[derive(PartialEq, Serialize, Deserialize)]
+struct Metalayer<'a> {
+    version: u8,
+    ndim: u8,
+    shape: [u64; 3],
+    chunkshape: [u32; 3],
+    blockshape: [u32; 3],
+    dtype_format: u8,
+    dtype: &'a str,
+}
+
+fn run() -> Result<(), i32> {
+    let value = Metalayer {
+        version: 0,
+        ndim: 3,
+        shape: [5, 400, 3],
+        chunkshape: [1, 110, 3],
+        blockshape: [1, 57, 3],
+        dtype_format: 0,
+        dtype: "|u1",
+    };
+    let mut buffer = [0; 128];
+    let bytes = to_slice(&value, &mut buffer).map_err(|_| 1)?;
+    ensure(serialized_size(&value).is_ok_and(|size| size == bytes.len()), 2)?;
+    ensure(from_slice::<Metalayer>(bytes).is_ok_and(|read| read == value), 3)?;
+    ensure(take_from_slice::<Metalayer>(bytes).is_ok_and(|(_, rest)| rest.is_empty()), 4)?;
+
+    // Errors keep all but the text of a type's own.
+    let error = from_slice::<Metalayer>(&bytes[..12]).err().ok_or(5)?;
+    ensure(error.kind() == ErrorKind::UnexpectedEnd && error.offset() == Some(4), 6)?;
+    let error = to_slice(&value, &mut [0; 10]).err().ok_or(7)?;
+    ensure(error.kind() == ErrorKind::BufferTooSmall, 8)
+}
+
+fn ensure(holds: bool, step: i32) -> Result<(), i32> {
+    if holds { Ok(()) } else { Err(step) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn main() -> i32 {
+    run().err().unwrap_or(0)
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+// The compiled core library names it, although nothing unwinds.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
+// The C library starts the program and ends it.
+#[link(name = "c")]
+unsafe extern "C" {}
