@@ -4,7 +4,6 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::slice::ChunksExact;
 
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::{Entry, Layout, MAX_NDIM};
@@ -178,9 +177,8 @@ impl<'de> Input<'de> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
         match self.rest().get(..length).and_then(<[u8]>::split_first) {
             Some((&marker, items)) if marker == vector_marker(ndim) => {
-                let offset = self.position + 1;
                 self.position += length;
-                Ok(Items { left: items.chunks_exact(T::WIDTH), entry, offset, ndim, int: PhantomData })
+                Ok(Items { left: items, end: self.position, entry, ndim, int: PhantomData })
             }
             _ => Err(self.bad_vector::<T>(entry, ndim)),
         }
@@ -269,43 +267,40 @@ impl<'de> Input<'de> {
     }
 }
 
-/// The integers of a dimension vector.
+/// The integers of a dimension vector: its bytes are all there, its markers not yet looked at.
 #[derive(Debug)]
 pub(crate) struct Items<'de, T> {
-    left: ChunksExact<'de, u8>,
+    left: &'de [u8],
+    /// The offset in the input behind the last one.
+    end: usize,
     entry: Entry,
-    /// Of the first item in the input.
-    offset: usize,
     ndim: u8,
     int: PhantomData<T>,
 }
 
 impl<T: FixedInt> Items<'_, T> {
-    pub(crate) fn entry(&self) -> Entry {
-        self.entry
-    }
-
     #[inline]
     pub(crate) fn ndim(&self) -> u8 {
         self.ndim
     }
 
     /// How many have been drawn.
-    #[inline]
     pub(crate) fn drawn(&self) -> usize {
-        usize::from(self.ndim) - self.left.len()
-    }
-
-    /// Where the vector begins: at its marker.
-    pub(crate) fn offset(&self) -> usize {
-        self.offset - 1
+        usize::from(self.ndim) - self.len()
     }
 
     /// Adds to an error that it was met at the item drawn last.
     #[cold]
     pub(crate) fn locate(&self, error: Error) -> Error {
-        let index = self.drawn().saturating_sub(1);
-        error.in_dimension(self.entry, index).at(self.offset + index * T::WIDTH)
+        error
+            .in_dimension(self.entry, self.drawn().saturating_sub(1))
+            .at(self.end - self.left.len() - T::WIDTH)
+    }
+
+    #[cold]
+    fn wrong_marker(&self, item: &[u8]) -> Error {
+        let found = item.first().copied().unwrap_or_default();
+        self.locate(Error::new(Detail::Marker { found, ndim: 0 }))
     }
 }
 
@@ -314,20 +309,26 @@ impl<T: FixedInt> Iterator for Items<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<Result<T>> {
-        let item = self.left.next()?;
-        Some(T::decode(item).ok_or_else(|| {
-            let found = item.first().copied().unwrap_or_default();
-            self.locate(Error::new(Detail::Marker { found, ndim: 0 }))
-        }))
+        let (item, left) = self.left.split_at_checked(T::WIDTH)?;
+        self.left = left;
+        Some(match T::decode(item) {
+            Some(value) => Ok(value),
+            None => Err(self.wrong_marker(item)),
+        })
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.left.size_hint()
+        (self.len(), Some(self.len()))
     }
 }
 
-impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {}
+impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.left.len() / T::WIDTH
+    }
+}
 
 /// Why bytes cannot be a dtype.
 pub(crate) struct TextFault {

@@ -5,13 +5,13 @@ use serde::de::value::StrDeserializer;
 use serde::de::value::UnitDeserializer;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
 
-use super::value::Value;
-use super::vector::Vector;
+use super::value::{Value, Visit};
+use super::vector::{Vector, takes_dimensions};
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::{Entry, KnownName, Layout};
-use crate::wire::Input;
+use crate::wire::{FixedInt, Input, Items};
 
-/// The entries of a metalayer, in their order.
+/// A metalayer that is being read, entry by entry.
 pub(super) struct Entries<'a, 'de> {
     input: &'a mut Input<'de>,
     layout: Layout,
@@ -31,8 +31,13 @@ impl<'a, 'de> Entries<'a, 'de> {
         Self { input, layout, start, next: 0, ndim: 0 }
     }
 
+    #[inline(always)]
+    fn next_entry(&self) -> Option<Entry> {
+        self.layout.entry(self.next)
+    }
+
     /// Reads an entry, which has to be the next one.
-    #[inline]
+    #[inline(always)]
     fn read<S: DeserializeSeed<'de>>(&mut self, entry: Entry, seed: S) -> Result<S::Value> {
         self.next += 1;
         let offset = self.input.position();
@@ -42,18 +47,26 @@ impl<'a, 'de> Entries<'a, 'de> {
                 self.ndim = self.input.ndim()?;
                 seed.deserialize(Value(self.ndim))
             }
-            Entry::Shape => seed.deserialize(Vector::<i64>(self.input.vector(entry, self.ndim)?)),
+            Entry::Shape => read_vector(self.input.vector::<i64>(entry, self.ndim)?, seed),
             Entry::Chunkshape | Entry::Blockshape => {
-                seed.deserialize(Vector::<i32>(self.input.vector(entry, self.ndim)?))
+                read_vector(self.input.vector::<i32>(entry, self.ndim)?, seed)
             }
             Entry::Dtype => seed.deserialize(Value(self.input.text(entry)?)),
         };
-        value.map_err(|error| error.in_entry(entry).at(offset))
+        match value {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.in_entry(entry).at(offset)),
+        }
     }
 
+    /// An error unless every entry is taken.
     #[inline]
-    fn next_entry(&self) -> Option<Entry> {
-        self.layout.entry(self.next)
+    pub(super) fn finish(&self) -> Result<()> {
+        if self.next_entry().is_none() {
+            return Ok(());
+        }
+        let takes = Length::new(self.next.into());
+        Err(Error::new(Detail::Takes { layout: self.layout, takes }).at(self.input.position()))
     }
 
     /// Adds to an error of the visitor's own how far it came: to an entry, or no further than the outer marker.
@@ -61,32 +74,39 @@ impl<'a, 'de> Entries<'a, 'de> {
     pub(super) fn locate(&self, error: Error) -> Error {
         error.at(if self.next == 0 { self.start } else { self.input.position() })
     }
-
-    /// An error unless every entry is taken.
-    #[inline]
-    pub(super) fn finish(self) -> Result<()> {
-        if self.next_entry().is_none() {
-            return Ok(());
-        }
-        let takes = Length::new(self.next.into());
-        Err(Error::new(Detail::Takes { layout: self.layout, takes }).at(self.input.position()))
-    }
 }
 
-impl<'de> SeqAccess<'de> for Entries<'_, 'de> {
+/// Lets a type take all dimensions of a vector.
+#[inline]
+fn read_vector<'de, W, S>(mut items: Items<'de, W>, seed: S) -> Result<S::Value>
+where
+    W: FixedInt + Visit<'de>,
+    S: DeserializeSeed<'de>,
+{
+    let value = seed.deserialize(Vector(&mut items))?;
+    if items.len() > 0 {
+        return Err(takes_dimensions(&items, items.drawn()));
+    }
+    Ok(value)
+}
+
+/// The entries in their order.
+pub(super) struct InOrder<'e, 'a, 'de>(pub(super) &'e mut Entries<'a, 'de>);
+
+impl<'de> SeqAccess<'de> for InOrder<'_, '_, 'de> {
     type Error = Error;
 
-    #[inline]
+    #[inline(always)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
-        match self.next_entry() {
-            Some(entry) => self.read(entry, seed).map(Some),
+        match self.0.next_entry() {
+            Some(entry) => self.0.read(entry, seed).map(Some),
             None => Ok(None),
         }
     }
 
     #[inline]
     fn size_hint(&self) -> Option<usize> {
-        Some(self.layout.entries().len() - usize::from(self.next))
+        Some(self.0.layout.entries().len() - usize::from(self.0.next))
     }
 }
 
@@ -104,8 +124,16 @@ impl Names {
     ///
     /// `fields` lists aliases beside the names, so its length is no number of entries. What is certain is that a
     /// well-known name means its own entry: a name out of its place is an error, here with the entry it stands at.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>> {
+        if layout == Layout::B2nd && is_plain(fields) {
+            return Ok(None);
+        }
+        Self::place_with_care(fields, layout)
+    }
+
+    #[inline(never)]
+    fn place_with_care(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>> {
         let entries = layout.entries();
         if fields.len() == entries.len() {
             check_places(fields, entries)?;
@@ -133,8 +161,24 @@ impl Names {
     }
 }
 
+/// Whether the fields are the seven entries, by their own names.
+#[inline(always)]
+fn is_plain(fields: &[&str]) -> bool {
+    match *fields {
+        [version, ndim, shape, chunkshape, blockshape, dtype_format, dtype] => {
+            version == Entry::Version.name()
+                && ndim == Entry::Ndim.name()
+                && shape == Entry::Shape.name()
+                && chunkshape == Entry::Chunkshape.name()
+                && blockshape == Entry::Blockshape.name()
+                && dtype_format == Entry::DtypeFormat.name()
+                && dtype == Entry::Dtype.name()
+        }
+        _ => false,
+    }
+}
+
 /// Checks that each well-known name stands at its own entry.
-#[inline]
 fn check_places(fields: &[&str], entries: &[Entry]) -> Result<()> {
     for (field, &entry) in fields.iter().zip(entries) {
         match KnownName::of(field) {
@@ -163,33 +207,17 @@ fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
     fields.iter().copied().find(|field| KnownName::of(field).map(KnownName::entry) == Some(entry))
 }
 
-/// The entries of a metalayer, each with the name of the field that takes it.
-pub(super) struct NamedEntries<'a, 'de> {
-    entries: Entries<'a, 'de>,
-    names: Names,
+/// The entries, each with the name of the field that takes it.
+pub(super) struct ByName<'e, 'a, 'de> {
+    pub(super) entries: &'e mut Entries<'a, 'de>,
+    pub(super) names: Names,
 }
 
-impl<'a, 'de> NamedEntries<'a, 'de> {
-    pub(super) fn new(entries: Entries<'a, 'de>, names: Names) -> Self {
-        Self { entries, names }
-    }
-
-    pub(super) fn finish(self) -> Result<()> {
-        self.entries.finish()
-    }
-
-    pub(super) fn locate(&self, error: Error) -> Error {
-        self.entries.locate(error)
-    }
-}
-
-impl<'de> MapAccess<'de> for NamedEntries<'_, 'de> {
+impl<'de> MapAccess<'de> for ByName<'_, '_, 'de> {
     type Error = Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
-        let Some(entry) = self.entries.next_entry() else {
-            return Ok(None);
-        };
+        let Some(entry) = self.entries.next_entry() else { return Ok(None) };
         let name: StrDeserializer<'_, Error> = self.names.of(entry).into_deserializer();
         seed.deserialize(name).map(Some)
     }
@@ -200,37 +228,29 @@ impl<'de> MapAccess<'de> for NamedEntries<'_, 'de> {
             None => Err(serde::de::Error::custom("a value was asked for without its key")),
         }
     }
-
-    fn size_hint(&self) -> Option<usize> {
-        self.entries.size_hint()
-    }
 }
 
-/// A `Meta`'s eight fields: the layout, then each entry or the lack of it.
+/// The eight fields of a `Meta`: the layout, then each entry or the lack of it.
 #[cfg(feature = "alloc")]
-pub(super) struct MetaEntries<'a, 'de> {
-    entries: Entries<'a, 'de>,
-    /// The next field.
+pub(super) struct AsMeta<'e, 'a, 'de> {
+    entries: &'e mut Entries<'a, 'de>,
+    /// The position of the next field.
     field: u8,
 }
 
 #[cfg(feature = "alloc")]
-impl<'a, 'de> MetaEntries<'a, 'de> {
+impl<'e, 'a, 'de> AsMeta<'e, 'a, 'de> {
     #[inline]
-    pub(super) fn new(entries: Entries<'a, 'de>) -> Self {
+    pub(super) fn new(entries: &'e mut Entries<'a, 'de>) -> Self {
         Self { entries, field: 0 }
-    }
-
-    pub(super) fn locate(&self, error: Error) -> Error {
-        self.entries.locate(error)
     }
 }
 
 #[cfg(feature = "alloc")]
-impl<'de> SeqAccess<'de> for MetaEntries<'_, 'de> {
+impl<'de> SeqAccess<'de> for AsMeta<'_, '_, 'de> {
     type Error = Error;
 
-    #[inline]
+    #[inline(always)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
         let layout = self.entries.layout;
         let field = self.field;

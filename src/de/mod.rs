@@ -10,7 +10,9 @@ use serde::forward_to_deserialize_any;
 use crate::error::{Detail, Error, Length, Result, ValueType};
 use crate::layout::Layout;
 use crate::wire::Input;
-use entries::{Entries, NamedEntries, Names};
+#[cfg(feature = "alloc")]
+use entries::AsMeta;
+use entries::{ByName, Entries, InOrder, Names};
 
 /// Reads a value from a metalayer, which has to be the whole input.
 ///
@@ -151,7 +153,7 @@ impl<'de> Deserializer<'de> {
     #[inline]
     fn sequence<V: Visitor<'de>>(&mut self, layout: Layout, visitor: V) -> Result<V::Value> {
         let mut entries = Entries::new(&mut self.input, layout);
-        match visitor.visit_seq(&mut entries) {
+        match visitor.visit_seq(InOrder(&mut entries)) {
             Ok(value) => entries.finish().map(|()| value),
             Err(error) => Err(entries.locate(error)),
         }
@@ -169,9 +171,10 @@ impl<'de> Deserializer<'de> {
     }
 
     /// Lets the visitor take the entries by the names of its fields.
+    #[inline(never)]
     fn named<V: Visitor<'de>>(&mut self, layout: Layout, names: Names, visitor: V) -> Result<V::Value> {
-        let mut entries = NamedEntries::new(Entries::new(&mut self.input, layout), names);
-        match visitor.visit_map(&mut entries) {
+        let mut entries = Entries::new(&mut self.input, layout);
+        match visitor.visit_map(ByName { entries: &mut entries, names }) {
             Ok(value) => entries.finish().map(|()| value),
             Err(error) => Err(entries.locate(error)),
         }
@@ -226,8 +229,8 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         let layout = self.layout()?;
         #[cfg(feature = "alloc")]
         if name == crate::meta::STRUCT_NAME {
-            let mut entries = entries::MetaEntries::new(Entries::new(&mut self.input, layout));
-            return visitor.visit_seq(&mut entries).map_err(|error| entries.locate(error));
+            let mut entries = Entries::new(&mut self.input, layout);
+            return visitor.visit_seq(AsMeta::new(&mut entries)).map_err(|error| entries.locate(error));
         }
         let _ = name;
         match Names::place(fields, layout).map_err(|error| error.at(self.position()))? {

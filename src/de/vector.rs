@@ -7,38 +7,31 @@ use super::value::{Value, Visit};
 use crate::error::{Detail, Error, Length, Result, ValueType};
 use crate::wire::{FixedInt, Items};
 
-/// A dimension vector, whole but its markers not yet looked at.
-pub(super) struct Vector<'de, W>(pub(super) Items<'de, W>);
+/// A dimension vector. Whoever lends the items sees how many were taken.
+pub(super) struct Vector<'a, 'de, W>(pub(super) &'a mut Items<'de, W>);
 
-impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
-    /// The error for a type that takes another number of dimensions than there are.
-    #[cold]
-    fn takes(items: &Items<'de, W>, takes: usize) -> Error {
-        let detail = Detail::TakesDimensions { takes: Length::new(takes), ndim: items.ndim() };
-        Error::new(detail).in_entry(items.entry()).at(items.offset())
-    }
-
+impl<'de, W: FixedInt + Visit<'de>> Vector<'_, 'de, W> {
     #[inline]
     fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value> {
         if takes != usize::from(self.0.ndim()) {
-            return Err(Self::takes(&self.0, takes));
+            return Err(takes_dimensions(self.0, takes));
         }
-        self.deserialize_any(visitor)
+        visitor.visit_seq(self)
     }
 }
 
-impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
+/// The error for a type that takes another number of dimensions than there are.
+#[cold]
+pub(super) fn takes_dimensions<W: FixedInt>(items: &Items<'_, W>, takes: usize) -> Error {
+    Error::new(Detail::TakesDimensions { takes: Length::new(takes), ndim: items.ndim() })
+}
+
+impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'_, 'de, W> {
     type Error = Error;
 
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        let mut dimensions = Dimensions(self.0);
-        let value = visitor.visit_seq(&mut dimensions)?;
-        let items = dimensions.0;
-        if items.len() > 0 {
-            return Err(Self::takes(&items, items.drawn()));
-        }
-        Ok(value)
+        visitor.visit_seq(self)
     }
 
     #[inline]
@@ -100,17 +93,12 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
     }
 }
 
-/// The dimensions of a vector, on their way into a visitor.
-struct Dimensions<'de, W>(Items<'de, W>);
-
-impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Dimensions<'de, W> {
+impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Vector<'_, 'de, W> {
     type Error = Error;
 
     #[inline]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
-        let Some(item) = self.0.next() else {
-            return Ok(None);
-        };
+        let Some(item) = self.0.next() else { return Ok(None) };
         match seed.deserialize(Value(item?)) {
             Ok(value) => Ok(Some(value)),
             Err(error) => Err(self.0.locate(error)),

@@ -55,8 +55,16 @@ impl<'s, 'a> Entries<'s, 'a> {
     }
 
     /// Checks that a field with a well-known name stands at its own entry.
-    #[inline]
+    #[inline(always)]
     fn check_name(&self, key: &str) -> Result<()> {
+        match self.layout.entry(self.next) {
+            Some(entry) if key == entry.name() => Ok(()),
+            _ => self.check_other_name(key),
+        }
+    }
+
+    #[inline(never)]
+    fn check_other_name(&self, key: &str) -> Result<()> {
         match (KnownName::of(key), self.layout.entry(self.next)) {
             (Some(name), Some(here)) if name.entry() != here => {
                 Err(Error::new(Detail::FieldOrder { name }).in_entry(here))
@@ -65,7 +73,7 @@ impl<'s, 'a> Entries<'s, 'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         let Some(entry) = self.layout.entry(self.next) else {
             self.next = self.next.saturating_add(1);
@@ -76,7 +84,7 @@ impl<'s, 'a> Entries<'s, 'a> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<()> {
         let ndim = self.ndim;
         let output = &mut self.serializer.output;
@@ -162,7 +170,7 @@ impl SerializeStruct for Entries<'_, '_> {
     type Ok = ();
     type Error = Error;
 
-    #[inline]
+    #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
         #[cfg(feature = "alloc")]
         if self.meta {
