@@ -284,6 +284,12 @@ impl<T: FixedInt> Items<'_, T> {
         self.ndim
     }
 
+    /// Whether so many are left. Where this is known at compile time, so is the length of their bytes from here on.
+    #[inline]
+    pub(crate) fn are(&self, count: usize) -> bool {
+        count.checked_mul(T::WIDTH) == Some(self.left.len())
+    }
+
     /// How many have been drawn.
     pub(crate) fn drawn(&self) -> usize {
         usize::from(self.ndim) - self.len()

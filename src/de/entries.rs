@@ -1,9 +1,11 @@
 //! The entries of a metalayer on their way into a visitor: in order, by name, or as a `Meta` takes them.
 
+use core::marker::PhantomData;
+
 use serde::de::value::StrDeserializer;
 #[cfg(feature = "alloc")]
 use serde::de::value::UnitDeserializer;
-use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
+use serde::de::{Deserialize, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
 
 use super::value::{Value, Visit};
 use super::vector::{Vector, takes_dimensions};
@@ -102,6 +104,12 @@ impl<'de> SeqAccess<'de> for InOrder<'_, '_, 'de> {
             Some(entry) => self.0.read(entry, seed).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// As the default, but with it the position is known at compile time.
+    #[inline(always)]
+    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>> {
+        self.next_element_seed(PhantomData)
     }
 
     #[inline]
@@ -264,5 +272,10 @@ impl<'de> SeqAccess<'de> for AsMeta<'_, '_, 'de> {
             },
         };
         Ok(Some(value))
+    }
+
+    #[inline(always)]
+    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>> {
+        self.next_element_seed(PhantomData)
     }
 }

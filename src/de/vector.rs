@@ -1,6 +1,8 @@
 //! A deserializer for a dimension vector.
 
-use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use core::marker::PhantomData;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::value::{Value, Visit};
@@ -13,7 +15,7 @@ pub(super) struct Vector<'a, 'de, W>(pub(super) &'a mut Items<'de, W>);
 impl<'de, W: FixedInt + Visit<'de>> Vector<'_, 'de, W> {
     #[inline]
     fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value> {
-        if takes != usize::from(self.0.ndim()) {
+        if !self.0.are(takes) {
             return Err(takes_dimensions(self.0, takes));
         }
         visitor.visit_seq(self)
@@ -96,13 +98,18 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'_, 'de, W> {
 impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Vector<'_, 'de, W> {
     type Error = Error;
 
-    #[inline]
+    #[inline(always)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
         let Some(item) = self.0.next() else { return Ok(None) };
         match seed.deserialize(Value(item?)) {
             Ok(value) => Ok(Some(value)),
             Err(error) => Err(self.0.locate(error)),
         }
+    }
+
+    #[inline(always)]
+    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>> {
+        self.next_element_seed(PhantomData)
     }
 
     #[inline]

@@ -7,6 +7,8 @@ use alloc::{boxed::Box, string::ToString};
 #[cfg(feature = "std")]
 use std::io;
 
+use serde::de::{Expected, Unexpected};
+
 use crate::layout::Entry;
 use detail::{NO_INDEX, NO_OFFSET, Parts};
 
@@ -266,6 +268,26 @@ impl serde::de::Error for Error {
     #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::custom(message)
+    }
+
+    // As the defaults, but not inlined: a type reads a vector without a call only if all this stays out of its way.
+
+    #[cold]
+    #[inline(never)]
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::custom(format_args!("invalid type: {found}, expected {expected}"))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::custom(format_args!("invalid value: {found}, expected {expected}"))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn invalid_length(found: usize, expected: &dyn Expected) -> Self {
+        Self::custom(format_args!("invalid length {found}, expected {expected}"))
     }
 }
 
