@@ -436,17 +436,19 @@ impl<'a> Output<'a> {
         self.byte(value);
     }
 
-    /// Puts what stands before the integers of a dimension vector.
+    /// Puts what stands before the integers of a dimension vector, and lends the room for them: none where it is past
+    /// the end.
     #[inline]
-    pub(crate) fn vector(&mut self, ndim: u8) {
-        self.byte(vector_marker(ndim));
-    }
-
-    #[inline]
-    pub(crate) fn int<T: FixedInt>(&mut self, value: T) {
-        if let Some(item) = self.advance(T::WIDTH) {
-            value.encode(item);
-        }
+    pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
+        let length = 1 + usize::from(ndim) * T::WIDTH;
+        let left = match self.advance(length).and_then(<[u8]>::split_first_mut) {
+            Some((marker, left)) => {
+                *marker = vector_marker(ndim);
+                left
+            }
+            None => &mut [],
+        };
+        Slots { left, int: PhantomData }
     }
 
     /// Puts `dtype`, which has been checked.
@@ -485,6 +487,24 @@ impl<'a> Output<'a> {
         let end = core::mem::replace(&mut self.position, start);
         self.text_header(end - start - STR32_HEADER);
         self.position = end;
+    }
+}
+
+/// Room for the integers of a dimension vector.
+#[derive(Debug)]
+pub(crate) struct Slots<'a, T> {
+    left: &'a mut [u8],
+    int: PhantomData<T>,
+}
+
+impl<T: FixedInt> Slots<'_, T> {
+    /// Puts the next integer, if there is room for it.
+    #[inline]
+    pub(crate) fn put(&mut self, value: T) {
+        if let Some((item, left)) = core::mem::take(&mut self.left).split_at_mut_checked(T::WIDTH) {
+            value.encode(item);
+            self.left = left;
+        }
     }
 }
 
@@ -547,12 +567,9 @@ mod tests {
         output.layout(Layout::B2nd);
         output.fixint(0);
         output.fixint(MAX_NDIM);
-        output.vector(MAX_NDIM);
-        (0..16).for_each(|_| output.int(0_i64));
-        output.vector(MAX_NDIM);
-        (0..16).for_each(|_| output.int(0_i32));
-        output.vector(MAX_NDIM);
-        (0..16).for_each(|_| output.int(0_i32));
+        output.vector::<i64>(MAX_NDIM);
+        output.vector::<i32>(MAX_NDIM);
+        output.vector::<i32>(MAX_NDIM);
         output.fixint(0);
         output.text("");
         assert_eq!(output.position(), LONGEST_BEFORE_DTYPE);

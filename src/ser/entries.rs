@@ -58,17 +58,7 @@ impl<'s, 'a> Entries<'s, 'a> {
     #[inline(always)]
     fn check_name(&self, key: &str) -> Result<()> {
         match self.layout.entry(self.next) {
-            Some(entry) if key == entry.name() => Ok(()),
-            _ => self.check_other_name(key),
-        }
-    }
-
-    #[inline(never)]
-    fn check_other_name(&self, key: &str) -> Result<()> {
-        match (KnownName::of(key), self.layout.entry(self.next)) {
-            (Some(name), Some(here)) if name.entry() != here => {
-                Err(Error::new(Detail::FieldOrder { name }).in_entry(here))
-            }
+            Some(entry) if key != entry.name() => check_other_name(key, entry),
             _ => Ok(()),
         }
     }
@@ -76,12 +66,15 @@ impl<'s, 'a> Entries<'s, 'a> {
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         let Some(entry) = self.layout.entry(self.next) else {
-            self.next = self.next.saturating_add(1);
-            return Err(self.wrong_count());
+            return Err(wrong_count(self.layout, usize::from(self.next) + 1));
         };
-        self.write(entry, value).map_err(|error| error.in_entry(entry))?;
-        self.next += 1;
-        Ok(())
+        match self.write(entry, value) {
+            Ok(()) => {
+                self.next += 1;
+                Ok(())
+            }
+            Err(error) => Err(error.in_entry(entry)),
+        }
     }
 
     #[inline(always)]
@@ -107,18 +100,27 @@ impl<'s, 'a> Entries<'s, 'a> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn finish(self) -> Result<()> {
         if self.layout.entry(self.next).is_some() {
-            return Err(self.wrong_count());
+            return Err(wrong_count(self.layout, self.next.into()));
         }
         self.serializer.check_room()
     }
+}
 
-    #[cold]
-    fn wrong_count(&self) -> Error {
-        Error::new(Detail::Gives { layout: self.layout, gives: Length::new(self.next.into()) })
+/// Checks that a field with another name than its entry's has none of another entry.
+#[inline(never)]
+fn check_other_name(key: &str, here: Entry) -> Result<()> {
+    match KnownName::of(key) {
+        Some(name) if name.entry() != here => Err(Error::new(Detail::FieldOrder { name }).in_entry(here)),
+        _ => Ok(()),
     }
+}
+
+#[cold]
+fn wrong_count(layout: Layout, gives: usize) -> Error {
+    Error::new(Detail::Gives { layout, gives: Length::new(gives) })
 }
 
 impl SerializeSeq for Entries<'_, '_> {

@@ -9,7 +9,7 @@ use super::integer::{Width, integer};
 use super::refuse::refuse;
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::Entry;
-use crate::wire::{FixedInt, Output};
+use crate::wire::{FixedInt, Output, Slots};
 
 /// Takes a sequence, tuple or tuple struct of `ndim` integers.
 pub(super) struct VectorSerializer<'s, 'a, W> {
@@ -24,22 +24,22 @@ impl<'s, 'a, W> VectorSerializer<'s, 'a, W> {
     pub(super) fn new(output: &'s mut Output<'a>, entry: Entry, ndim: u8) -> Self {
         Self { output, entry, ndim, width: PhantomData }
     }
+}
 
-    #[inline]
-    fn check_count(&self, found: usize) -> Result<()> {
-        if found == usize::from(self.ndim) {
-            return Ok(());
-        }
-        Err(Error::new(Detail::Dimensions { found: Length::new(found), ndim: self.ndim }))
+#[inline]
+fn check_count(found: usize, ndim: u8) -> Result<()> {
+    if found == usize::from(ndim) {
+        return Ok(());
     }
+    Err(Error::new(Detail::Dimensions { found: Length::new(found), ndim }))
 }
 
 impl<'s, 'a, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, 'a, W> {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = Dimensions<'s, 'a, W>;
-    type SerializeTuple = Dimensions<'s, 'a, W>;
-    type SerializeTupleStruct = Dimensions<'s, 'a, W>;
+    type SerializeSeq = Dimensions<'s, W>;
+    type SerializeTuple = Dimensions<'s, W>;
+    type SerializeTupleStruct = Dimensions<'s, W>;
     type SerializeTupleVariant = Impossible<(), Error>;
     type SerializeMap = Impossible<(), Error>;
     type SerializeStruct = Impossible<(), Error>;
@@ -48,10 +48,10 @@ impl<'s, 'a, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, 'a,
     #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq> {
         if let Some(len) = len {
-            self.check_count(len)?;
+            check_count(len, self.ndim)?;
         }
-        self.output.vector(self.ndim);
-        Ok(Dimensions { vector: self, count: 0 })
+        let slots = self.output.vector(self.ndim);
+        Ok(Dimensions { slots, entry: self.entry, ndim: self.ndim, count: 0 })
     }
 
     #[inline]
@@ -83,22 +83,22 @@ impl<'s, 'a, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, 'a,
 }
 
 /// A dimension vector on its way out.
-pub(super) struct Dimensions<'s, 'a, W> {
-    vector: VectorSerializer<'s, 'a, W>,
+pub(super) struct Dimensions<'s, W> {
+    slots: Slots<'s, W>,
+    entry: Entry,
+    ndim: u8,
     count: usize,
 }
 
-impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, '_, W> {
+impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
     type Ok = ();
     type Error = Error;
 
     #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        let dimension: W =
-            integer(value).map_err(|error| error.in_dimension(self.vector.entry, self.count))?;
-        // A sequence that never ends is counted, but not written, beyond `ndim`.
-        if self.count < usize::from(self.vector.ndim) {
-            self.vector.output.int(dimension);
+        match integer(value) {
+            Ok(dimension) => self.slots.put(dimension),
+            Err(error) => return Err(error.in_dimension(self.entry, self.count)),
         }
         self.count += 1;
         Ok(())
@@ -106,11 +106,11 @@ impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, '_, W> {
 
     #[inline]
     fn end(self) -> Result<()> {
-        self.vector.check_count(self.count)
+        check_count(self.count, self.ndim)
     }
 }
 
-impl<W: FixedInt + Width> SerializeTuple for Dimensions<'_, '_, W> {
+impl<W: FixedInt + Width> SerializeTuple for Dimensions<'_, W> {
     type Ok = ();
     type Error = Error;
 
@@ -125,7 +125,7 @@ impl<W: FixedInt + Width> SerializeTuple for Dimensions<'_, '_, W> {
     }
 }
 
-impl<W: FixedInt + Width> SerializeTupleStruct for Dimensions<'_, '_, W> {
+impl<W: FixedInt + Width> SerializeTupleStruct for Dimensions<'_, W> {
     type Ok = ();
     type Error = Error;
 
