@@ -93,7 +93,7 @@ pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader:
 
 /// A serde deserializer that reads metalayers from a slice.
 ///
-/// It gives a struct, tuple, tuple struct, sequence or [`Meta`](crate::Meta). The [crate's page](crate#serdes-data-model)
+/// It gives a struct, tuple, tuple struct, sequence or `Meta`. The [crate's page](crate#serdes-data-model)
 /// says what each type can take.
 ///
 /// ```

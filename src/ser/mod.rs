@@ -145,7 +145,7 @@ fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<
 
 /// A serde serializer that writes metalayers into a buffer.
 ///
-/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a [`Meta`](crate::Meta); the position
+/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`; the position
 /// of an entry, not its Rust type, decides how it is encoded. The [crate's page](crate#serdes-data-model) says what
 /// each kind of value becomes.
 ///
@@ -182,7 +182,7 @@ impl<'a> Serializer<'a> {
     }
 
     /// Chooses the layout, instead of the number of entries. A value with another number of entries is refused, and
-    /// a [`Meta`](crate::Meta) of another layout.
+    /// a `Meta` of another layout.
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
