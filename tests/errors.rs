@@ -6,6 +6,7 @@ mod common;
 
 use std::error::Error as _;
 use std::fmt::Write as _;
+#[cfg(feature = "std")]
 use std::io;
 
 use b2nd_serde::{Entry, Error, ErrorKind, Layout, Meta, Serializer, dump, from_slice, to_slice, to_vec};

@@ -34,7 +34,7 @@ fn check_count(found: usize, ndim: u8) -> Result<()> {
     Err(Error::new(Detail::Dimensions { found: Length::new(found), ndim }))
 }
 
-impl<'s, 'a, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, 'a, W> {
+impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, '_, W> {
     type Ok = ();
     type Error = Error;
     type SerializeSeq = Dimensions<'s, W>;
