@@ -29,6 +29,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     // As much as fits.
     ((&[MAX], &[1], &[1]), MAX as u64),
     ((&[MAX], &[7], &[2]), MAX as u64 / 7),
+    ((&[MAX - 1], &[7], &[2]), MAX as u64 / 7),
     ((&[1 << 62, 1], &[1, 1], &[1, 4]), 1 << 62),
     ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[1]), 1),
     ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[(1 << 30) + 1]), 1),

@@ -55,19 +55,20 @@
 //! - where S > 0, C > 0; where C > 0, B > 0. A chunk may be larger than the array, a block larger than the chunk;
 //! - the product of S, and of E, fits int64; the products of C and of B fit int32. Over no dimensions a product is 1.
 //!
-//! In that these differ from each other, or from C-Blosc2 3.3.5:
+//! Where these two differ from each other, or we from C-Blosc2 3.3.5:
 //!
-//! - S = 0, C = 5, B = 0: the draft specification allows it, C-Blosc2 refuses it, and so do we. No block is no way to
-//!   cut a chunk, and an array that grows would need one.
+//! - S = 0, C = 5, B = 0: the draft specification allows it, C-Blosc2 refuses it, and so do we: such a chunk has items,
+//!   but no block to hold them.
 //! - S = 0, C = 0, B = 1: both allow it, and so do we. Nothing is cut, so E, P, G and H are 0, whatever B is.
 //! - Overflow beside a zero: a product with a zero in it is 0. C-Blosc2 multiplies from the first dimension on, and
-//!   refuses what overflows before it meets the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40, 0\]. The draft
-//!   specification knows no such order, and we open both. Rounding a single dimension up to whole chunks must fit
-//!   int64 all the same, as E itself has to.
+//!   refuses what overflows before it meets the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40, 0\]. The
+//!   draft specification knows no such order, and we accept both. E itself has to fit int64 in each dimension.
+//! - Rounding up to the very end of int64: C-Blosc2 adds a whole chunk to S before it compares, and so refuses
+//!   S = 2^63 - 2 with C = 7. E is 2^63 - 1 and fits, so we accept it.
 //! - A version other than 0: C-Blosc2 does not look at it. [`Meta::geometry`](crate::Meta::geometry) refuses it, as
 //!   the rules of another version are not known.
-//! - A chunk beyond what Blosc2 can compress, about 2 GiB: C-Blosc2 opens the array, and refuses to read from it. So
-//!   [`Geometry::new`], which knows no type size, lets it pass, and [`Geometry::chunk_nbytes`] refuses it.
+//! - A chunk of more than Blosc2 can hold, about 2 GiB: C-Blosc2 opens the array, and refuses to read from it. So
+//!   [`Geometry::new`], which knows no type size, accepts it, and [`Geometry::chunk_nbytes`] refuses it.
 
 use core::fmt;
 use core::ops::Range;

@@ -8,8 +8,9 @@ use super::extent::Cells;
 
 /// What becomes of the chunks when the shape changes and the chunk and block shapes stay. See [`Geometry::resize`].
 ///
-/// A chunk is kept if the grid has a place at its coordinate before and after. Kept chunks do not change, but may
-/// get other numbers.
+/// A chunk is kept if the grid has its place before and after. It may get another number, but its bytes stay as they
+/// are: C-Blosc2 does not clear the items that a smaller shape cuts off, and they are there again if the array grows
+/// back over them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resize<'g> {
     before: &'g Geometry,
