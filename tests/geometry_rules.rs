@@ -241,7 +241,10 @@ fn the_largest_array_has_a_last_item() -> Result<(), Error> {
     assert_eq!((position.chunk, position.block, position.item), (last / 7, 1, 2));
     assert_eq!(geometry.coordinate(position).as_deref(), Some(&[last][..]));
     assert_eq!(geometry.position(&[last + 1]), None);
-    let chunk = geometry.chunks_in(&[last..last + 1])?.next().expect("a chunk");
+    let chunk = geometry
+        .chunks_in(std::slice::from_ref(&(last..last + 1)))?
+        .next()
+        .expect("a chunk");
     assert_eq!(chunk.number(), last / 7);
     assert!(chunk.extent().ranges().eq(std::iter::once(last..last + 1)));
     Ok(())

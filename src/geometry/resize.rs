@@ -80,14 +80,16 @@ impl Outside {
     /// Moves a coordinate of the inner grid to the first behind it, in C order, that is not: across the inner grid's
     /// side in the last dimension in which the grid goes on beyond. False if there is none.
     fn leave_inner(&self, index: &mut Dimensions) -> bool {
-        for (index, (grid, inner)) in index.numbers_mut().zip(zip(&self.grid, &self.inner)).rev() {
-            if inner < grid {
+        let sides = zip(&self.inner, &self.grid);
+        let mut dimensions = index.numbers_mut().zip(sides).rev();
+        // Behind that dimension all are 0: it takes a step in this one, or in one before it, to come back inside.
+        match dimensions.find(|(_, (inner, grid))| inner < grid) {
+            Some((index, (inner, _))) => {
                 *index = inner;
-                return true;
+                true
             }
-            *index = 0;
+            None => false,
         }
-        false
     }
 }
 
