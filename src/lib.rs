@@ -23,6 +23,8 @@ extern crate alloc;
 extern crate std;
 
 mod de;
+#[cfg(feature = "alloc")]
+pub mod dtype;
 mod error;
 mod layout;
 #[cfg(feature = "alloc")]
