@@ -5,6 +5,10 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
+use ecow::EcoString;
+
+use super::literal::Literal;
+
 /// Why a string is no dtype.
 ///
 /// The text says at which character, counted from 0, what was expected and what was found.
@@ -62,10 +66,7 @@ impl ParseError {
         let before = input.get(..problem.at).unwrap_or(input);
         let message = match problem.detail {
             Detail::Refused(message) => message,
-            Detail::Expected(what) => match input.get(problem.at..).and_then(|rest| rest.chars().next()) {
-                Some(found) => format!("expected {what}, found {found:?}"),
-                None => format!("expected {what}, found the end"),
-            },
+            Detail::Expected(what) => expected(what, input.get(problem.at..).unwrap_or_default()),
         };
         Self(Box::new(Parts {
             kind: problem.kind,
@@ -125,6 +126,14 @@ impl fmt::Debug for ParseError {
 }
 
 impl core::error::Error for ParseError {}
+
+/// What was expected, and what is found there: the first character of the rest.
+pub(super) fn expected(what: &str, rest: &str) -> String {
+    match rest.chars().next() {
+        Some(found) => format!("expected {what}, found {}", Literal(&EcoString::from(found))),
+        None => format!("expected {what}, found the end"),
+    }
+}
 
 /// An error on its way out, at a byte of the part that is being looked at.
 #[derive(Debug)]

@@ -144,7 +144,8 @@ fn same_count<T>(names: usize, key: &str, values: &At<Vec<T>>) -> Result<(), Pro
     if count == names {
         return Ok(());
     }
-    let message = format!("'{key}' has {count}, but 'names' has {names}");
+    let entries = if count == 1 { "entry" } else { "entries" };
+    let message = format!("'{key}' has {count} {entries}, but 'names' has {names}");
     Err(Problem::refused(values.at, ParseErrorKind::Layout, message))
 }
 

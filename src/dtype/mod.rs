@@ -43,7 +43,7 @@
 //!
 //! What nobody's files hold is refused, though NumPy takes it: several types in one string (`i4,f8`, `(2,3)i4`), units
 //! with a divisor (`M8[s/5]`) or in Greek (`μs`), fields as a dictionary of their names, other keys in a dictionary, more
-//! formats than names, a scalar with fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None`
+//! formats than names, a shape as a list, a scalar with fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None`
 //! as a dtype. Of Python's literals, not read are octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`),
 //! literals side by side, comments, and numbers in any way but decimal.
 //!

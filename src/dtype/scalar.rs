@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-use super::error::{ParseErrorKind, Problem};
+use super::error::{self, ParseErrorKind, Problem};
 use super::literal::excerpt;
 use super::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, TimeUnit};
 
@@ -227,7 +227,11 @@ fn type_string(text: &str) -> Result<Dtype, Problem> {
     };
     let dtype = dtype.ok_or_else(|| {
         let message = format!("expected {expected} for '{letter}', found {size:.40}");
-        refused(text, sized, message)
+        let kind = match letter {
+            'S' | 'a' | 'U' | 'V' => ParseErrorKind::TooLarge,
+            _ => ParseErrorKind::UnknownType,
+        };
+        Problem::refused(text.len() - sized.len(), kind, message)
     })?;
     if is_time {
         in_time_units(dtype, text, rest)
@@ -282,7 +286,13 @@ fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Problem> {
     let behind = named.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     let (name, _) = named.split_at(named.len() - behind.len());
     let known = TIME_UNITS.iter().find(|known| **known == name);
-    let symbol = known.ok_or_else(|| unexpected(text, named, UNIT_EXPECTED))?;
+    let symbol = known.ok_or_else(|| {
+        if name.is_empty() {
+            return unexpected(text, named, UNIT_EXPECTED);
+        }
+        let found = excerpt(name);
+        refused(text, named, format!("expected {UNIT_EXPECTED}, found {found}"))
+    })?;
     let rest = behind
         .strip_prefix(']')
         .ok_or_else(|| unexpected(text, behind, "']'"))?;
@@ -306,11 +316,7 @@ fn unknown(text: &str) -> Problem {
 
 /// Something else than what was expected stands at the beginning of `rest`, the end of `text`.
 fn unexpected(text: &str, rest: &str, expected: &str) -> Problem {
-    let message = match rest.chars().next() {
-        Some(found) => format!("expected {expected}, found {found:?}"),
-        None => format!("expected {expected}, found the end"),
-    };
-    refused(text, rest, message)
+    refused(text, rest, error::expected(expected, rest))
 }
 
 /// A problem at the beginning of `rest`, the end of `text`.

@@ -171,20 +171,22 @@ fn title(input: &mut Input<'_>) -> Parsed<Option<String>> {
 /// A size, or a tuple of sizes.
 fn shape(input: &mut Input<'_>) -> Parsed<Shape> {
     alt((
-        preceded('(', cut_err(until(')', number))).map(Shape::Tuple),
-        number.map(Shape::Number),
+        preceded('(', cut_err(until(')', number("a number")))).map(Shape::Tuple),
+        number("a number or a tuple of numbers").map(Shape::Number),
     ))
     .parse_next(input)
 }
 
-fn number(input: &mut Input<'_>) -> Parsed<usize> {
-    let at = input.current_token_start();
-    let digits: &str = digit1.context("a number").parse_next(input)?;
-    let number = digits.parse().ok().filter(|&number| number <= MAX_ITEM_SIZE);
-    number.ok_or_else(|| {
-        let message = format!("expected a number up to {MAX_ITEM_SIZE}, found {digits:.40}");
-        ErrMode::Cut(Problem::refused(at, ParseErrorKind::TooLarge, message))
-    })
+fn number<'a>(expected: &'static str) -> impl Parser<Input<'a>, usize, ErrMode<Problem>> {
+    move |input: &mut Input<'a>| {
+        let at = input.current_token_start();
+        let digits: &str = digit1.context(expected).parse_next(input)?;
+        let number = digits.parse().ok().filter(|&number| number <= MAX_ITEM_SIZE);
+        number.ok_or_else(|| {
+            let message = format!("expected a number up to {MAX_ITEM_SIZE}, found {digits:.40}");
+            ErrMode::Cut(Problem::refused(at, ParseErrorKind::TooLarge, message))
+        })
+    }
 }
 
 fn dict(levels: usize, input: &mut Input<'_>) -> Parsed<DictForm> {
@@ -199,9 +201,15 @@ fn dict(levels: usize, input: &mut Input<'_>) -> Parsed<DictForm> {
         match key.as_str() {
             "names" => set(&mut names, at, &key, list(placed(string)), input),
             "formats" => set(&mut formats, at, &key, placed(list(form)), input),
-            "offsets" => set(&mut offsets, at, &key, placed(list(placed(number))), input),
+            "offsets" => set(
+                &mut offsets,
+                at,
+                &key,
+                placed(list(placed(number("a number")))),
+                input,
+            ),
             "titles" => set(&mut titles, at, &key, placed(list(title)), input),
-            "itemsize" => set(&mut item_size, at, &key, placed(number), input),
+            "itemsize" => set(&mut item_size, at, &key, placed(number("a number")), input),
             "aligned" => set(&mut aligned, at, &key, truth, input),
             _ => {
                 let found = excerpt(&key);
