@@ -324,14 +324,14 @@ fn a_subarray_is_refused_where_it_goes_wrong() {
 #[test]
 fn nesting_is_bounded_and_never_overflows_the_stack() {
     let nested = |levels: usize| format!("{}'u1'{}", "[('a', ".repeat(levels), ")]".repeat(levels));
-    let deepest = nested(63).parse::<Dtype>().expect("63 lists and a scalar");
+    let deepest = nested(31).parse::<Dtype>().expect("31 lists and a scalar");
     assert_eq!(deepest.item_size(), 1);
-    assert_eq!(deepest.to_string(), nested(63));
+    assert_eq!(deepest.to_string(), nested(31));
 
-    let error = refusal(&nested(64));
+    let error = refusal(&nested(32));
     assert_eq!(
         error.to_string(),
-        "character 448: more than 64 dtypes inside each other"
+        "character 224: more than 32 dtypes inside each other"
     );
     assert_eq!(error.kind(), TooDeep);
 

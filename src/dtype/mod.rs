@@ -1,7 +1,7 @@
 //! NumPy dtypes: what an item of the array is.
 //!
-//! The metalayer says it as a string, which NumPy printed and python-blosc2 wrote: `<f8`, `[('x', '<i4'), ('y', '<f8')]`.
-//! A [`Dtype`] is what such a string means, and prints itself as NumPy does.
+//! The metalayer says it as a string that NumPy printed and python-blosc2 wrote: `<f8`, or `[('x', '<i4')]`. A
+//! [`Dtype`] is what such a string means, and prints itself as NumPy does.
 //!
 //! ```
 //! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
@@ -29,8 +29,8 @@
 //! | subarrays | `('<i4', (2, 3))` |
 //! | records | `(numpy.record, [('a', '<i4')])`, which NumPy prints and python-blosc2 stores, yet neither reads |
 //!
-//! NumPy decides what each means, as it does on 64-bit Linux with little-endian numbers: a byte order of `=`, `|` or none
-//! is little-endian, `long` has 8 bytes, `f16` is C's `long double` with an alignment of 16, an `O` has 8 bytes.
+//! NumPy decides what each means, as it does on 64-bit Linux with little-endian numbers: a byte order of `=`, `|` or
+//! none is little-endian, `long` has 8 bytes, `f16` is C's `long double` with an alignment of 16, an `O` has 8 bytes.
 //!
 //! # Where it is not NumPy
 //!
@@ -41,15 +41,16 @@
 //! - An item of more than 2147483647 bytes is refused; NumPy lets the size of a structured dtype wrap around.
 //! - Equality includes whether a dtype is aligned or a record. In NumPy two dtypes are equal without that.
 //!
-//! What nobody's files hold is refused, though NumPy takes it: several types in one string (`i4,f8`, `(2,3)i4`), units
-//! with a divisor (`M8[s/5]`) or in Greek (`μs`), fields as a dictionary of their names, other keys in a dictionary, more
-//! formats than names, a shape as a list, a scalar with fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None`
-//! as a dtype. Of Python's literals, not read are octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`),
-//! literals side by side, comments, and numbers in any way but decimal.
+//! What nobody's files hold is refused, though NumPy takes it: several types in one string (`i4,f8`, `(2,3)i4`), spaces
+//! in a type string or around it all, units with a divisor (`M8[s/5]`) or in Greek (`μs`), fields as a dictionary of
+//! their names, other or repeated keys in a dictionary, more formats than names, a shape as a list, a scalar with
+//! fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None` as a dtype. Of Python's
+//! literals, not read are octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), literals side by
+//! side, comments, parentheses that are no tuple, and numbers in any way but decimal (which may begin with zeros here).
 //!
-//! Not known either are `StringDType()`, whose items lie outside the array, and `<f1`, `<W4`, which python-blosc2 stores
-//! for `float8_e5m2` and the complex types of `ml_dtypes`: NumPy does not read them back. An `ml_dtypes` name has no byte
-//! order, so it is taken for little-endian.
+//! Not known either are `StringDType()`, whose items lie outside the array, and `<f1`, `<W4`, which python-blosc2
+//! stores for `float8_e5m2` and the complex types of `ml_dtypes`: NumPy does not read them back. An `ml_dtypes` name
+//! has no byte order, so it is taken for little-endian.
 //!
 //! Which characters of a name are printed as they are, and which as an escape, depends on the version of Unicode that
 //! Python and Rust know: they differ in characters that the older one has not got.
@@ -73,8 +74,9 @@ pub use error::{ParseError, ParseErrorKind};
 /// The largest item in bytes: NumPy has it in a C `int`, C-Blosc2 in an `int32_t`.
 const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 
-/// How many dtypes may be inside each other. Each takes a few calls on the stack.
-const MAX_NESTING: usize = 64;
+/// How many dtypes may be inside each other. Each takes a few calls on the stack, some kilobytes; Python gives up at
+/// about 100.
+const MAX_NESTING: usize = 32;
 
 /// The largest number of dimensions of a subarray, as in NumPy.
 const MAX_NDIM: usize = 64;
@@ -293,14 +295,15 @@ impl Dtype {
         self.item_size
     }
 
-    /// The alignment in memory that NumPy gives it: that of the C type, and 1 for a structured dtype that is not aligned.
+    /// The alignment in memory that NumPy gives it: that of the C type, and 1 for a structured dtype that is not
+    /// aligned.
     #[must_use]
     pub fn alignment(&self) -> usize {
         self.alignment
     }
 
-    /// The order of the bytes of an item; `None` where there is none: single bytes, strings of bytes, objects, subarrays
-    /// and structured dtypes, whose parts have each their own.
+    /// The order of the bytes of an item; `None` where there is none: single bytes, strings of bytes, objects,
+    /// subarrays and structured dtypes, whose parts have each their own.
     #[must_use]
     pub fn byte_order(&self) -> Option<ByteOrder> {
         self.byte_order

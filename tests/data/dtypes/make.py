@@ -6,10 +6,14 @@
 
     python make.py COUNT SEED > FILE
 
-First comes every name and letter that NumPy has for a scalar, then COUNT random dtypes, as they may be written by hand,
-and among them others that NumPy refuses.
-`display` is how python-blosc2 stores the dtype, `str` how NumPy prints it if that is another way, `dtype` what NumPy says
-of its parts. Without `display`, reading what NumPy prints gives another dtype. Without `dtype`, NumPy refuses the input.
+`sample.jsonl` has COUNT 120 and SEED 1. The test `dtype_as_numpy` compares it, and with `--ignored` the file that the
+environment variable B2ND_DTYPES names.
+
+First comes every name and letter that NumPy has for a scalar, then COUNT random dtypes, as they may be written by
+hand, and among them others that NumPy refuses.
+`display` is how python-blosc2 stores the dtype, `str` how NumPy prints it if that is another way, `dtype` what NumPy
+says of its parts. Without `display`, reading what NumPy prints gives another dtype. Without `dtype`, NumPy refuses the
+input.
 """
 
 import json
@@ -24,15 +28,19 @@ import numpy as np
 assert np.__version__ == "2.4.6" and ml_dtypes.__version__ == "0.6.0"
 warnings.simplefilter("ignore")
 
-EXTENSIONS = sorted(n for n in dir(ml_dtypes) if isinstance(getattr(ml_dtypes, n), type) and n not in ("finfo", "iinfo"))
+TYPES = {name for name, value in vars(ml_dtypes).items() if isinstance(value, type)}
+EXTENSIONS = sorted(TYPES - {"finfo", "iinfo"})
 NAMESPACE = {name: np.dtype(getattr(ml_dtypes, name)) for name in EXTENSIONS} | {"numpy": np, "__builtins__": {}}
 NAMES = sorted(n for n in np._core._type_aliases.sctypeDict if n not in EXTENSIONS and len(n) > 1)
 CODES = "?bhilqpnBHILQPNefdgFDGOcSaUVMm"
 SIZED = "b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 f16 c8 c16 c32 O4 O8 M8 m8 S0 S1 S5 S007 a3 U0 U1 U10 V0 V7 V300".split()
-UNKNOWN = "b2 i3 i16 u0 f1 f10 c4 O2 O16 M4 m16 x x4 i4x S5x V-1 U536870912 S2147483648 d8 h2 ?1 W4 StringDType Float64 str0".split()
+UNKNOWN = """b2 i3 i16 u0 f1 f10 c4 O2 O16 M4 m16 x x4 i4x S5x V-1 U536870912 S2147483648 d8 h2 ?1 W4
+    StringDType Float64 str0""".split()
 UNITS = ["generic", "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"]
 WRONG_UNITS = ["[]", "[", "[s", "[sec]", "[B]", "[-1s]", "[2147483648s]", "[s]x", " [s]", "[ s]", "[25]", "s"]
-LETTERS = "abcxyzABC_019 .,:[](){}#'\"\\/\n\t\r\0\x01\x1f\x7f\x80\xa0\xad\xe9\xff\u0301\u0416\u200b\u2028\u3000\u65e5\u672c\ue000\ufeff\uffff\U0001f600\U000e0001\U0010ffff"
+LETTERS = "abcxyzABC_019 .,:[](){}#'\"\\/"
+LETTERS += "\n\t\r\0\x01\x1f\x7f\x80\xa0\xad\xe9\xff\u0301\u0416\u200b\u2028\u3000\u65e5\u672c"
+LETTERS += "\ue000\ufeff\uffff\U0001f600\U000e0001\U0010ffff"
 
 
 def read(text):
@@ -51,7 +59,8 @@ def describe(dtype):
         parts["fields"] = []
         for name in dtype.names:
             field, offset, title = (*dtype.fields[name], None)[:3]
-            parts["fields"].append({"name": name, "title": title, "offset": offset, "dtype": describe(field)})
+            field = {"name": name, "title": title, "offset": offset, "dtype": describe(field)}
+            parts["fields"].append(field)
     elif dtype.subdtype is not None:
         base, shape = dtype.subdtype
         parts |= {"base": describe(base), "shape": shape}
@@ -89,7 +98,7 @@ def entry(text):
 
 
 def makes_sense(parts):
-    """False where the size of a struct has wrapped around, and where a subarray was given a size as if it were bytes."""
+    """False where the size of a struct has wrapped around, or a subarray was given a size as if it were bytes."""
     if "base" in parts:
         base = parts["base"]
         return parts["itemsize"] == base["itemsize"] * math.prod(parts["shape"]) and makes_sense(base)
@@ -117,7 +126,7 @@ class Writer:
         return quote + "".join(self.character(c, quote) for c in text) + quote
 
     def character(self, c, quote):
-        short = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+        short = dict(zip("\n\r\t\\\a\b\f\v", ["\\n", "\\r", "\\t", "\\\\", "\\a", "\\b", "\\f", "\\v"]))
         code = ord(c)
         ways = [f"\\U{code:08X}"]
         ways += [short[c]] if c in short else [] if c == "\0" else ["\\" + c] if c == quote else [c] * 40
@@ -204,7 +213,8 @@ class Maker:
     def name(self):
         rng = self.rng
         if rng.random() < 0.6:
-            return rng.choice(["x", "y", "z", "min", "max", "flags", "f0", "f1", "f2", "field_7", "f"]) + rng.choice(["", "", "1", "2", "3"])
+            stem = rng.choice(["x", "y", "z", "min", "max", "flags", "f0", "f1", "f2", "field_7", "f"])
+            return stem + rng.choice(["", "", "1", "2", "3"])
         return "".join(rng.choice(LETTERS) for _ in range(rng.randrange(0, 9)))
 
     def title(self):
