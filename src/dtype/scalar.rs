@@ -220,8 +220,8 @@ fn type_string(text: &str) -> Result<Dtype, Problem> {
     let expected = expected.ok_or_else(|| unknown(text))?;
     let is_time = matches!(letter, 'M' | 'm');
     let dtype = match size.parse() {
-        // Only here does NumPy mind a zero in front.
-        Ok(_) if is_time && size != "8" => None,
+        // Only before a unit does NumPy mind a zero in front.
+        Ok(_) if is_time && size != "8" && !rest.is_empty() => None,
         Ok(size) => numpy(letter, size, order),
         Err(_) => None,
     };
