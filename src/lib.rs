@@ -54,7 +54,8 @@
 //! widths, and when reading holds every marker against them. [`dump`] shows the bytes of a metalayer with what each of
 //! them says.
 //!
-//! What this level checks are entries, markers, widths and counts. A negative dimension is none of its business.
+//! What this level checks are entries, markers, widths and counts. A negative dimension is none of its business:
+//! [`Geometry`] is the proof that the numbers work, and knows in which chunk and block an item lies.
 //!
 //! # Which layout
 //!
@@ -128,9 +129,10 @@
 //!
 //! | feature | default | what it brings |
 //! |---|---|---|
-//! | | | `no_std`, no allocation: [`to_slice`], [`from_slice`], [`take_from_slice`], [`serialized_size`], [`dump`] |
+//! | | | `no_std`, no allocation: [`to_slice`], [`from_slice`], [`take_from_slice`], [`serialized_size`], [`dump`], [`Geometry`] |
 //! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, the text of errors that types raise |
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
+//! | `dtype` | yes | the module `dtype`: what NumPy's dtype strings mean |
 //! | `frame` | yes | the module `frame`: find the metalayer in a file |
 //! | `cli` | | the command `b2nd` |
 //!
@@ -146,6 +148,8 @@ extern crate alloc;
 extern crate std;
 
 mod de;
+#[cfg(feature = "dtype")]
+pub mod dtype;
 mod dump;
 mod error;
 #[cfg(feature = "frame")]
@@ -160,6 +164,8 @@ mod wire;
 #[cfg(feature = "std")]
 pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
+#[cfg(feature = "dtype")]
+pub use dtype::Dtype;
 pub use dump::{Dump, dump};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;
