@@ -53,7 +53,7 @@ fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
     writeln!(text, "shape   : {}", Tuple(meta.shape()))?;
     writeln!(text, "chunks  : {}", Tuple(meta.chunkshape()))?;
     writeln!(text, "blocks  : {}", Tuple(meta.blockshape()))?;
-    writeln!(text, "dtype   : {}", meta.dtype().unwrap_or("none"))?;
+    writeln!(text, "dtype   : {}", dtype(&meta))?;
     if let Some(nbytes) = nbytes(&meta, frame.typesize()) {
         writeln!(text, "nbytes  : {}", Size(nbytes))?;
     }
@@ -63,6 +63,15 @@ fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
     }
     writeln!(text, "layout  : {}", meta.layout())?;
     Ok(text)
+}
+
+/// The dtype as NumPy prints it; where NumPy could not, as it stands in the metalayer.
+fn dtype(meta: &Meta) -> String {
+    match (meta.parse_dtype(), meta.dtype()) {
+        (Ok(Some(dtype)), _) => dtype.numpy_str().to_string(),
+        (_, Some(text)) => text.to_owned(),
+        (_, None) => "none".to_owned(),
+    }
 }
 
 /// The size of the array's items, where it is a number.
