@@ -86,7 +86,7 @@ where
     S: DeserializeSeed<'de>,
 {
     let value = seed.deserialize(Vector(&mut items))?;
-    if items.len() > 0 {
+    if !items.are(0) {
         return Err(takes_dimensions(&items, items.drawn()));
     }
     Ok(value)
