@@ -120,10 +120,11 @@
 //! | map | error | error | error | error |
 //! | unit, newtype, tuple and struct variants | error | error | error | error |
 //!
-//! Both ways: what cannot be written cannot be read either. A `Vec<u8>` or `&[u8]` is a sequence to serde and needs
-//! `serde_bytes` to be a dtype; a type that displays itself (`collect_str`) is a string. `flatten` makes a map of a
-//! struct. `untagged` enums are what their variants are. `deserialize_any` gives a sequence of entries, so a
-//! `serde_json::Value` is an array that is written back in the same layout.
+//! Both ways: what cannot be written cannot be read either, but for `&[u8]`, which reads a dtype. Like a `Vec<u8>` it is
+//! a sequence to serde, and needs `serde_bytes` to be written as a dtype. A type that displays itself (`collect_str`) is
+//! a string. `flatten` makes a map of a struct. `untagged` enums are what their variants are; they keep what they read
+//! before they try a variant, so there an integer may become a float. `deserialize_any` gives a sequence of entries, so
+//! a `serde_json::Value` is an array that is written back in the same layout.
 //!
 //! # Features
 //!

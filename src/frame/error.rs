@@ -41,6 +41,13 @@ pub enum Error {
         /// What is there.
         found: u8,
     },
+    /// The header has more than the 16 metalayers that a frame can have.
+    TooManyMetalayers {
+        /// Where their number stands.
+        offset: usize,
+        /// Their number.
+        found: u16,
+    },
     /// A length or offset in the header points out of the header.
     OutOfHeader {
         /// Where the length or offset stands.
@@ -63,6 +70,9 @@ impl fmt::Display for Error {
             }
             Self::Malformed { offset, expected, found } => {
                 write!(f, "byte {offset} of the frame: expected {expected}, found {found:#04x}")
+            }
+            Self::TooManyMetalayers { offset, found } => {
+                write!(f, "byte {offset} of the frame: {found} metalayers, more than 16")
             }
             Self::OutOfHeader { offset, what, value } => {
                 write!(f, "byte {offset} of the frame: {what} {value} is out of the header")

@@ -13,6 +13,9 @@ const GENERATION_12: u8 = 0x9c;
 const GENERATION_13: u8 = 0x9d;
 const GENERATION_14: u8 = 0x9e;
 
+/// Each may be as long as the header, so without a limit a small file could ask for much memory.
+const MAX_METALAYERS: u16 = 16;
+
 const MAGIC: &[u8; 8] = b"b2frame\0";
 /// Where the length of the header stands, behind its marker.
 const HEADER_LEN: usize = 11;
@@ -97,7 +100,11 @@ fn metalayers(walk: &mut Walk<'_>) -> Result<Vec<Metalayer>, Error> {
     walk.marker(0xcd, "uint16 for the size of the index")?;
     let _: [u8; 2] = walk.array()?;
     walk.marker(0xde, "map16 for the index of metalayers")?;
+    let at = walk.position;
     let count = u16::from_be_bytes(walk.array()?);
+    if count > MAX_METALAYERS {
+        return Err(Error::TooManyMetalayers { offset: at, found: count });
+    }
     let mut metalayers = Vec::new();
     for _ in 0..count {
         metalayers.push(metalayer(walk)?);

@@ -20,7 +20,8 @@ type Dimensions<W> = SmallVec<[W; 4]>;
 ///
 /// Its three vectors always have the same number of dimensions, 0 to 16. For every accepted input,
 /// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`, whatever the layout. It keeps the layout through newtypes and
-/// `Option`, but not through an `untagged` enum or `flatten`, which forget it before a `Meta` sees the bytes.
+/// `Option`. Of this format it cannot be read inside an `untagged` enum, which keeps the entries for itself and has no
+/// place for the layout, nor flattened.
 ///
 /// In other formats it is a struct of `layout` and the seven entries, of which those that the layout lacks are null.
 /// Reading one checks all that this format checks; without `layout`, the entries that are there decide.

@@ -32,7 +32,7 @@ const fn struct_name(layout: Layout) -> &'static str {
 /// The layout of the `Meta` that gives its fields under this name; `None` for any other struct.
 #[inline]
 pub(crate) fn layout_of_struct(name: &str) -> Option<Layout> {
-    Layout::ALL.into_iter().find(|&layout| struct_name(layout) == name)
+    Layout::ALL.iter().copied().find(|&layout| struct_name(layout) == name)
 }
 
 impl Serialize for Meta {
@@ -41,7 +41,8 @@ impl Serialize for Meta {
         let mut fields = serializer.serialize_struct(struct_name(self.layout), FIELDS.len())?;
         fields.serialize_field("layout", self.layout.name())?;
         fields.serialize_field("version", &self.version)?;
-        fields.serialize_field("ndim", &self.ndim())?;
+        // At most 16, and read as a byte where a format has widths.
+        fields.serialize_field("ndim", &u8::try_from(self.ndim()).unwrap_or(u8::MAX))?;
         fields.serialize_field("shape", self.shape())?;
         fields.serialize_field("chunkshape", self.chunkshape())?;
         fields.serialize_field("blockshape", self.blockshape())?;

@@ -10,12 +10,17 @@ use super::vector::VectorSerializer;
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::{Entry, KnownName, Layout, MAX_NDIM};
 
+/// The position behind an error.
+const FAILED: u8 = u8::MAX;
+
 /// A value of entries that is being written.
 #[derive(Debug)]
 pub struct Entries<'s, 'a> {
     serializer: &'s mut Serializer<'a>,
     layout: Layout,
-    /// The position of the next entry.
+    /// Where the metalayer begins in the output.
+    start: usize,
+    /// The position of the next entry; [`FAILED`] after an error, whatever the value makes of it.
     next: u8,
     ndim: u8,
     /// The value is a `Meta`: it has a field for every entry, whatever its layout.
@@ -26,10 +31,12 @@ pub struct Entries<'s, 'a> {
 impl<'s, 'a> Entries<'s, 'a> {
     #[inline]
     pub(super) fn new(serializer: &'s mut Serializer<'a>, layout: Layout) -> Self {
+        let start = serializer.output.position();
         serializer.output.layout(layout);
         Self {
             serializer,
             layout,
+            start,
             next: 0,
             ndim: 0,
             #[cfg(feature = "alloc")]
@@ -66,14 +73,19 @@ impl<'s, 'a> Entries<'s, 'a> {
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         let Some(entry) = self.layout.entry(self.next) else {
-            return Err(wrong_count(self.layout, usize::from(self.next) + 1));
+            let gives = self.next.saturating_add(1);
+            self.next = FAILED;
+            return Err(wrong_count(self.layout, gives));
         };
         match self.write(entry, value) {
             Ok(()) => {
                 self.next += 1;
                 Ok(())
             }
-            Err(error) => Err(error.in_entry(entry)),
+            Err(error) => {
+                self.next = FAILED;
+                Err(error.in_entry(entry))
+            }
         }
     }
 
@@ -102,10 +114,10 @@ impl<'s, 'a> Entries<'s, 'a> {
 
     #[inline(always)]
     fn finish(self) -> Result<()> {
-        if self.layout.entry(self.next).is_some() {
-            return Err(wrong_count(self.layout, self.next.into()));
+        if usize::from(self.next) != self.layout.entries().len() {
+            return Err(wrong_count(self.layout, self.next));
         }
-        self.serializer.check_room()
+        self.serializer.check_room(self.start)
     }
 }
 
@@ -119,8 +131,11 @@ fn check_other_name(key: &str, here: Entry) -> Result<()> {
 }
 
 #[cold]
-fn wrong_count(layout: Layout, gives: usize) -> Error {
-    Error::new(Detail::Gives { layout, gives: Length::new(gives) })
+fn wrong_count(layout: Layout, gives: u8) -> Error {
+    if gives == FAILED {
+        return Error::new(Detail::PassedOver);
+    }
+    Error::new(Detail::Gives { layout, gives: Length::new(gives.into()) })
 }
 
 impl SerializeSeq for Entries<'_, '_> {

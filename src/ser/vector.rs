@@ -101,7 +101,8 @@ impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
             Err(error) => return Err(error.in_dimension(self.entry, self.count)),
         }
         self.count += 1;
-        Ok(())
+        // Not at the end: a sequence may have none.
+        if self.count > usize::from(self.ndim) { check_count(self.count, self.ndim) } else { Ok(()) }
     }
 
     #[inline]

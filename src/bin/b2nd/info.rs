@@ -58,9 +58,7 @@ fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
         writeln!(text, "nbytes  : {}", Size(nbytes))?;
     }
     writeln!(text, "cbytes  : {}", Size(frame.cbytes()))?;
-    if frame.cbytes() != 0 {
-        writeln!(text, "cratio  : {:.2}x", ratio(frame.nbytes(), frame.cbytes()))?;
-    }
+    writeln!(text, "cratio  : {:.2}x", ratio(frame.nbytes(), frame.cbytes()))?;
     writeln!(text, "layout  : {}", meta.layout())?;
     Ok(text)
 }
@@ -69,7 +67,8 @@ fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
 fn dtype(meta: &Meta) -> String {
     match (meta.parse_dtype(), meta.dtype()) {
         (Ok(Some(dtype)), _) => dtype.numpy_str().to_string(),
-        (_, Some(text)) => text.to_owned(),
+        // Nobody has checked it: a control character does not get to the terminal.
+        (_, Some(text)) => text.replace(char::is_control, "\u{fffd}"),
         (_, None) => "none".to_owned(),
     }
 }
@@ -79,9 +78,10 @@ fn nbytes(meta: &Meta, typesize: i32) -> Option<i64> {
     meta.shape().iter().try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
 }
 
+/// As python-blosc2 has it: 0 where nothing is stored.
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
 fn ratio(nbytes: i64, cbytes: i64) -> f64 {
-    nbytes as f64 / cbytes as f64
+    if cbytes == 0 { 0.0 } else { nbytes as f64 / cbytes as f64 }
 }
 
 /// Numbers as Python shows a tuple.
