@@ -51,16 +51,6 @@ impl<'s, 'a> Entries<'s, 'a> {
         Self { meta: true, ..Self::new(serializer, layout) }
     }
 
-    /// Writes a field of a `Meta` if its layout has the entry.
-    #[cfg(feature = "alloc")]
-    #[inline]
-    fn meta_field<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<()> {
-        match KnownName::of(key).map(KnownName::entry) {
-            Some(entry) if self.layout.has(entry) => self.entry(value),
-            _ => Ok(()),
-        }
-    }
-
     /// Checks that a field with a well-known name stands at its own entry.
     #[inline(always)]
     fn check_name(&self, key: &str) -> Result<()> {
@@ -119,6 +109,13 @@ impl<'s, 'a> Entries<'s, 'a> {
         }
         self.serializer.check_room(self.start)
     }
+}
+
+/// Whether a field of a `Meta` is an entry of its layout: neither the layout itself, nor an entry that it lacks.
+#[cfg(feature = "alloc")]
+#[inline]
+fn has_field(layout: Layout, key: &str) -> bool {
+    KnownName::of(key).is_some_and(|name| layout.has(name.entry()))
 }
 
 /// Checks that a field with another name than its entry's has none of another entry.
@@ -190,8 +187,8 @@ impl SerializeStruct for Entries<'_, '_> {
     #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
         #[cfg(feature = "alloc")]
-        if self.meta {
-            return self.meta_field(key, value);
+        if self.meta && !has_field(self.layout, key) {
+            return Ok(());
         }
         self.check_name(key)?;
         self.entry(value)
