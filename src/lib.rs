@@ -14,6 +14,7 @@ mod dump;
 mod error;
 #[cfg(feature = "frame")]
 pub mod frame;
+pub mod geometry;
 mod layout;
 #[cfg(feature = "alloc")]
 mod meta;
@@ -25,6 +26,7 @@ pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
 pub use dump::{Dump, dump};
 pub use error::{Error, ErrorKind, Result};
+pub use geometry::Geometry;
 pub use layout::{Entry, Layout};
 #[cfg(feature = "alloc")]
 pub use meta::Meta;

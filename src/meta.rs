@@ -9,6 +9,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use smallvec::SmallVec;
 
 use crate::error::{Detail, Error, Integer, Length, Result};
+use crate::geometry::{self, Geometry};
 use crate::layout::{Entry, Layout, MAX_NDIM};
 use crate::wire;
 
@@ -188,6 +189,31 @@ impl Meta {
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())
+    }
+
+    /// Where the items of the array lie: the proof that the numbers work.
+    ///
+    /// # Errors
+    ///
+    /// If the version is not 0, whose rules alone are known, or the numbers break one of the
+    /// [rules](crate::geometry#what-is-accepted).
+    ///
+    /// ```
+    /// use b2nd_serde::Meta;
+    ///
+    /// let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?;
+    /// assert_eq!(meta.geometry()?.nchunks(), 4);
+    ///
+    /// let meta = Meta::new(&[3, -5], &[2, 3], &[1, 2], "<i4")?;
+    /// let error = meta.geometry().unwrap_err();
+    /// assert_eq!(error.to_string(), "expected at least 0 for shape[1], found -5");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn geometry(&self) -> core::result::Result<Geometry, geometry::Error> {
+        if self.version != 0 {
+            return Err(geometry::Error::version(self.version));
+        }
+        Geometry::new(&self.shape, &self.chunkshape, &self.blockshape)
     }
 
     /// Holds the parts against each other and against the widths of the format.

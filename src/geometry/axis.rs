@@ -1,0 +1,100 @@
+//! The rules for the numbers of a single dimension, and for products over all.
+
+use super::dimensions::ceildiv;
+use super::error::{Detail, Error, Factors};
+use crate::layout::Entry;
+
+/// A single dimension: items of the array, of a chunk and of a block. Each number fits the signed integer that the
+/// format has for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Axis {
+    pub(super) shape: u64,
+    pub(super) chunk: u32,
+    pub(super) block: u32,
+}
+
+impl Axis {
+    /// Holds the three against each other.
+    pub(super) fn check(self, dimension: u8) -> Result<Self, Error> {
+        let Self { shape, chunk, block } = self;
+        let zero = |entry, beside, items| {
+            Error(Detail::Zero {
+                entry,
+                dimension,
+                beside,
+                items,
+            })
+        };
+        if shape > 0 && chunk == 0 {
+            return Err(zero(Entry::Chunkshape, Entry::Shape, shape));
+        }
+        if chunk > 0 && block == 0 {
+            return Err(zero(Entry::Blockshape, Entry::Chunkshape, chunk.into()));
+        }
+        // Below 2^63 + 2^31, so it fits u64.
+        if self.extended() > Factors::ExtendedShape.max_product() {
+            return Err(Error(Detail::RoundedUp {
+                dimension,
+                items: shape,
+                chunk,
+            }));
+        }
+        Ok(self)
+    }
+
+    /// E: the items of the array, in whole chunks.
+    pub(super) fn extended(self) -> u64 {
+        self.chunks() * u64::from(self.chunk)
+    }
+
+    /// P: the items of a chunk, in whole blocks.
+    pub(super) fn padded(self) -> u64 {
+        self.blocks() * u64::from(self.block)
+    }
+
+    /// G: the chunks of the array.
+    pub(super) fn chunks(self) -> u64 {
+        ceildiv(self.shape, self.chunk.into())
+    }
+
+    /// H: the blocks of a chunk.
+    pub(super) fn blocks(self) -> u64 {
+        ceildiv(self.chunk.into(), self.block.into())
+    }
+}
+
+/// An integer of the format, which must not be negative.
+pub(super) fn unsigned<U, I>(entry: Entry, dimension: u8, integer: I) -> Result<U, Error>
+where
+    U: TryFrom<I>,
+    I: Copy + Into<i64>,
+{
+    let found = integer.into();
+    U::try_from(integer).map_err(|_| {
+        Error(Detail::Negative {
+            entry,
+            dimension,
+            found,
+        })
+    })
+}
+
+/// Refuses a product that does not fit. With a zero anywhere in it a product is 0.
+pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
+    if factors.contains(&0) {
+        return Ok(());
+    }
+    let mut before = 1_u64;
+    for (dimension, &items) in (0..).zip(factors) {
+        before = before
+            .checked_mul(items)
+            .filter(|&product| product <= of.max_product())
+            .ok_or(Error(Detail::Product {
+                of,
+                dimension,
+                before,
+                items,
+            }))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! A number for every dimension.
+
+use core::fmt;
+use core::ops::Deref;
+
+use arrayvec::ArrayVec;
+
+use crate::layout::MAX_NDIM;
+
+pub(super) const CAPACITY: usize = MAX_NDIM as usize;
+
+/// A number for every dimension: a shape, a grid, a coordinate. It is a slice of at most 16 numbers, kept in place.
+///
+/// ```
+/// use b2nd_serde::Geometry;
+///
+/// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+/// let grid = geometry.grid_of_chunks();
+/// assert_eq!(grid, [2, 2]);
+/// assert_eq!(grid.first(), Some(&2));
+/// # Ok::<(), b2nd_serde::geometry::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dimensions(ArrayVec<u64, CAPACITY>);
+
+impl Dimensions {
+    /// Of at most 16 numbers.
+    pub(super) fn collect(numbers: impl Iterator<Item = u64>) -> Self {
+        Self(numbers.take(CAPACITY).collect())
+    }
+
+    /// The numbers of two vectors, dimension for dimension, made into one.
+    pub(super) fn combine(a: &[u64], b: &[u64], combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self::collect(zip(a, b).map(|(a, b)| combine(a, b)))
+    }
+
+    /// The same number of zeros.
+    pub(super) fn zeros(&self) -> Self {
+        Self::collect(self.iter().map(|_| 0))
+    }
+
+    /// The product of the numbers; over none it is 1.
+    ///
+    /// With a zero in it a product is 0, also where the other factors would overflow. Those without must be known to
+    /// fit.
+    pub(super) fn product(&self) -> u64 {
+        if self.contains(&0) {
+            0
+        } else {
+            self.iter().product()
+        }
+    }
+
+    /// The number of the item at this coordinate within `shape`, counted with the last dimension fastest.
+    pub(super) fn linear(&self, shape: &[u64]) -> u64 {
+        zip(self, shape).fold(0, |number, (index, items)| number * items + index)
+    }
+
+    /// The coordinate of a numbered item within this shape, if it has as many.
+    pub(super) fn coordinate(&self, number: u64) -> Option<Self> {
+        if number >= self.product() {
+            return None;
+        }
+        let mut rest = number;
+        let mut coordinate = self.clone();
+        for index in coordinate.numbers_mut().rev() {
+            let items = *index;
+            *index = rest % items;
+            rest /= items;
+        }
+        Some(coordinate)
+    }
+
+    /// Steps to the next coordinate of a box, the last dimension fastest; false behind the last.
+    pub(super) fn advance(&mut self, start: &[u64], stop: &[u64]) -> bool {
+        for (index, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
+            *index += 1;
+            if *index < stop {
+                return true;
+            }
+            *index = start;
+        }
+        false
+    }
+
+    pub(super) fn numbers_mut(&mut self) -> core::slice::IterMut<'_, u64> {
+        self.0.iter_mut()
+    }
+}
+
+/// The dimensions of two vectors, side by side.
+pub(super) fn zip(a: &[u64], b: &[u64]) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator {
+    a.iter().copied().zip(b.iter().copied())
+}
+
+/// Whether an array of this shape has an item at the coordinate.
+pub(super) fn is_within(coordinate: &[u64], shape: &[u64]) -> bool {
+    coordinate.len() == shape.len() && zip(coordinate, shape).all(|(index, items)| index < items)
+}
+
+/// `x / d`, rounded up; what is in parts of 0 is in no parts.
+pub(super) fn ceildiv(x: u64, d: u64) -> u64 {
+    if d == 0 { 0 } else { x.div_ceil(d) }
+}
+
+impl Deref for Dimensions {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+impl AsRef<[u64]> for Dimensions {
+    fn as_ref(&self) -> &[u64] {
+        self
+    }
+}
+
+impl PartialEq<[u64]> for Dimensions {
+    fn eq(&self, other: &[u64]) -> bool {
+        **self == *other
+    }
+}
+
+impl<const N: usize> PartialEq<[u64; N]> for Dimensions {
+    fn eq(&self, other: &[u64; N]) -> bool {
+        **self == *other
+    }
+}
+
+impl fmt::Debug for Dimensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,125 @@
+//! From the coordinate of an item to the byte it begins at, and back.
+
+use super::Geometry;
+use super::dimensions::{Dimensions, is_within};
+
+/// Where an item lies. Each number is counted from 0.
+///
+/// See [`Geometry::position`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The chunk within the super-chunk.
+    pub chunk: u64,
+    /// The block within the chunk.
+    pub block: u64,
+    /// The item within the block.
+    pub item: u64,
+}
+
+impl Geometry {
+    /// Where the item at a coordinate lies; `None` if the array has no such item.
+    ///
+    /// ```
+    /// use b2nd_serde::Geometry;
+    ///
+    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let position = geometry.position(&[2, 4]).unwrap();
+    /// assert_eq!((position.chunk, position.block, position.item), (3, 0, 1));
+    /// assert_eq!(geometry.coordinate(position).unwrap(), [2, 4]);
+    /// assert_eq!(geometry.position(&[2, 5]), None);
+    /// assert_eq!(geometry.position(&[2]), None);
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use]
+    pub fn position(&self, coordinate: &[u64]) -> Option<Position> {
+        if !is_within(coordinate, &self.shape()) {
+            return None;
+        }
+        // There are items, so no chunk and no block is empty, and every number is below one that is known to fit.
+        let mut position = Position {
+            chunk: 0,
+            block: 0,
+            item: 0,
+        };
+        for (&x, axis) in coordinate.iter().zip(&self.axes) {
+            let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));
+            let (in_array, in_chunk) = (x / chunk, x % chunk);
+            position.chunk = position.chunk * axis.chunks() + in_array;
+            position.block = position.block * axis.blocks() + in_chunk / block;
+            position.item = position.item * block + in_chunk % block;
+        }
+        Some(position)
+    }
+
+    /// The coordinate of the item at a position; `None` if there is padding, or nothing at all.
+    ///
+    /// ```
+    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::geometry::Position;
+    ///
+    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let item = Position { chunk: 1, block: 2, item: 1 };
+    /// assert_eq!(geometry.coordinate(item).unwrap(), [1, 4]);
+    /// // The second block is behind the end of the array, and there is no fifth chunk.
+    /// assert_eq!(geometry.coordinate(Position { block: 1, ..item }), None);
+    /// assert_eq!(geometry.coordinate(Position { chunk: 4, ..item }), None);
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use]
+    pub fn coordinate(&self, position: Position) -> Option<Dimensions> {
+        let mut coordinate = self.grid_of_chunks().coordinate(position.chunk)?;
+        let block = self.blocks_per_chunk().coordinate(position.block)?;
+        let item = self.blockshape().coordinate(position.item)?;
+        let in_chunk = block.iter().zip(item.iter()).zip(&self.axes);
+        for (x, ((block, item), axis)) in coordinate.numbers_mut().zip(in_chunk) {
+            let in_chunk = block * u64::from(axis.block) + item;
+            *x = *x * u64::from(axis.chunk) + in_chunk;
+            if in_chunk >= axis.chunk.into() || *x >= axis.shape {
+                return None;
+            }
+        }
+        Some(coordinate)
+    }
+
+    /// The first byte of a position, padding included, in its decompressed chunk; `None` if a chunk has no such
+    /// position, or the byte is beyond `usize`.
+    #[must_use]
+    pub fn byte_offset(&self, position: Position, typesize: usize) -> Option<usize> {
+        let block_nitems = self.block_nitems();
+        if position.chunk >= self.nchunks()
+            || position.block >= self.nblocks()
+            || position.item >= block_nitems
+        {
+            return None;
+        }
+        let item = position.block * block_nitems + position.item;
+        usize::try_from(item).ok()?.checked_mul(typesize)
+    }
+
+    /// The position, padding included, that a byte of a decompressed chunk belongs to; `None` if a chunk has no such
+    /// byte.
+    ///
+    /// ```
+    /// use b2nd_serde::Geometry;
+    ///
+    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// // The third byte of an item of four.
+    /// let position = geometry.position_at(0, 26, 4).unwrap();
+    /// assert_eq!(geometry.byte_offset(position, 4), Some(24));
+    /// assert_eq!(geometry.coordinate(position).unwrap(), [1, 2]);
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use]
+    pub fn position_at(&self, chunk: u64, byte: usize, typesize: usize) -> Option<Position> {
+        let item = byte.checked_div(typesize)? as u64;
+        if chunk >= self.nchunks() || item >= self.padded_chunk_nitems() {
+            return None;
+        }
+        let block_nitems = self.block_nitems();
+        Some(Position {
+            chunk,
+            block: item / block_nitems,
+            item: item % block_nitems,
+        })
+    }
+}

@@ -1,0 +1,166 @@
+"""Writes the files beside it: arrays with their items as NumPy holds them, and what C-Blosc2 answers about shapes.
+
+Requires blosc2 == 4.14.1 (C-Blosc2 3.3.5), numpy == 2.4.6. Run it in this directory.
+"""
+
+import json
+import random
+import struct
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+assert blosc2.__version__ == "4.14.1" and np.__version__ == "2.4.6"
+HERE = Path(__file__).parent
+STRUCT = np.dtype([("id", "<i4"), ("name", "S3"), ("xy", "<f4", (2,))])
+
+# name: shape, chunks, blocks, dtype, codec
+ARRAYS = {
+    "d0_f8": ((), (), (), "<f8", "ZSTD"),
+    "d1_i2_three_levels": ((17,), (7,), (3,), "<i2", "ZSTD"),
+    "d1_u1_long_chunk": ((4,), (9,), (4,), "|u1", "LZ4"),
+    "d1_S5_one_item_chunks": ((5,), (1,), (1,), "|S5", "ZSTD"),
+    "d2_i4_big_endian": ((7, 5), (4, 3), (3, 2), ">i4", "LZ4"),
+    "d2_u2_one_chunk": ((10, 9), (10, 9), (4, 4), "<u2", "BLOSCLZ"),
+    "d2_c16_even": ((6, 4), (3, 2), (3, 1), "<c16", "ZSTD"),
+    "d2_bool_wide": ((2, 33), (5, 16), (2, 5), "|b1", "ZSTD"),
+    "d3_f4_awkward": ((5, 7, 6), (3, 4, 5), (2, 3, 2), "<f4", "ZSTD"),
+    "d3_struct": ((3, 4, 3), (2, 3, 2), (2, 2, 1), STRUCT, "LZ4"),
+    "d3_i8_empty": ((3, 0, 4), (3, 2, 2), (2, 1, 2), "<i8", "ZSTD"),
+    "d4_U2": ((3, 4, 5, 3), (2, 3, 2, 2), (2, 2, 1, 2), "<U2", "ZSTD"),
+    "d4_M8_ones": ((1, 9, 1, 4), (1, 4, 1, 3), (1, 3, 1, 2), "<M8[ns]", "ZSTD"),
+    "d5_u2_awkward": ((3, 2, 4, 3, 5), (2, 2, 3, 2, 4), (1, 2, 2, 1, 3), "<u2", "ZSTD"),
+    "d5_i1_long_chunk": ((2, 3, 2, 3, 2), (3, 2, 4, 2, 5), (2, 2, 3, 1, 2), "|i1", "BLOSCLZ"),
+}
+
+
+def items(n, dtype):
+    """As many items as there can be without two alike."""
+    dtype = np.dtype(dtype)
+    numbers = np.arange(1, n + 1)
+    if dtype.names:
+        out = np.zeros(n, dtype)
+        out["id"], out["name"] = numbers, numbers.astype("S3")
+        out["xy"] = numbers[:, None] + [0.25, 0.5]
+        return out
+    if dtype.kind == "b":
+        return np.random.default_rng(1).integers(0, 2, n).astype(bool)
+    if dtype.kind == "U":
+        return np.array([chr(0x3B1 + i % 24) + chr(0x4E00 + i) for i in range(n)], dtype)
+    if dtype.kind == "c":
+        return (numbers + 1j * numbers[::-1]).astype(dtype)
+    return numbers.astype(dtype)
+
+
+def arrays():
+    for name, (shape, chunks, blocks, dtype, codec) in ARRAYS.items():
+        array = items(int(np.prod(shape, dtype=int)), dtype).reshape(shape)
+        cparams = {"codec": blosc2.Codec[codec], "clevel": 5, "nthreads": 1}
+        path = HERE / f"{name}.b2nd"
+        blosc2.asarray(array, chunks=chunks, blocks=blocks, cparams=cparams, urlpath=str(path), mode="w")
+        stored = blosc2.open(str(path))
+        assert (stored.shape, stored.chunks, stored.blocks) == (shape, chunks, blocks), name
+        (HERE / f"{name}.items").write_bytes(array.tobytes())
+
+
+def vector(ndim, marker, code, numbers):
+    return bytes([0x90 + ndim]) + b"".join(marker + struct.pack(code, number) for number in numbers)
+
+
+def vectors(shape, chunks, blocks):
+    n = len(shape)
+    return vector(n, b"\xd3", ">q", shape) + vector(n, b"\xd2", ">i", chunks) + vector(n, b"\xd2", ">i", blocks)
+
+
+def opens(shape, chunks, blocks):
+    """Whether C-Blosc2 opens an array whose metalayer says this."""
+    ones = (1,) * len(shape)
+    frame = blosc2.zeros(ones, dtype="u1", chunks=ones, blocks=ones).to_cframe()
+    before = vectors(ones, ones, ones)
+    assert frame.count(before) == 1 or not shape
+    try:
+        blosc2.ndarray_from_cframe(frame.replace(before, vectors(shape, chunks, blocks)))
+    except RuntimeError:
+        return False
+    return True
+
+
+SHAPES = [0, 0, 1, 2, 3, 5, 7, 1000, 2**16, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 2, 2**63 - 1, -1, -(2**63)]
+PARTS = [0, 0, 1, 1, 2, 3, 5, 7, 1000, 46340, 46341, 2**16, 2**16 + 1, 2**30, 2**31 - 2, 2**31 - 1, -1, -(2**31)]
+
+
+# Where the draft specification and C-Blosc2 disagree, or nearly so.
+BORDERS = [
+    ((), (), ()),
+    ((0,), (5,), (0,)),
+    ((0,), (0,), (1,)),
+    ((0,), (0,), (2**31 - 1,)),
+    ((3, 0), (0, 0), (0, 0)),
+    ((3, 0), (0, 2), (1, 1)),
+    ((3, 0), (3, 0), (3, 0)),
+    ((2**40, 2**40, 0), (1, 1, 1), (1, 1, 1)),
+    ((0, 2**40, 2**40), (1, 1, 1), (1, 1, 1)),
+    ((0, 0, 0), (2**16, 2**16, 0), (1, 1, 0)),
+    ((0, 0, 0), (0, 2**16, 2**16), (0, 1, 1)),
+    ((0, 0, 0), (0, 0, 0), (2**16, 2**16, 0)),
+    ((0, 0, 0), (0, 0, 0), (0, 2**16, 2**16)),
+    ((2**62, 1, 0), (1, 4, 1), (1, 1, 1)),
+    ((0, 2**62, 1), (1, 1, 4), (1, 1, 1)),
+    ((2**63 - 1, 0), (2, 0), (1, 0)),
+    ((0, 2**63 - 1), (0, 2), (0, 1)),
+    ((2**62, 1), (1, 4), (1, 1)),
+    ((2**62, 1), (1, 1), (1, 4)),
+    ((2**63 - 1,), (2**31 - 1,), (1,)),
+    ((2**63 - 2,), (7,), (1,)),
+    ((2**63 - 8,), (7,), (1,)),
+    ((2, 2), (2**31 - 1, 1), (1, 2**31 - 1)),
+]
+
+
+def verdicts():
+    """[shape, chunkshape, blockshape, whether C-Blosc2 opens it], half of the random ones open."""
+    for border in BORDERS:
+        yield [*border, opens(*border)]
+    rng = random.Random(335)
+    seen, wanted = set(BORDERS), {True: 100, False: 100}
+    while any(wanted.values()):
+        # Few negative and huge numbers, as one is enough to be refused.
+        n, cut = rng.choice([1, 1, 2, 2, 3, 4]), rng.choice([4, 8, 14, 18])
+        shape, chunks, blocks = (tuple(rng.choice(pool[:cut]) for _ in range(n)) for pool in (SHAPES, PARTS, PARTS))
+        if (shape, chunks, blocks) in seen:
+            continue
+        seen.add((shape, chunks, blocks))
+        opened = opens(shape, chunks, blocks)
+        if wanted[opened]:
+            wanted[opened] -= 1
+            yield [shape, chunks, blocks, opened]
+
+
+def resizes():
+    """[shape, chunkshape, new shape, for each chunk its number before or null]."""
+    rng = random.Random(4141)
+    for _ in range(60):
+        n = rng.choice([1, 2, 2, 3])
+        shape, new = ([rng.randrange(0, 9) for _ in range(n)] for _ in range(2))
+        chunks = [rng.randrange(1, 5) for _ in range(n)]
+        array = blosc2.zeros(shape, dtype="i4", chunks=chunks, blocks=chunks)
+        nitems = int(np.prod(chunks))
+        for number in range(array.schunk.nchunks):
+            array.schunk.update_data(number, np.full(nitems, number + 1, "i4"), copy=True)
+        array.resize(new)
+        after = []
+        for number in range(array.schunk.nchunks):
+            data = np.frombuffer(array.schunk.decompress_chunk(number), "i4")
+            assert data.min() == data.max()
+            after.append(int(data[0]) - 1 if data[0] else None)
+        yield [shape, chunks, new, after]
+
+
+def write(name, rows):
+    (HERE / name).write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
+arrays()
+write("opens.json", verdicts())
+write("resizes.json", resizes())

@@ -1,0 +1,207 @@
+//! The geometry agrees with C-Blosc2 3.3.5 about which shapes there are and what becomes of chunks, but for a list.
+
+use std::fs;
+use std::path::Path;
+
+use b2nd_serde::Geometry;
+use serde_derive::Deserialize;
+
+/// What C-Blosc2 refuses and we accept: it multiplies from the first dimension on, and meets the overflow before the
+/// zero. By the draft specification a product with a zero in it is 0, whatever its order, and C-Blosc2 opens the same
+/// shapes with the zero in front.
+fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> bool {
+    let wide = |vector: &[i32]| vector.iter().copied().map(i128::from).collect::<Vec<_>>();
+    let (chunkshape, blockshape) = (wide(chunkshape), wide(blockshape));
+    let shape: Vec<_> = shape.iter().copied().map(i128::from).collect();
+    let extended = shape
+        .iter()
+        .zip(&chunkshape)
+        .map(|(s, c)| (s + c - 1) / c.max(&1) * c);
+    [
+        (extended.collect(), i128::from(i64::MAX)),
+        (shape, i128::from(i64::MAX)),
+        (chunkshape, i128::from(i32::MAX)),
+        (blockshape, i128::from(i32::MAX)),
+    ]
+    .iter()
+    .any(|(factors, max): &(Vec<i128>, i128)| {
+        let mut product = 1;
+        let overflow = factors.iter().position(|factor| {
+            product *= factor;
+            product > *max
+        });
+        overflow.is_some_and(|dimension| factors[dimension..].contains(&0))
+    })
+}
+
+/// What else C-Blosc2 refuses and we accept: to round up it adds a whole chunk to the shape, which may overflow where
+/// what is missing to a whole chunk does not.
+fn rounds_up_to_the_very_end(shape: &[i64], chunkshape: &[i32]) -> bool {
+    shape.iter().zip(chunkshape).any(|(&shape, &chunk)| {
+        let chunk = i64::from(chunk);
+        chunk > 0 && shape % chunk != 0 && shape.checked_add(chunk).is_none()
+    })
+}
+
+fn data(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/geometry")
+        .join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn a_geometry_is_what_c_blosc2_opens() -> Result<(), Box<dyn std::error::Error>> {
+    type Case = (Vec<i64>, Vec<i32>, Vec<i32>, bool);
+    let cases: Vec<Case> = serde_json::from_str(&data("opens.json"))?;
+    let mut differences = 0;
+    for (shape, chunkshape, blockshape, opens) in cases {
+        let geometry = Geometry::new(&shape, &chunkshape, &blockshape);
+        if geometry.is_ok() != opens {
+            differences += 1;
+            assert!(
+                geometry.is_ok()
+                    && (overflows_before_a_zero(&shape, &chunkshape, &blockshape)
+                        || rounds_up_to_the_very_end(&shape, &chunkshape)),
+                "{shape:?} {chunkshape:?} {blockshape:?}: {geometry:?}, C-Blosc2 opens it: {opens}"
+            );
+        }
+    }
+    assert!(
+        differences >= 5,
+        "only {differences}: the answers have lost their border cases"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_resize_does_to_the_chunks_what_c_blosc2_does() -> Result<(), Box<dyn std::error::Error>> {
+    type Case = (Vec<i64>, Vec<i32>, Vec<i64>, Vec<Option<u64>>);
+    let cases: Vec<Case> = serde_json::from_str(&data("resizes.json"))?;
+    let (mut changed, mut unchanged) = (0, 0);
+    for (shape, chunkshape, new_shape, chunks) in cases {
+        let case = format!("{shape:?} in chunks of {chunkshape:?} to {new_shape:?}");
+        let geometry = Geometry::new(&shape, &chunkshape, &chunkshape)?;
+        let resize = geometry.resize(&new_shape)?;
+        assert_eq!(resize.after().nchunks(), chunks.len() as u64, "{case}");
+
+        // Each chunk after it, by its number before.
+        let numbered = || (0..).zip(&chunks);
+        let kept: Vec<_> = numbered()
+            .filter_map(|(after, before)| Some(((*before)?, after)))
+            .collect();
+        let new: Vec<u64> = numbered()
+            .filter(|(_, before)| before.is_none())
+            .map(|(after, _)| after)
+            .collect();
+        let gone: Vec<u64> = (0..geometry.nchunks())
+            .filter(|&before| !chunks.contains(&Some(before)))
+            .collect();
+        assert!(resize.kept_chunks().eq(kept.iter().copied()), "{case}");
+        assert!(resize.new_chunks().eq(new.iter().copied()), "{case}");
+        assert!(resize.gone_chunks().eq(gone.iter().copied()), "{case}");
+        assert_eq!(
+            resize.changes_chunks(),
+            !new.is_empty() || !gone.is_empty(),
+            "{case}"
+        );
+        if resize.changes_chunks() {
+            changed += 1;
+        } else {
+            unchanged += 1;
+            assert!(kept.iter().all(|(before, after)| before == after), "{case}");
+        }
+    }
+    assert!(
+        changed > 0 && unchanged > 0,
+        "{changed} changed, {unchanged} unchanged"
+    );
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Verdict {
+    name: String,
+    #[cfg(feature = "alloc")]
+    hex: String,
+    deserialize: Fields,
+    b2nd_open: Option<i32>,
+}
+
+/// What C-Blosc2 read, if its return code is not negative.
+#[derive(Deserialize)]
+struct Fields {
+    rc: i32,
+    #[serde(default)]
+    shape: Vec<i64>,
+    #[serde(default)]
+    chunk: Vec<i32>,
+    #[serde(default)]
+    block: Vec<i32>,
+}
+
+/// `BLOSC2_ERROR_INVALID_PARAM`
+const INVALID_PARAM: i32 = -12;
+
+/// The verdicts of the corpus that are about shapes.
+fn verdicts() -> Option<Vec<(Verdict, bool)>> {
+    let corpus = std::env::var("B2ND_CORPUS")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus").into());
+    let path = Path::new(&corpus).join("c_blosc2_verdicts.json");
+    let Ok(text) = fs::read_to_string(&path) else {
+        eprintln!("skipped: no {}", path.display());
+        return None;
+    };
+    let verdicts: Vec<Verdict> = serde_json::from_str(&text).expect("the verdicts are JSON");
+    let about_shapes: Vec<_> = verdicts
+        .into_iter()
+        .filter(|verdict| verdict.deserialize.rc >= 0)
+        .filter_map(|verdict| match verdict.b2nd_open? {
+            0 => Some((verdict, true)),
+            INVALID_PARAM => Some((verdict, false)),
+            other => panic!("{}: an answer that is not about shapes: {other}", verdict.name),
+        })
+        .collect();
+    assert!(about_shapes.iter().any(|(_, opens)| *opens) && about_shapes.iter().any(|(_, opens)| !opens));
+    Some(about_shapes)
+}
+
+#[test]
+fn a_geometry_is_what_c_blosc2_opens_in_the_corpus() {
+    for (verdict, opens) in verdicts().unwrap_or_default() {
+        let fields = &verdict.deserialize;
+        let geometry = Geometry::new(&fields.shape, &fields.chunk, &fields.block);
+        assert_eq!(geometry.is_ok(), opens, "{}: {geometry:?}", verdict.name);
+    }
+}
+
+/// The same through the metalayer's bytes, of which the format accepts fewer than C-Blosc2.
+#[cfg(feature = "alloc")]
+#[test]
+fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {
+    use b2nd_serde::{Meta, from_slice};
+
+    let mut other_versions = Vec::new();
+    let verdicts = verdicts();
+    let present = verdicts.is_some();
+    for (verdict, opens) in verdicts.unwrap_or_default() {
+        let digits = verdict.hex.as_bytes().chunks(2);
+        let bytes: Vec<u8> = digits
+            .map(|digits| {
+                let digits = std::str::from_utf8(digits).expect("hex is ASCII");
+                u8::from_str_radix(digits, 16).expect("hex is hex")
+            })
+            .collect();
+        let Ok(meta) = from_slice::<Meta>(&bytes) else {
+            continue;
+        };
+        if meta.geometry().is_ok() != opens {
+            assert_ne!(meta.version(), 0, "{}: {:?}", verdict.name, meta.geometry());
+            other_versions.push(verdict.name);
+        }
+    }
+    // C-Blosc2 does not look at the version. The rules of another one are not known, so we refuse it.
+    if present {
+        assert_eq!(other_versions, ["version_1", "version_127"]);
+    }
+}

@@ -1,0 +1,272 @@
+//! The geometry is what one finds by laying out an array item by item.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use b2nd_serde::Geometry;
+use b2nd_serde::geometry::{Extent, Position};
+use proptest::prelude::*;
+
+/// Shape, chunk shape, block shape.
+type Vectors = (Vec<i64>, Vec<i32>, Vec<i32>);
+
+/// A place in the decompressed chunks: the item there, or padding.
+type Places = Vec<(Position, Option<Vec<i64>>)>;
+
+/// All coordinates of a shape in C order, by counting.
+fn coordinates(shape: &[i64]) -> Vec<Vec<i64>> {
+    let mut coordinates = vec![vec![]];
+    for &items in shape {
+        let mut longer = Vec::new();
+        for coordinate in &coordinates {
+            for x in 0..items {
+                longer.push([coordinate.as_slice(), &[x]].concat());
+            }
+        }
+        coordinates = longer;
+    }
+    coordinates
+}
+
+/// How often a chunk, or block, has to be repeated until nothing is left over.
+fn repeats(items: i64, part: i32) -> i64 {
+    let mut count = 0;
+    while part > 0 && count * i64::from(part) < items {
+        count += 1;
+    }
+    count
+}
+
+/// Writes out an array: chunk after chunk, in it block after block, in it item after item.
+fn lay_out((shape, chunkshape, blockshape): &Vectors) -> Places {
+    let grid: Vec<_> = shape
+        .iter()
+        .zip(chunkshape)
+        .map(|(&s, &c)| repeats(s, c))
+        .collect();
+    let blocks: Vec<_> = chunkshape
+        .iter()
+        .zip(blockshape)
+        .map(|(&c, &b)| repeats(c.into(), b))
+        .collect();
+    let blockshape: Vec<i64> = blockshape.iter().copied().map(i64::from).collect();
+    let (blocks, items) = (coordinates(&blocks), coordinates(&blockshape));
+    let mut places = Places::new();
+    for (chunk, at_chunk) in (0..).zip(coordinates(&grid)) {
+        for (block, at_block) in (0..).zip(&blocks) {
+            for (item, at_item) in (0..).zip(&items) {
+                let coordinate: Option<Vec<i64>> = (0..shape.len())
+                    .map(|i| {
+                        let in_chunk = at_block[i] * blockshape[i] + at_item[i];
+                        let x = at_chunk[i] * i64::from(chunkshape[i]) + in_chunk;
+                        (in_chunk < chunkshape[i].into() && x < shape[i]).then_some(x)
+                    })
+                    .collect();
+                places.push((Position { chunk, block, item }, coordinate));
+            }
+        }
+    }
+    places
+}
+
+fn unsigned(coordinate: &[i64]) -> Vec<u64> {
+    coordinate.iter().map(|&x| x.unsigned_abs()).collect()
+}
+
+fn number(count: usize) -> u64 {
+    count as u64
+}
+
+/// Small vectors of which a geometry is made: with zeros, chunks beyond the array, blocks beyond the chunk.
+fn small() -> impl Strategy<Value = Vectors> {
+    let axis = prop_oneof![
+        1 => (Just(0_i64), Just(0_i32), 0..3_i32),
+        20 => (0..8_i64, 1..5_i32, 1..4_i32),
+        3 => (0..4_i64, 1..8_i32, 1..8_i32),
+    ];
+    prop::collection::vec(axis, 0..4).prop_map(|axes| {
+        let shape = axes.iter().map(|axis| axis.0).collect();
+        let chunkshape = axes.iter().map(|axis| axis.1).collect();
+        (shape, chunkshape, axes.iter().map(|axis| axis.2).collect())
+    })
+}
+
+/// Small vectors and a slice within their shape.
+fn sliced() -> impl Strategy<Value = (Vectors, Vec<Range<u64>>)> {
+    (small(), prop::collection::vec(any::<(u64, u64)>(), 4)).prop_map(|(vectors, cuts)| {
+        let cut = |(&items, &(a, b)): (&i64, &(u64, u64))| {
+            let items = items.unsigned_abs() + 1;
+            let (a, b) = (a % items, b % items);
+            a.min(b)..a.max(b)
+        };
+        let slice = vectors.0.iter().zip(&cuts).map(cut).collect();
+        (vectors, slice)
+    })
+}
+
+fn geometry((shape, chunkshape, blockshape): &Vectors) -> Geometry {
+    Geometry::new(shape, chunkshape, blockshape).expect("the vectors follow the rules")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_place_is_counted(vectors in small()) {
+        let geometry = geometry(&vectors);
+        let places = lay_out(&vectors);
+        let count = |shape: &[i64]| number(coordinates(shape).len());
+        let wide = |part: &[i32]| part.iter().copied().map(i64::from).collect::<Vec<_>>();
+        prop_assert_eq!(geometry.nitems(), count(&vectors.0));
+        prop_assert_eq!(geometry.chunk_nitems(), count(&wide(&vectors.1)));
+        prop_assert_eq!(geometry.block_nitems(), count(&wide(&vectors.2)));
+        prop_assert_eq!(geometry.nchunks() * geometry.padded_chunk_nitems(), number(places.len()));
+        if !places.is_empty() {
+            let chunks: HashSet<_> = places.iter().map(|(position, _)| position.chunk).collect();
+            let blocks: HashSet<_> = places.iter().map(|(position, _)| position.block).collect();
+            prop_assert_eq!(geometry.nchunks(), number(chunks.len()));
+            prop_assert_eq!(geometry.nblocks(), number(blocks.len()));
+            let padding = places.iter().filter(|(_, coordinate)| coordinate.is_none()).count();
+            #[expect(clippy::cast_precision_loss, reason = "these are small")]
+            let share = padding as f64 / places.len() as f64;
+            prop_assert!((geometry.padding() - share).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn every_place_has_its_coordinate_and_byte(vectors in small(), typesize in 1..10_usize) {
+        let geometry = geometry(&vectors);
+        let mut in_chunk = HashMap::new();
+        let mut items = HashSet::new();
+        for (position, coordinate) in lay_out(&vectors) {
+            let coordinate = coordinate.as_deref().map(unsigned);
+            let found = geometry.coordinate(position);
+            prop_assert_eq!(found.as_deref(), coordinate.as_deref());
+            if let Some(coordinate) = coordinate {
+                prop_assert_eq!(geometry.position(&coordinate), Some(position));
+                items.insert(coordinate);
+            }
+            // Places follow each other in the chunk without a gap.
+            let place = in_chunk.entry(position.chunk).or_insert(0);
+            let byte = *place * typesize;
+            *place += 1;
+            prop_assert_eq!(geometry.byte_offset(position, typesize), Some(byte));
+            prop_assert_eq!(geometry.position_at(position.chunk, byte, typesize), Some(position));
+            let last_byte = byte + typesize - 1;
+            prop_assert_eq!(geometry.position_at(position.chunk, last_byte, typesize), Some(position));
+        }
+        prop_assert_eq!(number(items.len()), geometry.nitems());
+        // Behind the last there is nothing.
+        for (chunk, places) in in_chunk {
+            prop_assert_eq!(geometry.position_at(chunk, places * typesize, typesize), None);
+        }
+        let outside = unsigned(&vectors.0);
+        let only = Position { chunk: 0, block: 0, item: 0 };
+        prop_assert_eq!(geometry.position(&outside), outside.is_empty().then_some(only));
+    }
+
+    #[test]
+    fn a_slice_touches_the_chunks_and_blocks_that_hold_its_items((vectors, slice) in sliced()) {
+        let geometry = geometry(&vectors);
+        // The items of the slice, by the chunk and block they are in, with their number within the slice.
+        let mut numbers = HashMap::new();
+        let mut held: Vec<(u64, u64, u64, Vec<u64>)> = Vec::new();
+        for coordinate in coordinates(&vectors.0) {
+            let coordinate = unsigned(&coordinate);
+            if coordinate.iter().zip(&slice).all(|(x, range)| range.contains(x)) {
+                numbers.insert(coordinate, numbers.len());
+            }
+        }
+        for (position, coordinate) in lay_out(&vectors) {
+            let coordinate = coordinate.as_deref().map(unsigned);
+            if let Some(coordinate) = coordinate.filter(|coordinate| numbers.contains_key(coordinate)) {
+                held.push((position.chunk, position.block, position.item, coordinate));
+            }
+        }
+        let mut found = Vec::new();
+        let mut last_chunk = None;
+        let chunks = geometry.chunks_in(&slice).expect("the slice is within the array");
+        for chunk in chunks {
+            prop_assert!(last_chunk < Some(chunk.number()));
+            last_chunk = Some(chunk.number());
+            let mut nitems = 0;
+            let mut last_block = None;
+            let same = geometry.chunk(chunk.number()).expect("the chunk is there");
+            prop_assert_eq!(same.index(), chunk.index());
+            for block in chunk.blocks() {
+                prop_assert!(last_block < Some(block.number()));
+                last_block = Some(block.number());
+                nitems += block.extent().nitems();
+                let inside = |x: &[u64], extent: &Extent| {
+                    x.iter().zip(extent.ranges()).all(|(x, range)| range.contains(x))
+                };
+                let mut in_runs = 0;
+                for run in block.runs() {
+                    let source = run.source(1).expect("a small chunk");
+                    let target = run.target(1).expect("a small array");
+                    prop_assert_eq!(source.len(), target.len());
+                    prop_assert_eq!(run.source(3), Some(source.start * 3..source.end * 3));
+                    in_runs += number(source.len());
+                    for (byte, target) in source.zip(target) {
+                        let position = geometry.position_at(chunk.number(), byte, 1).expect("a byte");
+                        prop_assert_eq!(position.block, block.number());
+                        let coordinate = geometry.coordinate(position).expect("an item");
+                        prop_assert!(inside(&coordinate, &chunk.extent()));
+                        prop_assert!(inside(&coordinate, &block.extent()));
+                        prop_assert_eq!(numbers.get(&*coordinate), Some(&target));
+                        found.push((chunk.number(), block.number(), position.item, coordinate.to_vec()));
+                    }
+                }
+                // No block without an item of the slice, and no item of its extent without a run.
+                prop_assert!(in_runs > 0);
+                prop_assert_eq!(in_runs, block.extent().nitems());
+            }
+            prop_assert!(nitems > 0);
+            prop_assert_eq!(nitems, chunk.extent().nitems());
+        }
+        // So every item is there once, in the order of the places.
+        prop_assert_eq!(found, held);
+    }
+
+    #[test]
+    fn all_chunks_are_those_of_the_slice_that_is_the_array(vectors in small()) {
+        let geometry = geometry(&vectors);
+        let whole: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
+        let all: Vec<_> = geometry.chunks().map(|chunk| (chunk.number(), chunk.extent())).collect();
+        let touched = geometry.chunks_in(&whole).expect("the slice is the array");
+        prop_assert!(touched.map(|chunk| (chunk.number(), chunk.extent())).eq(all.clone()));
+        prop_assert_eq!(geometry.chunks().size_hint(), (all.len(), Some(all.len())));
+        prop_assert!(all.iter().map(|(number, _)| *number).eq(0..geometry.nchunks()));
+        for (number, extent) in all {
+            prop_assert_eq!(geometry.chunk(number).map(|chunk| chunk.extent()), Some(extent));
+        }
+        prop_assert!(geometry.chunk(geometry.nchunks()).is_none());
+    }
+
+    #[test]
+    fn a_resize_keeps_the_chunks_whose_place_is_in_both_grids(vectors in small(), other in small()) {
+        let before = geometry(&vectors);
+        let new_shape: Vec<_> = vectors.0.iter().zip(&vectors.1).zip(other.0.iter().chain(&[3, 0, 9]))
+            .map(|((_, &chunk), &items)| if chunk == 0 { 0 } else { items })
+            .collect();
+        let resize = before.resize(&new_shape).expect("the new shape follows the rules");
+        let after = resize.after();
+        prop_assert_eq!(after, &geometry(&(new_shape, vectors.1, vectors.2)));
+
+        let places = |geometry: &Geometry| -> Vec<Vec<u64>> {
+            geometry.chunks().map(|chunk| chunk.index().to_vec()).collect()
+        };
+        let (old, new) = (places(&before), places(after));
+        let missing = |from: &[Vec<u64>], of: &[Vec<u64>]| -> Vec<u64> {
+            (0..).zip(of).filter(|(_, place)| !from.contains(place)).map(|(number, _)| number).collect()
+        };
+        let kept: Vec<(u64, u64)> = (0..)
+            .zip(&old)
+            .filter_map(|(number, place)| Some((number, new.iter().position(|other| other == place)? as u64)))
+            .collect();
+        prop_assert!(resize.new_chunks().eq(missing(&old, &new)));
+        prop_assert!(resize.gone_chunks().eq(missing(&new, &old)));
+        prop_assert!(resize.kept_chunks().eq(kept));
+        prop_assert_eq!(resize.changes_chunks(), old != new);
+    }
+}

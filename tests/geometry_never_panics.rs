@@ -1,0 +1,245 @@
+//! Whatever the numbers, `Geometry::new` answers, and what it accepts answers every question.
+
+use std::hint::black_box;
+
+use b2nd_serde::Geometry;
+use b2nd_serde::geometry::Position;
+use proptest::prelude::*;
+
+fn wide() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        Just(0),
+        1..10_i64,
+        (0..63_u32).prop_map(|bits| 1 << bits),
+        (i64::MAX - 3..=i64::MAX),
+        (i64::MIN..=i64::MIN + 3),
+        any::<i64>(),
+    ]
+}
+
+fn narrow() -> impl Strategy<Value = i32> {
+    prop_oneof![
+        Just(0),
+        1..10_i32,
+        (0..31_u32).prop_map(|bits| 1 << bits),
+        (i32::MAX - 3..=i32::MAX),
+        (i32::MIN..=i32::MIN + 3),
+        any::<i32>(),
+    ]
+}
+
+/// Dimensions that have a chance to be accepted, for all their size.
+fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
+    prop_oneof![
+        2 => (0..4_i64, 1..3_i32, 1..3_i32),
+        2 => (wide().prop_map(i64::saturating_abs), 1..3_i32, 1..3_i32),
+        1 => (1..4_i64, narrow().prop_map(|items| items.saturating_abs().max(1)), 1..3_i32),
+        1 => (1..4_i64, 1..3_i32, narrow().prop_map(|items| items.saturating_abs().max(1))),
+        1 => (Just(0), Just(0), narrow().prop_map(i32::saturating_abs)),
+        1 => (Just(0), narrow().prop_map(|items| items.saturating_abs().max(1)), 1..3_i32),
+        1 => (Just(0), 1..3_i32, narrow().prop_map(|items| items.saturating_abs().max(1))),
+    ]
+}
+
+/// Numbers to ask for, among which are those at the edge of a geometry.
+fn question() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..10_u64,
+        wide().prop_map(|number| u64::from_ne_bytes(number.to_ne_bytes())),
+        any::<u64>()
+    ]
+}
+
+/// As many chunks, blocks, runs and numbers of a walk as are looked at.
+const SOME: usize = 3;
+
+/// Asks everything there is to ask.
+fn ask(geometry: &Geometry, questions: &[u64], shape: &[i64], typesize: usize) {
+    ask_for_counts(geometry, typesize);
+    ask_for_items(geometry, questions, typesize);
+    ask_for_positions(geometry, questions, typesize);
+    ask_for_chunks(geometry, questions, typesize);
+    ask_for_resizes(geometry, shape);
+}
+
+fn ask_for_counts(geometry: &Geometry, typesize: usize) {
+    let product = |dimensions: &[u64]| -> Option<u128> {
+        if dimensions.contains(&0) {
+            return Some(0);
+        }
+        let mut factors = dimensions.iter().copied().map(u128::from);
+        factors.try_fold(1_u128, u128::checked_mul)
+    };
+    let counts = [
+        (geometry.shape(), geometry.nitems()),
+        (geometry.grid_of_chunks(), geometry.nchunks()),
+        (geometry.chunkshape(), geometry.chunk_nitems()),
+        (geometry.padded_chunk(), geometry.padded_chunk_nitems()),
+        (geometry.blocks_per_chunk(), geometry.nblocks()),
+        (geometry.blockshape(), geometry.block_nitems()),
+    ];
+    for (dimensions, count) in counts {
+        assert_eq!(product(&dimensions), Some(count.into()), "{geometry:?}");
+    }
+    let extended = product(&geometry.extended_shape());
+    assert!(
+        extended.is_some_and(|items| items <= i64::MAX.unsigned_abs().into()),
+        "{geometry:?}"
+    );
+    assert!((0.0..=1.0).contains(&geometry.padding()), "{geometry:?}");
+    black_box(geometry.chunk_nbytes(typesize).is_ok());
+}
+
+/// Asks for coordinates of the questions, and for those of the first and last item.
+fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
+    let last: Vec<u64> = geometry
+        .shape()
+        .iter()
+        .map(|items| items.saturating_sub(1))
+        .collect();
+    let first = vec![0; geometry.ndim()];
+    for coordinate in [questions, &questions[..geometry.ndim()], &first, &last] {
+        let Some(position) = geometry.position(coordinate) else {
+            continue;
+        };
+        let found = geometry.coordinate(position);
+        assert_eq!(found.as_deref(), Some(coordinate), "{geometry:?}");
+        if let Some(byte) = geometry.byte_offset(position, typesize) {
+            let found = geometry.position_at(position.chunk, byte, typesize);
+            assert!(typesize == 0 || found == Some(position), "{geometry:?}");
+        }
+    }
+    assert_eq!(
+        geometry.position(&last).is_some(),
+        geometry.nitems() > 0,
+        "{geometry:?}"
+    );
+}
+
+/// Asks for positions of the questions, and for those at the end of a chunk or block.
+fn ask_for_positions(geometry: &Geometry, questions: &[u64], typesize: usize) {
+    for numbers in questions.chunks_exact(3) {
+        for chunk in [numbers[0], geometry.nchunks().wrapping_sub(1), geometry.nchunks()] {
+            for block in [numbers[1], geometry.nblocks().wrapping_sub(1)] {
+                for item in [numbers[2], geometry.block_nitems().wrapping_sub(1)] {
+                    let position = Position { chunk, block, item };
+                    black_box(geometry.coordinate(position));
+                    black_box(geometry.byte_offset(position, typesize));
+                }
+            }
+            let byte = usize::try_from(numbers[2]).unwrap_or(usize::MAX);
+            black_box(geometry.position_at(chunk, byte, typesize));
+        }
+    }
+}
+
+/// Asks for the first chunks of a slice and of the array, and for the last of all.
+fn ask_for_chunks(geometry: &Geometry, questions: &[u64], typesize: usize) {
+    let cut = |(&items, cuts): (&u64, &[u64])| {
+        let (a, b) = (cuts[0] % (items + 1), cuts[1] % (items + 1));
+        a.min(b)..a.max(b)
+    };
+    let slice: Vec<_> = geometry
+        .shape()
+        .iter()
+        .zip(questions.chunks_exact(2))
+        .map(cut)
+        .collect();
+    let anything: Vec<_> = questions.chunks_exact(2).map(|cuts| cuts[0]..cuts[1]).collect();
+    black_box(geometry.chunks_in(&anything).is_ok());
+    black_box(geometry.chunks_in(&anything[..geometry.ndim()]).is_ok());
+    let in_slice = geometry.chunks_in(&slice).expect("the slice is within the array");
+
+    let last = geometry.chunk(geometry.nchunks().wrapping_sub(1));
+    assert_eq!(last.is_some(), geometry.nitems() > 0, "{geometry:?}");
+    for chunk in in_slice
+        .take(SOME)
+        .chain(geometry.chunks().take(SOME))
+        .chain(last)
+    {
+        black_box((chunk.number(), chunk.extent().nitems()));
+        for block in chunk.blocks().take(SOME) {
+            black_box((
+                block.number(),
+                block.extent().shape(),
+                block.byte_offset(typesize),
+            ));
+            for run in block.runs().take(SOME) {
+                black_box((run.source(typesize), run.target(typesize)));
+            }
+        }
+    }
+}
+
+fn ask_for_resizes(geometry: &Geometry, shape: &[i64]) {
+    for shape in [shape, shape.get(..geometry.ndim()).unwrap_or_default()] {
+        let Ok(resize) = geometry.resize(shape) else {
+            continue;
+        };
+        let (before, after) = (geometry.nchunks(), resize.after().nchunks());
+        black_box(resize.changes_chunks());
+        assert!(
+            resize.new_chunks().take(SOME).all(|number| number < after),
+            "{resize:?}"
+        );
+        assert!(
+            resize.gone_chunks().take(SOME).all(|number| number < before),
+            "{resize:?}"
+        );
+        let mut kept = resize.kept_chunks().take(SOME);
+        assert!(
+            kept.all(|numbers| numbers.0 < before && numbers.1 < after),
+            "{resize:?}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_numbers_are_a_geometry_or_an_error(
+        shape in prop::collection::vec(wide(), 0..18),
+        chunkshape in prop::collection::vec(narrow(), 0..18),
+        blockshape in prop::collection::vec(narrow(), 0..18),
+        questions in prop::collection::vec(question(), 33),
+    ) {
+        let ndim = shape.len().min(chunkshape.len()).min(blockshape.len());
+        if let Err(error) = Geometry::new(&shape, &chunkshape, &blockshape) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+        match Geometry::new(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim]) {
+            Ok(geometry) => ask(&geometry, &questions, &shape, 8),
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+
+    #[test]
+    fn what_is_accepted_answers_every_question(
+        axes in prop::collection::vec(axis(), 0..=16),
+        questions in prop::collection::vec(question(), 33),
+        new_shape in prop::collection::vec(prop_oneof![0..9_i64, wide()], 16),
+        typesize in prop_oneof![Just(0), 1..300_usize, Just(usize::MAX)],
+    ) {
+        // As many dimensions as are accepted together.
+        let (mut shape, mut chunkshape, mut blockshape) = (vec![], vec![], vec![]);
+        for (items, chunk, block) in axes {
+            shape.push(items);
+            chunkshape.push(chunk);
+            blockshape.push(block);
+            if Geometry::new(&shape, &chunkshape, &blockshape).is_err() {
+                shape.pop();
+                chunkshape.pop();
+                blockshape.pop();
+            }
+        }
+        // What is accepted in one order is accepted in any: so a zero comes to stand behind what it makes harmless.
+        for _ in 0..2 {
+            let geometry = Geometry::new(&shape, &chunkshape, &blockshape);
+            ask(&geometry.expect("accepted dimensions"), &questions, &new_shape, typesize);
+            shape.reverse();
+            chunkshape.reverse();
+            blockshape.reverse();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The items of real files, put together by the geometry, are the array that NumPy holds.
+//!
+//! An independent decoder finds and decompresses the chunks. It knows nothing of shapes here.
+#![cfg(feature = "alloc")]
+
+use std::error::Error;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use b2nd_serde::geometry::Chunk;
+use b2nd_serde::{Geometry, Meta, from_slice};
+use blosc2_pure_rs::schunk::Schunk;
+
+/// A file, and what NumPy says of it.
+struct Array {
+    name: String,
+    geometry: Geometry,
+    typesize: usize,
+    chunks: Vec<Vec<u8>>,
+    items: Vec<u8>,
+}
+
+fn arrays() -> Result<Vec<Array>, Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/geometry");
+    let mut arrays = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "b2nd") {
+            let schunk = Schunk::from_contiguous_frame(&fs::read(&path)?)?;
+            let meta: Meta = from_slice(schunk.metalayer("b2nd").ok_or("no metalayer")?)?;
+            let chunks = (0..schunk.nchunks()).map(|number| schunk.decompress_chunk(number));
+            arrays.push(Array {
+                name: path.display().to_string(),
+                geometry: meta.geometry()?,
+                typesize: usize::try_from(schunk.cparams.typesize)?,
+                chunks: chunks.collect::<Result<_, _>>()?,
+                items: fs::read(path.with_extension("items"))?,
+            });
+        }
+    }
+    let mut ranks: Vec<_> = arrays.iter().map(|array| array.geometry.ndim()).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    assert!(ranks.starts_with(&[0, 1, 2, 3, 4, 5]), "{ranks:?}");
+    Ok(arrays)
+}
+
+impl Array {
+    /// An array of the asked items, which lie in these chunks. Where none is put, 0xee stays.
+    fn gather<'g>(&self, chunks: impl Iterator<Item = Chunk<'g>>, nitems: usize) -> Option<Vec<u8>> {
+        let mut array = vec![0xee; nitems * self.typesize];
+        for chunk in chunks {
+            let bytes = self.chunks.get(usize::try_from(chunk.number()).ok()?)?;
+            for run in chunk.blocks().flat_map(|block| block.runs()) {
+                let source = bytes.get(run.source(self.typesize)?)?;
+                array.get_mut(run.target(self.typesize)?)?.copy_from_slice(source);
+            }
+        }
+        Some(array)
+    }
+
+    /// The items of a slice as NumPy holds them, one by one.
+    fn expected(&self, slice: &[Range<u64>]) -> Vec<u8> {
+        let mut numbers = vec![0];
+        for (range, items) in slice.iter().zip(self.geometry.shape().iter()) {
+            numbers = numbers
+                .iter()
+                .flat_map(|number| range.clone().map(move |x| number * items + x))
+                .collect();
+        }
+        let item = |number| {
+            let byte = usize::try_from(number).expect("a small array") * self.typesize;
+            &self.items[byte..byte + self.typesize]
+        };
+        numbers.into_iter().flat_map(item).copied().collect()
+    }
+}
+
+#[test]
+fn chunks_blocks_and_runs_put_the_array_together() -> Result<(), Box<dyn Error>> {
+    for array in arrays()? {
+        let geometry = &array.geometry;
+        assert_eq!(geometry.nchunks(), array.chunks.len() as u64, "{}", array.name);
+        let nitems = usize::try_from(geometry.nitems())?;
+        assert_eq!(nitems * array.typesize, array.items.len(), "{}", array.name);
+        let gathered = array.gather(geometry.chunks(), nitems);
+        assert_eq!(gathered.as_ref(), Some(&array.items), "{}", array.name);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_coordinate_leads_to_its_item() -> Result<(), Box<dyn Error>> {
+    for array in arrays()? {
+        let (geometry, typesize) = (&array.geometry, array.typesize);
+        assert!(
+            array
+                .chunks
+                .iter()
+                .all(|chunk| Ok(chunk.len()) == geometry.chunk_nbytes(typesize))
+        );
+
+        let mut coordinates = vec![vec![]];
+        for &items in geometry.shape().iter() {
+            let longer = |before: &Vec<u64>| {
+                let before = before.clone();
+                (0..items).map(move |x| [before.as_slice(), &[x]].concat())
+            };
+            coordinates = coordinates.iter().flat_map(longer).collect();
+        }
+        assert_eq!(coordinates.len() * typesize, array.items.len());
+        for (coordinate, item) in coordinates.iter().zip(array.items.chunks(typesize)) {
+            let position = geometry.position(coordinate).ok_or("no such item")?;
+            let byte = geometry.byte_offset(position, typesize).ok_or("no such byte")?;
+            let chunk = &array.chunks[usize::try_from(position.chunk)?];
+            assert_eq!(
+                &chunk[byte..byte + typesize],
+                item,
+                "{} {coordinate:?}",
+                array.name
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_slice_is_put_together_from_the_chunks_it_touches() -> Result<(), Box<dyn Error>> {
+    for array in arrays()? {
+        let shape = array.geometry.shape();
+        // Of each dimension: all, the first, the last, the middle, none.
+        let cut = |how: u64, items: u64| match how % 5 {
+            0 => 0..items,
+            1 => 0..items.min(1),
+            2 => items.saturating_sub(1)..items,
+            3 => items / 4..items - items / 4,
+            _ => items / 2..items / 2,
+        };
+        for how in 0..50 {
+            // The dimensions take turns.
+            let slice: Vec<_> = (0..)
+                .zip(shape.iter())
+                .map(|(i, &items)| cut(how / (i * 2 + 1) + i, items))
+                .collect();
+            let expected = array.expected(&slice);
+            let chunks = array.geometry.chunks_in(&slice)?;
+            let gathered = array.gather(chunks, expected.len() / array.typesize);
+            assert_eq!(gathered, Some(expected), "{} {slice:?}", array.name);
+        }
+    }
+    Ok(())
+}

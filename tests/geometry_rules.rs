@@ -1,0 +1,330 @@
+//! Which numbers are a geometry, by the rules of the draft specification, and what is said about those that are not.
+
+use b2nd_serde::geometry::{Error, ErrorKind};
+use b2nd_serde::{Entry, Geometry};
+
+const MAX: i64 = i64::MAX;
+const CHUNK_MAX: i32 = i32::MAX;
+const TERA: i64 = 1 << 40;
+
+type Vectors<'a> = (&'a [i64], &'a [i32], &'a [i32]);
+
+/// Shape, chunk shape, block shape, and the number of chunks.
+const ACCEPTED: &[(Vectors, u64)] = &[
+    // Plain, and without dimensions.
+    ((&[6, 8], &[4, 5], &[2, 3]), 4),
+    ((&[], &[], &[]), 1),
+    ((&[1; 16], &[1; 16], &[1; 16]), 1),
+    // A chunk larger than the array, a block larger than the chunk.
+    ((&[4], &[8], &[2]), 1),
+    ((&[8], &[4], &[6]), 2),
+    ((&[1], &[CHUNK_MAX], &[CHUNK_MAX]), 1),
+    // Nothing in the array, with chunks or without.
+    ((&[0], &[5], &[2]), 0),
+    ((&[0], &[0], &[0]), 0),
+    ((&[0], &[0], &[1]), 0),
+    ((&[0], &[0], &[CHUNK_MAX]), 0),
+    ((&[3, 0], &[3, 0], &[3, 0]), 0),
+    ((&[3, 0, 4], &[1, 1, 1], &[1, 1, 1]), 0),
+    // As much as fits.
+    ((&[MAX], &[1], &[1]), MAX as u64),
+    ((&[MAX], &[7], &[2]), MAX as u64 / 7),
+    ((&[MAX - 1], &[7], &[2]), MAX as u64 / 7),
+    ((&[1 << 62, 1], &[1, 1], &[1, 4]), 1 << 62),
+    ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[1]), 1),
+    ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[(1 << 30) + 1]), 1),
+    ((&[2, 2], &[CHUNK_MAX, 1], &[1, CHUNK_MAX]), 2),
+    // Beside a zero no other factor counts, before it or behind it.
+    ((&[0, TERA, TERA], &[1, 1, 1], &[1, 1, 1]), 0),
+    ((&[TERA, TERA, 0], &[1, 1, 1], &[1, 1, 1]), 0),
+    ((&[0, 0, 0], &[65536, 65536, 0], &[1, 1, 0]), 0),
+    ((&[0, 0, 0], &[0, 65536, 65536], &[0, 1, 1]), 0),
+    ((&[0, 0, 0], &[0, 0, 0], &[65536, 65536, 0]), 0),
+];
+
+/// Shape, chunk shape, block shape, and the message.
+const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
+    (
+        (&[1; 17], &[1; 17], &[1; 17]),
+        ErrorKind::Rank,
+        "ndim is 17, more than 16",
+    ),
+    (
+        (&[3, 5], &[2], &[1, 2]),
+        ErrorKind::DimensionCount,
+        "chunkshape has 1 dimension, but ndim is 2",
+    ),
+    (
+        (&[3, 5], &[2, 3], &[1, 2, 3]),
+        ErrorKind::DimensionCount,
+        "blockshape has 3 dimensions, but ndim is 2",
+    ),
+    (
+        (&[-1], &[1], &[1]),
+        ErrorKind::Negative,
+        "expected at least 0 for shape[0], found -1",
+    ),
+    (
+        (&[i64::MIN], &[1], &[1]),
+        ErrorKind::Negative,
+        "expected at least 0 for shape[0], found -9223372036854775808",
+    ),
+    (
+        (&[3, 5], &[2, -3], &[1, 2]),
+        ErrorKind::Negative,
+        "expected at least 0 for chunkshape[1], found -3",
+    ),
+    (
+        (&[3, 5], &[2, 3], &[i32::MIN, 2]),
+        ErrorKind::Negative,
+        "expected at least 0 for blockshape[0], found -2147483648",
+    ),
+    (
+        (&[4], &[0], &[0]),
+        ErrorKind::Zero,
+        "expected at least 1 for chunkshape[0] beside shape[0] = 4, found 0",
+    ),
+    (
+        (&[0, 4], &[2, 0], &[1, 0]),
+        ErrorKind::Zero,
+        "expected at least 1 for chunkshape[1] beside shape[1] = 4, found 0",
+    ),
+    (
+        (&[4], &[2], &[0]),
+        ErrorKind::Zero,
+        "expected at least 1 for blockshape[0] beside chunkshape[0] = 2, found 0",
+    ),
+    // The draft specification allows this one, C-Blosc2 does not.
+    (
+        (&[0], &[5], &[0]),
+        ErrorKind::Zero,
+        "expected at least 1 for blockshape[0] beside chunkshape[0] = 5, found 0",
+    ),
+    (
+        (&[TERA, TERA], &[1, 1], &[1, 1]),
+        ErrorKind::Overflow,
+        "shape[1]: 1099511627776 x 1099511627776 items do not fit int64",
+    ),
+    (
+        (&[MAX], &[2], &[1]),
+        ErrorKind::Overflow,
+        "shape[0]: 9223372036854775807 rounded up to chunks of 2 does not fit int64",
+    ),
+    // E itself has to fit, also beside a zero.
+    (
+        (&[0, MAX], &[0, 2], &[0, 1]),
+        ErrorKind::Overflow,
+        "shape[1]: 9223372036854775807 rounded up to chunks of 2 does not fit int64",
+    ),
+    (
+        (&[1 << 62, 1], &[1, 4], &[1, 1]),
+        ErrorKind::Overflow,
+        "shape[1]: 4611686018427387904 x 4 items in whole chunks do not fit int64",
+    ),
+    (
+        (&[1, 1], &[65536, 32768], &[1, 1]),
+        ErrorKind::Overflow,
+        "chunkshape[1]: 65536 x 32768 items do not fit int32",
+    ),
+    (
+        (&[1, 1], &[1, 1], &[65536, 65536]),
+        ErrorKind::Overflow,
+        "blockshape[1]: 65536 x 65536 items do not fit int32",
+    ),
+    // No item in the array, and yet a chunk that cannot be.
+    (
+        (&[0, 1], &[65536, 65536], &[1, 1]),
+        ErrorKind::Overflow,
+        "chunkshape[1]: 65536 x 65536 items do not fit int32",
+    ),
+];
+
+#[test]
+fn what_the_rules_allow_is_accepted() {
+    for &((shape, chunkshape, blockshape), nchunks) in ACCEPTED {
+        match Geometry::new(shape, chunkshape, blockshape) {
+            Ok(geometry) => assert_eq!(geometry.nchunks(), nchunks, "{geometry:?}"),
+            Err(error) => panic!("{shape:?} {chunkshape:?} {blockshape:?}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn what_breaks_a_rule_is_refused_with_the_rule_the_dimension_and_the_numbers() {
+    for &((shape, chunkshape, blockshape), kind, message) in REFUSED {
+        let error = Geometry::new(shape, chunkshape, blockshape).expect_err(message);
+        assert_eq!(error.to_string(), message);
+        assert_eq!(error.kind(), kind, "{message}");
+        // Where the text names a place, the parts name the same.
+        let place = match (error.entry(), error.dimension()) {
+            (Some(entry), Some(dimension)) => format!("{entry}[{dimension}]"),
+            (Some(entry), None) => entry.to_string(),
+            (None, _) => panic!("{message}"),
+        };
+        assert!(message.contains(&place), "{place}: {message}");
+    }
+}
+
+#[test]
+fn where_nothing_is_cut_there_are_no_parts() -> Result<(), Error> {
+    for block in [0, 1, 7] {
+        let geometry = Geometry::new(&[0, 3], &[0, 2], &[block, 2])?;
+        assert_eq!(geometry.extended_shape(), [0, 4]);
+        assert_eq!(geometry.padded_chunk(), [0, 2]);
+        assert_eq!(geometry.grid_of_chunks(), [0, 2]);
+        assert_eq!(geometry.blocks_per_chunk(), [0, 1]);
+        assert_eq!(
+            (geometry.nitems(), geometry.nchunks(), geometry.nblocks()),
+            (0, 0, 0)
+        );
+        assert_eq!((geometry.chunk_nitems(), geometry.padded_chunk_nitems()), (0, 0));
+        assert!(geometry.padding().abs() < f64::EPSILON);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_empty_array_still_has_a_chunk_size() -> Result<(), Error> {
+    let geometry = Geometry::new(&[0], &[5], &[2])?;
+    assert_eq!((geometry.chunk_nitems(), geometry.padded_chunk_nitems()), (5, 6));
+    assert_eq!(geometry.chunk_nbytes(4)?, 24);
+    assert_eq!((geometry.nchunks(), geometry.chunks().count()), (0, 0));
+    assert_eq!(geometry.position(&[0]), None);
+    Ok(())
+}
+
+#[test]
+fn without_dimensions_there_is_one_item_in_one_block_of_one_chunk() -> Result<(), Error> {
+    let geometry = Geometry::new(&[], &[], &[])?;
+    assert_eq!(geometry.ndim(), 0);
+    let position = geometry.position(&[]).expect("there is an item");
+    assert_eq!((position.chunk, position.block, position.item), (0, 0, 0));
+    assert_eq!(geometry.coordinate(position).as_deref(), Some(&[][..]));
+    let runs: Vec<_> = geometry
+        .chunks_in(&[])?
+        .flat_map(|chunk| chunk.blocks())
+        .flat_map(|block| block.runs())
+        .map(|run| (run.source(8), run.target(8)))
+        .collect();
+    assert_eq!(runs, [(Some(0..8), Some(0..8))]);
+    assert!(!geometry.resize(&[])?.changes_chunks());
+    Ok(())
+}
+
+#[test]
+fn a_chunk_of_more_than_blosc2_can_hold_is_refused_with_its_size() -> Result<(), Error> {
+    let fits = Geometry::new(&[1], &[2_147_483_615], &[2_147_483_615])?;
+    assert_eq!(fits.chunk_nbytes(1)?, 2_147_483_615);
+    let over = Geometry::new(&[1], &[2_147_483_616], &[2_147_483_616])?;
+    let error = over.chunk_nbytes(1).expect_err("a byte too many");
+    assert_eq!(error.kind(), ErrorKind::ChunkSize);
+    assert_eq!(
+        (error.entry(), error.dimension()),
+        (Some(Entry::Chunkshape), None)
+    );
+    assert_eq!(
+        error.to_string(),
+        "chunkshape: 2147483616 items of 1 byte, padding included, are more than the 2147483615 bytes of a chunk"
+    );
+    assert!(fits.chunk_nbytes(usize::MAX).is_err());
+    assert_eq!(fits.chunk_nbytes(0)?, 0);
+    Ok(())
+}
+
+#[test]
+fn the_largest_array_has_a_last_item() -> Result<(), Error> {
+    let last = MAX.unsigned_abs() - 1;
+    let geometry = Geometry::new(&[MAX], &[7], &[4])?;
+    assert_eq!(geometry.nitems(), last + 1);
+    let position = geometry.position(&[last]).expect("there is an item");
+    // 2^63 is 1 modulo 7, so 2^63 - 2 is 6: in the second block the third item.
+    assert_eq!((position.chunk, position.block, position.item), (last / 7, 1, 2));
+    assert_eq!(geometry.coordinate(position).as_deref(), Some(&[last][..]));
+    assert_eq!(geometry.position(&[last + 1]), None);
+    let chunk = geometry
+        .chunks_in(std::slice::from_ref(&(last..last + 1)))?
+        .next()
+        .expect("a chunk");
+    assert_eq!(chunk.number(), last / 7);
+    assert!(chunk.extent().ranges().eq(std::iter::once(last..last + 1)));
+    Ok(())
+}
+
+#[test]
+fn a_slice_is_within_the_array() -> Result<(), Error> {
+    let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    let message = |slice: &[std::ops::Range<u64>]| {
+        let error = geometry
+            .chunks_in(slice)
+            .expect_err("a slice outside of the array");
+        (error.to_string(), error.kind(), error.dimension())
+    };
+    #[expect(clippy::reversed_empty_ranges, reason = "the promise is about these")]
+    let backward = 4..2;
+    assert_eq!(
+        message(&[0..1, backward]),
+        (
+            "slice[1] starts at 4, but stops at 2".into(),
+            ErrorKind::Slice,
+            Some(1)
+        )
+    );
+    assert_eq!(
+        message(&[0..4, 0..5]),
+        (
+            "slice[0] stops at 4, but shape[0] is 3".into(),
+            ErrorKind::Slice,
+            Some(0)
+        )
+    );
+    assert_eq!(
+        message(&[0..1, 0..1, 0..1]),
+        (
+            "the slice has 3 dimensions, but ndim is 2".into(),
+            ErrorKind::DimensionCount,
+            None
+        )
+    );
+    assert_eq!(geometry.chunks_in(&[3..3, 0..5])?.count(), 0);
+    Ok(())
+}
+
+#[test]
+fn an_array_is_resized_by_the_same_rules() -> Result<(), Error> {
+    let geometry = Geometry::new(&[0, 5], &[0, 3], &[0, 2])?;
+    let message = |shape: &[i64]| geometry.resize(shape).expect_err("no shape").to_string();
+    assert_eq!(
+        message(&[1, 5]),
+        "expected at least 1 for chunkshape[0] beside shape[0] = 1, found 0"
+    );
+    assert_eq!(message(&[0, -5]), "expected at least 0 for shape[1], found -5");
+    assert_eq!(message(&[0]), "shape has 1 dimension, but ndim is 2");
+    assert_eq!(
+        message(&[0, MAX]),
+        "shape[1]: 9223372036854775807 rounded up to chunks of 3 does not fit int64"
+    );
+    Ok(())
+}
+
+#[test]
+fn an_error_is_small_and_a_geometry_of_16_dimensions_fits_in_place() {
+    assert!(size_of::<Error>() <= 24, "{}", size_of::<Error>());
+    assert!(size_of::<Geometry>() <= 272, "{}", size_of::<Geometry>());
+}
+
+#[cfg(feature = "alloc")]
+#[test]
+fn a_version_that_is_not_known_has_no_geometry() -> Result<(), Box<dyn std::error::Error>> {
+    use b2nd_serde::{Meta, from_slice, to_vec};
+
+    let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?;
+    assert_eq!(meta.geometry()?, Geometry::new(&[3, 5], &[2, 3], &[1, 2])?);
+
+    let mut bytes = to_vec(&meta)?;
+    bytes[1] = 127;
+    let error = from_slice::<Meta>(&bytes)?.geometry().expect_err("version 127");
+    assert_eq!(error.kind(), ErrorKind::Version);
+    assert_eq!(error.entry(), Some(Entry::Version));
+    assert_eq!(error.to_string(), "expected version 0, found 127");
+    Ok(())
+}
