@@ -46,6 +46,14 @@ def write_blosc2():
         options = {"contiguous": False} if name == "sparse.b2nd" else {}
         array = blosc2.asarray(values, chunks=chunks, blocks=blocks, urlpath=fresh(name), **options)
         expected[name] = entry("b2nd", values.shape, array.chunks, array.blocks, dtype_text(values.dtype))
+
+    # Metalayers beside that of the array; vlmetalayers, one so short that it is stored as it is.
+    name, values = "vlmetalayers.b2nd", np.arange(6.0)
+    options = {"chunks": (4,), "blocks": (2,), "urlpath": fresh(name), "meta": {"vendor": {"serial": 7, "tags": ["a", "b"]}}}
+    array = blosc2.asarray(values, **options)
+    array.schunk.vlmeta["unit"] = "kelvin"
+    array.schunk.vlmeta["note"] = "x" * 1000
+    expected[name] = entry("b2nd", values.shape, array.chunks, array.blocks, "<f8")
     return expected
 
 

@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use b2nd_serde::Meta;
 use b2nd_serde::frame::Frame;
 use humansize::{BINARY, format_size_i};
 
@@ -39,35 +38,37 @@ pub(crate) fn run(files: &[PathBuf]) -> ExitCode {
 
 fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
     let frame = Frame::open(file)?;
-    let (Some(layer), Some(meta)) = (frame.array_metalayer(), frame.array()) else {
+    let header = frame.header();
+    let Some(array) = frame.array()? else {
         return Err("a frame without an array: no metalayer b2nd or caterva".into());
     };
-    let meta =
-        meta.map_err(|error| format!("metalayer {} at byte {}: {error}", layer.name(), layer.offset()))?;
 
     let mut text = String::new();
     if with_path {
         writeln!(text, "path    : {}", file.display())?;
     }
     writeln!(text, "type    : NDArray")?;
-    writeln!(text, "shape   : {}", Tuple(meta.shape()))?;
-    writeln!(text, "chunks  : {}", Tuple(meta.chunkshape()))?;
-    writeln!(text, "blocks  : {}", Tuple(meta.blockshape()))?;
-    writeln!(text, "dtype   : {}", meta.dtype().unwrap_or("none"))?;
-    if let Some(nbytes) = nbytes(&meta, frame.typesize()) {
+    writeln!(text, "shape   : {}", Tuple(array.shape()))?;
+    writeln!(text, "chunks  : {}", Tuple(array.chunkshape()))?;
+    match array.blockshape() {
+        Some(blockshape) => writeln!(text, "blocks  : {}", Tuple(blockshape))?,
+        None => writeln!(text, "blocks  : none")?,
+    }
+    writeln!(text, "dtype   : {}", array.dtype().unwrap_or("none"))?;
+    if let Some(nbytes) = nbytes(array.shape(), header.typesize) {
         writeln!(text, "nbytes  : {}", Size(nbytes))?;
     }
-    writeln!(text, "cbytes  : {}", Size(frame.cbytes()))?;
-    if frame.cbytes() != 0 {
-        writeln!(text, "cratio  : {:.2}x", ratio(frame.nbytes(), frame.cbytes()))?;
+    writeln!(text, "cbytes  : {}", Size(header.cbytes))?;
+    if header.cbytes != 0 {
+        writeln!(text, "cratio  : {:.2}x", ratio(header.nbytes, header.cbytes))?;
     }
-    writeln!(text, "layout  : {}", meta.layout())?;
+    writeln!(text, "layout  : {}", array.layout())?;
     Ok(text)
 }
 
 /// The size of the array's items, where it is a number.
-fn nbytes(meta: &Meta, typesize: i32) -> Option<i64> {
-    meta.shape().iter().try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
+fn nbytes(shape: &[i64], typesize: i32) -> Option<i64> {
+    shape.iter().try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
