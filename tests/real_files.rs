@@ -6,7 +6,7 @@ mod common;
 
 use std::fs;
 
-use b2nd_serde::frame::{ArrayLayout, Code, Error, Frame};
+use b2nd_serde::frame::Frame;
 use b2nd_serde::{Layout, Meta, take_from_slice, to_vec};
 use common::{corpus, data, unhex};
 use serde_json::Value;

@@ -26,6 +26,7 @@
 //! read either.
 
 mod array;
+mod check;
 mod chunk;
 mod code;
 mod error;
@@ -44,6 +45,7 @@ use serde::Deserialize;
 
 use crate::take_from_slice;
 pub use array::{Array, ArrayLayout};
+pub use check::check;
 pub use error::Error;
 pub use fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
 pub use finding::{Code, Finding, Place, Severity};
