@@ -10,6 +10,8 @@ extern crate alloc;
 extern crate std;
 
 mod de;
+#[cfg(feature = "alloc")]
+pub mod dtype;
 mod dump;
 mod error;
 #[cfg(feature = "frame")]

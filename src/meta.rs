@@ -8,6 +8,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use smallvec::SmallVec;
 
+use crate::dtype::{self, Dtype};
 use crate::error::{Detail, Error, Integer, Length, Result};
 use crate::geometry::{self, Geometry};
 use crate::layout::{Entry, Layout, MAX_NDIM};
@@ -214,6 +215,33 @@ impl Meta {
             return Err(geometry::Error::version(self.version));
         }
         Geometry::new(&self.shape, &self.chunkshape, &self.blockshape)
+    }
+
+    /// What the dtype means; `None` where the layout has no such entry.
+    ///
+    /// # Errors
+    ///
+    /// If the dtype format is not 0, which is NumPy's, or if the dtype is none that NumPy or `ml_dtypes` has. Its text
+    /// stays there to be asked for with [`dtype`](Self::dtype).
+    ///
+    /// ```
+    /// use b2nd_serde::Meta;
+    ///
+    /// let dtype = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?.parse_dtype()?.expect("layout b2nd has one");
+    /// assert_eq!(dtype.item_size(), 4);
+    ///
+    /// let error = Meta::new(&[], &[], &[], "int33")?.parse_dtype().unwrap_err();
+    /// assert_eq!(error.to_string(), "character 0: unknown type 'int33'");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse_dtype(&self) -> core::result::Result<Option<Dtype>, dtype::ParseError> {
+        let Some(text) = self.dtype() else {
+            return Ok(None);
+        };
+        if self.dtype_format != 0 {
+            return Err(dtype::ParseError::unknown_format(text, self.dtype_format));
+        }
+        text.parse().map(Some)
     }
 
     /// Holds the parts against each other and against the widths of the format.

@@ -1,0 +1,207 @@
+//! How NumPy prints a dtype.
+
+use core::fmt::{self, Display, Write};
+
+use super::literal::Literal;
+use super::{ByteOrder, Dtype, Field, Kind, Struct, Subarray};
+
+/// NumPy's `dtype.str`, or `str(dtype)` where that has no name for the type: `<i4`, `bfloat16`, `[('a', '<i4')]`.
+impl Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Extension(_) | Kind::Subarray(_) | Kind::Struct(_) => Part::outermost(self).fmt(f),
+            _ => {
+                f.write_char(self.byte_order.map_or('|', ByteOrder::sign))?;
+                type_string(self, f)?;
+                match &self.kind {
+                    Kind::Bytes | Kind::Str | Kind::Void if self.item_size == 0 => f.write_char('0'),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// NumPy's `str(dtype)`.
+pub(super) struct NumpyStr<'a>(pub(super) &'a Dtype);
+
+impl Display for NumpyStr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dtype = self.0;
+        let bits = dtype.item_size * 8;
+        match &dtype.kind {
+            Kind::Bool => f.write_str("bool"),
+            Kind::Object => f.write_str("object"),
+            _ if dtype.byte_order == Some(ByteOrder::Big) => dtype.fmt(f),
+            Kind::Int => write!(f, "int{bits}"),
+            Kind::Uint => write!(f, "uint{bits}"),
+            Kind::Float => write!(f, "float{bits}"),
+            Kind::Complex => write!(f, "complex{bits}"),
+            Kind::Datetime(unit) => write!(f, "datetime64{unit}"),
+            Kind::Timedelta(unit) => write!(f, "timedelta64{unit}"),
+            _ => dtype.fmt(f),
+        }
+    }
+}
+
+/// Letter and size, as they stand behind the byte order. A size of 0 is left out.
+fn type_string(dtype: &Dtype, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_char(dtype.kind.letter())?;
+    match &dtype.kind {
+        Kind::Object => Ok(()),
+        Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => Ok(()),
+        Kind::Str => write!(f, "{}", dtype.item_size / dtype.alignment),
+        Kind::Datetime(unit) | Kind::Timedelta(unit) => write!(f, "{}{unit}", dtype.item_size),
+        _ => write!(f, "{}", dtype.item_size),
+    }
+}
+
+/// A dtype as it stands inside another one.
+struct Part<'a> {
+    dtype: &'a Dtype,
+    /// Whether the dtype around it is aligned, and so this one without saying it.
+    in_aligned: bool,
+}
+
+impl<'a> Part<'a> {
+    fn outermost(dtype: &'a Dtype) -> Self {
+        Self {
+            dtype,
+            in_aligned: false,
+        }
+    }
+}
+
+impl Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.dtype.kind {
+            Kind::Bool => f.write_str("'?'"),
+            Kind::Extension(extension) => f.write_str(extension.name()),
+            Kind::Subarray(Subarray { base, shape }) => {
+                let base = Part { dtype: base, ..*self };
+                write!(f, "({base}, {})", Tuple(shape))
+            }
+            Kind::Struct(parts) => {
+                let in_aligned = self.in_aligned && !parts.is_record;
+                if parts.is_record {
+                    f.write_str("(numpy.record, ")?;
+                }
+                if parts.is_aligned == in_aligned && can_be_list(parts, self.dtype.item_size) {
+                    list(parts, f)?;
+                } else {
+                    dict(parts, self.dtype.item_size, in_aligned, f)?;
+                }
+                f.write_str(if parts.is_record { ")" } else { "" })
+            }
+            _ => {
+                f.write_char('\'')?;
+                if let Some(order) = self.dtype.byte_order {
+                    f.write_char(order.sign())?;
+                }
+                type_string(self.dtype, f)?;
+                f.write_char('\'')
+            }
+        }
+    }
+}
+
+/// Whether a reader of the mere list of fields would come to the same offsets and size, and the same names.
+fn can_be_list(parts: &Struct, item_size: usize) -> bool {
+    let round_up = |offset: usize, alignment| {
+        if parts.is_aligned {
+            offset.next_multiple_of(alignment)
+        } else {
+            offset
+        }
+    };
+    let mut end = 0;
+    let mut alignment = 1;
+    for field in &parts.fields {
+        if field.name.is_empty() || field.offset != round_up(end, field.dtype.alignment) {
+            return false;
+        }
+        end = field.offset + field.dtype.item_size;
+        alignment = alignment.max(field.dtype.alignment);
+    }
+    item_size == round_up(end, alignment)
+}
+
+fn list(parts: &Struct, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let in_aligned = parts.is_aligned;
+    f.write_char('[')?;
+    separated(&parts.fields, f, |field, f| {
+        let name = Literal(&field.name);
+        match &field.title {
+            Some(title) => write!(f, "(({}, {name}), ", Literal(title))?,
+            None => write!(f, "({name}, ")?,
+        }
+        // A subarray is written as dtype and shape of the field.
+        let (dtype, shape) = match &field.dtype.kind {
+            Kind::Subarray(Subarray { base, shape }) => (&**base, Some(Tuple(shape))),
+            _ => (&field.dtype, None),
+        };
+        Part { dtype, in_aligned }.fmt(f)?;
+        if let Some(shape) = shape {
+            write!(f, ", {shape}")?;
+        }
+        f.write_char(')')
+    })?;
+    f.write_char(']')
+}
+
+fn dict(parts: &Struct, item_size: usize, in_aligned: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let fields = &*parts.fields;
+    f.write_str("{'names': [")?;
+    separated(fields, f, |field, f| Literal(&field.name).fmt(f))?;
+    f.write_str("], 'formats': [")?;
+    separated(fields, f, |field, f| {
+        let in_aligned = parts.is_aligned;
+        let dtype = &field.dtype;
+        Part { dtype, in_aligned }.fmt(f)
+    })?;
+    f.write_str("], 'offsets': [")?;
+    separated(fields, f, |field, f| field.offset.fmt(f))?;
+    if fields.iter().any(|field| field.title.is_some()) {
+        f.write_str("], 'titles': [")?;
+        separated(fields, f, |field, f| match &field.title {
+            Some(title) => Literal(title).fmt(f),
+            None => f.write_str("None"),
+        })?;
+    }
+    write!(f, "], 'itemsize': {item_size}")?;
+    if parts.is_aligned && !in_aligned {
+        f.write_str(", 'aligned': True")?;
+    }
+    f.write_char('}')
+}
+
+/// Prints fields with commas between them.
+fn separated(
+    fields: &[Field],
+    f: &mut fmt::Formatter<'_>,
+    print: impl Fn(&Field, &mut fmt::Formatter<'_>) -> fmt::Result,
+) -> fmt::Result {
+    for (index, field) in fields.iter().enumerate() {
+        if index > 0 {
+            f.write_str(", ")?;
+        }
+        print(field, f)?;
+    }
+    Ok(())
+}
+
+/// A shape as Python prints it: `(2,)`, `(2, 3)`.
+struct Tuple<'a>(&'a [usize]);
+
+impl Display for Tuple<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('(')?;
+        for (index, length) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(", ")?;
+            }
+            length.fmt(f)?;
+        }
+        f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
+    }
+}

@@ -1,0 +1,344 @@
+//! Types without parts: their names, their type strings, and what is known of each.
+
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
+use super::error::{self, ParseErrorKind, Problem};
+use super::literal::excerpt;
+use super::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, TimeUnit};
+
+/// NumPy's names for the types that have a size, on 64-bit Linux: what `np.dtype(name)` takes.
+const NAMES: [(&str, char, usize); 52] = [
+    ("bool", 'b', 1),
+    ("bool_", 'b', 1),
+    ("int8", 'i', 1),
+    ("int16", 'i', 2),
+    ("int32", 'i', 4),
+    ("int64", 'i', 8),
+    ("uint8", 'u', 1),
+    ("uint16", 'u', 2),
+    ("uint32", 'u', 4),
+    ("uint64", 'u', 8),
+    ("float16", 'f', 2),
+    ("float32", 'f', 4),
+    ("float64", 'f', 8),
+    ("float128", 'f', 16),
+    ("complex64", 'c', 8),
+    ("complex128", 'c', 16),
+    ("complex256", 'c', 32),
+    ("object", 'O', 8),
+    ("object_", 'O', 8),
+    ("a", 'S', 0),
+    ("bytes", 'S', 0),
+    ("bytes_", 'S', 0),
+    ("str", 'U', 0),
+    ("str_", 'U', 0),
+    ("unicode", 'U', 0),
+    ("void", 'V', 0),
+    ("byte", 'i', 1),
+    ("short", 'i', 2),
+    ("intc", 'i', 4),
+    ("int", 'i', 8),
+    ("int_", 'i', 8),
+    ("intp", 'i', 8),
+    ("long", 'i', 8),
+    ("longlong", 'i', 8),
+    ("ubyte", 'u', 1),
+    ("ushort", 'u', 2),
+    ("uintc", 'u', 4),
+    ("uint", 'u', 8),
+    ("uintp", 'u', 8),
+    ("ulong", 'u', 8),
+    ("ulonglong", 'u', 8),
+    ("half", 'f', 2),
+    ("single", 'f', 4),
+    ("float", 'f', 8),
+    ("double", 'f', 8),
+    ("longdouble", 'f', 16),
+    ("csingle", 'c', 8),
+    ("complex", 'c', 16),
+    ("cdouble", 'c', 16),
+    ("clongdouble", 'c', 32),
+    ("datetime64", 'M', 8),
+    ("timedelta64", 'm', 8),
+];
+
+/// NumPy's one-letter codes, which may have a byte order before them. `b` and `c` are not the kinds of these letters.
+const CODES: [(char, char, usize); 29] = [
+    ('?', 'b', 1),
+    ('b', 'i', 1),
+    ('h', 'i', 2),
+    ('i', 'i', 4),
+    ('l', 'i', 8),
+    ('q', 'i', 8),
+    ('p', 'i', 8),
+    ('n', 'i', 8),
+    ('B', 'u', 1),
+    ('H', 'u', 2),
+    ('I', 'u', 4),
+    ('L', 'u', 8),
+    ('Q', 'u', 8),
+    ('P', 'u', 8),
+    ('N', 'u', 8),
+    ('e', 'f', 2),
+    ('f', 'f', 4),
+    ('d', 'f', 8),
+    ('g', 'f', 16),
+    ('F', 'c', 8),
+    ('D', 'c', 16),
+    ('G', 'c', 32),
+    ('O', 'O', 8),
+    ('c', 'S', 1),
+    ('S', 'S', 0),
+    ('U', 'U', 0),
+    ('V', 'V', 0),
+    ('M', 'M', 8),
+    ('m', 'm', 8),
+];
+
+/// The types of `ml_dtypes`: name, item size, and the letter of their kind.
+const EXTENSIONS: [(&str, usize, char); 20] = [
+    ("bfloat16", 2, 'V'),
+    ("float8_e3m4", 1, 'V'),
+    ("float8_e4m3", 1, 'V'),
+    ("float8_e4m3b11fnuz", 1, 'V'),
+    ("float8_e4m3fn", 1, 'V'),
+    ("float8_e4m3fnuz", 1, 'V'),
+    ("float8_e5m2", 1, 'f'),
+    ("float8_e5m2fnuz", 1, 'V'),
+    ("float8_e8m0fnu", 1, 'V'),
+    ("float6_e2m3fn", 1, 'V'),
+    ("float6_e3m2fn", 1, 'V'),
+    ("float4_e2m1fn", 1, 'V'),
+    ("int1", 1, 'V'),
+    ("int2", 1, 'V'),
+    ("int4", 1, 'V'),
+    ("uint1", 1, 'V'),
+    ("uint2", 1, 'V'),
+    ("uint4", 1, 'V'),
+    ("complex32", 4, 'W'),
+    ("bcomplex32", 4, 'W'),
+];
+
+const TIME_UNITS: [&str; 14] = [
+    "generic", "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as",
+];
+
+const UNIT_EXPECTED: &str = "a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as)";
+
+/// Bytes of a character of a `U`.
+const CHARACTER: usize = 4;
+
+/// Bytes of an `O` in memory. What a file holds of it is another matter.
+const POINTER: usize = 8;
+
+/// Reads a type string or the name of a type. A problem is at a byte of `text`.
+pub(super) fn parse(text: &str) -> Result<Dtype, Problem> {
+    if let Some(&(_, letter, size)) = NAMES.iter().find(|(name, ..)| *name == text) {
+        return numpy(letter, size, ByteOrder::Little).ok_or_else(|| unknown(text));
+    }
+    if let Some(dtype) = extension(text) {
+        return Ok(dtype);
+    }
+    for (name, letter) in [("datetime64", 'M'), ("timedelta64", 'm')] {
+        if let Some(unit) = text.strip_prefix(name) {
+            let dtype = numpy(letter, 8, ByteOrder::Little).ok_or_else(|| unknown(text))?;
+            return in_time_units(dtype, text, unit);
+        }
+    }
+    type_string(text)
+}
+
+/// The type of `ml_dtypes` that has this name.
+pub(super) fn extension(name: &str) -> Option<Dtype> {
+    let &(name, item_size, letter) = EXTENSIONS.iter().find(|(known, ..)| *known == name)?;
+    let alignment = if letter == 'W' { item_size / 2 } else { item_size };
+    Some(Dtype {
+        kind: Kind::Extension(Extension { name, letter }),
+        item_size,
+        alignment,
+        byte_order: Some(ByteOrder::Little),
+    })
+}
+
+/// The type of NumPy that has this letter, and this item size, or number of characters for a `U`.
+pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype> {
+    let (kind, alignment) = match (letter, size) {
+        ('b', 1) => (Kind::Bool, 1),
+        ('i', 1 | 2 | 4 | 8) => (Kind::Int, size),
+        ('u', 1 | 2 | 4 | 8) => (Kind::Uint, size),
+        ('f', 2 | 4 | 8 | 16) => (Kind::Float, size),
+        ('c', 8 | 16 | 32) => (Kind::Complex, size / 2),
+        ('O', 4 | 8) => (Kind::Object, POINTER),
+        ('M', 8) => (Kind::Datetime(TimeUnit::GENERIC), 8),
+        ('m', 8) => (Kind::Timedelta(TimeUnit::GENERIC), 8),
+        ('S' | 'a', _) => (Kind::Bytes, 1),
+        ('U', _) => (Kind::Str, CHARACTER),
+        ('V', _) => (Kind::Void, 1),
+        _ => return None,
+    };
+    let item_size = match kind {
+        Kind::Object => POINTER,
+        Kind::Str => size.checked_mul(CHARACTER)?,
+        _ => size,
+    };
+    let has_order = match kind {
+        Kind::Object | Kind::Bytes | Kind::Void => false,
+        Kind::Str => true,
+        _ => item_size > 1,
+    };
+    (item_size <= MAX_ITEM_SIZE).then_some(Dtype {
+        kind,
+        item_size,
+        alignment,
+        byte_order: has_order.then_some(order),
+    })
+}
+
+/// Byte order, letter, size, and the unit of a time: `<M8[25s]`.
+fn type_string(text: &str) -> Result<Dtype, Problem> {
+    let (order, rest) = match text.strip_prefix('>') {
+        Some(rest) => (ByteOrder::Big, rest),
+        None => (
+            ByteOrder::Little,
+            text.strip_prefix(['<', '|', '=']).unwrap_or(text),
+        ),
+    };
+    let mut chars = rest.chars();
+    let letter = chars.next().ok_or_else(|| unknown(text))?;
+    let sized = chars.as_str();
+    if sized.is_empty() {
+        let code = CODES.iter().find(|(code, ..)| *code == letter);
+        return code
+            .and_then(|&(_, letter, size)| numpy(letter, size, order))
+            .ok_or_else(|| unknown(text));
+    }
+
+    let (size, rest) = split_digits(sized);
+    let expected = sizes(letter).filter(|_| !size.is_empty());
+    let expected = expected.ok_or_else(|| unknown(text))?;
+    let is_time = matches!(letter, 'M' | 'm');
+    let dtype = match size.parse() {
+        // Only before a unit does NumPy mind a zero in front.
+        Ok(_) if is_time && size != "8" && !rest.is_empty() => None,
+        Ok(size) => numpy(letter, size, order),
+        Err(_) => None,
+    };
+    let dtype = dtype.ok_or_else(|| {
+        let message = format!("expected {expected} for '{letter}', found {size:.40}");
+        let kind = match letter {
+            'S' | 'a' | 'U' | 'V' => ParseErrorKind::TooLarge,
+            _ => ParseErrorKind::UnknownType,
+        };
+        Problem::refused(text.len() - sized.len(), kind, message)
+    })?;
+    if is_time {
+        in_time_units(dtype, text, rest)
+    } else if rest.is_empty() {
+        Ok(dtype)
+    } else {
+        Err(unexpected(text, rest, "the end of the type"))
+    }
+}
+
+/// The sizes of a letter, for a message.
+fn sizes(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        'b' => "1 byte",
+        'i' | 'u' => "1, 2, 4 or 8 bytes",
+        'f' => "2, 4, 8 or 16 bytes",
+        'c' => "8, 16 or 32 bytes",
+        'O' => "4 or 8 bytes",
+        'M' | 'm' => "8 bytes",
+        'S' | 'a' | 'V' => "0 to 2147483647 bytes",
+        'U' => "0 to 536870911 characters",
+        _ => return None,
+    })
+}
+
+/// A time with its unit, which is the end of `text`: nothing, or `[25s]`.
+fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, Problem> {
+    let unit = time_unit(text, unit)?;
+    dtype.kind = match dtype.kind {
+        Kind::Timedelta(_) => Kind::Timedelta(unit),
+        _ => Kind::Datetime(unit),
+    };
+    Ok(dtype)
+}
+
+fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Problem> {
+    if unit.is_empty() {
+        return Ok(TimeUnit::GENERIC);
+    }
+    let counted = unit
+        .strip_prefix('[')
+        .ok_or_else(|| unexpected(text, unit, "'[' or the end of the type"))?;
+    let (count, named) = split_digits(counted);
+    let count = match (count, count.parse::<i32>()) {
+        ("", _) => 1,
+        (_, Ok(count)) => count.unsigned_abs(),
+        (_, Err(_)) => {
+            let message = format!("expected a count of 0 to {}, found {count:.40}", i32::MAX);
+            return Err(refused(text, counted, message));
+        }
+    };
+    let behind = named.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let (name, _) = named.split_at(named.len() - behind.len());
+    let known = TIME_UNITS.iter().find(|known| **known == name);
+    let symbol = known.ok_or_else(|| {
+        if name.is_empty() {
+            return unexpected(text, named, UNIT_EXPECTED);
+        }
+        let found = excerpt(name);
+        refused(text, named, format!("expected {UNIT_EXPECTED}, found {found}"))
+    })?;
+    let rest = behind
+        .strip_prefix(']')
+        .ok_or_else(|| unexpected(text, behind, "']'"))?;
+    if !rest.is_empty() {
+        return Err(unexpected(text, rest, "the end of the type"));
+    }
+    Ok(match *symbol {
+        "generic" => TimeUnit::GENERIC,
+        symbol => TimeUnit { count, symbol },
+    })
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    text.split_at(text.len() - rest.len())
+}
+
+fn unknown(text: &str) -> Problem {
+    refused(text, text, format!("unknown type {}", excerpt(text)))
+}
+
+/// Something else than what was expected stands at the beginning of `rest`, the end of `text`.
+fn unexpected(text: &str, rest: &str, expected: &str) -> Problem {
+    refused(text, rest, error::expected(expected, rest))
+}
+
+/// A problem at the beginning of `rest`, the end of `text`.
+fn refused(text: &str, rest: &str, message: String) -> Problem {
+    let at = text.len() - rest.len();
+    Problem::refused(at, ParseErrorKind::UnknownType, message)
+}
+
+impl TimeUnit {
+    const GENERIC: Self = Self {
+        count: 1,
+        symbol: "generic",
+    };
+}
+
+/// As it stands behind `M8` and `m8`.
+impl fmt::Display for TimeUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::GENERIC => Ok(()),
+            Self { count: 1, symbol } => write!(f, "[{symbol}]"),
+            Self { count, symbol } => write!(f, "[{count}{symbol}]"),
+        }
+    }
+}

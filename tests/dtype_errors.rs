@@ -1,0 +1,383 @@
+//! What is no dtype is refused with a message that says at which character, and why.
+#![cfg(feature = "alloc")]
+
+use b2nd_serde::dtype::ParseErrorKind::{
+    DuplicateField, Layout, Syntax, TooDeep, TooLarge, UnknownFormat, UnknownType,
+};
+use b2nd_serde::dtype::{Dtype, ParseError, ParseErrorKind};
+use b2nd_serde::{Meta, from_slice, to_vec};
+
+fn refusal(text: &str) -> ParseError {
+    match text.parse::<Dtype>() {
+        Ok(dtype) => panic!("{text:?} is read as {dtype}"),
+        Err(error) => error,
+    }
+}
+
+#[track_caller]
+fn refuses(table: &[(&str, ParseErrorKind, &str)]) {
+    for &(text, kind, message) in table {
+        let error = refusal(text);
+        assert_eq!(error.to_string(), message, "{text:?}");
+        assert_eq!(error.kind(), kind, "{text:?}");
+    }
+}
+
+#[test]
+fn a_type_string_is_refused_where_it_goes_wrong() {
+    refuses(&[
+        ("", UnknownType, "character 0: unknown type ''"),
+        ("<", UnknownType, "character 0: unknown type '<'"),
+        ("int33", UnknownType, "character 0: unknown type 'int33'"),
+        ("it's", UnknownType, "character 0: unknown type \"it's\""),
+        (
+            "<f1",
+            UnknownType,
+            "character 2: expected 2, 4, 8 or 16 bytes for 'f', found 1",
+        ),
+        (
+            "i16",
+            UnknownType,
+            "character 1: expected 1, 2, 4 or 8 bytes for 'i', found 16",
+        ),
+        (
+            "<i4x",
+            UnknownType,
+            "character 3: expected the end of the type, found 'x'",
+        ),
+        (
+            "S2147483648",
+            TooLarge,
+            "character 1: expected 0 to 2147483647 bytes for 'S', found 2147483648",
+        ),
+        (
+            "<U536870912",
+            TooLarge,
+            "character 2: expected 0 to 536870911 characters for 'U', found 536870912",
+        ),
+        (
+            "<M4",
+            UnknownType,
+            "character 2: expected 8 bytes for 'M', found 4",
+        ),
+        ("<M8[s", UnknownType, "character 5: expected ']', found the end"),
+        (
+            "<M8[s]x",
+            UnknownType,
+            "character 6: expected the end of the type, found 'x'",
+        ),
+        (
+            "<M8[sec]",
+            UnknownType,
+            "character 4: expected a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as), found 'sec'",
+        ),
+        (
+            "<M8[25",
+            UnknownType,
+            "character 6: expected a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as), found the end",
+        ),
+        (
+            "m8[2147483648s]",
+            UnknownType,
+            "character 3: expected a count of 0 to 2147483647, found 2147483648",
+        ),
+        (
+            "datetime64s",
+            UnknownType,
+            "character 10: expected '[' or the end of the type, found 's'",
+        ),
+    ]);
+}
+
+#[test]
+fn a_list_of_fields_is_refused_where_it_goes_wrong() {
+    refuses(&[
+        (
+            "[",
+            Syntax,
+            "character 1: expected a field: a tuple of name and dtype, found the end",
+        ),
+        (
+            "['i4']",
+            Syntax,
+            "character 1: expected a field: a tuple of name and dtype, found \"'\"",
+        ),
+        ("[]x", Syntax, "character 2: expected the end, found 'x'"),
+        (
+            "[('a', '<i4'",
+            Syntax,
+            "character 12: expected ',' or ')', found the end",
+        ),
+        (
+            "[('a', '<i4') ('b', '<i4')]",
+            Syntax,
+            "character 14: expected ',' or ']', found '('",
+        ),
+        ("[('a' '<i4')]", Syntax, "character 6: expected ',', found \"'\""),
+        (
+            "[('a',)]",
+            Syntax,
+            "character 6: expected a type string, '[', '(' or '{', found ')'",
+        ),
+        (
+            "[('a', int32)]",
+            Syntax,
+            "character 7: expected a type string, '[', '(' or '{', found 'i'",
+        ),
+        (
+            "[(1, '<i4')]",
+            Syntax,
+            "character 2: expected a string in quotes, found '1'",
+        ),
+        (
+            "[((1, 'a'), '<i4')]",
+            Syntax,
+            "character 3: expected a string in quotes, found '1'",
+        ),
+        (
+            "[(('t', 'a', 'b'), '<i4')]",
+            Syntax,
+            "character 13: expected ',' or ')', found \"'\"",
+        ),
+        (
+            "[('a', '<i4', -1)]",
+            Syntax,
+            "character 14: expected a number or a tuple of numbers, found '-'",
+        ),
+        (
+            "[('a', '<i4', (2, x))]",
+            Syntax,
+            "character 18: expected a number, found 'x'",
+        ),
+        (
+            "[('a', '<i4', 2, 3)]",
+            Syntax,
+            "character 17: expected ',' or ')', found '3'",
+        ),
+        (
+            "[('日本', 'foo')]",
+            UnknownType,
+            "character 9: unknown type 'foo'",
+        ),
+        (
+            "[('a', '<\\x693')]",
+            UnknownType,
+            "character 7: expected 1, 2, 4 or 8 bytes for 'i', found 3",
+        ),
+        (
+            "[('a', 'u1'), ('b', 'u1'), ('a', 'u1')]",
+            DuplicateField,
+            "character 27: the name or title 'a' occurs more than once",
+        ),
+        (
+            "[(('b', 'a'), 'u1'), ('b', 'u1')]",
+            DuplicateField,
+            "character 21: the name or title 'b' occurs more than once",
+        ),
+        (
+            "[('a', 'S2147483647'), ('b', 'S1')]",
+            TooLarge,
+            "character 23: an item is larger than 2147483647 bytes",
+        ),
+    ]);
+}
+
+#[test]
+fn a_name_is_refused_where_its_literal_goes_wrong() {
+    refuses(&[
+        (
+            "[('a",
+            Syntax,
+            "character 4: expected the closing quote, found the end",
+        ),
+        (
+            "[('a\n', 'u1')]",
+            Syntax,
+            "character 4: expected the closing quote, found '\\n'",
+        ),
+        (
+            r"[('a\q', 'u1')]",
+            Syntax,
+            r#"character 5: expected one of \ ' " a b f n r t v x u U behind the backslash, found 'q'"#,
+        ),
+        (
+            r"[('a\x4', 'u1')]",
+            Syntax,
+            "character 6: expected 2 hexadecimal digits, found '4'",
+        ),
+        (
+            r"[('a\ud800', 'u1')]",
+            Syntax,
+            "character 6: expected a Unicode character, found d800",
+        ),
+    ]);
+}
+
+#[test]
+fn a_dictionary_is_refused_where_it_goes_wrong() {
+    refuses(&[
+        ("{}", Syntax, "character 0: the dictionary has no 'names'"),
+        (
+            "{'names': ['a']}",
+            Syntax,
+            "character 0: the dictionary has no 'formats'",
+        ),
+        ("{'names' ['a']}", Syntax, "character 9: expected ':', found '['"),
+        (
+            "{'names': 'ab'}",
+            Syntax,
+            "character 10: expected '[', found \"'\"",
+        ),
+        (
+            "{names: ['a']}",
+            Syntax,
+            "character 1: expected a string in quotes, found 'n'",
+        ),
+        (
+            "{'names': [], 'names': []}",
+            Syntax,
+            "character 14: the key 'names' occurs more than once",
+        ),
+        (
+            "{'names': [], 'title': []}",
+            Syntax,
+            "character 14: expected a key of names, formats, offsets, titles, itemsize, aligned, found 'title'",
+        ),
+        (
+            "{'names': ['a'], 'formats': ['u1', 'u1']}",
+            Layout,
+            "character 28: 'formats' has 2 entries, but 'names' has 1",
+        ),
+        (
+            "{'names': ['a', 'b'], 'formats': ['u1', 'u1'], 'offsets': [0]}",
+            Layout,
+            "character 58: 'offsets' has 1 entry, but 'names' has 2",
+        ),
+        (
+            "{'names': ['a'], 'formats': ['<i4'], 'offsets': [2], 'aligned': True}",
+            Layout,
+            "character 49: offset 2 is no multiple of the alignment 4",
+        ),
+        (
+            "{'names': ['a'], 'formats': ['<i4'], 'itemsize': 3}",
+            Layout,
+            "character 49: itemsize 3 is less than the 4 bytes of the fields",
+        ),
+        (
+            "{'names': ['a'], 'formats': ['<i4'], 'itemsize': 6, 'aligned': True}",
+            Layout,
+            "character 49: itemsize 6 is no multiple of the alignment 4",
+        ),
+        (
+            "{'names': ['a'], 'formats': ['u1'], 'aligned': 1}",
+            Syntax,
+            "character 47: expected True or False, found '1'",
+        ),
+        (
+            "{'names': ['a'], 'formats': ['<i4'], 'offsets': [2147483646]}",
+            TooLarge,
+            "character 11: an item is larger than 2147483647 bytes",
+        ),
+        (
+            "{'names': ['a', 'b'], 'formats': ['O', '<i4'], 'offsets': [0, 4]}",
+            Layout,
+            "character 16: the field overlaps another one of objects",
+        ),
+    ]);
+}
+
+#[test]
+fn a_subarray_is_refused_where_it_goes_wrong() {
+    refuses(&[
+        ("('<i4')", Syntax, "character 6: expected ',', found ')'"),
+        (
+            "('<i4', (2, 3)",
+            Syntax,
+            "character 14: expected ',' or ')', found the end",
+        ),
+        (
+            "('<i4', 99999999999999999999)",
+            TooLarge,
+            "character 8: expected a number up to 2147483647, found 99999999999999999999",
+        ),
+        (
+            "('<i4', 1000000000)",
+            TooLarge,
+            "character 8: an item is larger than 2147483647 bytes",
+        ),
+        (
+            "('S0', (2,))",
+            Layout,
+            "character 7: an item of the subarray has no size",
+        ),
+        (
+            "(numpy.record, '<i4')",
+            Syntax,
+            "character 15: expected '[' or '{', found \"'\"",
+        ),
+    ]);
+    let error = refusal(&format!("('u1', ({}))", "1,".repeat(65)));
+    assert_eq!(error.to_string(), "character 7: more than 64 dimensions");
+    assert_eq!(error.kind(), TooDeep);
+}
+
+#[test]
+fn nesting_is_bounded_and_never_overflows_the_stack() {
+    let nested = |levels: usize| format!("{}'u1'{}", "[('a', ".repeat(levels), ")]".repeat(levels));
+    let deepest = nested(31).parse::<Dtype>().expect("31 lists and a scalar");
+    assert_eq!(deepest.item_size(), 1);
+    assert_eq!(deepest.to_string(), nested(31));
+
+    let error = refusal(&nested(32));
+    assert_eq!(
+        error.to_string(),
+        "character 224: more than 32 dtypes inside each other"
+    );
+    assert_eq!(error.kind(), TooDeep);
+
+    for opening in ["[('a', ", "(", "{'formats': [", "[((", "(numpy.record, [('a', "] {
+        refusal(&opening.repeat(100_000));
+    }
+}
+
+#[test]
+fn an_error_keeps_the_string() {
+    let text = "[('a', 'decimal128')]";
+    assert_eq!(refusal(text).input(), text);
+}
+
+#[test]
+fn a_long_string_does_not_fill_the_message() {
+    let message = refusal(&"x".repeat(10_000)).to_string();
+    assert!(message.len() < 100, "{message}");
+    let message = refusal(&format!("i{}", "1".repeat(10_000))).to_string();
+    assert!(message.len() < 100, "{message}");
+}
+
+#[test]
+fn an_unknown_dtype_leaves_the_metalayer_usable() -> Result<(), b2nd_serde::Error> {
+    let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "decimal128")?;
+    let meta: Meta = from_slice(&to_vec(&meta)?)?;
+    assert_eq!(meta.shape(), [3, 5]);
+    assert_eq!(meta.dtype(), Some("decimal128"));
+    let error = meta.parse_dtype().expect_err("unknown");
+    assert_eq!(error.kind(), UnknownType);
+    assert_eq!(error.input(), "decimal128");
+    Ok(())
+}
+
+#[test]
+fn another_dtype_format_is_refused_by_name() -> Result<(), b2nd_serde::Error> {
+    let mut bytes = to_vec(&Meta::new(&[], &[], &[], "<i4")?)?;
+    let dtype_format = bytes.len() - "<i4".len() - 6;
+    assert_eq!(bytes[dtype_format], 0);
+    bytes[dtype_format] = 7;
+    let meta: Meta = from_slice(&bytes)?;
+    assert_eq!(meta.dtype_format(), Some(7));
+    let error = meta.parse_dtype().expect_err("unknown format");
+    assert_eq!(error.to_string(), "expected dtype_format 0 (NumPy), found 7");
+    assert_eq!(error.kind(), UnknownFormat);
+    assert_eq!(error.position(), None);
+    assert_eq!(error.input(), "<i4");
+    Ok(())
+}
