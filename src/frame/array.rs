@@ -79,15 +79,12 @@ impl fmt::Display for ArrayLayout {
 impl<'f> Array<'f> {
     pub(super) fn read(metalayer: &'f Metalayer, generation: Generation) -> Result<Self, Finding> {
         let bytes = metalayer.bytes();
-        let (says, stale_tail) = match bytes.first() {
-            Some(0x93) => {
-                let (first, rest) = First::read(metalayer)?;
-                (Says::First(first), rest)
-            }
-            _ => {
-                let (meta, rest) = take_from_slice(bytes).map_err(|error| malformed(metalayer, &error))?;
-                (Says::Meta(meta), rest)
-            }
+        let (says, stale_tail) = if bytes.first() == Some(&0x93) {
+            let (first, rest) = First::read(metalayer)?;
+            (Says::First(first), rest)
+        } else {
+            let (meta, rest) = take_from_slice(bytes).map_err(|error| malformed(metalayer, &error))?;
+            (Says::Meta(meta), rest)
         };
         let has_blocks = match &says {
             Says::Meta(meta) => generation == Generation::Present || blocks_are_set(meta),

@@ -29,10 +29,13 @@ impl ChunkHeader {
     /// The header of the chunk that begins here; `None` if none can.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let header = bytes.first_chunk::<SHORT>()?;
-        let [_, _, flags, _, a, b, c, d, _, _, _, _, e, f, g, h] = *header;
+        let [_, _, flags, ..] = *header;
         let length = if flags & IS_EXTENDED == IS_EXTENDED { EXTENDED } else { SHORT };
-        let size = |bytes| usize::try_from(i32::from_le_bytes(bytes)).ok();
-        let (nbytes, cbytes) = (size([a, b, c, d])?, size([e, f, g, h])?);
+        let size = |at: usize| {
+            let size = header.get(at..)?.first_chunk().copied().map(i32::from_le_bytes)?;
+            usize::try_from(size).ok()
+        };
+        let (nbytes, cbytes) = (size(4)?, size(12)?);
         (cbytes >= length).then_some(Self { length, is_stored: flags & IS_STORED != 0, nbytes, cbytes })
     }
 

@@ -37,6 +37,7 @@ const CODEC_ELSEWHERE: u8 = 6;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "a frame has as many")]
 pub struct Header {
     /// Byte 0: which of the three headers it is.
     pub generation: Generation,
@@ -203,14 +204,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
             return Err(walk.wrong_marker(at, "false (0xc2) or true (0xc3)", "has_vlmetalayers", found));
         }
     };
-    let mut pipeline = [0; 17];
-    if generation != Generation::Beta1 {
-        walk.marker(0xd8, "the filters")?;
-        pipeline = walk.array()?;
-    }
-    let [nfilters, a, b, c, d, e, f, own_codec, codec_meta, am, bm, cm, dm, em, fm, more_flags, _] = pipeline;
-    let filters =
-        [(a, am), (b, bm), (c, cm), (d, dm), (e, em), (f, fm)].map(|(id, meta)| Filter { id, meta });
+    let pipeline =
+        if generation == Generation::Beta1 { Pipeline::default() } else { Pipeline::take(&mut walk)? };
     let [general, frame_type, codec, split_mode] = flags;
     Ok(Header {
         generation,
@@ -226,11 +221,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
             1 => FrameType::Sparse,
             unknown => FrameType::Unknown(unknown),
         },
-        codec: Codec(if is_present && codec & 0x0f == CODEC_ELSEWHERE { own_codec } else { codec & 0x0f }),
-        codec_meta: if is_present { codec_meta } else { 0 },
+        codec: Codec(if is_present && codec & 0x0f == CODEC_ELSEWHERE {
+            pipeline.codec
+        } else {
+            codec & 0x0f
+        }),
+        codec_meta: if is_present { pipeline.codec_meta } else { 0 },
         level: codec >> 4,
         split_mode: SplitMode::of_bits(split_mode),
-        uses_dictionary: is_present && more_flags & 1 != 0,
+        uses_dictionary: is_present && pipeline.more_flags & 1 != 0,
         nbytes,
         cbytes,
         typesize,
@@ -239,7 +238,33 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
         compression_threads,
         decompression_threads,
         has_vlmetalayers,
-        nfilters,
-        filters,
+        nfilters: pipeline.nfilters,
+        filters: pipeline.filters,
     })
+}
+
+/// The extension of 16 bytes, whose type is the number of filters.
+#[derive(Default)]
+struct Pipeline {
+    nfilters: u8,
+    filters: [Filter; 6],
+    codec: u8,
+    codec_meta: u8,
+    more_flags: u8,
+}
+
+impl Pipeline {
+    fn take(walk: &mut Walk<'_>) -> Result<Self, Finding> {
+        walk.marker(0xd8, "the filters")?;
+        let nfilters = walk.byte()?;
+        let ids: [u8; 6] = walk.array()?;
+        let (codec, codec_meta) = (walk.byte()?, walk.byte()?);
+        let metas: [u8; 6] = walk.array()?;
+        let [more_flags, _] = walk.array()?;
+        let mut filters = [Filter::default(); 6];
+        for (filter, (id, meta)) in filters.iter_mut().zip(ids.into_iter().zip(metas)) {
+            *filter = Filter { id, meta };
+        }
+        Ok(Self { nfilters, filters, codec, codec_meta, more_flags })
+    }
 }

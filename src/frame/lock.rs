@@ -3,6 +3,7 @@
 //! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or `.b2lock` in the directory of a sparse one:
 //! shared to read, exclusive to write. The file stays when the lock is given up.
 
+use std::borrow::ToOwned;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};

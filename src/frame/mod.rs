@@ -33,10 +33,14 @@ mod error;
 mod fields;
 mod finding;
 mod header;
+mod lock;
 mod open;
+mod scan;
 mod section;
+mod stable;
 mod trailer;
 mod walk;
+mod zip;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,10 +55,12 @@ pub use fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
 pub use finding::{Code, Finding, Place, Severity};
 pub use header::Header;
 use header::Unknown;
+pub use scan::{Scan, scan};
 pub use section::Metalayer;
 use section::{Kind, Section};
 pub use trailer::{Trailer, Vlmetalayer};
 use walk::{Rules, Walk};
+pub use zip::{Content, Member, zip_members};
 
 /// The names of an array's metalayer, the present one first.
 const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
@@ -166,8 +172,11 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn array(&self) -> Result<Option<Array<'_>>, Error> {
-        let layer = self.array_metalayer();
-        Ok(layer.map(|layer| Array::read(layer, self.header.generation)).transpose()?)
+        Ok(self.read_array().transpose()?)
+    }
+
+    fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {
+        self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
     }
 
     /// Reads a metalayer into a type: that of an array in this crate's format, any other as `MessagePack`. `None` if

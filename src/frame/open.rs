@@ -4,6 +4,7 @@ use std::format;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::vec::Vec;
 
 use super::finding::{Code, Finding, Place};
@@ -12,6 +13,9 @@ use super::{Error, Frame};
 
 /// Bytes of the first read: they hold the header of every ordinary array.
 const FIRST_READ: u64 = 512;
+
+/// How long a reader waits for a writer before it looks again.
+pub(super) const PAUSE: Duration = Duration::from_millis(1);
 
 /// The file of a sparse frame that has the header.
 pub(super) const SPARSE_INDEX: &str = "chunks.b2frame";
@@ -77,19 +81,19 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
-        let frame = match read(&mut reader, offset) {
+        let frame = match read(&mut reader, offset, u64::MAX) {
             // A writer may have been between the header and what follows it.
-            Err(error) if error.code() == Some(Code::Truncated) => read(&mut reader, offset),
+            Err(error) if error.code() == Some(Code::Truncated) => read(&mut reader, offset, u64::MAX),
             result => result,
         }?;
         Ok(frame.with_reader(reader))
     }
 }
 
-/// Reads the header once, and holds the length of the frame against the file.
-pub(super) fn read(reader: &mut (impl Read + Seek), offset: u64) -> Result<Frame, Error> {
+/// Reads the header once, and holds the length of the frame against the file, of which only so many bytes count.
+pub(super) fn read(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result<Frame, Error> {
     let mut prefix = Vec::new();
-    let available = available(reader, offset)?;
+    let available = available(reader, offset)?.min(limit);
     read_up_to(reader, FIRST_READ.min(available), &mut prefix)?;
     let parsed = match Frame::parse(&prefix) {
         Err(Error::Incomplete { needed }) if needed as u64 <= available => {

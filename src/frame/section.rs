@@ -71,7 +71,7 @@ impl core::fmt::Debug for Metalayer {
             .field("name", &self.name)
             .field("offset", &self.content.start)
             .field("bytes", &self.bytes())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -69,13 +69,11 @@ impl Frame<File> {
 
     /// What of the array is wrong by itself, or does not agree with the header.
     fn disagreement(&self) -> Option<Finding> {
-        match self.array() {
-            Ok(array) => {
-                let findings = array.map(|array| agreement(&array, self.header())).unwrap_or_default();
-                findings.into_iter().find(|finding| finding.severity() == Severity::Error)
-            }
-            Err(Error::Refused(finding)) => Some(finding),
-            Err(_) => None,
+        match self.read_array()? {
+            Ok(array) => agreement(&array, self.header())
+                .into_iter()
+                .find(|finding| finding.severity() == Severity::Error),
+            Err(finding) => Some(finding),
         }
     }
 }

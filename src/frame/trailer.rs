@@ -45,7 +45,6 @@ pub struct Trailer {
     offset: u64,
     bytes: Arc<[u8]>,
     version: u8,
-    section: Option<Section>,
     vlmetalayers: Vec<Vlmetalayer>,
 }
 
@@ -111,19 +110,17 @@ impl Trailer {
             length: Code::VlmetalayerLength,
             max_count: MAX_VLMETALAYERS,
         };
-        let mut section = None;
         let mut vlmetalayers = Vec::new();
         if header.generation == Generation::Present {
             let found = Section::parse(&mut walk, &part, &kind)?;
-            vlmetalayers.extend(found.metalayers.iter().cloned());
-            section = Some(found);
+            vlmetalayers.extend(found.metalayers);
         } else {
             let unnamed = Metalayer::unnamed(&mut walk, &part, &kind)?;
             vlmetalayers.extend((!unnamed.bytes().is_empty()).then_some(unnamed));
         }
         let vlmetalayers =
             vlmetalayers.into_iter().map(|metalayer| Vlmetalayer { metalayer, trailer: offset }).collect();
-        Ok(Self { offset, bytes, version, section, vlmetalayers })
+        Ok(Self { offset, bytes, version, vlmetalayers })
     }
 
     /// Where it stands, counted from the start of the frame.

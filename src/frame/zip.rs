@@ -119,9 +119,8 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
 }
 
 fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Content, Error> {
-    let mut member = Window { reader, offset, len, position: 0 };
-    match read(&mut member, 0) {
-        Ok(frame) => Ok(Content::Frame(Frame { offset, ..frame })),
+    match read(reader, offset, len) {
+        Ok(frame) => Ok(Content::Frame(frame)),
         Err(Error::Refused(finding)) if finding.code() == Code::NotAFrame => Ok(Content::Other),
         Err(Error::Refused(finding)) => Ok(Content::Broken(finding)),
         Err(error) => Err(error),

@@ -6,23 +6,22 @@ use std::vec::Vec;
 
 use crate::frame::array::{Array, ArrayLayout, meaningless};
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::{Error, Field, Frame, Header};
+use crate::frame::{Field, Frame, Header};
 use crate::{Geometry, Layout};
 
 /// Ranks that readers before C-Blosc2 2.21.3 have room for.
 const OLD_MAX_RANK: usize = 8;
 
 pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
-    match frame.array() {
-        Ok(None) => Vec::new(),
-        Ok(Some(array)) => {
+    match frame.read_array() {
+        None => Vec::new(),
+        Some(Ok(array)) => {
             let mut findings = oddities(&array);
             findings.extend(of_array(&array, frame.header()));
+            findings.extend(dtype(&array, frame.header()));
             findings
         }
-        Err(Error::Refused(finding)) => [finding].into(),
-        // Bytes in memory are not read, and so not incomplete or changed.
-        Err(_) => Vec::new(),
+        Some(Err(finding)) => [finding].into(),
     }
 }
 
@@ -52,6 +51,16 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
         findings.push(about(Code::HighRank, start, text).numbers(OLD_MAX_RANK, ndim));
     }
     findings
+}
+
+/// The item size of the dtype, where it is one that is known.
+fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
+    let dtype = array.meta()?.parse_dtype().ok()??;
+    let (expected, found) = (dtype.item_size(), header.typesize);
+    (usize::try_from(found) != Ok(expected)).then(|| {
+        let text = format!("expected a typesize of {expected}, the size of dtype {dtype}, found {found}");
+        about(header, Code::DtypeMismatch, Field::Typesize).numbers(expected, found).text(text)
+    })
 }
 
 /// What of an array is wrong: the meaning of its numbers, and their agreement with the header.
@@ -86,7 +95,7 @@ fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
             .push(about(header, Code::InterruptedResize, Field::Nbytes).numbers(0, header.nbytes).text(text));
     }
     let found = header.chunksize;
-    if i64::from(found) != chunksize as i64 && found != -1 {
+    if usize::try_from(found) != Ok(chunksize) && found != -1 {
         let text =
             format!("expected a chunksize of {chunksize} or -1 for an array without items, found {found}");
         findings
@@ -99,7 +108,7 @@ fn with_items(geometry: &Geometry, header: &Header, chunksize: usize) -> Vec<Fin
     let (padded, typesize) = (geometry.padded_chunk_nitems(), header.typesize);
     let mut findings = Vec::new();
     let found = header.chunksize;
-    if i128::from(found) != chunksize as i128 {
+    if usize::try_from(found) != Ok(chunksize) {
         let code = if found == 0 { Code::ZeroChunksize } else { Code::ChunksizeMismatch };
         let text = format!(
             "expected a chunksize of {chunksize}, which is {padded} items of {typesize} bytes, found {found}"
