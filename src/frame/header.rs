@@ -9,8 +9,8 @@ use super::walk::{Rules, Walk};
 
 pub(super) const MAGIC: &[u8; 8] = b"b2frame\0";
 
-/// Bytes that have to be there to know how long the header is.
-pub(super) const LEAST: usize = 15;
+/// Bytes that have to be there to know how long the header and the frame are.
+pub(super) const LEAST: usize = 24;
 
 /// The first byte of the frame is the generation, the second one the marker of the magic.
 pub(super) const MAGIC_AT: usize = 2;
@@ -146,7 +146,7 @@ pub(super) fn length(prefix: &[u8]) -> Result<usize, Unknown> {
     if prefix.len() < LEAST {
         return Err(Unknown::Needs(LEAST));
     }
-    start(&mut walk(prefix)).map(|(_, length)| length).map_err(Unknown::Refused)
+    start(&mut walk(prefix)).map(|(_, length, _)| length).map_err(Unknown::Refused)
 }
 
 pub(super) fn not_a_frame() -> Finding {
@@ -158,34 +158,33 @@ fn walk(bytes: &[u8]) -> Walk<'_> {
     Walk::new(bytes, Rules { place: Place::Header, start: 0, marker, end })
 }
 
-/// Takes the generation, the magic and the length of the header.
-fn start(walk: &mut Walk<'_>) -> Result<(Generation, usize), Finding> {
+/// Takes the generation, the magic, and the lengths of header and frame.
+fn start(walk: &mut Walk<'_>) -> Result<(Generation, usize, u64), Finding> {
     let marker = walk.byte()?;
     let Some(generation) = Generation::of_marker(marker) else {
         return Err(walk.wrong_marker(0, "array of 12, 13 or 14 (0x9c, 0x9d, 0x9e)", "the header", marker));
     };
     walk.marker(0xa8, "the magic")?;
     let _: [u8; 8] = walk.array()?;
-    let length = walk.marked_i32("header_len")?;
+    let at = walk.position + 1;
+    let header_len = walk.marked_i32("header_len")?;
+    let frame_len = walk.marked_u64("frame_len")?;
     let least = Field::Metalayers.position(generation).map_or(LEAST, |(start, _)| start);
-    match usize::try_from(length) {
-        Ok(length) if length >= least => Ok((generation, length)),
-        _ => {
-            let text = format!("expected a header_len of at least {least}, found {length}");
-            Err(walk.finding(Code::HeaderLength, 11).numbers(least, length).text(text))
+    let (limit, bound) = match usize::try_from(header_len) {
+        Ok(length) if length >= least && length as u64 <= frame_len => {
+            return Ok((generation, length, frame_len));
         }
-    }
+        Ok(length) if length >= least => (frame_len, "most frame_len,"),
+        _ => (least as u64, "least"),
+    };
+    let text = format!("expected a header_len of at {bound} {limit}, found {header_len}");
+    Err(walk.finding(Code::HeaderLength, at).numbers(limit, header_len).text(text))
 }
 
 /// Reads the header up to its metalayers.
 pub(super) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
     let mut walk = walk(bytes);
-    let (generation, header_len) = start(&mut walk)?;
-    let frame_len = walk.marked_u64("frame_len")?;
-    if header_len as u64 > frame_len {
-        let text = format!("expected a header_len of at most frame_len, {frame_len}, found {header_len}");
-        return Err(walk.finding(Code::HeaderLength, 11).numbers(frame_len, header_len).text(text));
-    }
+    let (generation, header_len, frame_len) = start(&mut walk)?;
     walk.marker(0xa4, "the flags")?;
     let flags = walk.array()?;
     let nbytes = walk.marked_i64("nbytes")?;

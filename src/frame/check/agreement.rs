@@ -70,7 +70,9 @@ pub(in crate::frame) fn of_array(array: &Array<'_>, header: &Header) -> Vec<Find
         Err(error) => return [meaningless(array, error)].into(),
     };
     // The header's own rules refuse a typesize of none.
-    let Ok(typesize) = usize::try_from(header.typesize) else { return Vec::new() };
+    let Some(typesize) = usize::try_from(header.typesize).ok().filter(|&typesize| typesize > 0) else {
+        return Vec::new();
+    };
     match geometry.chunk_nbytes(typesize) {
         Ok(chunksize) if geometry.nitems() == 0 => without_items(header, chunksize),
         Ok(chunksize) => with_items(&geometry, header, chunksize),
@@ -128,7 +130,7 @@ fn with_items(geometry: &Geometry, header: &Header, chunksize: usize) -> Vec<Fin
     // Where the sizes of a chunk disagree, the number of chunks may still be right.
     let nchunks = geometry.nchunks();
     let nbytes = i128::from(nchunks) * i128::from(found);
-    if found > 0 && i128::from(header.nbytes) != nbytes {
+    if found > 0 && header.nbytes >= 0 && i128::from(header.nbytes) != nbytes {
         let there = header.nbytes.checked_div(found.into()).unwrap_or_default();
         let text = format!(
             "expected nbytes {nbytes}, which is {nchunks} chunks of {found} bytes, found {}, which is {there}",

@@ -14,10 +14,10 @@ const OFFSET_NBYTES: u64 = 8;
 
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
-    let mut end = frame.header().frame_len;
+    let mut end = None;
     match frame.trailer() {
         Ok(trailer) => {
-            end = trailer.offset();
+            end = Some(trailer.offset());
             findings.extend(check_trailer(frame, &trailer));
         }
         Err(Error::Refused(finding)) => findings.push(finding),
@@ -56,17 +56,19 @@ fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
     findings
 }
 
-/// The chunk index, which ends before `end`.
-fn check_index<R: Read + Seek>(frame: &mut Frame<R>, end: u64) -> Result<Option<Finding>, Error> {
+/// The chunk index, which ends where the trailer begins, if that is known.
+fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Result<Option<Finding>, Error> {
     let header = frame.header();
-    // A sparse frame has its chunks in other files.
-    let stored = if header.is_sparse() { 0 } else { u64::try_from(header.cbytes).unwrap_or_default() };
+    // A sparse frame has its chunks in other files. Where cbytes is negative, that has been told.
+    let stored = if header.is_sparse() { Ok(0) } else { u64::try_from(header.cbytes) };
+    let Ok(stored) = stored else { return Ok(None) };
     let start = (header.header_len as u64).saturating_add(stored);
+    let left = trailer.unwrap_or(header.frame_len).saturating_sub(start);
     let nchunks = header.nchunks();
     let about = |code| Finding::new(code, Place::ChunkIndex).at(start);
 
-    let left = end.saturating_sub(start);
-    let bytes = frame.bytes_at(start, left.min(ChunkHeader::LONGEST as u64))?;
+    let length = left.min(ChunkHeader::LONGEST as u64);
+    let bytes = if length > 0 { frame.bytes_at(start, length)? } else { Vec::new() };
     let Some(index) = ChunkHeader::parse(&bytes).filter(|index| index.cbytes as u64 <= left) else {
         let text = format!("expected the chunk index here, of at most {left} bytes");
         return Ok(Some(about(Code::ChunkIndexPlace).text(text)));
@@ -77,7 +79,7 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, end: u64) -> Result<Option<
         return Ok(Some(about(Code::ChunkIndexCount).numbers(nchunks, found).text(text)));
     }
     let gap = left.saturating_sub(index.cbytes as u64);
-    Ok((gap > 0).then(|| {
+    Ok((trailer.is_some() && gap > 0).then(|| {
         let text = format!("{gap} bytes between the chunk index and the trailer");
         about(Code::ChunkIndexGap).numbers(0, gap).text(text)
     }))

@@ -34,7 +34,10 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
         findings
             .push(about(Code::FrameVersion, Field::Flags).numbers(LAST_VERSION, header.version).text(text));
     }
-    findings.extend(frame_type(frame).map(|text| about(Code::FrameType, Field::Flags).text(text)));
+    // The type is the second of the flags.
+    let type_at = header.position(Field::Flags).map_or(0, |flags| flags.start + 1);
+    let about_type = |text| Finding::new(Code::FrameType, Place::Header).at(type_at as u64).text(text);
+    findings.extend(frame_type(frame).map(about_type));
     if header.nfilters > MAX_FILTERS {
         let text = format!("expected at most {MAX_FILTERS} filters, found {}", header.nfilters);
         findings
