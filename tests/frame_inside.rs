@@ -49,8 +49,12 @@ fn a_tree_store_lists_its_arrays_with_name_and_offset() {
 fn the_zip_files_of_the_corpus_have_their_arrays_where_the_manifest_says() {
     let Some((folder, entries)) = corpus() else { return };
     let mut seen = 0;
-    for entry in entries.iter().filter(|entry| entry["file"].as_str().unwrap().ends_with(".b2z")) {
-        let members = zip_members(File::open(folder.join(entry["file"].as_str().unwrap())).unwrap()).unwrap();
+    for entry in &entries {
+        let path = folder.join(entry["file"].as_str().unwrap());
+        if path.extension().is_none_or(|extension| extension != "b2z") {
+            continue;
+        }
+        let members = zip_members(File::open(path).unwrap()).unwrap();
         let offset = entry["frame_offset"].as_u64().unwrap();
         let member = members.iter().find(|member| member.offset() == offset).unwrap();
         assert_eq!(serde_json::json!(shape(member.frame().unwrap())), entry["expected"]["shape"]);

@@ -46,7 +46,7 @@ fn every_file_that_a_killed_resize_left_with_wrong_data_is_found() {
             "wrong" => assert!(is_found, "{killed}: nothing is found"),
             // Where chunks are left over behind the array, it reads well; what is wrong is still told.
             "whole" => {
-                assert!(errors.clone().all(|error| error.code() == Code::InterruptedResize), "{findings:?}")
+                assert!(errors.clone().all(|error| error.code() == Code::InterruptedResize), "{findings:?}");
             }
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! Reading a frame that another process may be writing.
 
+use std::boxed::Box;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -44,7 +45,7 @@ impl Frame<File> {
             let is_first;
             let wrong = match Self::open(&path) {
                 Ok(frame) => {
-                    let wrong = frame.disagreement();
+                    let wrong = frame.disagreement().map(Box::new);
                     let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
                     if is_same && wrong.is_none() {
                         return Ok(frame);
