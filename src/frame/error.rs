@@ -1,90 +1,81 @@
 //! Why a frame cannot be read.
 
-use std::{fmt, io};
+use core::error;
+use core::fmt;
+use std::boxed::Box;
+use std::io;
+use std::string::String;
+
+use super::finding::{Code, Finding};
 
 /// Why a frame cannot be read.
 ///
-/// Offsets are bytes from the start of the frame.
-///
 /// ```
-/// use b2nd_serde::frame::{Error, Frame};
+/// use b2nd_serde::frame::{Code, Frame};
 ///
 /// let error = Frame::parse(b"\x89HDF\r\n\x1a\n").unwrap_err();
-/// assert!(matches!(error, Error::NotAFrame));
 /// assert_eq!(error.to_string(), "not a Blosc2 frame: no b2frame magic at byte 2");
+/// assert_eq!(error.code(), Some(Code::NotAFrame));
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The file cannot be read.
     Io(io::Error),
-    /// The magic bytes of a frame are not there.
-    NotAFrame,
-    /// The header needs more bytes than were given.
+    /// The part of the frame that is asked for needs more bytes than were given.
     Incomplete {
-        /// Bytes from the start of the frame that a next attempt needs at least.
+        /// Bytes that a next attempt needs at least.
         needed: usize,
     },
-    /// The file ends before the frame does.
-    Truncated {
-        /// Bytes of the frame or, where they are not all there, of its header.
-        expected: u64,
-        /// Bytes that are there.
-        found: u64,
+    /// The frame breaks a rule without which it cannot be read.
+    Refused(Box<Finding>),
+    /// A metalayer, or a vlmetalayer, is not of the type that is asked for.
+    Decode {
+        /// Its name.
+        name: String,
+        /// What its format says to it.
+        source: Box<dyn error::Error + Send + Sync>,
     },
-    /// A byte of the header is not what the format has there.
-    Malformed {
-        /// Where.
-        offset: usize,
-        /// What the format has there.
-        expected: &'static str,
-        /// What is there.
-        found: u8,
-    },
-    /// The header has more than the 16 metalayers that a frame can have.
-    TooManyMetalayers {
-        /// Where their number stands.
-        offset: usize,
-        /// Their number.
-        found: u16,
-    },
-    /// A length or offset in the header points out of the header.
-    OutOfHeader {
-        /// Where the length or offset stands.
-        offset: usize,
-        /// What it is of.
-        what: &'static str,
-        /// Its value.
-        value: i64,
-    },
+    /// The frame was changed while it was read, or since.
+    Changing(
+        /// What is wrong with it as it is now. Where it stays so, the change has been broken off.
+        Option<Box<Finding>>,
+    ),
+}
+
+impl Error {
+    pub(super) fn decode(name: &str, source: impl error::Error + Send + Sync + 'static) -> Self {
+        Self::Decode { name: name.into(), source: Box::new(source) }
+    }
+
+    /// The code of the rule that the frame breaks, if that is the reason.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Refused(finding) => Some(finding.code()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::NotAFrame => f.write_str("not a Blosc2 frame: no b2frame magic at byte 2"),
-            Self::Incomplete { needed } => write!(f, "the frame's header needs {needed} bytes"),
-            Self::Truncated { expected, found } => {
-                write!(f, "cut short: the frame takes {expected} bytes, the file has {found}")
-            }
-            Self::Malformed { offset, expected, found } => {
-                write!(f, "byte {offset} of the frame: expected {expected}, found {found:#04x}")
-            }
-            Self::TooManyMetalayers { offset, found } => {
-                write!(f, "byte {offset} of the frame: {found} metalayers, more than 16")
-            }
-            Self::OutOfHeader { offset, what, value } => {
-                write!(f, "byte {offset} of the frame: {what} {value} is out of the header")
-            }
+            Self::Incomplete { needed } => write!(f, "incomplete: {needed} bytes are needed"),
+            Self::Refused(finding) => finding.fmt(f),
+            Self::Decode { name, source } => write!(f, "metalayer {name}: {source}"),
+            Self::Changing(None) => f.write_str("changing: another process is writing the frame"),
+            Self::Changing(Some(finding)) => write!(f, "changing, or left half-changed: {finding}"),
         }
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Self::Io(error) => Some(error),
+            Self::Decode { source, .. } => Some(source.as_ref()),
             _ => None,
         }
     }
@@ -93,5 +84,11 @@ impl std::error::Error for Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<Finding> for Error {
+    fn from(finding: Finding) -> Self {
+        Self::Refused(finding.into())
     }
 }

@@ -1,194 +1,269 @@
 //! The header of a frame: one MessagePack array of fixed widths, walked from front to back.
-//!
-//! Three generations differ in the number of their values: 12 (C-Blosc2 2.0 beta 1), 13 (2.0 beta 2 to 5) and 14
-//! (since 2.0.0-rc1). The last value is the metalayer section.
 
-use std::string::String;
-use std::vec::Vec;
+use core::ops::Range;
+use std::format;
 
-use super::{Error, Metalayer};
+use super::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
+use super::finding::{Code, Finding, Place};
+use super::walk::{Rules, Walk};
 
-/// The generations, by the first byte of the frame.
-const GENERATION_12: u8 = 0x9c;
-const GENERATION_13: u8 = 0x9d;
-const GENERATION_14: u8 = 0x9e;
+pub(super) const MAGIC: &[u8; 8] = b"b2frame\0";
 
-/// Each may be as long as the header, so without a limit a small file could ask for much memory.
-const MAX_METALAYERS: u16 = 16;
+/// Bytes that have to be there to know how long the header and the frame are.
+pub(super) const LEAST: usize = 24;
 
-const MAGIC: &[u8; 8] = b"b2frame\0";
-/// Where the length of the header stands, behind its marker.
-const HEADER_LEN: usize = 11;
-/// What has to be there to know how long the header is.
-const LEAST: usize = HEADER_LEN + 4;
+/// The first byte of the frame is the generation, the second one the marker of the magic.
+pub(super) const MAGIC_AT: usize = 2;
 
-/// What the header says, as far as this crate reads it.
-#[derive(Clone, Debug)]
-pub(super) struct Header {
-    pub(super) length: usize,
-    pub(super) frame_len: u64,
-    pub(super) is_sparse: bool,
-    pub(super) nbytes: i64,
-    pub(super) cbytes: i64,
-    pub(super) typesize: i32,
-    pub(super) metalayers: Vec<Metalayer>,
+/// A codec of this number has its true one beside the filters.
+const CODEC_ELSEWHERE: u8 = 6;
+
+/// What the header of a frame says, but for its metalayers.
+///
+/// Byte numbers are those of the present generation; [`position`](Self::position) has those of the others. All are
+/// as the file has them: none has been held against another.
+///
+/// ```
+/// use b2nd_serde::frame::{Codec, Frame, FrameType, SplitMode};
+///
+/// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let header = frame.header();
+/// assert_eq!((header.nbytes, header.typesize, header.blocksize, header.chunksize), (128, 4, Some(8), 32));
+/// assert_eq!(header.frame_type, FrameType::Contiguous);
+/// assert_eq!((header.codec, header.level), (Codec(5), 5));
+/// assert_eq!(header.split_mode, SplitMode::Auto);
+/// assert_eq!(header.pipeline().map(|filter| filter.to_string()).collect::<Vec<_>>(), ["shuffle"]);
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "a frame has as many")]
+pub struct Header {
+    /// Byte 0: which of the three headers it is.
+    pub generation: Generation,
+    /// Byte 11, `header_len`: the length of the header with its metalayers, in bytes.
+    pub header_len: usize,
+    /// Byte 16, `frame_len`: the length of the frame in bytes; of a sparse one, of its file with the header.
+    pub frame_len: u64,
+    /// Byte 25, `flags`: four bytes as they are. All that is known of them is in the following fields.
+    pub flags: [u8; 4],
+    /// Byte 25, bits 0 to 3: the version of the format. 2 today, 3 with blocks of variable length; 1 and 4 in the
+    /// generations before.
+    pub version: u8,
+    /// Byte 25, bit 6: whether chunks have different sizes. No array has such.
+    pub has_variable_chunks: bool,
+    /// Byte 25, bit 7: whether blocks have different sizes. No array has such.
+    pub has_variable_blocks: bool,
+    /// Byte 26, bits 0 to 3: where the chunks are. The first generation knew no sparse frames.
+    pub frame_type: FrameType,
+    /// Byte 27, bits 0 to 3, or where they are 6, byte 77: the codec for new chunks.
+    pub codec: Codec,
+    /// Byte 78: what the codec makes of it is its own business; 0 before the present generation.
+    pub codec_meta: u8,
+    /// Byte 27, bits 4 to 7: the compression level for new chunks, 0 to 9.
+    pub level: u8,
+    /// Byte 28, bits 0 and 1: how blocks of new chunks are split. 0, which is always, where a writer did not know it.
+    pub split_mode: SplitMode,
+    /// Byte 85, bit 0: whether new chunks are compressed with a dictionary.
+    pub uses_dictionary: bool,
+    /// Byte 30, `nbytes`: the bytes of all chunks when decompressed, with the padding of an array's edge chunks.
+    pub nbytes: i64,
+    /// Byte 39, `cbytes`: the bytes of all chunks as they are stored. It says nothing where there are no chunks.
+    pub cbytes: i64,
+    /// Byte 48, `typesize`: the bytes of an item.
+    pub typesize: i32,
+    /// Byte 53, `blocksize`: the bytes of a block when decompressed; `None` before the present generation.
+    pub blocksize: Option<i32>,
+    /// Byte 58, `chunksize`: the bytes of a chunk when decompressed; 0 where they have different sizes.
+    pub chunksize: i32,
+    /// Byte 63: threads that the writer compressed with.
+    pub compression_threads: i16,
+    /// Byte 66: threads that the writer decompressed with.
+    pub decompression_threads: i16,
+    /// Byte 68: whether the trailer has vlmetalayers.
+    pub has_vlmetalayers: bool,
+    /// Byte 70: how many of the filters count, 0 to 6; 0 in the first generation, which has none.
+    pub nfilters: u8,
+    /// Bytes 71 to 76 and 79 to 84: the filters for new chunks, in the order in which they are applied.
+    pub filters: [Filter; 6],
 }
 
-/// Reads the header from the first bytes of a frame.
-pub(super) fn parse(prefix: &[u8]) -> Result<Header, Error> {
-    let magic = prefix.get(2..).unwrap_or_default();
+impl Header {
+    /// The bytes of the frame in which a value stands, without its marker; `None` where this generation has none.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Field, Frame};
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(frame.header().position(Field::Nbytes), Some(30..38));
+    /// assert_eq!(frame.header().position(Field::Metalayers), Some(87..165));
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn position(&self, field: Field) -> Option<Range<usize>> {
+        let (start, length) = field.position(self.generation)?;
+        let end = if field == Field::Metalayers { self.header_len } else { start + length };
+        Some(start..end)
+    }
+
+    /// Whether it is a sparse frame: a directory with a file for each chunk.
+    #[must_use]
+    pub fn is_sparse(&self) -> bool {
+        self.frame_type == FrameType::Sparse
+    }
+
+    /// The filters that count, without those that are none.
+    pub fn pipeline(&self) -> impl Iterator<Item = Filter> + '_ {
+        self.filters.iter().take(self.nfilters.into()).copied().filter(|filter| filter.id != 0)
+    }
+
+    /// Number of chunks: all are of one size, the last one as long as the others or shorter. `None` where they have
+    /// different sizes, and where the numbers make no sense.
+    #[must_use]
+    pub fn nchunks(&self) -> Option<u64> {
+        match (u64::try_from(self.nbytes).ok()?, u64::try_from(self.chunksize).ok()?) {
+            (0, _) => Some(0),
+            (_, 0) => None,
+            (nbytes, chunksize) => Some(nbytes.div_ceil(chunksize)),
+        }
+    }
+}
+
+/// Why the length of a header is not known: more bytes are needed, or it is none.
+pub(super) enum Unknown {
+    /// So many bytes are needed.
+    Needs(usize),
+    Refused(Finding),
+}
+
+/// The length of the header that begins here.
+pub(super) fn length(prefix: &[u8]) -> Result<usize, Unknown> {
+    let magic = prefix.get(MAGIC_AT..).unwrap_or_default();
     let there = magic.len().min(MAGIC.len());
-    if magic.get(..there) != MAGIC.get(..there) || prefix.is_empty() {
-        return Err(Error::NotAFrame);
+    if magic.get(..there) != MAGIC.get(..there) {
+        return Err(Unknown::Refused(not_a_frame()));
     }
     if prefix.len() < LEAST {
-        return Err(Error::Incomplete { needed: LEAST });
+        return Err(Unknown::Needs(LEAST));
     }
-    let mut walk = Walk { bytes: prefix, position: 0 };
-    let generation = walk.byte()?;
-    if !matches!(generation, GENERATION_12 | GENERATION_13 | GENERATION_14) {
-        return Err(walk.malformed(0, "a frame's header of 12, 13 or 14 values"));
-    }
-    walk.marker(0xa8, "a string of 8 bytes for the magic")?;
-    let _: [u8; 8] = walk.array()?;
-    let header_len = walk.i32("int32 for the header's length")?;
-    let Some(header_len) = usize::try_from(header_len).ok().filter(|&length| length > LEAST) else {
-        let value = header_len.into();
-        return Err(Error::OutOfHeader { offset: HEADER_LEN, what: "a header length of", value });
-    };
-    let Some(header) = prefix.get(..header_len) else {
-        return Err(Error::Incomplete { needed: header_len });
-    };
-    walk.bytes = header;
+    start(&mut walk(prefix)).map(|(_, length, _)| length).map_err(Unknown::Refused)
+}
 
-    walk.marker(0xcf, "uint64 for the frame's length")?;
-    let frame_len = u64::from_be_bytes(walk.array()?);
-    walk.marker(0xa4, "a string of 4 bytes for the flags")?;
-    let [_, frame_type, _, _] = walk.array()?;
-    let nbytes = walk.i64("int64 for nbytes")?;
-    let cbytes = walk.i64("int64 for cbytes")?;
-    let typesize = walk.i32("int32 for the type size")?;
-    if generation == GENERATION_14 {
-        walk.i32("int32 for the block size")?;
-    }
-    walk.i32("int32 for the chunk size")?;
-    for _ in 0..2 {
-        walk.marker(0xd1, "int16 for a number of threads")?;
-        let _: [u8; 2] = walk.array()?;
-    }
-    walk.byte()?; // whether there are vlmetalayers
-    if generation != GENERATION_12 {
-        walk.marker(0xd8, "an extension of 16 bytes for the filters")?;
-        let _: [u8; 17] = walk.array()?;
-    }
-    let metalayers = metalayers(&mut walk)?;
+pub(super) fn not_a_frame() -> Finding {
+    Finding::new(Code::NotAFrame, Place::Header).text("not a Blosc2 frame: no b2frame magic at byte 2".into())
+}
+
+fn walk(bytes: &[u8]) -> Walk<'_> {
+    let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
+    Walk::new(bytes, Rules { place: Place::Header, start: 0, marker, end })
+}
+
+/// Takes the generation, the magic, and the lengths of header and frame.
+fn start(walk: &mut Walk<'_>) -> Result<(Generation, usize, u64), Finding> {
+    let marker = walk.byte()?;
+    let Some(generation) = Generation::of_marker(marker) else {
+        return Err(walk.wrong_marker(0, "array of 12, 13 or 14 (0x9c, 0x9d, 0x9e)", "the header", marker));
+    };
+    walk.marker(0xa8, "the magic")?;
+    let _: [u8; 8] = walk.array()?;
+    let at = walk.position + 1;
+    let header_len = walk.marked_i32("header_len")?;
+    let frame_len = walk.marked_u64("frame_len")?;
+    let least = Field::Metalayers.position(generation).map_or(LEAST, |(start, _)| start);
+    let (limit, bound) = match usize::try_from(header_len) {
+        Ok(length) if length >= least && length as u64 <= frame_len => {
+            return Ok((generation, length, frame_len));
+        }
+        Ok(length) if length >= least => (frame_len, "most frame_len,"),
+        _ => (least as u64, "least"),
+    };
+    let text = format!("expected a header_len of at {bound} {limit}, found {header_len}");
+    Err(walk.finding(Code::HeaderLength, at).numbers(limit, header_len).text(text))
+}
+
+/// Reads the header up to its metalayers.
+pub(super) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
+    let mut walk = walk(bytes);
+    let (generation, header_len, frame_len) = start(&mut walk)?;
+    walk.marker(0xa4, "the flags")?;
+    let flags = walk.array()?;
+    let nbytes = walk.marked_i64("nbytes")?;
+    let cbytes = walk.marked_i64("cbytes")?;
+    let typesize = walk.marked_i32("typesize")?;
+    let is_present = generation == Generation::Present;
+    let blocksize = if is_present { Some(walk.marked_i32("blocksize")?) } else { None };
+    let chunksize = walk.marked_i32("chunksize")?;
+    let compression_threads = walk.marked_i16("the threads for compression")?;
+    let decompression_threads = walk.marked_i16("the threads for decompression")?;
+    let has_vlmetalayers = match walk.byte()? {
+        0xc2 => false,
+        0xc3 => true,
+        found => {
+            let at = walk.position - 1;
+            return Err(walk.wrong_marker(at, "false (0xc2) or true (0xc3)", "has_vlmetalayers", found));
+        }
+    };
+    let pipeline =
+        if generation == Generation::Beta1 { Pipeline::default() } else { Pipeline::take(&mut walk)? };
+    let [general, frame_type, codec, split_mode] = flags;
     Ok(Header {
-        length: header_len,
+        generation,
+        header_len,
         frame_len,
-        is_sparse: frame_type == 1,
+        flags,
+        version: general & 0x0f,
+        has_variable_chunks: general & 0x40 != 0,
+        has_variable_blocks: general & 0x80 != 0,
+        frame_type: match frame_type & 0x0f {
+            _ if generation == Generation::Beta1 => FrameType::Contiguous,
+            0 => FrameType::Contiguous,
+            1 => FrameType::Sparse,
+            unknown => FrameType::Unknown(unknown),
+        },
+        codec: Codec(if is_present && codec & 0x0f == CODEC_ELSEWHERE {
+            pipeline.codec
+        } else {
+            codec & 0x0f
+        }),
+        codec_meta: if is_present { pipeline.codec_meta } else { 0 },
+        level: codec >> 4,
+        split_mode: SplitMode::of_bits(split_mode),
+        uses_dictionary: is_present && pipeline.more_flags & 1 != 0,
         nbytes,
         cbytes,
         typesize,
-        metalayers,
+        blocksize,
+        chunksize,
+        compression_threads,
+        decompression_threads,
+        has_vlmetalayers,
+        nfilters: pipeline.nfilters,
+        filters: pipeline.filters,
     })
 }
 
-/// Reads the metalayer section: an index of names and offsets, then the contents. The offsets count from the start of
-/// the frame, and point at the marker of the content.
-fn metalayers(walk: &mut Walk<'_>) -> Result<Vec<Metalayer>, Error> {
-    walk.marker(0x93, "an array of 3 for the metalayers")?;
-    walk.marker(0xcd, "uint16 for the size of the index")?;
-    let _: [u8; 2] = walk.array()?;
-    walk.marker(0xde, "map16 for the index of metalayers")?;
-    let at = walk.position;
-    let count = u16::from_be_bytes(walk.array()?);
-    if count > MAX_METALAYERS {
-        return Err(Error::TooManyMetalayers { offset: at, found: count });
-    }
-    let mut metalayers = Vec::new();
-    for _ in 0..count {
-        metalayers.push(metalayer(walk)?);
-    }
-    Ok(metalayers)
+/// The extension of 16 bytes, whose type is the number of filters.
+#[derive(Default)]
+struct Pipeline {
+    nfilters: u8,
+    filters: [Filter; 6],
+    codec: u8,
+    codec_meta: u8,
+    more_flags: u8,
 }
 
-fn metalayer(walk: &mut Walk<'_>) -> Result<Metalayer, Error> {
-    let start = walk.position;
-    let marker = walk.byte()?;
-    if marker & 0xe0 != 0xa0 {
-        return Err(walk.malformed(start, "a string of at most 31 bytes for the name of a metalayer"));
-    }
-    let name = walk.take(usize::from(marker & 0x1f))?;
-    let name = String::from_utf8_lossy(name).into_owned();
-
-    let at = walk.position + 1;
-    let offset = walk.i32("int32 for the offset of a metalayer")?;
-    let mut content = match usize::try_from(offset) {
-        Ok(position) if position < walk.bytes.len() => Walk { bytes: walk.bytes, position },
-        _ => {
-            return Err(Error::OutOfHeader {
-                offset: at,
-                what: "a metalayer's offset of",
-                value: offset.into(),
-            });
+impl Pipeline {
+    fn take(walk: &mut Walk<'_>) -> Result<Self, Finding> {
+        walk.marker(0xd8, "the filters")?;
+        let nfilters = walk.byte()?;
+        let ids: [u8; 6] = walk.array()?;
+        let (codec, codec_meta) = (walk.byte()?, walk.byte()?);
+        let metas: [u8; 6] = walk.array()?;
+        let [more_flags, _] = walk.array()?;
+        let mut filters = [Filter::default(); 6];
+        for (filter, (id, meta)) in filters.iter_mut().zip(ids.into_iter().zip(metas)) {
+            *filter = Filter { id, meta };
         }
-    };
-    content.marker(0xc6, "bin32 for the content of a metalayer")?;
-    let length = content.array().map(u32::from_be_bytes)?;
-    let offset = content.position;
-    let Ok(bytes) = content.take(length as usize) else {
-        return Err(Error::OutOfHeader {
-            offset: offset - 4,
-            what: "a metalayer's length of",
-            value: length.into(),
-        });
-    };
-    Ok(Metalayer { name, offset, bytes: bytes.to_vec() })
-}
-
-/// A reader of bytes that stays within the header.
-struct Walk<'a> {
-    bytes: &'a [u8],
-    position: usize,
-}
-
-impl<'a> Walk<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
-        let taken = self.bytes.get(self.position..).and_then(|rest| rest.get(..length));
-        self.position += taken.map_or(0, <[u8]>::len);
-        taken.ok_or(Error::OutOfHeader {
-            offset: HEADER_LEN,
-            what: "with a header length of",
-            value: self.bytes.len().try_into().unwrap_or(i64::MAX),
-        })
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N)?);
-        Ok(array)
-    }
-
-    fn byte(&mut self) -> Result<u8, Error> {
-        self.array().map(|[byte]| byte)
-    }
-
-    fn marker(&mut self, marker: u8, expected: &'static str) -> Result<(), Error> {
-        let start = self.position;
-        if self.byte()? == marker { Ok(()) } else { Err(self.malformed(start, expected)) }
-    }
-
-    fn i32(&mut self, expected: &'static str) -> Result<i32, Error> {
-        self.marker(0xd2, expected)?;
-        self.array().map(i32::from_be_bytes)
-    }
-
-    fn i64(&mut self, expected: &'static str) -> Result<i64, Error> {
-        self.marker(0xd3, expected)?;
-        self.array().map(i64::from_be_bytes)
-    }
-
-    fn malformed(&self, offset: usize, expected: &'static str) -> Error {
-        Error::Malformed { offset, expected, found: self.bytes.get(offset).copied().unwrap_or_default() }
+        Ok(Self { nfilters, filters, codec, codec_meta, more_flags })
     }
 }

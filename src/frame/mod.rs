@@ -7,121 +7,85 @@
 //! use b2nd_serde::frame::Frame;
 //!
 //! let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let meta = frame.array().expect("an array")?;
-//! assert_eq!(meta.shape(), [3, 5]);
-//! assert_eq!(meta.dtype(), Some("<i4"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let array = frame.array()?.expect("an array");
+//! assert_eq!(array.shape(), [3, 5]);
+//! assert_eq!(array.dtype(), Some("<i4"));
+//! # Ok::<(), b2nd_serde::frame::Error>(())
 //! ```
+//!
+//! | where the frame is | what finds it |
+//! |---|---|
+//! | a file, or the directory of a sparse frame | [`Frame::open`] |
+//! | the same, while another process writes it | [`Frame::open_stable`] |
+//! | in another file, at a known offset | [`Frame::read_at`] |
+//! | bytes that a program fetches by itself | [`Frame::parse`], [`Trailer::parse`] |
+//! | a `.b2z` or another zip file | [`zip_members`] |
+//! | somewhere in an HDF5, ASDF or any other file | [`scan`] |
+//!
+//! [`Frame::check`] says what is wrong or odd about a frame, and [`check`] does so for a file whose header cannot be
+//! read either.
 
+mod array;
+mod check;
+mod chunk;
+mod code;
 mod error;
+mod fields;
+mod finding;
 mod header;
+mod lock;
+mod open;
+mod scan;
+mod section;
+mod stable;
+mod trailer;
+mod walk;
+mod zip;
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
-use std::string::String;
-use std::vec::Vec;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::{Meta, take_from_slice};
+use serde::Deserialize;
+
+use crate::take_from_slice;
+pub use array::{Array, ArrayLayout};
+pub use check::check;
 pub use error::Error;
-use header::Header;
-
-/// Bytes of the first read: they hold the header of every ordinary array.
-const FIRST_READ: usize = 512;
-
-/// The file of a sparse frame that has the header.
-const SPARSE_INDEX: &str = "chunks.b2frame";
+pub use fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
+pub use finding::{Code, Finding, Place, Severity};
+pub use header::Header;
+use header::Unknown;
+pub use scan::{Scan, scan};
+pub use section::Metalayer;
+use section::{Kind, Section};
+pub use trailer::{Trailer, Vlmetalayer};
+use walk::{Rules, Walk};
+pub use zip::{Content, Member, zip_members};
 
 /// The names of an array's metalayer, the present one first.
 const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
 
-/// A Blosc2 frame: what its header says.
+/// The names of a metalayer that says that other frames are in the data: of an embed store, and of one in a dictionary
+/// or tree store.
+const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
+
+/// The most metalayers that a header has.
+const MAX_METALAYERS: u16 = 16;
+
+/// A Blosc2 frame: what its header says, and the reader for the rest of it.
 ///
-/// Of the header's fields, those that describe an array are here. Sizes are in bytes.
+/// A frame that was [parsed](Frame::parse) from bytes has no reader, and its type is `Frame<()>` or short `Frame`.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct Frame<R = ()> {
     header: Header,
-}
-
-/// A metalayer of a frame: bytes with a name.
-///
-/// ```
-/// use b2nd_serde::frame::Frame;
-///
-/// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-/// let metalayer = &frame.metalayers()[0];
-/// assert_eq!((metalayer.name(), metalayer.offset(), metalayer.bytes().len()), ("b2nd", 112, 53));
-/// # Ok::<(), b2nd_serde::frame::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Metalayer {
-    name: String,
-    offset: usize,
-    bytes: Vec<u8>,
-}
-
-impl Metalayer {
-    /// The name; bytes of it that are not UTF-8 are replaced.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Where its first byte stands, counted from the start of the frame.
-    #[must_use]
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-
-    /// The content.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
+    bytes: Arc<[u8]>,
+    section: Section,
+    offset: u64,
+    path: Option<PathBuf>,
+    reader: R,
 }
 
 impl Frame {
-    /// Reads the header of a frame in a file, or in the directory of a sparse frame.
-    ///
-    /// One read of 512 bytes, and a second one where the header is longer.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read, is no frame, or is shorter than its frame.
-    ///
-    /// ```
-    /// use b2nd_serde::frame::Frame;
-    ///
-    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(frame.typesize(), 4);
-    /// # Ok::<(), b2nd_serde::frame::Error>(())
-    /// ```
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let sparse = path.is_dir().then(|| path.join(SPARSE_INDEX));
-        let mut file = File::open(sparse.as_deref().unwrap_or(path))?;
-        let length = file.metadata()?.len();
-
-        let mut prefix = Vec::with_capacity(FIRST_READ);
-        read_up_to(&mut file, FIRST_READ, &mut prefix)?;
-        let parsed = match Self::parse(&prefix) {
-            Err(Error::Incomplete { needed }) => {
-                read_up_to(&mut file, needed, &mut prefix)?;
-                Self::parse(&prefix)
-            }
-            parsed => parsed,
-        };
-        let expected = match &parsed {
-            Ok(frame) => frame.frame_len(),
-            Err(Error::Incomplete { needed }) => *needed as u64,
-            Err(_) => return parsed,
-        };
-        if expected > length {
-            return Err(Error::Truncated { expected, found: length });
-        }
-        parsed
-    }
-
     /// Reads the header from the first bytes of a frame. More bytes than the header do no harm.
     ///
     /// # Errors
@@ -133,77 +97,152 @@ impl Frame {
     ///
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// assert!(matches!(Frame::parse(&file[..100]), Err(Error::Incomplete { needed: 165 })));
-    /// assert_eq!(Frame::parse(&file[..165])?.header_len(), 165);
+    /// assert_eq!(Frame::parse(&file[..165])?.header().header_len, 165);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(prefix: &[u8]) -> Result<Self, Error> {
-        header::parse(prefix).map(|header| Self { header })
+        let length = header::length(prefix).map_err(|unknown| match unknown {
+            Unknown::Needs(needed) => Error::Incomplete { needed },
+            Unknown::Refused(finding) => finding.into(),
+        })?;
+        let bytes = prefix.get(..length).ok_or(Error::Incomplete { needed: length })?;
+        let header = header::parse(bytes)?;
+        let bytes: Arc<[u8]> = bytes.into();
+        let section = section_of(&header, &bytes)?;
+        Ok(Self { header, bytes, section, offset: 0, path: None, reader: () })
     }
 
-    /// The length of the header.
+    fn with_reader<R>(self, reader: R) -> Frame<R> {
+        let Self { header, bytes, section, offset, path, reader: () } = self;
+        Frame { header, bytes, section, offset, path, reader }
+    }
+}
+
+/// The metalayers of a header.
+fn section_of(header: &Header, bytes: &Arc<[u8]>) -> Result<Section, Finding> {
+    let (marker, end) = (Code::IndexMarker, Code::HeaderLength);
+    let mut walk = Walk::new(bytes, Rules { place: Place::Metalayers, start: 0, marker, end });
+    walk.position = header.position(Field::Metalayers).map_or(0, |position| position.start);
+    let kind = Kind {
+        count: Code::MetalayerCount,
+        offset: Code::MetalayerOffset,
+        length: Code::MetalayerLength,
+        max_count: MAX_METALAYERS,
+    };
+    Section::parse(&mut walk, bytes, &kind)
+}
+
+impl<R> Frame<R> {
+    /// What the header says, but for the metalayers.
     #[must_use]
-    pub fn header_len(&self) -> usize {
-        self.header.length
+    pub fn header(&self) -> &Header {
+        &self.header
     }
 
-    /// The length of the frame; for a sparse one, of its file with the header.
+    /// The bytes of the header, metalayers included.
     #[must_use]
-    pub fn frame_len(&self) -> u64 {
-        self.header.frame_len
-    }
-
-    /// Whether it is a sparse frame: a directory with a file for each chunk.
-    #[must_use]
-    pub fn is_sparse(&self) -> bool {
-        self.header.is_sparse
-    }
-
-    /// The size of all chunks when decompressed, with the padding of an array's edge chunks.
-    #[must_use]
-    pub fn nbytes(&self) -> i64 {
-        self.header.nbytes
-    }
-
-    /// The size of all chunks as they are stored.
-    #[must_use]
-    pub fn cbytes(&self) -> i64 {
-        self.header.cbytes
-    }
-
-    /// The size of an item.
-    #[must_use]
-    pub fn typesize(&self) -> i32 {
-        self.header.typesize
+    pub fn header_bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// All metalayers, in the order of the header.
     #[must_use]
     pub fn metalayers(&self) -> &[Metalayer] {
-        &self.header.metalayers
+        &self.section.metalayers
     }
 
     /// The metalayer that makes the frame an array: `b2nd`, else `caterva`.
     #[must_use]
     pub fn array_metalayer(&self) -> Option<&Metalayer> {
-        ARRAY_NAMES.into_iter().find_map(|name| self.metalayers().iter().find(|layer| layer.name == name))
+        ARRAY_NAMES.into_iter().find_map(|name| self.find(name))
     }
 
-    /// What the array's metalayer says; `None` for a frame without one.
-    ///
-    /// Bytes behind the metalayer are passed over: some writers left old ones there.
+    /// The array that the frame holds; `None` if it is none, but just chunks.
     ///
     /// # Errors
     ///
-    /// If the metalayer is malformed; offsets count from its [start](Metalayer::offset).
-    #[must_use]
-    pub fn array(&self) -> Option<crate::Result<Meta>> {
-        self.array_metalayer().map(|layer| take_from_slice(layer.bytes()).map(|(meta, _)| meta))
+    /// If the metalayer of the array is malformed.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let array = frame.array()?.expect("an array");
+    /// assert_eq!(array.meta().unwrap().blockshape(), [1, 2]);
+    /// assert!(array.stale_tail().is_empty());
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn array(&self) -> Result<Option<Array<'_>>, Error> {
+        Ok(self.read_array().transpose()?)
     }
-}
 
-/// Reads on until so many bytes are there, or the file ends.
-fn read_up_to(file: &mut File, length: usize, bytes: &mut Vec<u8>) -> Result<(), Error> {
-    let more = length.saturating_sub(bytes.len());
-    file.take(more as u64).read_to_end(bytes)?;
-    Ok(())
+    fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {
+        self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
+    }
+
+    /// Whether it is an embed store of python-blosc2, `embed.b2e`: an array of bytes in which other frames are. They are
+    /// compressed, and closed to this crate.
+    #[must_use]
+    pub fn is_embed_store(&self) -> bool {
+        EMBED_NAMES.into_iter().any(|name| self.find(name).is_some())
+    }
+
+    /// Reads a metalayer into a type: that of an array in this crate's format, any other as `MessagePack`. `None` if
+    /// there is none of this name.
+    ///
+    /// Bytes behind the value are passed over, as writers leave them when a value becomes shorter.
+    ///
+    /// # Errors
+    ///
+    /// If the metalayer is not of that type.
+    ///
+    /// ```
+    /// # #[derive(serde_derive::Deserialize)]
+    /// # #[allow(dead_code)]
+    /// struct Short {
+    ///     version: u8,
+    ///     ndim: u8,
+    ///     shape: [u64; 2],
+    ///     chunkshape: [u32; 2],
+    ///     blockshape: [u32; 2],
+    ///     dtype_format: u8,
+    ///     dtype: String,
+    /// }
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let array: Short = frame.metalayer("b2nd")?.expect("an array");
+    /// assert_eq!((array.shape, array.dtype.as_str()), ([3, 5], "<i4"));
+    /// assert_eq!(frame.metalayer::<String>("b2o")?, None);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn metalayer<'f, T: Deserialize<'f>>(&'f self, name: &str) -> Result<Option<T>, Error> {
+        let Some(layer) = self.find(name) else { return Ok(None) };
+        if ARRAY_NAMES.contains(&name) {
+            let array = take_from_slice(layer.bytes());
+            return array.map(|(value, _)| Some(value)).map_err(|error| Error::decode(name, error));
+        }
+        rmp_serde::from_slice(layer.bytes()).map(Some).map_err(|error| Error::decode(name, error))
+    }
+
+    fn find(&self, name: &str) -> Option<&Metalayer> {
+        self.section.metalayers.iter().find(|layer| layer.name() == name)
+    }
+
+    /// Where the frame begins in its file, in bytes.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The file that was opened: of a sparse frame, the one with the header.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The reader that was given, or the file.
+    pub fn into_reader(self) -> R {
+        self.reader
+    }
 }

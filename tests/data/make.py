@@ -9,6 +9,7 @@
 import json
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,35 @@ def write_blosc2():
         options = {"contiguous": False} if name == "sparse.b2nd" else {}
         array = blosc2.asarray(values, chunks=chunks, blocks=blocks, urlpath=fresh(name), **options)
         expected[name] = entry("b2nd", values.shape, array.chunks, array.blocks, dtype_text(values.dtype))
+
+    # Metalayers beside that of the array; vlmetalayers, one so short that it is stored as it is.
+    name, values = "vlmetalayers.b2nd", np.arange(6.0)
+    options = {"chunks": (4,), "blocks": (2,), "urlpath": fresh(name), "meta": {"vendor": {"serial": 7, "tags": ["a", "b"]}}}
+    array = blosc2.asarray(values, **options)
+    array.schunk.vlmeta["unit"] = "kelvin"
+    array.schunk.vlmeta["note"] = "x" * 1000
+    expected[name] = entry("b2nd", values.shape, array.chunks, array.blocks, "<f8")
+
+    write_tree(fresh("tree.b2z"))
     return expected
+
+
+def write_tree(path):
+    """A zip file of arrays, all members of one date, so that the same bytes come out again."""
+    import blosc2
+
+    from_file = zipfile.ZipInfo.from_file.__func__
+
+    def undated(cls, *arguments, **options):
+        info = from_file(cls, *arguments, **options)
+        info.date_time = (1980, 1, 1, 0, 0, 0)
+        info.external_attr = 0o644 << 16
+        return info
+
+    zipfile.ZipInfo.from_file = classmethod(undated)
+    with blosc2.TreeStore(path, mode="w") as tree:
+        tree["/group/small"] = np.arange(4, dtype="<i4")
+        tree["/group/large"] = blosc2.asarray(np.arange(48).reshape(6, 8), chunks=(4, 5), blocks=(2, 3))
 
 
 def dtype_text(dtype):

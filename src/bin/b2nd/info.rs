@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use b2nd_serde::Meta;
-use b2nd_serde::frame::Frame;
+use b2nd_serde::frame::{Array, Frame};
 use humansize::{BINARY, format_size_i};
 
 /// Shows each file; those that cannot be shown are named on standard error, and the rest goes on.
@@ -39,34 +39,38 @@ pub(crate) fn run(files: &[PathBuf]) -> ExitCode {
 
 fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
     let frame = Frame::open(file)?;
-    let (Some(layer), Some(meta)) = (frame.array_metalayer(), frame.array()) else {
-        return Err("a frame without an array: no metalayer b2nd or caterva".into());
+    let header = frame.header();
+    let Some(array) = frame.array()? else {
+        let store = "an embed store: the arrays in it are compressed";
+        let other = "a frame without an array: no metalayer b2nd or caterva";
+        return Err(if frame.is_embed_store() { store } else { other }.into());
     };
-    let meta =
-        meta.map_err(|error| format!("metalayer {} at byte {}: {error}", layer.name(), layer.offset()))?;
 
     let mut text = String::new();
     if with_path {
         writeln!(text, "path    : {}", file.display())?;
     }
     writeln!(text, "type    : NDArray")?;
-    writeln!(text, "shape   : {}", Tuple(meta.shape()))?;
-    writeln!(text, "chunks  : {}", Tuple(meta.chunkshape()))?;
-    writeln!(text, "blocks  : {}", Tuple(meta.blockshape()))?;
-    writeln!(text, "dtype   : {}", dtype(&meta))?;
-    if let Some(nbytes) = nbytes(&meta, frame.typesize()) {
+    writeln!(text, "shape   : {}", Tuple(array.shape()))?;
+    writeln!(text, "chunks  : {}", Tuple(array.chunkshape()))?;
+    match array.blockshape() {
+        Some(blockshape) => writeln!(text, "blocks  : {}", Tuple(blockshape))?,
+        None => writeln!(text, "blocks  : none")?,
+    }
+    writeln!(text, "dtype   : {}", dtype(&array))?;
+    if let Some(nbytes) = nbytes(array.shape(), header.typesize) {
         writeln!(text, "nbytes  : {}", Size(nbytes))?;
     }
-    writeln!(text, "cbytes  : {}", Size(frame.cbytes()))?;
-    writeln!(text, "cratio  : {:.2}x", ratio(frame.nbytes(), frame.cbytes()))?;
-    writeln!(text, "layout  : {}", meta.layout())?;
+    writeln!(text, "cbytes  : {}", Size(header.cbytes))?;
+    writeln!(text, "cratio  : {:.2}x", ratio(header.nbytes, header.cbytes))?;
+    writeln!(text, "layout  : {}", array.layout())?;
     Ok(text)
 }
 
 /// The dtype as NumPy prints it; where NumPy could not, as it stands in the metalayer.
-fn dtype(meta: &Meta) -> String {
-    match (meta.parse_dtype(), meta.dtype()) {
-        (Ok(Some(dtype)), _) => dtype.numpy_str().to_string(),
+fn dtype(array: &Array) -> String {
+    match (array.meta().map(Meta::parse_dtype), array.dtype()) {
+        (Some(Ok(Some(dtype))), _) => dtype.numpy_str().to_string(),
         // Nobody has checked it: a control character does not get to the terminal.
         (_, Some(text)) => text.replace(char::is_control, "\u{fffd}"),
         (_, None) => "none".to_owned(),
@@ -74,8 +78,8 @@ fn dtype(meta: &Meta) -> String {
 }
 
 /// The size of the array's items, where it is a number.
-fn nbytes(meta: &Meta, typesize: i32) -> Option<i64> {
-    meta.shape().iter().try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
+fn nbytes(shape: &[i64], typesize: i32) -> Option<i64> {
+    shape.iter().try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
 }
 
 /// As python-blosc2 has it: 0 where nothing is stored.

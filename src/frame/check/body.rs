@@ -1,0 +1,86 @@
+//! What stands behind the header: the chunk index and the trailer.
+
+use std::format;
+use std::io::{Read, Seek};
+use std::vec::Vec;
+
+use crate::frame::chunk::ChunkHeader;
+use crate::frame::fields::Field;
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::{Error, Frame, Trailer};
+
+/// Bytes of the chunk index for each chunk.
+const OFFSET_NBYTES: u64 = 8;
+
+pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    let mut end = None;
+    match frame.trailer() {
+        Ok(trailer) => {
+            end = Some(trailer.offset());
+            findings.extend(check_trailer(frame, &trailer));
+        }
+        Err(Error::Refused(finding)) => findings.push(*finding),
+        // The file has become shorter; that is told where its length is checked.
+        Err(Error::Incomplete { .. }) => return Ok(findings),
+        Err(error) => return Err(error),
+    }
+    if frame.header().nbytes > 0 {
+        findings.extend(check_index(frame, end)?);
+    }
+    Ok(findings)
+}
+
+fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
+    let header = frame.header();
+    let about = |code| Finding::new(code, Place::Trailer).at(trailer.offset());
+    let mut findings = Vec::new();
+    let (expected, found) = (header.header_len as u64, trailer.offset());
+    if header.nbytes == 0 && expected != found {
+        let text =
+            format!("expected the trailer of a frame without chunks at byte {expected}, found it at {found}");
+        findings.push(about(Code::TrailerPlace).numbers(expected, found).text(text));
+    }
+    let count = trailer.vlmetalayers().len();
+    if header.has_vlmetalayers == (count == 0) {
+        let flag = header.has_vlmetalayers;
+        let text = format!("has_vlmetalayers is {flag}, but the trailer has {count} vlmetalayers");
+        let at = header.position(Field::HasVlmetalayers).map_or(0, |position| position.start);
+        findings.push(Finding::new(Code::VlmetalayerFlag, Place::Header).at(at as u64).text(text));
+    }
+    for layer in trailer.vlmetalayers().iter().filter(|layer| layer.nbytes().is_none()) {
+        let (name, length) = (layer.name(), layer.chunk().len());
+        let text = format!("the {length} bytes of vlmetalayer {name} are no Blosc2 chunk");
+        findings.push(Finding::new(Code::VlmetalayerChunk, Place::Trailer).at(layer.offset()).text(text));
+    }
+    findings
+}
+
+/// The chunk index, which ends where the trailer begins, if that is known.
+fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Result<Option<Finding>, Error> {
+    let header = frame.header();
+    // A sparse frame has its chunks in other files. Where cbytes is negative, that has been told.
+    let stored = if header.is_sparse() { Ok(0) } else { u64::try_from(header.cbytes) };
+    let Ok(stored) = stored else { return Ok(None) };
+    let start = (header.header_len as u64).saturating_add(stored);
+    let left = trailer.unwrap_or(header.frame_len).saturating_sub(start);
+    let nchunks = header.nchunks();
+    let about = |code| Finding::new(code, Place::ChunkIndex).at(start);
+
+    let length = left.min(ChunkHeader::LONGEST as u64);
+    let bytes = if length > 0 { frame.bytes_at(start, length)? } else { Vec::new() };
+    let Some(index) = ChunkHeader::parse(&bytes).filter(|index| index.cbytes as u64 <= left) else {
+        let text = format!("expected the chunk index here, of at most {left} bytes");
+        return Ok(Some(about(Code::ChunkIndexPlace).text(text)));
+    };
+    if let Some(nchunks) = nchunks.filter(|n| n.checked_mul(OFFSET_NBYTES) != Some(index.nbytes as u64)) {
+        let found = index.nbytes as u64 / OFFSET_NBYTES;
+        let text = format!("expected an index of {nchunks} chunks, found one of {found}");
+        return Ok(Some(about(Code::ChunkIndexCount).numbers(nchunks, found).text(text)));
+    }
+    let gap = left.saturating_sub(index.cbytes as u64);
+    Ok((trailer.is_some() && gap > 0).then(|| {
+        let text = format!("{gap} bytes between the chunk index and the trailer");
+        about(Code::ChunkIndexGap).numbers(0, gap).text(text)
+    }))
+}

@@ -1,0 +1,146 @@
+//! The rules of the header and of its index of metalayers.
+
+use std::format;
+use std::vec::Vec;
+
+use crate::frame::fields::{Field, FrameType, Generation};
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::open::SPARSE_INDEX;
+use crate::frame::section::CONTENT_HEADER;
+use crate::frame::{Frame, Metalayer};
+
+/// The last version of the format that is known.
+const LAST_VERSION: u8 = 3;
+
+const MAX_FILTERS: u8 = 6;
+
+/// The header by itself.
+pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
+    let header = frame.header();
+    let about = |code, field| {
+        let finding = Finding::new(code, Place::Header);
+        match header.position(field) {
+            Some(position) => finding.at(position.start as u64),
+            None => finding,
+        }
+    };
+    let mut findings = Vec::new();
+    if header.generation != Generation::Present {
+        let marker = header.generation.marker();
+        let text = format!("a header of {} values, which C-Blosc2 opens no more", marker & 0x0f);
+        findings.push(Finding::new(Code::OldFrame, Place::Header).at(0).numbers(0x9e, marker).text(text));
+    } else if header.version > LAST_VERSION {
+        let text = format!("expected a version of at most {LAST_VERSION}, found {}", header.version);
+        findings
+            .push(about(Code::FrameVersion, Field::Flags).numbers(LAST_VERSION, header.version).text(text));
+    }
+    // The type is the second of the flags.
+    let type_at = header.position(Field::Flags).map_or(0, |flags| flags.start + 1);
+    let about_type = |text| Finding::new(Code::FrameType, Place::Header).at(type_at as u64).text(text);
+    findings.extend(frame_type(frame).map(about_type));
+    if header.nfilters > MAX_FILTERS {
+        let text = format!("expected at most {MAX_FILTERS} filters, found {}", header.nfilters);
+        findings
+            .push(about(Code::FilterCount, Field::Filters).numbers(MAX_FILTERS, header.nfilters).text(text));
+    }
+    if header.typesize < 1 {
+        let text = format!("expected a typesize of at least 1, found {}", header.typesize);
+        findings.push(about(Code::Typesize, Field::Typesize).numbers(1, header.typesize).text(text));
+    }
+    let has_chunks = header.nbytes > 0;
+    for (field, name, value, counts) in [
+        (Field::Nbytes, "nbytes", header.nbytes, true),
+        (Field::Cbytes, "cbytes", header.cbytes, has_chunks),
+        (Field::Chunksize, "chunksize", header.chunksize.into(), has_chunks),
+    ] {
+        if counts && value < 0 {
+            let text = format!("expected at least 0 for {name}, found {value}");
+            findings.push(about(Code::Sizes, field).numbers(0, value).text(text));
+        }
+    }
+    findings.extend(index_size(frame));
+    findings.extend(list(frame));
+    findings.extend(duplicates(frame));
+    findings
+}
+
+/// What is wrong with the type of a frame that stands where it stands.
+fn frame_type<R>(frame: &Frame<R>) -> Option<std::string::String> {
+    let is_index = frame.path().map(|path| path.file_name().is_some_and(|name| name == SPARSE_INDEX));
+    match (frame.header().frame_type, is_index) {
+        (FrameType::Unknown(unknown), _) => Some(format!("expected a frame type of 0 or 1, found {unknown}")),
+        (FrameType::Contiguous, Some(true)) => {
+            Some("expected a sparse frame in a directory, found a contiguous one".into())
+        }
+        (FrameType::Sparse, Some(false)) => {
+            Some(format!("a sparse frame outside of its directory, or not called {SPARSE_INDEX}"))
+        }
+        _ => None,
+    }
+}
+
+fn index_size<R>(frame: &Frame<R>) -> Option<Finding> {
+    let section = &frame.section;
+    let (expected, found) = (section.list - section.start, section.index_size);
+    (expected != usize::from(found)).then(|| {
+        let text = format!("expected {expected} for the size of the index of metalayers, found {found}");
+        let at = section.start as u64 + 2;
+        Finding::new(Code::IndexSize, Place::Metalayers).at(at).numbers(expected, found).text(text)
+    })
+}
+
+/// The list of contents: its marker, their number, and that each one follows the one before.
+fn list<R>(frame: &Frame<R>) -> Option<Finding> {
+    let (section, count) = (&frame.section, frame.metalayers().len());
+    let about = |at: usize| Finding::new(Code::MetalayerList, Place::Metalayers).at(at as u64);
+    let head = frame.header_bytes().get(section.list..).and_then(<[u8]>::first_chunk);
+    let Some(&[marker, a, b]) = head else {
+        return Some(about(section.list).text("the header ends before the list of metalayers".into()));
+    };
+    let listed = u16::from_be_bytes([a, b]);
+    if marker != 0xdc || usize::from(listed) != count {
+        let text =
+            format!("expected 0xdc and {count} for the list of metalayers, found {marker:#04x} and {listed}");
+        return Some(about(section.list).numbers(count, listed).text(text));
+    }
+    let mut end = section.list + 3;
+    for layer in frame.metalayers() {
+        if layer.offset() != end + CONTENT_HEADER {
+            let (found, name) = (layer.offset() - CONTENT_HEADER, layer.name());
+            let text = format!("expected metalayer {name} at byte {end}, found it at {found}");
+            return Some(about(layer.offset_field()).numbers(end, found).text(text));
+        }
+        end = layer.offset() + layer.bytes().len();
+    }
+    let header_len = frame.header().header_len;
+    (end != header_len).then(|| {
+        let text =
+            format!("expected the metalayers to end with the header, at byte {header_len}, found {end}");
+        about(end).numbers(header_len, end).text(text)
+    })
+}
+
+fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
+    let layers = frame.metalayers();
+    let again = move |(index, layer): (usize, &'_ Metalayer)| {
+        let before = layers.iter().take(index).any(|other| other.name() == layer.name());
+        before.then(|| {
+            let text = format!("a second metalayer {}", layer.name());
+            Finding::new(Code::DuplicateMetalayer, Place::Metalayers).at(layer.offset() as u64).text(text)
+        })
+    };
+    layers.iter().enumerate().filter_map(again)
+}
+
+/// The length of the frame against that of its file. In another file, anything may follow the frame.
+pub(super) fn against_file<R>(frame: &Frame<R>, available: u64) -> Option<Finding> {
+    let frame_len = frame.header().frame_len;
+    let (code, text) = if available < frame_len {
+        (Code::Truncated, format!("cut short: the frame takes {frame_len} bytes, the file has {available}"))
+    } else if available > frame_len && frame.offset() == 0 {
+        (Code::LongerFile, format!("the frame takes {frame_len} bytes, the file has {available}"))
+    } else {
+        return None;
+    };
+    Some(Finding::new(code, Place::File).numbers(frame_len, available).text(text))
+}

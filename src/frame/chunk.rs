@@ -1,0 +1,47 @@
+//! The header of a Blosc2 chunk: little-endian, 16 bytes, or 32 with filters and special values.
+
+/// The shorter header.
+const SHORT: usize = 16;
+/// The header with filters and special values.
+const EXTENDED: usize = 32;
+
+/// These two bits together say that the header is the extended one.
+const IS_EXTENDED: u8 = 0x05;
+const IS_STORED: u8 = 0x02;
+
+/// What the header of a chunk says of its sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ChunkHeader {
+    /// The bytes of the header itself.
+    pub(super) length: usize,
+    /// Whether the bytes behind the header are the data as it is.
+    pub(super) is_stored: bool,
+    /// The bytes of the data, decompressed.
+    pub(super) nbytes: usize,
+    /// The bytes of the chunk, header included.
+    pub(super) cbytes: usize,
+}
+
+impl ChunkHeader {
+    /// Bytes that are enough for any header.
+    pub(super) const LONGEST: usize = EXTENDED;
+
+    /// The header of the chunk that begins here; `None` if none can.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let header = bytes.first_chunk::<SHORT>()?;
+        let [_, _, flags, ..] = *header;
+        let length = if flags & IS_EXTENDED == IS_EXTENDED { EXTENDED } else { SHORT };
+        let size = |at: usize| {
+            let size = header.get(at..)?.first_chunk().copied().map(i32::from_le_bytes)?;
+            usize::try_from(size).ok()
+        };
+        let (nbytes, cbytes) = (size(4)?, size(12)?);
+        (cbytes >= length).then_some(Self { length, is_stored: flags & IS_STORED != 0, nbytes, cbytes })
+    }
+
+    /// The data of a chunk that has it as it is.
+    pub(super) fn stored(self, chunk: &[u8]) -> Option<&[u8]> {
+        let data = chunk.get(self.length..)?.get(..self.nbytes)?;
+        (self.is_stored || data.is_empty()).then_some(data)
+    }
+}

@@ -1,0 +1,51 @@
+//! The lock beside a frame, through which processes that take part in it keep out of each other's way.
+//!
+//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or `.b2lock` in the directory of a sparse one:
+//! shared to read, exclusive to write. The file stays when the lock is given up.
+
+use std::borrow::ToOwned;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use fs4::{FileExt, TryLockError};
+
+use super::open::{PAUSE, SPARSE_INDEX};
+
+const SUFFIX: &str = ".b2lock";
+
+/// The lock file of a frame, by the file that has its header.
+pub(super) fn sidecar(path: &Path) -> PathBuf {
+    if path.file_name().is_some_and(|name| name == SPARSE_INDEX) {
+        return path.with_file_name(SUFFIX);
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(SUFFIX);
+    name.into()
+}
+
+/// A lock that is held as long as this lives.
+#[derive(Debug)]
+pub(super) struct SharedLock {
+    /// Closing it gives up the lock.
+    _sidecar: File,
+}
+
+impl SharedLock {
+    /// Takes the lock, if there is one to take; waits for it until the deadline, and then fails with `WouldBlock`.
+    pub(super) fn take(path: &Path, deadline: Instant) -> io::Result<Option<Self>> {
+        let sidecar = match File::open(sidecar(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        loop {
+            // Not the method of the standard library, which is younger than the oldest compiler that this is for.
+            match FileExt::try_lock_shared(&sidecar) {
+                Ok(()) => return Ok(Some(Self { _sidecar: sidecar })),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! From a file to a frame: which bytes are read, and how often.
+
+use std::format;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::vec::Vec;
+
+use super::finding::{Code, Finding, Place};
+use super::header::not_a_frame;
+use super::{Error, Frame};
+
+/// Bytes of the first read: they hold the header of every ordinary array.
+const FIRST_READ: u64 = 512;
+
+/// How long a reader waits for a writer before it looks again.
+pub(super) const PAUSE: Duration = Duration::from_millis(1);
+
+/// The file of a sparse frame that has the header.
+pub(super) const SPARSE_INDEX: &str = "chunks.b2frame";
+
+impl Frame<File> {
+    /// Reads the header of a frame in a file, or in the directory of a sparse frame.
+    ///
+    /// One read of 512 bytes, and a second one where the header is longer. While another process writes the file, one
+    /// read can catch a header half-written: [`open_stable`](Self::open_stable) cannot.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is no frame, or is shorter than its frame (after it has been read once more).
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// assert!(frame.header().is_sparse());
+    /// assert_eq!(frame.path().unwrap().file_name().unwrap(), "chunks.b2frame");
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = file_with_header(path.as_ref())?;
+        let frame = Self::read_at(File::open(&path)?, 0)?;
+        Ok(Self { path: Some(path), ..frame })
+    }
+}
+
+/// The file itself, or in a directory, the one that has the header.
+pub(super) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
+    if !path.is_dir() {
+        return Ok(path.into());
+    }
+    let file = path.join(SPARSE_INDEX);
+    if file.exists() {
+        return Ok(file);
+    }
+    let text = format!("a directory without {SPARSE_INDEX}, so not a sparse frame");
+    Err(io::Error::new(ErrorKind::NotFound, text).into())
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
+    ///
+    /// The reader is kept for what may be asked later; a `&mut` reader is one too. It is read as often as by
+    /// [`open`](Frame::open).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Frame::open).
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let mut bytes = b"something before ".to_vec();
+    /// let offset = bytes.len() as u64;
+    /// bytes.extend(std::fs::read("tests/data/int32_3x5.b2nd")?);
+    ///
+    /// let frame = Frame::read_at(std::io::Cursor::new(bytes), offset)?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+    /// assert_eq!(frame.offset(), offset);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
+        let frame = match read(&mut reader, offset, u64::MAX) {
+            // A writer may have been between the header and what follows it.
+            Err(error) if error.code() == Some(Code::Truncated) => read(&mut reader, offset, u64::MAX),
+            result => result,
+        }?;
+        Ok(frame.with_reader(reader))
+    }
+}
+
+/// Reads the header once, and holds the length of the frame against the file, of which only so many bytes count.
+pub(super) fn read(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result<Frame, Error> {
+    let mut prefix = Vec::new();
+    let available = available(reader, offset)?.min(limit);
+    read_up_to(reader, FIRST_READ.min(available), &mut prefix)?;
+    let parsed = match Frame::parse(&prefix) {
+        Err(Error::Incomplete { needed }) if needed as u64 <= available => {
+            read_up_to(reader, needed as u64, &mut prefix)?;
+            Frame::parse(&prefix)
+        }
+        parsed => parsed,
+    };
+    let expected = match &parsed {
+        Ok(frame) => frame.header().frame_len,
+        Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
+        Err(Error::Incomplete { needed }) => *needed as u64,
+        Err(_) => return parsed,
+    };
+    if expected > available {
+        let text = format!("cut short: the frame takes {expected} bytes, the file has {available}");
+        let finding = Finding::new(Code::Truncated, Place::File).numbers(expected, available);
+        return Err(finding.text(text).into());
+    }
+    parsed.map(|frame| Frame { offset, ..frame })
+}
+
+/// The bytes of the file from the offset on, where the reader is left.
+pub(super) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
+    let end = reader.seek(SeekFrom::End(0))?;
+    reader.seek(SeekFrom::Start(offset))?;
+    Ok(end.saturating_sub(offset))
+}
+
+/// Reads on until so many bytes are there, or the file ends.
+pub(super) fn read_up_to(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let start = bytes.len();
+    let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes.resize(length.max(start), 0);
+    let mut filled = start;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match reader.read(rest) {
+            Ok(0) => break,
+            Ok(read) => filled = filled.saturating_add(read),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! Frames anywhere in a file, found by their magic bytes.
+
+use std::io::{self, Read, Seek, SeekFrom};
+use std::vec::Vec;
+
+use super::header::{LEAST, MAGIC, MAGIC_AT};
+use super::open::{available, read_up_to};
+use super::{Error, Frame};
+
+/// Bytes that are looked at at a time.
+const WINDOW: u64 = 1 << 16;
+
+/// The longest header that is read.
+const MAX_HEADER: u64 = 1 << 20;
+
+/// The longest one after many that were none, so that a file full of magic bytes is not read over and over.
+const MAX_HEADER_LATER: u64 = 512;
+
+/// How many bytes of headers that were none are many.
+const MANY: u64 = 1 << 26;
+
+/// Looks for frames in any file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged zip
+/// file.
+///
+/// Each one is given whose header parses, up to 1 MiB of it, whether or not the rest of the frame is there; the search
+/// goes on behind the header, so that a frame stored in a frame is found too. In a file with 64 MiB of headers that were
+/// none, only headers of up to 512 bytes are found from there on. What is compressed is not seen: in an embed
+/// store of python-blosc2 (`embed.b2e`) the frames are.
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_serde::frame::scan;
+///
+/// for frame in scan(File::open("tests/data/tree.b2z")?) {
+///     let frame = frame?;
+///     let shape = frame.array().ok().flatten().map(|array| array.shape().to_vec());
+///     println!("byte {}: {shape:?}", frame.offset());
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
+    Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
+}
+
+/// The frames of a file, each with its [offset](Frame::offset), in their order. See [`scan`].
+#[derive(Debug)]
+pub struct Scan<R> {
+    reader: R,
+    window: Vec<u8>,
+    /// Where the window begins in the file.
+    start: u64,
+    /// How much of the window has been looked at.
+    position: usize,
+    /// Bytes of headers that were none.
+    wasted: u64,
+    is_done: bool,
+}
+
+impl<R: Read + Seek> Iterator for Scan<R> {
+    type Item = io::Result<Frame>;
+
+    fn next(&mut self) -> Option<io::Result<Frame>> {
+        while !self.is_done {
+            match self.step() {
+                Ok(None) => {}
+                Ok(Some(frame)) => return Some(Ok(frame)),
+                Err(error) => {
+                    self.is_done = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<R: Read + Seek> Scan<R> {
+    /// Goes on to the next magic bytes, or to the next window.
+    fn step(&mut self) -> io::Result<Option<Frame>> {
+        let rest = self.window.get(self.position..).unwrap_or_default();
+        let Some(found) = rest.windows(MAGIC.len()).position(|bytes| bytes == MAGIC) else {
+            self.advance()?;
+            return Ok(None);
+        };
+        self.position += found + 1;
+        let magic = self.start + (self.position - 1) as u64;
+        let Some(offset) = magic.checked_sub(MAGIC_AT as u64) else { return Ok(None) };
+        let frame = self.frame_at(offset)?;
+        if let Some(frame) = &frame {
+            let behind = frame.header().header_len - MAGIC_AT;
+            self.position = (self.position - 1).saturating_add(behind);
+        }
+        Ok(frame)
+    }
+
+    /// Reads the next window, which overlaps with this one by less than the magic bytes.
+    fn advance(&mut self) -> io::Result<()> {
+        let overlap = self.window.len().saturating_sub(self.position).min(MAGIC.len() - 1);
+        let behind = self.position.max(self.window.len()) - overlap;
+        self.start = self.start.saturating_add(behind as u64);
+        self.position = 0;
+        self.window.clear();
+        self.reader.seek(SeekFrom::Start(self.start))?;
+        read_up_to(&mut self.reader, WINDOW, &mut self.window)?;
+        self.is_done = self.window.len() < LEAST;
+        Ok(())
+    }
+
+    fn frame_at(&mut self, offset: u64) -> io::Result<Option<Frame>> {
+        let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };
+        let most = available(&mut self.reader, offset)?.min(longest);
+        let mut prefix = Vec::new();
+        read_up_to(&mut self.reader, most.min(LEAST as u64), &mut prefix)?;
+        loop {
+            match Frame::parse(&prefix) {
+                Err(Error::Incomplete { needed }) if needed as u64 <= most => {
+                    read_up_to(&mut self.reader, needed as u64, &mut prefix)?;
+                    if prefix.len() < needed {
+                        return Ok(None);
+                    }
+                }
+                Ok(frame) => return Ok(Some(Frame { offset, ..frame })),
+                Err(_) => {
+                    self.wasted = self.wasted.saturating_add(prefix.len() as u64);
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Reading a frame that another process may be writing.
+
+use std::boxed::Box;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::check::agreement;
+use super::finding::{Code, Finding, Severity};
+use super::lock::SharedLock;
+use super::open::{PAUSE, file_with_header};
+use super::{Error, Frame};
+
+impl Frame<File> {
+    /// Reads the header of a frame that another process may be writing: until two reads agree, and what they say of the
+    /// array agrees with itself and with the file.
+    ///
+    /// One read alone can catch a shape that never was, or more often, the shape of an array that has not all of its
+    /// chunks yet. Where the frame has a `.b2lock`, as C-Blosc2 makes when it is told to lock, its shared lock is held
+    /// meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changing`] if the patience ends before that: another process is writing, or was broken off while it
+    /// wrote, which [`check`](super::check()) can tell. Otherwise as [`open`](Self::open).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open_stable("tests/data/int32_3x5.b2nd", Duration::from_secs(1))?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
+        let path = file_with_header(path.as_ref())?;
+        let start = Instant::now();
+        let _lock = match SharedLock::take(&path, start + patience) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Error::Changing(None)),
+            lock => lock?,
+        };
+        let mut before: Option<Self> = None;
+        loop {
+            let is_first;
+            let wrong = match Self::open(&path) {
+                Ok(frame) => {
+                    let wrong = frame.disagreement().map(Box::new);
+                    let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
+                    if is_same && wrong.is_none() {
+                        return Ok(frame);
+                    }
+                    is_first = before.replace(frame).is_none();
+                    wrong
+                }
+                Err(Error::Refused(finding)) if finding.code() != Code::NotAFrame => {
+                    (before, is_first) = (None, false);
+                    Some(finding)
+                }
+                Err(error) => return Err(error),
+            };
+            // A frame at rest needs no patience, only a second read.
+            match wrong {
+                None if is_first => {}
+                wrong if start.elapsed() >= patience => return Err(Error::Changing(wrong)),
+                _ => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// What of the array is wrong by itself, or does not agree with the header.
+    fn disagreement(&self) -> Option<Finding> {
+        match self.read_array()? {
+            Ok(array) => agreement(&array, self.header())
+                .into_iter()
+                .find(|finding| finding.severity() == Severity::Error),
+            Err(finding) => Some(finding),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The trailer of a frame: its vlmetalayers, and a fingerprint that no writer has ever filled in.
+
+use std::format;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::vec::Vec;
+
+use serde::Deserialize;
+
+use super::chunk::ChunkHeader;
+use super::fields::Generation;
+use super::finding::{Code, Finding, Place};
+use super::header::Header;
+use super::open::read_up_to;
+use super::section::{Kind, Metalayer, Section};
+use super::walk::{Rules, Walk};
+use super::{Error, Frame};
+
+/// What stands at the end of every trailer: `ce` and its length, `d8` and a fingerprint.
+const END: usize = 23;
+
+/// The bytes of the shortest trailer of all generations.
+const LEAST: usize = 30;
+
+/// Bytes of the first read.
+const FIRST_READ: usize = 512;
+
+/// The most vlmetalayers that a trailer has: `BLOSC2_MAX_VLMETALAYERS`.
+const MAX_VLMETALAYERS: u16 = 8 * 1024;
+
+/// The trailer of a frame.
+///
+/// ```
+/// use b2nd_serde::frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let trailer = frame.trailer()?;
+/// assert_eq!(trailer.len(), 35);
+/// assert_eq!(trailer.offset() + 35, frame.header().frame_len);
+/// assert!(trailer.vlmetalayers().is_empty());
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trailer {
+    offset: u64,
+    bytes: Arc<[u8]>,
+    version: u8,
+    vlmetalayers: Vec<Vlmetalayer>,
+}
+
+/// A vlmetalayer: a named value that can change its length, and so stands in the trailer.
+///
+/// The value is `MessagePack`, in a Blosc2 chunk. Where the chunk has it as it is, which short ones mostly do, it can be
+/// read; the others are compressed.
+///
+/// ```
+/// use b2nd_serde::frame::Frame;
+///
+/// let trailer = Frame::open("tests/data/vlmetalayers.b2nd")?.trailer()?;
+/// let [short, long] = trailer.vlmetalayers() else { panic!("not two") };
+/// assert_eq!(short.name(), "unit");
+/// assert_eq!(short.decode::<String>()?.as_deref(), Some("kelvin"));
+/// assert_eq!((long.nbytes(), long.value()), (Some(1003), None));
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vlmetalayer {
+    /// Its places count from the start of the trailer.
+    metalayer: Metalayer,
+    trailer: u64,
+}
+
+impl Trailer {
+    /// Reads the trailer out of the last bytes of a frame. More bytes before it do no harm.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Incomplete`] says how many bytes it takes, counted from the end of the frame.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Error, Frame, Trailer};
+    ///
+    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// let frame = Frame::parse(&file)?;
+    /// let last = |length| &file[file.len() - length..];
+    /// assert!(matches!(Trailer::parse(frame.header(), last(20)), Err(Error::Incomplete { needed: 23 })));
+    /// assert!(matches!(Trailer::parse(frame.header(), last(23)), Err(Error::Incomplete { needed: 35 })));
+    /// assert_eq!(Trailer::parse(frame.header(), last(35))?.version(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse(header: &Header, suffix: &[u8]) -> Result<Self, Error> {
+        let length = length(header, suffix)?;
+        let start = suffix.len().checked_sub(length);
+        let bytes =
+            start.and_then(|start| suffix.get(start..)).ok_or(Error::Incomplete { needed: length })?;
+        Ok(Self::walk(header, bytes.into())?)
+    }
+
+    fn walk(header: &Header, bytes: Arc<[u8]>) -> Result<Self, Finding> {
+        let offset = header.frame_len.saturating_sub(bytes.len() as u64);
+        let part = bytes.clone();
+        let inner = part.get(..part.len().saturating_sub(END)).unwrap_or_default();
+        let mut walk = Walk::new(inner, rules(offset));
+        let is_first = header.generation == Generation::Beta1;
+        walk.marker(if is_first { 0x0d } else { 0x94 }, "the trailer")?;
+        let version = walk.byte()?;
+        let kind = Kind {
+            count: Code::VlmetalayerCount,
+            offset: Code::VlmetalayerOffset,
+            length: Code::VlmetalayerLength,
+            max_count: MAX_VLMETALAYERS,
+        };
+        let mut vlmetalayers = Vec::new();
+        if header.generation == Generation::Present {
+            let found = Section::parse(&mut walk, &part, &kind)?;
+            vlmetalayers.extend(found.metalayers);
+        } else {
+            let unnamed = Metalayer::unnamed(&mut walk, &part, &kind)?;
+            vlmetalayers.extend((!unnamed.bytes().is_empty()).then_some(unnamed));
+        }
+        let vlmetalayers =
+            vlmetalayers.into_iter().map(|metalayer| Vlmetalayer { metalayer, trailer: offset }).collect();
+        Ok(Self { offset, bytes, version, vlmetalayers })
+    }
+
+    /// Where it stands, counted from the start of the frame.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a trailer has bytes")]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The version of its format: 1, or 0 in the first generation of frames.
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The vlmetalayers, in the order of the trailer. In the generations before the present one, there is at most one,
+    /// and it has no name.
+    #[must_use]
+    pub fn vlmetalayers(&self) -> &[Vlmetalayer] {
+        &self.vlmetalayers
+    }
+}
+
+fn rules(start: u64) -> Rules {
+    Rules { place: Place::Trailer, start, marker: Code::TrailerMarker, end: Code::TrailerLength }
+}
+
+/// The length of the trailer that ends here.
+fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
+    let Some(end) = suffix.last_chunk::<END>() else { return Err(Error::Incomplete { needed: END }) };
+    let mut walk = Walk::new(end, rules(header.frame_len.saturating_sub(END as u64)));
+    walk.marker(0xce, "the length of the trailer")?;
+    let length = u32::from_be_bytes(walk.array()?);
+    let most = header.frame_len.saturating_sub(header.header_len as u64);
+    match usize::try_from(length) {
+        Ok(length) if length >= LEAST && length as u64 <= most => Ok(length),
+        _ => {
+            let text = format!("expected {LEAST} to {most} for the length of the trailer, found {length}");
+            Err(walk.finding(Code::TrailerLength, 1).numbers(most, length).text(text).into())
+        }
+    }
+}
+
+impl Vlmetalayer {
+    /// The name, of at most 31 bytes; those that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metalayer.name()
+    }
+
+    /// Where its chunk begins, counted from the start of the frame.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.trailer.saturating_add(self.metalayer.offset() as u64)
+    }
+
+    /// The chunk that has the value.
+    #[must_use]
+    pub fn chunk(&self) -> &[u8] {
+        self.metalayer.bytes()
+    }
+
+    /// The bytes of the value, decompressed; `None` if the chunk is none.
+    #[must_use]
+    pub fn nbytes(&self) -> Option<usize> {
+        self.chunk_header().map(|header| header.nbytes)
+    }
+
+    /// The value, which is `MessagePack`; `None` if it is compressed.
+    #[must_use]
+    pub fn value(&self) -> Option<&[u8]> {
+        self.chunk_header()?.stored(self.chunk())
+    }
+
+    /// Reads the value into a type; `None` if it is compressed.
+    ///
+    /// # Errors
+    ///
+    /// If the value is not of that type.
+    pub fn decode<'v, T: Deserialize<'v>>(&'v self) -> Result<Option<T>, Error> {
+        let value = self.value().map(rmp_serde::from_slice).transpose();
+        value.map_err(|error| Error::decode(self.name(), error))
+    }
+
+    pub(super) fn chunk_header(&self) -> Option<ChunkHeader> {
+        ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes == self.chunk().len())
+    }
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the trailer, which has the vlmetalayers.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or has no trailer where the frame ends.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// for layer in frame.trailer()?.vlmetalayers() {
+    ///     match layer.decode::<serde_json::Value>()? {
+    ///         Some(value) => println!("{}: {value}", layer.name()),
+    ///         None => println!("{}: compressed", layer.name()),
+    ///     }
+    /// }
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn trailer(&mut self) -> Result<Trailer, Error> {
+        let suffix = self.last_bytes(FIRST_READ)?;
+        match Trailer::parse(&self.header, &suffix) {
+            Err(Error::Incomplete { needed }) => {
+                let suffix = self.last_bytes(needed)?;
+                Trailer::parse(&self.header, &suffix)
+            }
+            result => result,
+        }
+    }
+
+    /// The last bytes of the frame, none of the header's.
+    fn last_bytes(&mut self, length: usize) -> Result<Vec<u8>, Error> {
+        let length = (length as u64).min(self.header.frame_len.saturating_sub(self.header.header_len as u64));
+        self.bytes_at(self.header.frame_len.saturating_sub(length), length)
+    }
+
+    /// Bytes of the frame: as many as there are, up to a length.
+    pub(super) fn bytes_at(&mut self, position: u64, length: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        self.reader.seek(SeekFrom::Start(self.offset.saturating_add(position)))?;
+        read_up_to(&mut self.reader, length, &mut bytes)?;
+        Ok(bytes)
+    }
+}

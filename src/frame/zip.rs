@@ -1,0 +1,132 @@
+//! Frames in a zip file, such as a `.b2z` of python-blosc2.
+
+use std::io::{self, Read, Seek};
+use std::string::String;
+use std::vec;
+use std::vec::Vec;
+
+use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive};
+
+use super::finding::{Code, Finding};
+use super::open::read;
+use super::{Error, Frame};
+
+/// A file in a zip file.
+#[derive(Clone, Debug)]
+pub struct Member {
+    name: String,
+    offset: u64,
+    len: u64,
+    content: Content,
+}
+
+/// What the bytes of a member are.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Content {
+    /// A frame.
+    Frame(Frame),
+    /// A frame that cannot be read, and why.
+    Broken(Finding),
+    /// Not known, as the zip file has them compressed. A `.b2z` has none such.
+    Compressed,
+    /// Something else.
+    Other,
+}
+
+impl Member {
+    /// The name with its folders; bytes that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the bytes begin in the zip file: what [`Frame::read_at`] takes.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many bytes it has in the zip file.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// What its bytes are.
+    #[must_use]
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// The frame, if it is one.
+    #[must_use]
+    pub fn frame(&self) -> Option<&Frame> {
+        match &self.content {
+            Content::Frame(frame) => Some(frame),
+            _ => None,
+        }
+    }
+}
+
+/// The files in a zip file, in its order, with the frames that they are. One read of the directory, and those of
+/// [`Frame::open`] for each file.
+///
+/// # Errors
+///
+/// If the file cannot be read, or is no zip file: in one that is damaged, [`scan`](super::scan()) finds the frames.
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_serde::frame::{Frame, zip_members};
+///
+/// let mut file = File::open("tests/data/tree.b2z")?;
+/// for member in zip_members(&mut file)? {
+///     let Some(frame) = member.frame() else { continue };
+///     match frame.array()? {
+///         Some(array) => println!("{} at {}: {:?}", member.name(), member.offset(), array.shape()),
+///         None => println!("{} at {}: no array", member.name(), member.offset()),
+///     }
+///     let findings = Frame::read_at(&mut file, member.offset())?.check()?;
+///     assert!(findings.is_empty());
+/// }
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
+    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+    let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(not_a_zip)?;
+    let mut found = Vec::new();
+    let mut entries = archive.entries(&mut buffer);
+    while let Some(entry) = entries.next_entry().map_err(not_a_zip)? {
+        if !entry.is_dir() {
+            let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
+            let is_stored = entry.compression_method() == CompressionMethod::STORE;
+            found.push((name, is_stored, entry.wayfinder()));
+        }
+    }
+    let mut members = Vec::new();
+    for (name, is_stored, wayfinder) in found {
+        let (offset, end) = archive.get_entry(wayfinder).map_err(not_a_zip)?.compressed_data_range();
+        let content = if is_stored { Content::Other } else { Content::Compressed };
+        members.push(Member { name, offset, len: end.saturating_sub(offset), content });
+    }
+    let mut reader = archive.into_inner().into_inner();
+    for member in members.iter_mut().filter(|member| matches!(member.content, Content::Other)) {
+        member.content = content(&mut reader, member.offset, member.len)?;
+    }
+    Ok(members)
+}
+
+fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Content, Error> {
+    match read(reader, offset, len) {
+        Ok(frame) => Ok(Content::Frame(frame)),
+        Err(Error::Refused(finding)) if finding.code() == Code::NotAFrame => Ok(Content::Other),
+        Err(Error::Refused(finding)) => Ok(Content::Broken(*finding)),
+        Err(error) => Err(error),
+    }
+}
+
+fn not_a_zip(error: rawzip::Error) -> Error {
+    io::Error::new(io::ErrorKind::InvalidData, error).into()
+}
