@@ -14,20 +14,13 @@ use crate::rows::{RANKS, Row};
 /// Samples that are shorter only warm up.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Why there is no figure where criterion was asked for something else.
-const NOT_MEASURED: &str = "not measured";
-
 pub struct Bench {
     criterion: Criterion<Ratio>,
     pub results: Vec<(&'static Row, [Outcome; RANKS.len()])>,
 }
 
-#[derive(Clone, Copy)]
-pub enum Outcome {
-    Measured(Figures),
-    /// Why not.
-    Missing(&'static str),
-}
+/// The samples of all rounds, or why there are none.
+pub type Outcome = Result<Vec<Sample>, &'static str>;
 
 /// Nanoseconds of a call, undisturbed.
 #[derive(Clone, Copy)]
@@ -37,6 +30,15 @@ pub struct Figures {
 }
 
 impl Figures {
+    /// `None` where criterion was asked for something else.
+    pub fn of(samples: &[Sample]) -> Option<Self> {
+        let samples = samples.iter().filter(|sample| sample.ours + sample.theirs >= SHORTEST);
+        Some(Self {
+            ours: fastest_tenth(samples.clone().map(|sample| sample.nanoseconds_of(sample.ours)))?,
+            theirs: fastest_tenth(samples.map(|sample| sample.nanoseconds_of(sample.theirs)))?,
+        })
+    }
+
     pub fn ratio(self) -> f64 {
         self.ours / self.theirs
     }
@@ -46,15 +48,15 @@ impl Bench {
     pub fn from_arguments() -> Self {
         let criterion = Criterion::default()
             .with_measurement(Ratio)
-            .warm_up_time(Duration::from_millis(200))
-            .measurement_time(Duration::from_secs(2))
-            .sample_size(400)
+            .warm_up_time(Duration::from_millis(100))
+            .measurement_time(Duration::from_millis(700))
+            .sample_size(140)
             .nresamples(10_000)
             .configure_from_args();
         Self { criterion, results: Vec::new() }
     }
 
-    /// Measures a row at a rank, if there is a peer.
+    /// Measures a row at a rank, if there is a peer. What earlier rounds measured stays.
     pub fn compare(
         &mut self,
         row: &'static Row,
@@ -62,49 +64,42 @@ impl Bench {
         ours: &mut impl FnMut(),
         theirs: Result<impl FnMut(), &'static str>,
     ) {
-        let outcome = match theirs {
-            Ok(mut theirs) => self.measure(row, ndim, ours, &mut theirs),
-            Err(reason) => Outcome::Missing(reason),
-        };
         let known = self.results.iter().position(|(known, _)| known.name == row.name);
         let index = known.unwrap_or_else(|| {
-            self.results.push((row, [Outcome::Missing(NOT_MEASURED); RANKS.len()]));
+            self.results.push((row, RANKS.map(|_| Ok(Vec::new()))));
             self.results.len() - 1
         });
-        if let Some(column) = RANKS.iter().position(|&rank| rank == ndim) {
-            self.results[index].1[column] = outcome;
+        let Some(column) = RANKS.iter().position(|&rank| rank == ndim) else { return };
+        let outcome = &mut self.results[index].1[column];
+        match theirs {
+            Ok(mut theirs) => {
+                if let Ok(samples) = outcome {
+                    measure(&mut self.criterion, row, ndim, samples, ours, &mut theirs);
+                }
+            }
+            Err(reason) => *outcome = Err(reason),
         }
     }
+}
 
-    fn measure(
-        &mut self,
-        row: &Row,
-        ndim: u8,
-        ours: &mut impl FnMut(),
-        theirs: &mut impl FnMut(),
-    ) -> Outcome {
-        let mut samples = Vec::new();
-        let mut group = self.criterion.benchmark_group(row.name);
-        group.sampling_mode(SamplingMode::Flat).bench_function(
-            BenchmarkId::from_parameter(ndim),
-            |bencher| {
-                bencher.iter_custom(|calls| {
-                    let _elsewhere = shift_heap(samples.len());
-                    let sample = Sample { calls, ours: time(calls, ours), theirs: time(calls, theirs) };
-                    samples.push(sample);
-                    sample
-                });
-            },
-        );
-        samples.retain(|sample| sample.ours + sample.theirs >= SHORTEST);
-        if samples.is_empty() {
-            return Outcome::Missing(NOT_MEASURED);
-        }
-        Outcome::Measured(Figures {
-            ours: fastest_tenth(samples.iter().map(|sample| sample.nanoseconds_of(sample.ours))),
-            theirs: fastest_tenth(samples.iter().map(|sample| sample.nanoseconds_of(sample.theirs))),
-        })
-    }
+fn measure(
+    criterion: &mut Criterion<Ratio>,
+    row: &Row,
+    ndim: u8,
+    samples: &mut Vec<Sample>,
+    ours: &mut impl FnMut(),
+    theirs: &mut impl FnMut(),
+) {
+    let mut group = criterion.benchmark_group(row.name);
+    group.sampling_mode(SamplingMode::Flat);
+    group.bench_function(BenchmarkId::from_parameter(ndim), |bencher| {
+        bencher.iter_custom(|calls| {
+            let _elsewhere = shift_heap(samples.len());
+            let sample = Sample { calls, ours: time(calls, ours), theirs: time(calls, theirs) };
+            samples.push(sample);
+            sample
+        });
+    });
 }
 
 /// Compiled once for each routine, so that it is the same code whatever it is held against.
@@ -124,10 +119,10 @@ fn shift_heap(sample: usize) -> Vec<Vec<u8>> {
 }
 
 /// The slowest of the fastest tenth: what else runs on the machine has no part in it, nor has a lucky strike.
-fn fastest_tenth(values: impl Iterator<Item = f64>) -> f64 {
+fn fastest_tenth(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    values[values.len() / 10]
+    values.get(values.len() / 10).copied()
 }
 
 /// So many calls of ours, and as many of the peer.

@@ -26,9 +26,9 @@ const INTRODUCTION: &str = "\
 # Benchmarks
 
 Written by `benches/run`, which repeats it on another machine. Each figure is a ratio: the time of this crate in times
-of the peer, so less than 1 is faster. Both run in one process, in turns of some milliseconds; the time of each is the
-10th percentile of its turns, which the other programs of a busy machine hardly touch. Columns are ranks, all with the
-dtype `<i4`.
+of the peer, so less than 1 is faster. Both run in one process, in turns of some milliseconds, in three rounds; the
+time of each is the 10th percentile of its turns, which the other programs of a busy machine hardly touch. Columns are
+ranks, all with the dtype `<i4`.
 
 ";
 
@@ -52,9 +52,9 @@ fn ratios(page: &mut String, results: &Results) -> std::fmt::Result {
     for (row, outcomes) in results {
         write!(page, "| {} | {} | {} |", row.operation, row.against, goal(row))?;
         for (column, outcome) in outcomes.iter().enumerate() {
-            match *outcome {
-                Outcome::Missing(reason) => write!(page, " {reason} |")?,
-                Outcome::Measured(figures) => {
+            match figures(outcome) {
+                Err(reason) => write!(page, " {reason} |")?,
+                Ok(figures) => {
                     let ratio = figures.ratio();
                     let is_missed = row.goal.is_some_and(|goal| round(ratio) > goal[column]);
                     let mark = if is_missed { "**" } else { "" };
@@ -65,6 +65,11 @@ fn ratios(page: &mut String, results: &Results) -> std::fmt::Result {
         writeln!(page)?;
     }
     Ok(())
+}
+
+fn figures(outcome: &Outcome) -> Result<Figures, &'static str> {
+    let samples = outcome.as_ref().map_err(|reason| *reason)?;
+    Figures::of(samples).ok_or("not measured")
 }
 
 /// To as many digits as are shown.
@@ -86,9 +91,9 @@ fn times(page: &mut String, results: &Results) -> std::fmt::Result {
     for (row, outcomes) in results {
         write!(page, "| {} | {} |", row.operation, row.against)?;
         for outcome in outcomes {
-            match *outcome {
-                Outcome::Missing(reason) => write!(page, " {reason} |")?,
-                Outcome::Measured(Figures { ours, theirs }) => {
+            match figures(outcome) {
+                Err(reason) => write!(page, " {reason} |")?,
+                Ok(Figures { ours, theirs }) => {
                     write!(page, " {ours:.1} / {theirs:.1} |")?;
                 }
             }
