@@ -31,8 +31,9 @@ const ROUNDS: usize = 3;
 /// Bytes that a program reads of a file whose metalayer it wants.
 const PREFIX: usize = 512;
 
-/// Room for every metalayer here.
-const BUFFER: usize = 400;
+/// Room for every metalayer here, always at the same place in the lines of the cache.
+#[repr(align(64))]
+struct Buffer([u8; 400]);
 
 fn main() {
     let is_whole = env::args().skip(1).eq(["--bench"]);
@@ -81,16 +82,16 @@ where
 }
 
 fn write_to_slice(bench: &mut Bench, &Case { ndim, value, bytes, c_blosc2 }: &Case) {
-    let (mut buffer, mut theirs) = ([0; BUFFER], [0; BUFFER]);
+    let (mut buffer, mut theirs) = (Buffer([0; 400]), Buffer([0; 400]));
     let dtype = CString::new(&*value.dtype).unwrap();
-    assert_eq!(to_slice(value, &mut buffer).unwrap(), bytes);
-    assert_eq!(hand_written::write(value, &mut theirs).unwrap(), bytes);
+    assert_eq!(to_slice(value, &mut buffer.0).unwrap(), bytes);
+    assert_eq!(hand_written::write(value, &mut theirs.0).unwrap(), bytes);
     if let Ok(c_blosc2) = c_blosc2 {
         assert_eq!(*c_blosc2.serialize(value, &dtype), *bytes);
     }
 
     let mut ours = || {
-        black_box(to_slice(black_box(value), black_box(&mut buffer)).unwrap());
+        black_box(to_slice(black_box(value), black_box(&mut buffer.0)).unwrap());
     };
     let c = c_blosc2.map(|c_blosc2| {
         || {
@@ -99,7 +100,7 @@ fn write_to_slice(bench: &mut Bench, &Case { ndim, value, bytes, c_blosc2 }: &Ca
     });
     bench.compare(&rows::TO_SLICE, ndim, &mut ours, c);
     let by_hand = || {
-        black_box(hand_written::write(black_box(value), black_box(&mut theirs)).unwrap());
+        black_box(hand_written::write(black_box(value), black_box(&mut theirs.0)).unwrap());
     };
     bench.compare(&rows::TO_SLICE_BY_HAND, ndim, &mut ours, Ok(by_hand));
 }
