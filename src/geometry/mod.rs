@@ -89,13 +89,14 @@ mod error;
 mod extent;
 mod position;
 mod resize;
+mod walk;
 
 pub use chunk::{Block, Blocks, Chunk, Chunks, Run, Runs};
 pub use dimensions::Dimensions;
 pub use error::{Error, ErrorKind};
 pub use extent::Extent;
 pub use position::Position;
-pub use resize::Resize;
+pub use resize::{ChangedChunks, KeptChunks, Resize};
 
 /// Where the items of an array lie: in which chunk, in which of its blocks, at which byte.
 ///
