@@ -84,7 +84,7 @@ impl<'g> Chunk<'g> {
     /// extent, the slice can be written without reading the chunk before.
     #[must_use]
     pub fn whole(&self) -> Self {
-        Self::new(self.geometry, self.geometry.extent(), self.index().clone())
+        Self::new(self.geometry, self.geometry.extent(), *self.index())
     }
 
     /// The blocks that hold a part of the [`extent`](Chunk::extent), in the order of their numbers. A block that
@@ -188,8 +188,8 @@ impl Block<'_> {
     #[must_use]
     pub fn runs(&self) -> Runs {
         let (extent, blockshape, asked) = (self.extent(), self.geometry.blockshape(), self.asked.shape());
-        let start = extent.start().clone();
-        let mut stop = extent.stop().clone();
+        let start = *extent.start();
+        let mut stop = *extent.stop();
         let mut nitems = 1;
         let target_shape = blockshape.iter().zip(asked.iter());
         let dimensions = stop.numbers_mut().zip(start.iter()).zip(target_shape);
@@ -249,6 +249,7 @@ pub struct Runs {
 }
 
 impl Runs {
+    #[inline]
     fn item(&self, start: Dimensions) -> Run {
         let (mut source, mut target) = (self.source, self.target);
         let strides = self.source_strides.iter().zip(self.target_strides.iter());
@@ -281,7 +282,7 @@ impl ExactSizeIterator for Runs {}
 /// assert_eq!((run.start(), run.nitems()), (block.extent().start(), 2));
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
     source: u64,
     target: u64,
@@ -292,12 +293,14 @@ pub struct Run {
 impl Run {
     /// The bytes in the decompressed chunk; `None` beyond `usize`. With a type size of 1 it counts items.
     #[must_use]
+    #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {
         bytes(self.source, self.nitems, typesize)
     }
 
     /// The bytes in the array, or in the slice; `None` beyond `usize`. With a type size of 1 it counts items.
     #[must_use]
+    #[inline]
     pub fn target(&self, typesize: usize) -> Option<Range<usize>> {
         bytes(self.target, self.nitems, typesize)
     }
@@ -315,6 +318,7 @@ impl Run {
     }
 }
 
+#[inline]
 fn bytes(first: u64, nitems: u64, typesize: usize) -> Option<Range<usize>> {
     let byte = |item: u64| usize::try_from(item).ok()?.checked_mul(typesize);
     // Both are places in an array or chunk, whose number of items fits.

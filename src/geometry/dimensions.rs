@@ -18,7 +18,7 @@ pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 /// assert_eq!(grid.first(), Some(&2));
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dimensions {
     /// Behind the last dimension there are zeros.
     numbers: [u64; CAPACITY],
@@ -65,7 +65,7 @@ impl Dimensions {
             return None;
         }
         let mut rest = number;
-        let mut coordinate = self.clone();
+        let mut coordinate = *self;
         for index in coordinate.numbers_mut().rev() {
             let items = *index;
             *index = rest % items;
@@ -91,7 +91,7 @@ impl Dimensions {
 
     /// How many items of an array of this shape lie between neighbours, along each dimension. No dimension is 0.
     pub(super) fn strides(&self) -> Self {
-        let mut strides = self.clone();
+        let mut strides = *self;
         let mut stride = 1;
         for items in strides.numbers_mut().rev() {
             (*items, stride) = (stride, stride * *items);

@@ -18,7 +18,7 @@ impl Cells {
     /// From `start` up to, not including, `stop`, which is behind it in no dimension.
     pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
         let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
-        Self { next: start.clone(), start, stop, left }
+        Self { next: start, start, stop, left }
     }
 
     /// Where the walk starts.
@@ -30,9 +30,10 @@ impl Cells {
 impl Iterator for Cells {
     type Item = Dimensions;
 
+    #[inline]
     fn next(&mut self) -> Option<Dimensions> {
         self.left = self.left.checked_sub(1)?;
-        let cell = self.next.clone();
+        let cell = self.next;
         self.next.advance(1, &self.start, &self.stop);
         Some(cell)
     }
@@ -68,6 +69,7 @@ macro_rules! iterate {
         impl$(<$lifetime>)? Iterator for $walk {
             type Item = $item;
 
+            #[inline]
             fn next(&mut self) -> Option<$item> {
                 self.over.next().map(|place| self.item(place))
             }
