@@ -5,9 +5,10 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use b2nd_serde::frame::{Error, Frame};
-use b2nd_serde::{Layout, Meta, take_from_slice, to_vec};
+use b2nd_serde::{Geometry, Layout, Meta, take_from_slice, to_vec};
 use common::{corpus, data, unhex};
 use serde_json::Value;
 
@@ -72,6 +73,17 @@ fn every_metalayer_of_the_corpus_is_read_and_written_back() {
     assert_eq!(counts, [192, 2, 2, 78], "b2nd, mismarked, six, caterva");
 }
 
+/// The frame of an entry of the manifest, which may stand inside of a larger file.
+fn open(folder: &Path, entry: &Value) -> Frame {
+    match entry["frame_offset"].as_u64() {
+        None => Frame::open(folder.join(entry["file"].as_str().unwrap())).unwrap(),
+        Some(offset) => {
+            let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
+            Frame::parse(&file[usize::try_from(offset).unwrap()..]).unwrap()
+        }
+    }
+}
+
 #[test]
 fn every_frame_of_the_corpus_gives_up_its_metalayers() {
     let Some((folder, entries)) = corpus() else { return };
@@ -79,13 +91,7 @@ fn every_frame_of_the_corpus_gives_up_its_metalayers() {
     for entry in &entries {
         let name = entry["file"].as_str().unwrap();
         let expected = &entry["frame"];
-        let frame = match entry["frame_offset"].as_u64() {
-            None => Frame::open(folder.join(name)).unwrap(),
-            Some(offset) => {
-                let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
-                Frame::parse(&file[usize::try_from(offset).unwrap()..]).unwrap()
-            }
-        };
+        let frame = open(&folder, entry);
         assert_eq!(frame.header_len() as u64, expected["header_len"], "{name}");
         assert_eq!(frame.frame_len(), expected["frame_len"], "{name}");
         assert_eq!(frame.is_sparse(), expected["sframe"], "{name}");
@@ -113,6 +119,69 @@ fn every_frame_of_the_corpus_gives_up_its_metalayers() {
         }
     }
     assert_eq!(arrays, 274);
+}
+
+/// The bytes of all decompressed chunks, by the geometry.
+fn nbytes(geometry: &Geometry, frame: &Frame) -> u64 {
+    let chunk = geometry.chunk_nbytes(usize::try_from(frame.typesize()).unwrap()).unwrap();
+    geometry.nchunks() * chunk as u64
+}
+
+#[test]
+fn a_file_has_as_many_bytes_as_its_geometry_says() {
+    let expected = fs::read_to_string(data().join("expected.json")).unwrap();
+    let expected: serde_json::Map<String, Value> = serde_json::from_str(&expected).unwrap();
+    let mut paths: Vec<_> = expected.keys().map(|name| data().join(name)).collect();
+    let of_geometry = fs::read_dir(data().join("geometry")).unwrap().map(|entry| entry.unwrap().path());
+    paths.extend(of_geometry.filter(|path| path.extension().is_some_and(|extension| extension == "b2nd")));
+    assert!(paths.len() >= 27);
+    for path in paths {
+        let frame = Frame::open(&path).unwrap();
+        let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
+        assert_eq!(
+            u64::try_from(frame.nbytes()).unwrap(),
+            nbytes(&geometry, &frame),
+            "{}: {geometry:?}",
+            path.display()
+        );
+    }
+}
+
+/// Of these, Caterva squeezed a dimension away whose chunks held two items: the metalayer does not know of the
+/// second any more, and the data still has it.
+const SQUEEZED_TO_DISAGREE: [&str; 2] = ["B_caterva-0.5.0/slice_int.cat", "B_caterva-0.7.3/slice_int.cat"];
+
+/// Caterva 0.2 left the block shape as its memory happened to be, and did not cut chunks into blocks.
+const WITHOUT_BLOCKS: &str = "C_caterva-c-v0.2.";
+
+#[test]
+fn every_file_of_the_corpus_has_as_many_bytes_as_its_geometry_says() {
+    let Some((folder, entries)) = corpus() else { return };
+    let (mut agree, mut empty, mut without_blocks, mut disagree) = (0, 0, 0, Vec::new());
+    for entry in &entries {
+        let name = entry["file"].as_str().unwrap();
+        let frame = open(&folder, entry);
+        let Some(Ok(meta)) = frame.array() else { continue };
+        let geometry = if name.starts_with(WITHOUT_BLOCKS) {
+            without_blocks += 1;
+            assert!(meta.geometry().is_err(), "{name}: {:?}", meta.blockshape());
+            Geometry::new(meta.shape(), meta.chunkshape(), meta.chunkshape()).unwrap()
+        } else {
+            meta.geometry().unwrap_or_else(|error| panic!("{name}: {error}"))
+        };
+        if u64::try_from(frame.nbytes()) == Ok(nbytes(&geometry, &frame)) {
+            agree += 1;
+        } else {
+            disagree.push(name);
+        }
+        if geometry.nitems() == 0 {
+            empty += 1;
+            assert_eq!(frame.nbytes(), 0, "{name}");
+        }
+    }
+    disagree.sort_unstable();
+    assert_eq!(disagree, SQUEEZED_TO_DISAGREE);
+    assert_eq!((agree, empty, without_blocks), (272, 18, 5));
 }
 
 #[test]
