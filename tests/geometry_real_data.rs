@@ -21,8 +21,11 @@ struct Array {
     items: Vec<u8>,
 }
 
-/// Files whose items NumPy counted from 0 on, and how it writes such an item.
-const COUNTED: &[(&str, fn(u8) -> Vec<u8>)] = &[
+/// How NumPy writes an item that is a number.
+type Counted = fn(u8) -> Vec<u8>;
+
+/// Files whose items NumPy counted from 0 on.
+const COUNTED: &[(&str, Counted)] = &[
     ("int32_3x5.b2nd", |number| i32::from(number).to_le_bytes().into()),
     ("sparse.b2nd", |number| u16::from(number).to_be_bytes().into()),
     ("rank16.b2nd", |number| vec![number]),
