@@ -227,6 +227,7 @@ fn a_long_string_does_not_fill_the_message() -> Result<(), b2nd_serde::Error> {
     let x = long("x");
     let ones = long("1");
     let escapes = long("\u{85}");
+    let names = long(&format!("'{}',", "x".repeat(97)));
     let refused = [
         (Syntax, long(" ")),
         (Syntax, long("'")),
@@ -237,7 +238,7 @@ fn a_long_string_does_not_fill_the_message() -> Result<(), b2nd_serde::Error> {
         (Syntax, format!("{{'{x}': []}}")),
         (Syntax, format!("{{'{escapes}': []}}")),
         (Syntax, format!("{{'names': [], 'formats': [], 'aligned': {x}}}")),
-        (Syntax, format!("{{'names': [{}]}}", long("'x',"))),
+        (Syntax, format!("{{'names': [{names}]}}")),
         (Syntax, format!(r"[('\U{ones}', 'u1')]")),
         (UnknownType, x.clone()),
         (UnknownType, format!("<{x}")),
@@ -253,7 +254,7 @@ fn a_long_string_does_not_fill_the_message() -> Result<(), b2nd_serde::Error> {
         (UnknownType, format!("[('a', '{x}')]")),
         (DuplicateField, format!("[('{x}', 'u1'), ('{x}', 'u1')]")),
         (DuplicateField, format!("[(('{escapes}', '{escapes}'), 'u1')]")),
-        (Layout, format!("{{'names': [{}], 'formats': []}}", long("'x',"))),
+        (Layout, format!("{{'names': [{names}], 'formats': []}}")),
         (Layout, format!("{{'names': ['{x}', 'b'], 'formats': ['O', 'O'], 'offsets': [0, 0]}}")),
         (Layout, format!("{{'names': ['{x}'], 'formats': ['<i4'], 'itemsize': 3}}")),
         (TooLarge, format!("S{ones}")),
