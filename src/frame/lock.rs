@@ -4,16 +4,21 @@
 //! shared to read, exclusive to write. The file stays when the lock is given up.
 
 use std::borrow::ToOwned;
-use std::fs::File;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fs4::{FileExt, TryLockError};
 
 use super::open::{PAUSE, SPARSE_INDEX};
+use super::{ChangeError, Error};
 
 const SUFFIX: &str = ".b2lock";
+
+/// Where the lock file has the number of times that a writer has taken the lock: an integer of 8 bytes, in the byte
+/// order of the machine.
+const COUNTER_AT: u64 = 8;
 
 /// The lock file of a frame, by the file that has its header.
 pub(super) fn sidecar(path: &Path) -> PathBuf {
@@ -47,5 +52,41 @@ impl SharedLock {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+/// The lock of a writer, held as long as this lives.
+#[derive(Debug)]
+pub(super) struct ExclusiveLock {
+    sidecar: File,
+}
+
+impl ExclusiveLock {
+    /// Takes the lock, if there is one to take; does not wait for it.
+    pub(super) fn take(path: &Path) -> Result<Option<Self>, Error> {
+        let path = sidecar(path);
+        let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        match FileExt::try_lock(&sidecar) {
+            Ok(()) => Ok(Some(Self { sidecar })),
+            Err(TryLockError::WouldBlock) => Err(ChangeError::Locked { path }.into()),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+
+    /// Raises the counter, by which the others who have the frame open know that they have to read it again. A file that
+    /// is too short for it counts from 0.
+    pub(super) fn raise_counter(&mut self) -> io::Result<()> {
+        let mut counter = [0; 8];
+        self.sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+        match self.sidecar.read_exact(&mut counter) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
+            result => result?,
+        }
+        let raised = u64::from_ne_bytes(counter).wrapping_add(1);
+        self.sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+        self.sidecar.write_all(&raised.to_ne_bytes())
     }
 }
