@@ -260,7 +260,7 @@ fn with_metalayer(name: &str, change: impl Fn(&Meta) -> Meta) -> (Vec<u8>, Meta)
     let mut file = fs::read(data().join(name)).unwrap();
     let frame = Frame::parse(&file).unwrap();
     let layer = frame.array_metalayer().unwrap();
-    let meta = change(&frame.array().unwrap().unwrap());
+    let meta = change(frame.array().unwrap().unwrap().meta().unwrap());
     let bytes = to_vec(&meta).unwrap();
     assert_eq!(bytes.len(), layer.bytes().len());
     // Nothing of what was there is left.

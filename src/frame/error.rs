@@ -29,7 +29,7 @@ pub enum Error {
         needed: usize,
     },
     /// The frame breaks a rule without which it cannot be read.
-    Refused(Finding),
+    Refused(Box<Finding>),
     /// A metalayer, or a vlmetalayer, is not of the type that is asked for.
     Decode {
         /// Its name.
@@ -40,7 +40,7 @@ pub enum Error {
     /// The frame was changed while it was read, or since.
     Changing(
         /// What is wrong with it as it is now. Where it stays so, the change has been broken off.
-        Option<Finding>,
+        Option<Box<Finding>>,
     ),
     /// The frame cannot be changed so, and is as it was.
     Change(ChangeError),
@@ -94,7 +94,7 @@ impl From<io::Error> for Error {
 
 impl From<Finding> for Error {
     fn from(finding: Finding) -> Self {
-        Self::Refused(finding)
+        Self::Refused(finding.into())
     }
 }
 

@@ -75,6 +75,10 @@ pub use zip::{Content, Member, zip_members};
 /// The names of an array's metalayer, the present one first.
 const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
 
+/// The names of a metalayer that says that other frames are in the data: of an embed store, and of one in a dictionary
+/// or tree store.
+const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
+
 /// The most metalayers that a header has.
 const MAX_METALAYERS: u16 = 16;
 
@@ -165,9 +169,6 @@ impl<R> Frame<R> {
 
     /// The array that the frame holds; `None` if it is none, but just chunks.
     ///
-    /// An embed store of python-blosc2 (`embed.b2e`, with a metalayer `b2embed`) is none: the frames in it are its data,
-    /// compressed, and closed to this crate.
-    ///
     /// # Errors
     ///
     /// If the metalayer of the array is malformed.
@@ -187,6 +188,13 @@ impl<R> Frame<R> {
 
     fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
+    }
+
+    /// Whether it is an embed store of python-blosc2, `embed.b2e`: an array of bytes in which other frames are. They are
+    /// compressed, and closed to this crate.
+    #[must_use]
+    pub fn is_embed_store(&self) -> bool {
+        EMBED_NAMES.into_iter().any(|name| self.find(name).is_some())
     }
 
     /// Reads a metalayer into a type: that of an array in this crate's format, any other as `MessagePack`. `None` if

@@ -40,7 +40,9 @@ fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
     let frame = Frame::open(file)?;
     let header = frame.header();
     let Some(array) = frame.array()? else {
-        return Err("a frame without an array: no metalayer b2nd or caterva".into());
+        let store = "an embed store: the arrays in it are compressed";
+        let other = "a frame without an array: no metalayer b2nd or caterva";
+        return Err(if frame.is_embed_store() { store } else { other }.into());
     };
 
     let mut text = String::new();
