@@ -13,7 +13,7 @@ use super::finding::Severity;
 use super::trailer::{END, Trailer};
 use super::{ChangeError, Error, Frame, Header};
 use crate::dtype::Dtype;
-use crate::{Layout, to_vec};
+use crate::{Layout, Meta, to_vec};
 
 /// The version of the format that is written, in the lower half of the first byte of flags.
 const VERSION: u8 = 2;
@@ -96,7 +96,7 @@ fn put_field(header: &mut [u8], field: Field, bytes: &[u8]) {
 /// The array's metalayer in the present layout.
 fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<Vec<u8>, Error> {
     let parse = |text: &str| text.parse::<Dtype>().map_err(ChangeError::from);
-    let stored = array.meta().and_then(|meta| meta.dtype_format()).unwrap_or_default();
+    let stored = array.meta().and_then(Meta::dtype_format).unwrap_or_default();
     let (dtype_format, dtype) = match (dtype, array.dtype()) {
         (Some(given), _) => {
             let dtype = parse(given)?;
