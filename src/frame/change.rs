@@ -193,8 +193,10 @@ impl Frame<File> {
 
 fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
     let (old, new) = (meta(before)?, meta(after)?);
-    if (old.chunkshape(), old.blockshape()) != (new.chunkshape(), new.blockshape()) {
-        return Err(ChangeError::OtherChunkshape.into());
+    let shapes = |meta: &Meta| [meta.chunkshape().to_vec(), meta.blockshape().to_vec()];
+    let (expected, found) = (shapes(old), shapes(new));
+    if expected != found {
+        return Err(ChangeError::OtherChunkshape { expected, found }.into());
     }
     if (old.version(), old.shape()) != (new.version(), new.shape()) {
         check_shape(before, new.shape())?;

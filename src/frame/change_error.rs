@@ -75,7 +75,12 @@ pub enum ChangeError {
         found: Vec<u64>,
     },
     /// The array would have other chunk or block shapes than its data.
-    OtherChunkshape,
+    OtherChunkshape {
+        /// The chunk shape and block shape that are there.
+        expected: [Vec<i32>; 2],
+        /// Those of the new value.
+        found: [Vec<i32>; 2],
+    },
     /// The layout of the array's metalayer is one that is only read.
     ReadOnlyLayout {
         /// The layout.
@@ -138,8 +143,9 @@ impl fmt::Display for ChangeError {
                 write!(f, "expected a shape of {} chunks ({expected:?}), ", count(expected))?;
                 write!(f, "found {shape:?}, which takes {} ({found:?})", count(found))
             }
-            Self::OtherChunkshape => {
-                f.write_str("expected the chunkshape and blockshape of the data, found others")
+            Self::OtherChunkshape { expected: [chunks, blocks], found: [other_chunks, other_blocks] } => {
+                write!(f, "expected chunkshape {chunks:?} and blockshape {blocks:?}, which the data has, ")?;
+                write!(f, "found {other_chunks:?} and {other_blocks:?}")
             }
             Self::ReadOnlyLayout { layout } => write!(f, "layout {layout} is only read, and never written"),
             Self::NoDtype { layout } => {

@@ -30,11 +30,22 @@ pub(super) fn sidecar(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// A lock that is held as long as this lives.
+/// The lock file with a lock on it, which is given up in the end.
+#[derive(Debug)]
+struct Held(File);
+
+impl Drop for Held {
+    /// To close the file is not enough: a process that was started meanwhile can have it open too.
+    fn drop(&mut self) {
+        // Nothing is left to be done about an error, and the system gives up the lock of a file that nobody has open.
+        let _ = FileExt::unlock(&self.0);
+    }
+}
+
+/// The lock of a reader, held as long as this lives.
 #[derive(Debug)]
 pub(super) struct SharedLock {
-    /// Closing it gives up the lock.
-    _sidecar: File,
+    _held: Held,
 }
 
 impl SharedLock {
@@ -47,7 +58,7 @@ impl SharedLock {
         loop {
             // Not the method of the standard library, which is younger than the oldest compiler that this is for.
             match FileExt::try_lock_shared(&sidecar) {
-                Ok(()) => return Ok(Some(Self { _sidecar: sidecar })),
+                Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
                 Err(error) => return Err(error.into()),
             }
@@ -58,7 +69,7 @@ impl SharedLock {
 /// The lock of a writer, held as long as this lives.
 #[derive(Debug)]
 pub(super) struct ExclusiveLock {
-    sidecar: File,
+    held: Held,
 }
 
 impl ExclusiveLock {
@@ -70,7 +81,7 @@ impl ExclusiveLock {
             file => file?,
         };
         match FileExt::try_lock(&sidecar) {
-            Ok(()) => Ok(Some(Self { sidecar })),
+            Ok(()) => Ok(Some(Self { held: Held(sidecar) })),
             Err(TryLockError::WouldBlock) => Err(ChangeError::Locked { path }.into()),
             Err(error) => Err(io::Error::from(error).into()),
         }
@@ -79,14 +90,15 @@ impl ExclusiveLock {
     /// Raises the counter, by which the others who have the frame open know that they have to read it again. A file that
     /// is too short for it counts from 0.
     pub(super) fn raise_counter(&mut self) -> io::Result<()> {
+        let Held(sidecar) = &mut self.held;
         let mut counter = [0; 8];
-        self.sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-        match self.sidecar.read_exact(&mut counter) {
+        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+        match sidecar.read_exact(&mut counter) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
             result => result?,
         }
         let raised = u64::from_ne_bytes(counter).wrapping_add(1);
-        self.sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-        self.sidecar.write_all(&raised.to_ne_bytes())
+        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+        sidecar.write_all(&raised.to_ne_bytes())
     }
 }
