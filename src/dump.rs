@@ -12,7 +12,8 @@ use crate::wire::{FixedInt, Input};
 /// metalayer, what can be read comes first, then the bytes up to the fault as they are, then the fault.
 ///
 /// ```
-/// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
+/// let mut buffer = [0; 64];
+/// let bytes = b2nd_serde::to_slice(&(0, 1, [6], [4], [2], 0, "|u1"), &mut buffer)?;
 /// let dump = "   0  97                              layout        b2nd
 ///    1  00                              version       0
 ///    2  01                              ndim          1
@@ -26,7 +27,7 @@ use crate::wire::{FixedInt, Input};
 ///   26  db 00 00 00 03                  dtype         3 bytes
 ///   31    7c 75 31                                    |u1
 /// ";
-/// assert_eq!(b2nd_serde::dump(&bytes).to_string(), dump);
+/// assert_eq!(b2nd_serde::dump(bytes).to_string(), dump);
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[must_use]

@@ -85,7 +85,7 @@ fn a_file_that_is_no_array_gets_one_line_on_stderr_and_status_1() {
 fn one_bad_file_does_not_hide_the_others() {
     let output = run(&["info", "Cargo.toml", "tests/data/scalar.b2nd"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).contains("dtype   : <f8"));
+    assert!(text(&output.stdout).contains("dtype   : float64"));
     assert_eq!(text(&output.stderr).lines().count(), 1);
 }
 

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use b2nd_serde::frame::{ChangeError, Code, Error, Frame, Severity, check};
 use b2nd_serde::{Meta, to_vec};
@@ -202,6 +203,25 @@ fn any_metalayer_gets_another_value_of_the_same_length() {
 }
 
 #[test]
+fn a_metalayer_that_is_part_of_another_one_is_left_alone() {
+    let (_folder, path) = copy("vlmetalayers.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    let frame = Frame::parse(&file).unwrap();
+    let [array, vendor] = frame.metalayers() else { panic!("not two") };
+    // Its offset is that of the array's metalayer, or one within it where there is a length of 0.
+    for (at, length) in [(array.offset() - 5, array.bytes().len()), (array.offset() + 4, 0)] {
+        file[vendor.offset_field()..][..4].copy_from_slice(&u32::try_from(at).unwrap().to_be_bytes());
+        file[at] = 0xc6;
+        fs::write(&path, &file).unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        assert_eq!(frame.metalayers()[1].bytes().len(), length);
+        let error = refused(frame.set_metalayer("vendor", &vec![0; length]));
+        assert_eq!(error, ChangeError::SharedBytes { name: "vendor".into() });
+        assert_eq!(fs::read(&path).unwrap(), file);
+    }
+}
+
+#[test]
 fn the_metalayer_of_the_array_is_held_against_its_data() {
     let (_folder, path) = copy("int32_3x5.b2nd");
     let before = fs::read(&path).unwrap();
@@ -345,7 +365,7 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
 }
 
 #[test]
-fn whoever_reads_meanwhile_sees_the_old_header_or_the_new_one() {
+fn whoever_waits_for_agreement_meanwhile_sees_the_old_header_or_the_new_one() {
     let (_folder, path) = copy("int32_3x5.b2nd");
     let is_done = AtomicBool::new(false);
     let (old, new) = ([3, 4], [4, 6]);
@@ -354,7 +374,7 @@ fn whoever_reads_meanwhile_sees_the_old_header_or_the_new_one() {
         let reader = scope.spawn(|| {
             let mut seen = [0; 2];
             while !is_done.load(Ordering::Relaxed) {
-                let frame = Frame::open(&path).unwrap();
+                let frame = Frame::open_stable(&path, Duration::from_secs(10)).unwrap();
                 let array = frame.array().unwrap().unwrap();
                 let is_old = array.shape() == old;
                 assert!(is_old || array.shape() == new, "{array:?}");

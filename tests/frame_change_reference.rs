@@ -88,9 +88,8 @@ fn other_dtype(dtype: &str) -> Option<String> {
     let (order, rest) = dtype.split_at_checked(1)?;
     let (kind, size) = rest.split_at_checked(1)?;
     let other = match (kind, size) {
-        ("i", "1" | "2" | "4" | "8") => "u",
         ("u", "1" | "2" | "4" | "8") => "i",
-        ("f", "2" | "4" | "8") => "u",
+        ("i", "1") | ("i" | "f", "2" | "4" | "8") => "u",
         _ => return None,
     };
     Some(format!("{order}{other}{size}"))

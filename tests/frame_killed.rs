@@ -99,7 +99,7 @@ fn files(path: &Path) -> BTreeMap<OsString, Vec<u8>> {
 /// Removes what a killed process has left, and says how much it was.
 fn sweep(folder: &Path) -> usize {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let left: Vec<_> = names.filter(|name| name.starts_with(".b2nd-") && name.ends_with(".tmp")).collect();
+    let left: Vec<_> = names.filter(|name| name.starts_with(".b2nd-")).collect();
     for name in &left {
         let path = folder.join(name);
         if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }

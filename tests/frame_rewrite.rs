@@ -483,6 +483,7 @@ fn what_is_refused_says_what_was_expected_and_found() {
         ChangeError::NoArray,
         ChangeError::NoMetalayer { name: "vendor".into() },
         ChangeError::Length { name: "vendor".into(), expected: 7, found: 8 },
+        ChangeError::SharedBytes { name: "vendor".into() },
         ChangeError::DtypeLength { expected: 3, found: 6 },
         ChangeError::OtherChunks { expected: vec![2, 2], shape: vec![5, 5], found: vec![3, 2] },
         ChangeError::OtherChunkshape { expected: [vec![2, 3], vec![1, 2]], found: [vec![3, 2], vec![1, 2]] },
@@ -497,7 +498,8 @@ fn what_is_refused_says_what_was_expected_and_found() {
     ] {
         let name =
             format!("{error:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();
-        lines += &format!("{name}\n    {}\n", Error::from(error));
+        lines += &[name, Error::from(error).to_string()].join("\n    ");
+        lines += "\n";
     }
     common::snapshot("change_errors", &lines);
 }

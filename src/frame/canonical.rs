@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use super::array::{Array, ArrayLayout};
 use super::change::{check_dtype, put};
-use super::fields::{Field, Generation};
+use super::fields::Generation;
 use super::finding::Severity;
 use super::trailer::{END, Trailer};
 use super::{ChangeError, Error, Frame, Header};
@@ -18,6 +18,8 @@ use crate::{Layout, Meta, to_vec};
 /// The version of the format that is written, in the lower half of the first byte of flags.
 const VERSION: u8 = 2;
 
+const HEADER_LEN_AT: usize = 11;
+const FRAME_LEN_AT: usize = 16;
 const FLAGS_AT: usize = 25;
 
 /// Where the block size begins, with its marker.
@@ -77,19 +79,9 @@ impl Canonical {
         let frame_len = (header.len() as u64)
             .saturating_add(end.saturating_sub(start))
             .saturating_add(trailer.len() as u64);
-        for (field, bytes) in
-            [(Field::HeaderLen, &header_len.to_be_bytes()[..]), (Field::FrameLen, &frame_len.to_be_bytes())]
-        {
-            put_field(&mut header, field, bytes);
-        }
+        put(&mut header, HEADER_LEN_AT, &header_len.to_be_bytes());
+        put(&mut header, FRAME_LEN_AT, &frame_len.to_be_bytes());
         Ok(Self { header, kept, trailer })
-    }
-}
-
-/// Writes a number of a header of the present generation.
-fn put_field(header: &mut [u8], field: Field, bytes: &[u8]) {
-    if let Some((at, _)) = field.position(Generation::Present) {
-        put(header, at, bytes);
     }
 }
 

@@ -12,6 +12,7 @@ use super::check::agreement;
 use super::finding::Severity;
 use super::lock::ExclusiveLock;
 use super::open::{available, read_up_to};
+use super::section::CONTENT_HEADER;
 use super::{ChangeError, Error, Frame, Header, Metalayer};
 use crate::Meta;
 use crate::dtype::Dtype;
@@ -28,6 +29,7 @@ const SHAPE_STEP: usize = 9;
 ///
 /// The file is changed by one write of the changed bytes, and synced. No data is touched. A change is refused, and the
 /// file stays as it is, if its header is no longer the one that was read, and if the frame is not the whole file.
+/// Whoever reads in this very moment may see half of it, as with any writer: [`open_stable`](Frame::open_stable) does not.
 ///
 /// Where the frame has a `.b2lock`, as C-Blosc2 makes when it is told to lock, its exclusive lock is held meanwhile, and
 /// its counter tells the others to read the header again. It is not waited for. **Without a `.b2lock`, a handle that
@@ -147,6 +149,9 @@ impl Frame<File> {
         if expected != found {
             return Err(ChangeError::Length { name: layer.name().into(), expected, found }.into());
         }
+        if self.shares_bytes(layer) {
+            return Err(ChangeError::SharedBytes { name: layer.name().into() }.into());
+        }
         let mut bytes = self.bytes.to_vec();
         put(&mut bytes, layer.offset(), value);
         let after = Frame::parse(&bytes)?;
@@ -158,6 +163,16 @@ impl Frame<File> {
         self.write(path, &after.bytes)?;
         (self.bytes, self.section) = (after.bytes, after.section);
         Ok(())
+    }
+
+    /// Whether bytes of a metalayer are something else of the header too, which no writer has ever written.
+    fn shares_bytes(&self, layer: &Metalayer) -> bool {
+        let end = |layer: &Metalayer| layer.offset() + layer.bytes().len();
+        let is_beside = |other: &Metalayer| {
+            end(other) <= layer.offset() || end(layer) <= other.offset().saturating_sub(CONTENT_HEADER)
+        };
+        let others = self.metalayers().iter().filter(|&other| other != layer);
+        layer.offset() < self.section.list + CONTENT_HEADER || !others.into_iter().all(is_beside)
     }
 
     /// Writes a header of the same length over the one that was read.

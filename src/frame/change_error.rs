@@ -58,6 +58,11 @@ pub enum ChangeError {
         /// The bytes that the new value has.
         found: usize,
     },
+    /// Bytes of the metalayer are part of another one, or of the index.
+    SharedBytes {
+        /// The name.
+        name: String,
+    },
     /// The text of the dtype would get another length.
     DtypeLength {
         /// The bytes that it has.
@@ -134,6 +139,12 @@ impl fmt::Display for ChangeError {
             Self::NoMetalayer { name } => write!(f, "the frame has no metalayer {name}"),
             Self::Length { name, expected, found } => {
                 write!(f, "expected {expected} bytes for metalayer {name}, found {found}")
+            }
+            Self::SharedBytes { name } => {
+                write!(
+                    f,
+                    "expected metalayer {name} by itself, found it to share bytes with what is around it"
+                )
             }
             Self::DtypeLength { expected, found } => {
                 write!(f, "expected a dtype whose text has {expected} bytes, found {found}")

@@ -6,7 +6,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use b2nd_serde::frame::Frame;
+use b2nd_serde::Meta;
+use b2nd_serde::frame::{Array, Frame};
 use humansize::{BINARY, format_size_i};
 
 /// Shows each file; those that cannot be shown are named on standard error, and the rest goes on.
@@ -56,16 +57,24 @@ fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
         Some(blockshape) => writeln!(text, "blocks  : {}", Tuple(blockshape))?,
         None => writeln!(text, "blocks  : none")?,
     }
-    writeln!(text, "dtype   : {}", array.dtype().unwrap_or("none"))?;
+    writeln!(text, "dtype   : {}", dtype(&array))?;
     if let Some(nbytes) = nbytes(array.shape(), header.typesize) {
         writeln!(text, "nbytes  : {}", Size(nbytes))?;
     }
     writeln!(text, "cbytes  : {}", Size(header.cbytes))?;
-    if header.cbytes != 0 {
-        writeln!(text, "cratio  : {:.2}x", ratio(header.nbytes, header.cbytes))?;
-    }
+    writeln!(text, "cratio  : {:.2}x", ratio(header.nbytes, header.cbytes))?;
     writeln!(text, "layout  : {}", array.layout())?;
     Ok(text)
+}
+
+/// The dtype as NumPy prints it; where NumPy could not, as it stands in the metalayer.
+fn dtype(array: &Array) -> String {
+    match (array.meta().map(Meta::parse_dtype), array.dtype()) {
+        (Some(Ok(Some(dtype))), _) => dtype.numpy_str().to_string(),
+        // Nobody has checked it: a control character does not get to the terminal.
+        (_, Some(text)) => text.replace(char::is_control, "\u{fffd}"),
+        (_, None) => "none".to_owned(),
+    }
 }
 
 /// The size of the array's items, where it is a number.
@@ -73,9 +82,10 @@ fn nbytes(shape: &[i64], typesize: i32) -> Option<i64> {
     shape.iter().try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
 }
 
+/// As python-blosc2 has it: 0 where nothing is stored.
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
 fn ratio(nbytes: i64, cbytes: i64) -> f64 {
-    nbytes as f64 / cbytes as f64
+    if cbytes == 0 { 0.0 } else { nbytes as f64 / cbytes as f64 }
 }
 
 /// Numbers as Python shows a tuple.
