@@ -24,8 +24,15 @@
 //!
 //! [`Frame::check`] says what is wrong or odd about a frame, and [`check`] does so for a file whose header cannot be
 //! read either.
+//!
+//! Of a frame that was opened by its path, what keeps its length can be changed in place: the shape within the last
+//! chunks ([`Frame::set_shape`]), the dtype ([`Frame::set_dtype`]), any metalayer ([`Frame::set_metalayer`]).
+//! [`rewrite`] makes a frame of the present format out of an older one, with a dtype where it had none.
 
 mod array;
+mod canonical;
+mod change;
+mod change_error;
 mod check;
 mod chunk;
 mod code;
@@ -35,6 +42,7 @@ mod finding;
 mod header;
 mod lock;
 mod open;
+mod rewrite;
 mod scan;
 mod section;
 mod stable;
@@ -49,12 +57,14 @@ use serde::Deserialize;
 
 use crate::take_from_slice;
 pub use array::{Array, ArrayLayout};
+pub use change_error::ChangeError;
 pub use check::check;
 pub use error::Error;
 pub use fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
 pub use finding::{Code, Finding, Place, Severity};
 pub use header::Header;
 use header::Unknown;
+pub use rewrite::rewrite;
 pub use scan::{Scan, scan};
 pub use section::Metalayer;
 use section::{Kind, Section};
