@@ -86,6 +86,12 @@ fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     changed(file, &[(16, &frame_len.to_be_bytes())])
 }
 
+/// The header of `int32_3x5.b2nd` with some bytes behind it, where the frame ends as it says.
+fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
+    let file = &file("int32_3x5.b2nd")[..165 + bytes];
+    changed(file.to_vec(), &[(16, &(file.len() as u64).to_be_bytes())])
+}
+
 /// `int32_3x5.b2nd` with these metalayers, and nothing behind the header.
 fn with_metalayers(metalayers: &[(&[u8], &[u8])]) -> Vec<u8> {
     let count = u16::try_from(metalayers.len()).unwrap().to_be_bytes();
@@ -199,6 +205,12 @@ fn table() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("trailer_len 24", with_end("int32_3x5.b2nd", 22, &[0, 0, 0, 24]), Code::TrailerLength),
         ("trailer_len past the frame", with_end("int32_3x5.b2nd", 22, &[0, 0, 2, 9]), Code::TrailerLength),
         ("trailer_len into the header", with_end("int32_3x5.b2nd", 22, &[0, 0, 1, 100]), Code::TrailerLength),
+        ("nothing behind the header", cut_behind_the_header(0), Code::TrailerLength),
+        ("10 bytes behind the header", cut_behind_the_header(10), Code::TrailerLength),
+        ("22 bytes behind the header", cut_behind_the_header(22), Code::TrailerLength),
+        ("29 bytes behind the header", cut_behind_the_header(29), Code::TrailerLength),
+        ("frame_len is header_len", with(&[(22, &[0, 165])]), Code::TrailerLength),
+        ("no items, 19 bytes left", changed(file("empty.b2nd"), &[(14, &[0xb5])]), Code::TrailerLength),
         ("chunksize 0 under items", with(&[(58, &[0; 4])]), Code::ZeroChunksize),
     ]
 }

@@ -162,11 +162,16 @@ fn rules(start: u64) -> Rules {
 
 /// The length of the trailer that ends here.
 fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
+    let most = header.frame_len.saturating_sub(header.header_len as u64);
+    if most < LEAST as u64 {
+        let text = format!("expected a trailer of at least {LEAST} bytes behind the header, found {most}");
+        let finding = Finding::new(Code::TrailerLength, Place::Trailer).at(header.header_len as u64);
+        return Err(finding.numbers(LEAST, most).text(text).into());
+    }
     let Some(end) = suffix.last_chunk::<END>() else { return Err(Error::Incomplete { needed: END }) };
     let mut walk = Walk::new(end, rules(header.frame_len.saturating_sub(END as u64)));
     walk.marker(0xce, "the length of the trailer")?;
     let length = u32::from_be_bytes(walk.array()?);
-    let most = header.frame_len.saturating_sub(header.header_len as u64);
     match usize::try_from(length) {
         Ok(length) if length >= LEAST && length as u64 <= most => Ok(length),
         _ => {

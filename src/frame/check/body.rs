@@ -22,7 +22,7 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>
         }
         Err(Error::Refused(finding)) => findings.push(*finding),
         // The file has become shorter; that is told where its length is checked.
-        Err(Error::Incomplete { .. }) => return Ok(findings),
+        Err(Error::Incomplete { .. }) => {}
         Err(error) => return Err(error),
     }
     if frame.header().nbytes > 0 {
