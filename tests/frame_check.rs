@@ -7,7 +7,8 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Seek, SeekFrom, Write as _};
+use std::path::Path;
 
 use b2nd_serde::frame::{Code, Finding, Frame, Severity, check};
 use common::{corpus, data};
@@ -330,6 +331,8 @@ fn every_code_is_found_and_says_what_to_do() {
         assert_eq!(found.unwrap().severity(), code.severity());
         all.insert(code);
     }
+    // What only a zip file can have wrong is tested where zip files are, and a header of 64 MiB below.
+    all.extend([Code::ZipMember, Code::TooLong]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
     let names: BTreeSet<_> = all.iter().map(|code| code.name()).collect();
     assert_eq!(names.len(), all.len());
@@ -350,6 +353,25 @@ fn the_files_of_the_project_are_right() {
     ] {
         assert_eq!(check(data().join(name)).unwrap(), [], "{name}");
     }
+}
+
+#[test]
+fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (contiguous, sparse) = (file("int32_3x5.b2nd"), file("sparse.b2nd/chunks.b2frame"));
+    let (index, other) = (folder.path().join("chunks.b2frame"), folder.path().join("array.b2nd"));
+    let codes = |path: &Path| check(path).unwrap().iter().map(Finding::code).collect::<Vec<_>>();
+
+    fs::write(&index, &contiguous).unwrap();
+    assert_eq!(codes(&index), []);
+    assert_eq!(codes(folder.path()), [Code::FrameType]);
+    fs::write(&index, &sparse).unwrap();
+    assert_eq!(codes(&index), []);
+    assert_eq!(codes(folder.path()), []);
+    fs::write(&other, &contiguous).unwrap();
+    assert_eq!(codes(&other), []);
+    fs::write(&other, &sparse).unwrap();
+    assert_eq!(codes(&other), [Code::FrameType]);
 }
 
 #[test]
@@ -380,4 +402,40 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     fs::write(&path, with(&[(124, &[4])])).unwrap();
     assert!(matches!(frame.check(), Err(b2nd_serde::frame::Error::Changing(None))));
     assert_eq!(check(&path).unwrap(), []);
+}
+
+/// A file of a length, of which only a few places take room.
+fn sparse(path: &Path, length: u64, pieces: &[(u64, &[u8])]) {
+    let mut file = fs::File::create(path).unwrap();
+    file.set_len(length).unwrap();
+    for &(at, bytes) in pieces {
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_length_that_is_only_claimed_makes_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("claims.b2nd");
+    let length: u64 = 5 << 30;
+    let header = with(&[(16, &length.to_be_bytes())])[..165].to_vec();
+
+    let trailer = [&[0xce][..], &0xffff_fff0_u32.to_be_bytes(), &[0xd8], &[0; 17]].concat();
+    sparse(&path, length, &[(0, &header), (length - 23, &trailer)]);
+    let codes: Vec<Code> = check(&path).unwrap().iter().map(Finding::code).collect();
+    assert!(codes.contains(&Code::TooLong), "{codes:?}");
+    let error = Frame::open(&path).unwrap().trailer().unwrap_err();
+    let longest = 256 << 20;
+    let said =
+        format!("expected at most {longest} bytes for the length of the trailer, found {}", 0xffff_fff0_u32);
+    assert!(error.to_string().ends_with(&said), "{error}");
+
+    sparse(&path, length, &[(0, &changed(header, &[(11, &MOST)]))]);
+    let error = Frame::open(&path).unwrap_err();
+    assert_eq!(error.code(), Some(Code::TooLong));
+    let said =
+        format!("expected at most {} bytes for the length of the header, found {}", 64 << 20, i32::MAX);
+    assert!(error.to_string().ends_with(&said), "{error}");
+    assert_eq!(check(&path).unwrap()[0].code(), Code::TooLong);
 }

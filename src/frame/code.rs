@@ -71,13 +71,19 @@ codes! {
     // The file and the header.
     NotAFrame "not-a-frame" Error
         "The magic bytes of a frame are not there."
-        "Look whether the file is another format; a frame inside another file is found by a scan."
+        "Look whether the file is another format. zip_members lists the frames in a zip file, scan finds those in any file."
     Truncated "truncated" Error
         "The file ends before the frame does, as its header says."
         "Fetch the file again; what is missing is not in it."
     LongerFile "longer-file" Warning
         "The file goes on behind the frame."
         "Nothing, if something else was appended on purpose: no reader looks there."
+    TooLong "too-long" Error
+        "The header is longer than 64 MiB, or the trailer than 256 MiB, or the header of a frame in a zip file than 1 MiB: more than this crate makes room for because a file says so. Real ones take some KiB."
+        "Look whether the file is damaged. Where it really is so long, read it with C-Blosc2."
+    ZipMember "zip-member" Error
+        "What a zip file says of a member cannot be: its local header is damaged, or its bytes are those of another member too."
+        "Fetch the file again; a scan finds the frames in it."
     HeaderMarker "header-marker" Error
         "A value of the header has the marker of another type, so the header is damaged or of an unknown generation."
         "Restore the header from another copy; the data may still be whole."

@@ -12,6 +12,13 @@ pub(super) const MAGIC: &[u8; 8] = b"b2frame\0";
 /// Bytes that have to be there to know how long the header and the frame are.
 pub(super) const LEAST: usize = 24;
 
+/// Where the length of the header stands.
+pub(super) const HEADER_LEN_AT: u64 = 11;
+
+/// The longest header that is read: 16 metalayers of 4 MiB. Real ones take up to some KiB; the format would have 2 GiB,
+/// which nobody shall have to make room for because a file says so.
+pub(super) const LONGEST: usize = 1 << 26;
+
 /// The first byte of the frame is the generation, the second one the marker of the magic.
 pub(super) const MAGIC_AT: usize = 2;
 
@@ -153,6 +160,12 @@ pub(super) fn not_a_frame() -> Finding {
     Finding::new(Code::NotAFrame, Place::Header).text("not a Blosc2 frame: no b2frame magic at byte 2".into())
 }
 
+/// That a header or trailer is longer than it is read.
+pub(super) fn too_long(place: Place, at: u64, longest: usize, length: usize) -> Finding {
+    let text = format!("expected at most {longest} bytes for the length of {place}, found {length}");
+    Finding::new(Code::TooLong, place).at(at).numbers(longest, length).text(text)
+}
+
 fn walk(bytes: &[u8]) -> Walk<'_> {
     let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
     Walk::new(bytes, Rules { place: Place::Header, start: 0, marker, end })
@@ -172,7 +185,11 @@ fn start(walk: &mut Walk<'_>) -> Result<(Generation, usize, u64), Finding> {
     let least = Field::Metalayers.position(generation).map_or(LEAST, |(start, _)| start);
     let (limit, bound) = match usize::try_from(header_len) {
         Ok(length) if length >= least && length as u64 <= frame_len => {
-            return Ok((generation, length, frame_len));
+            return if length <= LONGEST {
+                Ok((generation, length, frame_len))
+            } else {
+                Err(too_long(Place::Header, at as u64, LONGEST, length))
+            };
         }
         Ok(length) if length >= least => (frame_len, "most frame_len,"),
         _ => (least as u64, "least"),

@@ -10,8 +10,8 @@ use super::{Error, Frame};
 /// Bytes that are looked at at a time.
 const WINDOW: u64 = 1 << 16;
 
-/// The longest header that is read.
-const MAX_HEADER: u64 = 1 << 20;
+/// The longest header that is read in another file.
+pub(super) const MAX_HEADER: u64 = 1 << 20;
 
 /// The longest one after many that were none, so that a file full of magic bytes is not read over and over.
 const MAX_HEADER_LATER: u64 = 512;

@@ -13,6 +13,9 @@ use core::ops::Range;
 use super::finding::{Code, Finding};
 use super::walk::Walk;
 
+/// The bytes of a header or trailer, which its metalayers share. Not a slice: that would have to be copied to be shared.
+pub(super) type Part = Arc<Vec<u8>>;
+
 /// A metalayer of a frame: bytes with a name.
 ///
 /// ```
@@ -27,14 +30,14 @@ use super::walk::Walk;
 pub struct Metalayer {
     name: String,
     /// The header or trailer.
-    part: Arc<[u8]>,
+    part: Part,
     content: Range<usize>,
     offset_field: usize,
 }
 
 impl Metalayer {
     /// The one content of a trailer before the present generation, at the walk's position.
-    pub(super) fn unnamed(walk: &mut Walk<'_>, part: &Arc<[u8]>, kind: &Kind) -> Result<Self, Finding> {
+    pub(super) fn unnamed(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
         let content = content(walk, kind, "")?;
         Ok(Self { name: String::new(), part: part.clone(), content, offset_field: 0 })
     }
@@ -101,7 +104,7 @@ pub(super) struct Kind {
 impl Section {
     /// Reads the section at the walk's position; offsets count from the start of the walk's bytes. The walk is left
     /// behind the index.
-    pub(super) fn parse(walk: &mut Walk<'_>, part: &Arc<[u8]>, kind: &Kind) -> Result<Self, Finding> {
+    pub(super) fn parse(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
         let start = walk.position;
         walk.marker(0x93, "the metalayers")?;
         walk.marker(0xcd, "the size of the index")?;
@@ -123,7 +126,7 @@ impl Section {
     }
 }
 
-fn metalayer(walk: &mut Walk<'_>, part: &Arc<[u8]>, kind: &Kind) -> Result<Metalayer, Finding> {
+fn metalayer(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Metalayer, Finding> {
     let at = walk.position;
     let marker = walk.byte()?;
     if marker & 0xe0 != 0xa0 {

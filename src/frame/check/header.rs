@@ -66,13 +66,15 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
 
 /// What is wrong with the type of a frame that stands where it stands.
 fn frame_type<R>(frame: &Frame<R>) -> Option<std::string::String> {
-    let is_index = frame.path().map(|path| path.file_name().is_some_and(|name| name == SPARSE_INDEX));
-    match (frame.header().frame_type, is_index) {
-        (FrameType::Unknown(unknown), _) => Some(format!("expected a frame type of 0 or 1, found {unknown}")),
-        (FrameType::Contiguous, Some(true)) => {
+    // What a file is called that is none of a sparse frame is nobody's business.
+    let is_elsewhere =
+        frame.path().is_some_and(|path| path.file_name().is_none_or(|name| name != SPARSE_INDEX));
+    match frame.header().frame_type {
+        FrameType::Unknown(unknown) => Some(format!("expected a frame type of 0 or 1, found {unknown}")),
+        FrameType::Contiguous if frame.by_directory => {
             Some("expected a sparse frame in a directory, found a contiguous one".into())
         }
-        (FrameType::Sparse, Some(false)) => {
+        FrameType::Sparse if is_elsewhere => {
             Some(format!("a sparse frame outside of its directory, or not called {SPARSE_INDEX}"))
         }
         _ => None,

@@ -15,6 +15,9 @@ mod header;
 
 pub(super) use agreement::of_array as agreement;
 
+/// Bytes of the header that are read once more at a time.
+const PIECE: usize = 1 << 16;
+
 /// How often a frame is checked that changes while it is checked.
 const ATTEMPTS: usize = 5;
 
@@ -75,7 +78,19 @@ impl<R: Read + Seek> Frame<R> {
         findings.extend(body::check(self)?);
         let available = available(&mut self.reader, self.offset)?;
         findings.extend(header::against_file(self, available));
-        let now = self.bytes_at(0, self.bytes.len() as u64)?;
-        if now == *self.bytes { Ok(findings) } else { Err(Error::Changing(None)) }
+        if self.is_as_it_was()? { Ok(findings) } else { Err(Error::Changing(None)) }
+    }
+
+    /// Whether the header in the file is still the one that was read.
+    fn is_as_it_was(&mut self) -> Result<bool, Error> {
+        let bytes = self.bytes.clone();
+        let mut position = 0;
+        for piece in bytes.chunks(PIECE) {
+            if self.bytes_at(position, piece.len() as u64)? != piece {
+                return Ok(false);
+            }
+            position += piece.len() as u64;
+        }
+        Ok(true)
     }
 }
