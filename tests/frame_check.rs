@@ -233,6 +233,11 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("nbytes as uint64", with(&[(29, &[0xcf])]), Code::HeaderMarker),
         ("version 4", with(&[(25, &[0x14])]), Code::FrameVersion),
         ("frame type 2", with(&[(26, &[2])]), Code::FrameType),
+        ("frame type 0x10", with(&[(26, &[0x10])]), Code::FrameType),
+        ("frame type 0x80", with(&[(26, &[0x80])]), Code::FrameType),
+        ("filter 16", with(&[(71, &[16])]), Code::UnknownFilter),
+        ("dtype that means nothing", with(&[(162, b"xyz")]), Code::UnknownDtype),
+        ("dtype format 1", with(&[(156, &[1])]), Code::UnknownDtypeFormat),
         ("a sparse frame in a file", with(&[(26, &[1])]), Code::FrameType),
         ("9d", second_generation(&[]), Code::OldFrame),
         ("7 filters", with(&[(70, &[7])]), Code::FilterCount),
@@ -272,6 +277,9 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("cbytes past the index", with(&[(46, &[0xff])]), Code::ChunkIndexPlace),
         ("cbytes past the file", with(&[(40, &[0xff])]), Code::ChunkIndexPlace),
         ("index of other chunks", with_index_of_5(), Code::ChunkIndexCount),
+        ("a chunk taken for the index", with(&[(39, &[0; 8])]), Code::ChunkIndexGap),
+        ("an offset behind the chunks", with_offset(3, 225), Code::ChunkOffset),
+        ("an offset twice", with_offset(3, 64), Code::ChunkOffset),
         ("a gap behind the index", with_gap("int32_3x5.b2nd", 35), Code::ChunkIndexGap),
         ("trailer without its end", with_end("int32_3x5.b2nd", 23, &[0xcd]), Code::TrailerMarker),
         ("trailer of 3", with_end("int32_3x5.b2nd", 35, &[0x93]), Code::TrailerMarker),
@@ -291,6 +299,32 @@ fn with_index_of_5() -> Vec<u8> {
     let index = header.header_len + usize::try_from(header.cbytes).unwrap();
     assert_eq!(file[index + 4..index + 8], 32_u32.to_le_bytes());
     changed(file, &[(index + 4, &40_u32.to_le_bytes())])
+}
+
+/// `int32_3x5.b2nd` with another offset of a chunk.
+fn with_offset(chunk: usize, offset: i64) -> Vec<u8> {
+    let file = file("int32_3x5.b2nd");
+    let header = Frame::parse(&file).unwrap().header().clone();
+    assert_eq!(header.cbytes, 256);
+    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let (flags, offsets) = (file[index + 2], index + 32);
+    assert_eq!(flags & 7, 7, "the index is not stored behind a header of 32 bytes");
+    assert_eq!(file[offsets + 8..offsets + 16], 64_i64.to_le_bytes());
+    changed(file, &[(offsets + 8 * chunk, &offset.to_le_bytes())])
+}
+
+#[test]
+fn a_frame_without_chunks_has_none_whatever_size_they_would_have() {
+    let Some((folder, entries)) = corpus() else { return };
+    let mut seen = BTreeSet::new();
+    for entry in
+        entries.iter().filter(|entry| entry["frame"]["nbytes"] == 0 && entry["frame_offset"].is_null())
+    {
+        let frame = Frame::open(folder.join(entry["file"].as_str().unwrap())).unwrap();
+        assert_eq!(frame.header().nchunks(), Some(0), "{entry}");
+        seen.insert(frame.header().chunksize.signum());
+    }
+    assert_eq!(seen, [-1, 0, 1].into());
 }
 
 #[test]

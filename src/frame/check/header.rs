@@ -14,6 +14,9 @@ const LAST_VERSION: u8 = 3;
 
 const MAX_FILTERS: u8 = 6;
 
+/// From this number on, filters are a program's own.
+const FIRST_OWN_FILTER: u8 = 160;
+
 /// The header by itself.
 pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
@@ -42,6 +45,10 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
         let text = format!("expected at most {MAX_FILTERS} filters, found {}", header.nfilters);
         findings
             .push(about(Code::FilterCount, Field::Filters).numbers(MAX_FILTERS, header.nfilters).text(text));
+    }
+    for filter in header.pipeline().filter(|filter| filter.id < FIRST_OWN_FILTER && filter.name().is_none()) {
+        let text = format!("{filter} is not known");
+        findings.push(about(Code::UnknownFilter, Field::Filters).text(text));
     }
     if header.typesize < 1 {
         let text = format!("expected a typesize of at least 1, found {}", header.typesize);
