@@ -9,6 +9,8 @@ use std::fmt::Write;
 use std::fs;
 use std::io::{Cursor, Seek, SeekFrom, Write as _};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use b2nd_serde::frame::{Code, Finding, Frame, Severity, check};
 use common::{corpus, data};
@@ -472,4 +474,36 @@ fn a_length_that_is_only_claimed_makes_no_room() {
         format!("expected at most {} bytes for the length of the header, found {}", 64 << 20, i32::MAX);
     assert!(error.to_string().ends_with(&said), "{error}");
     assert_eq!(check(&path).unwrap()[0].code(), Code::TooLong);
+}
+
+#[test]
+fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("written.b2nd");
+    let (sound, broken) = (file("int32_3x5.b2nd"), with(&[(37, &[96])]));
+    let write = |bytes: &[u8]| {
+        // At once, as a writer changes a number.
+        let new = folder.path().join("new");
+        fs::write(&new, bytes).unwrap();
+        fs::rename(new, &path).unwrap();
+    };
+    let mut in_time = 0;
+    for _ in 0..20 {
+        write(&broken);
+        thread::scope(|scope| {
+            let start = Instant::now();
+            let checked = scope.spawn(|| check(&path).unwrap());
+            thread::sleep(Duration::from_millis(3));
+            write(&sound);
+            // The second look comes 10 milliseconds after the first.
+            let is_in_time = start.elapsed() < Duration::from_millis(10);
+            let findings = checked.join().unwrap();
+            assert!(!is_in_time || findings.is_empty(), "{findings:?}");
+            in_time += usize::from(is_in_time);
+        });
+    }
+    assert!(in_time > 0);
+    // One that stays is told.
+    write(&broken);
+    assert_eq!(errors(&check(&path).unwrap()).first(), Some(&Code::InterruptedResize));
 }

@@ -221,7 +221,7 @@ codes! {
         "The chunk index does not reach the trailer: there are bytes between them, or cbytes is wrong and a chunk of data was taken for the index."
         "Read the data with C-Blosc2: where it can, a copy takes the gap away. Otherwise restore the file from another copy."
     ChunkOffset "chunk-offset" Error
-        "The chunk index, where it can be read because it is not compressed, has an offset outside of the chunks, or the same one twice. C-Blosc2 refuses it."
+        "The chunk index, where it can be read because it is not compressed, has an offset outside of the chunks, which C-Blosc2 refuses, or the same one twice, for which it reads the same data twice."
         "Restore the file from another copy; a scan of the chunks can rebuild the index."
     TrailerMarker "trailer-marker" Error
         "A byte of the trailer is not the marker that the format has there."

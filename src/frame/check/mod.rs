@@ -2,10 +2,12 @@
 
 use std::io::{Read, Seek};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 use std::vec;
 use std::vec::Vec;
 
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
 use super::open::available;
 use super::{Error, Frame};
 
@@ -18,16 +20,24 @@ pub(super) use agreement::of_array as agreement;
 /// Bytes of the header that are read once more at a time.
 const PIECE: usize = 1 << 16;
 
-/// How often a frame is checked that changes while it is checked.
-const ATTEMPTS: usize = 5;
+/// How often a frame is checked that changes while it is checked, or has errors.
+const ATTEMPTS: usize = 20;
+
+/// How long a frame with errors is left alone before it is checked once more. A writer that grows an array by chunks
+/// takes less for each one.
+const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Checks the frame in a file, or in the directory of a sparse frame, as it is now.
 ///
-/// That the file is no frame, or that its header cannot be read, is a finding like any other.
+/// That the file is no frame, or that its header cannot be read, is a finding like any other. The chunk files of a sparse
+/// frame are not looked at.
+///
+/// What another process is writing looks broken in between. So a frame with an error is checked again after 10
+/// milliseconds, until two checks agree.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or changed each time that it was read.
+/// If the file cannot be read. [`Error::Changing`] if no two of 20 checks agreed: another process is writing it.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, check};
@@ -43,12 +53,21 @@ const ATTEMPTS: usize = 5;
 /// ```
 pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
     let path = path.as_ref();
+    let mut before = None;
     for _ in 0..ATTEMPTS {
-        match Frame::open(path).and_then(|mut frame| frame.check()) {
-            Err(Error::Changing(_)) => {}
-            Err(Error::Refused(finding)) => return Ok(vec![*finding]),
-            findings => return findings,
+        let findings = match Frame::open(path).and_then(|mut frame| frame.check()) {
+            Err(Error::Changing(_)) => None,
+            Err(Error::Refused(finding)) => Some(vec![*finding]),
+            findings => Some(findings?),
+        };
+        if let Some(findings) = findings {
+            let is_sound = findings.iter().all(|finding| finding.severity() != Severity::Error);
+            if is_sound || before.as_ref() == Some(&findings) {
+                return Ok(findings);
+            }
+            before = Some(findings);
         }
+        thread::sleep(INTERVAL);
     }
     Err(Error::Changing(None))
 }
@@ -56,7 +75,8 @@ pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
 impl<R: Read + Seek> Frame<R> {
     /// Holds the frame against the format, its parts against each other, and against its file. The data is not read.
     ///
-    /// The header is not checked once more: a frame that was read has one that is well-formed.
+    /// The header is not checked once more: a frame that was read has one that is well-formed. It is looked at once: where
+    /// another process may be writing the file, [`check`] looks again.
     ///
     /// # Errors
     ///
