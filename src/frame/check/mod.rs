@@ -3,12 +3,12 @@
 use std::io::{Read, Seek};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use std::vec;
 use std::vec::Vec;
 
 use super::finding::{Finding, Severity};
-use super::open::available;
+use super::open::{available, file_with_header};
 use super::{Error, Frame};
 
 mod agreement;
@@ -33,7 +33,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// frame are not looked at.
 ///
 /// What another process is writing looks broken in between. So a frame with an error is checked again after 10
-/// milliseconds, until two checks agree.
+/// milliseconds, until two checks agree and nothing was written between them.
 ///
 /// # Errors
 ///
@@ -61,15 +61,24 @@ pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
             findings => Some(findings?),
         };
         if let Some(findings) = findings {
-            let is_sound = findings.iter().all(|finding| finding.severity() != Severity::Error);
-            if is_sound || before.as_ref() == Some(&findings) {
+            if findings.iter().all(|finding| finding.severity() != Severity::Error) {
                 return Ok(findings);
             }
-            before = Some(findings);
+            // A writer that does the same again and again leaves the same behind, but at another time.
+            let seen = Some((findings, modified(path)));
+            if let (true, Some((findings, _))) = (before == seen, &seen) {
+                return Ok(findings.clone());
+            }
+            before = seen;
         }
         thread::sleep(INTERVAL);
     }
     Err(Error::Changing(None))
+}
+
+/// When the file with the header was written to, where the system knows.
+fn modified(path: &Path) -> Option<SystemTime> {
+    file_with_header(path).ok()?.metadata().ok()?.modified().ok()
 }
 
 impl<R: Read + Seek> Frame<R> {
