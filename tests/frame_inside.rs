@@ -5,7 +5,7 @@
 mod common;
 
 use std::fs::{self, File};
-use std::io::{Cursor, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use b2nd_serde::frame::{Code, Content, Error, Frame, Member, check, scan, zip_members};
@@ -209,7 +209,7 @@ fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     let offsets: Vec<u64> = zip_members(Cursor::new(&zip)).unwrap().iter().map(Member::offset).collect();
     zip.truncate(zip.len() - 40);
     let error = zip_members(Cursor::new(&zip)).unwrap_err();
-    assert!(matches!(&error, Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData), "{error}");
+    assert!(matches!(&error, Error::Io(error) if error.kind() == io::ErrorKind::InvalidData), "{error}");
 
     let found: Vec<u64> = scan(Cursor::new(&zip)).map(|frame| frame.unwrap().offset()).collect();
     assert_eq!(found, offsets);
@@ -241,6 +241,39 @@ fn a_scan_of_nothing_but_magic_bytes_finds_nothing_and_ends() {
     one[16..24].copy_from_slice(&500_000_u64.to_be_bytes());
     let bytes = one.repeat(10_000);
     assert_eq!(scan(Cursor::new(bytes)).count(), 0);
+}
+
+/// Counts what is asked of a file.
+struct Counting {
+    file: Cursor<Vec<u8>>,
+    calls: usize,
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.calls += 1;
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Counting {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.calls += 1;
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn a_scan_asks_the_file_for_no_more_than_its_windows_whatever_magic_bytes_are_in_them() {
+    let whole = file("int32_3x5.b2nd");
+    let start = [&b"\x9e\xa8b2frame\0"[..], &whole[10..24]].concat();
+    for piece in [&b"b2frame\0"[..], b"\x9e\xa8b2frame\0", &start] {
+        let file = piece.repeat((1 << 20) / piece.len());
+        let mut counting = Counting { file: Cursor::new(file), calls: 0 };
+        assert_eq!(scan(&mut counting).count(), 0);
+        // 16 windows and the end, and where each one ends, the few headers that go on behind it.
+        assert!(counting.calls < 17 * 40, "{piece:?}: {}", counting.calls);
+    }
 }
 
 #[test]

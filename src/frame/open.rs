@@ -115,14 +115,14 @@ pub(super) fn read(
         }
         parsed => parsed,
     };
-    let expected = match &parsed {
-        Ok(frame) => frame.header().frame_len,
+    let (bound, expected) = match &parsed {
+        Ok(frame) => ("", frame.header().frame_len),
         Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
-        Err(Error::Incomplete { needed }) => *needed as u64,
+        Err(Error::Incomplete { needed }) => ("at least ", *needed as u64),
         Err(_) => return parsed,
     };
     if expected > available {
-        let text = format!("cut short: the frame takes {expected} bytes, the file has {available}");
+        let text = format!("cut short: the frame takes {bound}{expected} bytes, the file has {available}");
         let finding = Finding::new(Code::Truncated, Place::File).numbers(expected, available);
         return Err(finding.text(text).into());
     }

@@ -42,7 +42,7 @@ impl Metalayer {
         Ok(Self { name: String::new(), part: part.clone(), content, offset_field: 0 })
     }
 
-    /// The name, of at most 31 bytes; those that are not UTF-8 are replaced.
+    /// The name, of at most 31 bytes; those that are not UTF-8 are replaced. It ends before a NUL, as it does for C-Blosc2.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -133,6 +133,7 @@ fn metalayer(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Metalayer,
         return Err(walk.wrong_marker(at, "a fixstr (0xa0 to 0xbf)", "the name of a metalayer", marker));
     }
     let name = walk.take(usize::from(marker & 0x1f))?;
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name).into_owned();
 
     let of = format!("the offset of metalayer {name}");
