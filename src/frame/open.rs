@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use super::finding::{Code, Finding, Place};
-use super::header::not_a_frame;
+use super::header::{HEADER_LEN_AT, not_a_frame, too_long};
 use super::{Error, Frame};
 
 /// Bytes of the first read: they hold the header of every ordinary array.
@@ -39,9 +39,10 @@ impl Frame<File> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = file_with_header(path.as_ref())?;
+        let given = path.as_ref();
+        let path = file_with_header(given)?;
         let frame = Self::read_at(File::open(&path)?, 0)?;
-        Ok(Self { path: Some(path), ..frame })
+        Ok(Self { by_directory: path != given, path: Some(path), ..frame })
     }
 }
 
@@ -81,35 +82,47 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
-        let frame = match read(&mut reader, offset, u64::MAX) {
+        let frame = match read(&mut reader, offset, u64::MAX, u64::MAX) {
             // A writer may have been between the header and what follows it.
-            Err(error) if error.code() == Some(Code::Truncated) => read(&mut reader, offset, u64::MAX),
+            Err(error) if error.code() == Some(Code::Truncated) => {
+                read(&mut reader, offset, u64::MAX, u64::MAX)
+            }
             result => result,
         }?;
         Ok(frame.with_reader(reader))
     }
 }
 
-/// Reads the header once, and holds the length of the frame against the file, of which only so many bytes count.
-pub(super) fn read(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result<Frame, Error> {
+/// Reads the header once, of at most so many bytes, and holds the length of the frame against the file, of which only a
+/// number of bytes count.
+pub(super) fn read(
+    reader: &mut (impl Read + Seek),
+    offset: u64,
+    limit: u64,
+    longest: u64,
+) -> Result<Frame, Error> {
     let mut prefix = Vec::new();
     let available = available(reader, offset)?.min(limit);
     read_up_to(reader, FIRST_READ.min(available), &mut prefix)?;
     let parsed = match Frame::parse(&prefix) {
+        Err(Error::Incomplete { needed }) if needed as u64 > longest => {
+            let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+            Err(too_long(Place::Header, HEADER_LEN_AT, longest, needed).into())
+        }
         Err(Error::Incomplete { needed }) if needed as u64 <= available => {
             read_up_to(reader, needed as u64, &mut prefix)?;
             Frame::parse(&prefix)
         }
         parsed => parsed,
     };
-    let expected = match &parsed {
-        Ok(frame) => frame.header().frame_len,
+    let (bound, expected) = match &parsed {
+        Ok(frame) => ("", frame.header().frame_len),
         Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
-        Err(Error::Incomplete { needed }) => *needed as u64,
+        Err(Error::Incomplete { needed }) => ("at least ", *needed as u64),
         Err(_) => return parsed,
     };
     if expected > available {
-        let text = format!("cut short: the frame takes {expected} bytes, the file has {available}");
+        let text = format!("cut short: the frame takes {bound}{expected} bytes, the file has {available}");
         let finding = Finding::new(Code::Truncated, Place::File).numbers(expected, available);
         return Err(finding.text(text).into());
     }
