@@ -30,42 +30,14 @@ fn a_type_string_is_refused_where_it_goes_wrong() {
         ("<", UnknownType, "character 0: unknown type '<'"),
         ("int33", UnknownType, "character 0: unknown type 'int33'"),
         ("it's", UnknownType, "character 0: unknown type \"it's\""),
-        (
-            "<f1",
-            UnknownType,
-            "character 2: expected 2, 4, 8 or 16 bytes for 'f', found 1",
-        ),
-        (
-            "i16",
-            UnknownType,
-            "character 1: expected 1, 2, 4 or 8 bytes for 'i', found 16",
-        ),
-        (
-            "<i4x",
-            UnknownType,
-            "character 3: expected the end of the type, found 'x'",
-        ),
-        (
-            "S2147483648",
-            TooLarge,
-            "character 1: expected 0 to 2147483647 bytes for 'S', found 2147483648",
-        ),
-        (
-            "<U536870912",
-            TooLarge,
-            "character 2: expected 0 to 536870911 characters for 'U', found 536870912",
-        ),
-        (
-            "<M4",
-            UnknownType,
-            "character 2: expected 8 bytes for 'M', found 4",
-        ),
+        ("<f1", UnknownType, "character 2: expected 2, 4, 8 or 16 bytes for 'f', found 1"),
+        ("i16", UnknownType, "character 1: expected 1, 2, 4 or 8 bytes for 'i', found 16"),
+        ("<i4x", UnknownType, "character 3: expected the end of the type, found 'x'"),
+        ("S2147483648", TooLarge, "character 1: expected 0 to 2147483647 bytes for 'S', found 2147483648"),
+        ("<U536870912", TooLarge, "character 2: expected 0 to 536870911 characters for 'U', found 536870912"),
+        ("<M4", UnknownType, "character 2: expected 8 bytes for 'M', found 4"),
         ("<M8[s", UnknownType, "character 5: expected ']', found the end"),
-        (
-            "<M8[s]x",
-            UnknownType,
-            "character 6: expected the end of the type, found 'x'",
-        ),
+        ("<M8[s]x", UnknownType, "character 6: expected the end of the type, found 'x'"),
         (
             "<M8[sec]",
             UnknownType,
@@ -81,89 +53,29 @@ fn a_type_string_is_refused_where_it_goes_wrong() {
             UnknownType,
             "character 3: expected a count of 0 to 2147483647, found 2147483648",
         ),
-        (
-            "datetime64s",
-            UnknownType,
-            "character 10: expected '[' or the end of the type, found 's'",
-        ),
+        ("datetime64s", UnknownType, "character 10: expected '[' or the end of the type, found 's'"),
     ]);
 }
 
 #[test]
 fn a_list_of_fields_is_refused_where_it_goes_wrong() {
     refuses(&[
-        (
-            "[",
-            Syntax,
-            "character 1: expected a field: a tuple of name and dtype, found the end",
-        ),
-        (
-            "['i4']",
-            Syntax,
-            "character 1: expected a field: a tuple of name and dtype, found \"'\"",
-        ),
+        ("[", Syntax, "character 1: expected a field: a tuple of name and dtype, found the end"),
+        ("['i4']", Syntax, "character 1: expected a field: a tuple of name and dtype, found \"'\""),
         ("[]x", Syntax, "character 2: expected the end, found 'x'"),
-        (
-            "[('a', '<i4'",
-            Syntax,
-            "character 12: expected ',' or ')', found the end",
-        ),
-        (
-            "[('a', '<i4') ('b', '<i4')]",
-            Syntax,
-            "character 14: expected ',' or ']', found '('",
-        ),
+        ("[('a', '<i4'", Syntax, "character 12: expected ',' or ')', found the end"),
+        ("[('a', '<i4') ('b', '<i4')]", Syntax, "character 14: expected ',' or ']', found '('"),
         ("[('a' '<i4')]", Syntax, "character 6: expected ',', found \"'\""),
-        (
-            "[('a',)]",
-            Syntax,
-            "character 6: expected a type string, '[', '(' or '{', found ')'",
-        ),
-        (
-            "[('a', int32)]",
-            Syntax,
-            "character 7: expected a type string, '[', '(' or '{', found 'i'",
-        ),
-        (
-            "[(1, '<i4')]",
-            Syntax,
-            "character 2: expected a string in quotes, found '1'",
-        ),
-        (
-            "[((1, 'a'), '<i4')]",
-            Syntax,
-            "character 3: expected a string in quotes, found '1'",
-        ),
-        (
-            "[(('t', 'a', 'b'), '<i4')]",
-            Syntax,
-            "character 13: expected ',' or ')', found \"'\"",
-        ),
-        (
-            "[('a', '<i4', -1)]",
-            Syntax,
-            "character 14: expected a number or a tuple of numbers, found '-'",
-        ),
-        (
-            "[('a', '<i4', (2, x))]",
-            Syntax,
-            "character 18: expected a number, found 'x'",
-        ),
-        (
-            "[('a', '<i4', 2, 3)]",
-            Syntax,
-            "character 17: expected ',' or ')', found '3'",
-        ),
-        (
-            "[('日本', 'foo')]",
-            UnknownType,
-            "character 9: unknown type 'foo'",
-        ),
-        (
-            "[('a', '<\\x693')]",
-            UnknownType,
-            "character 7: expected 1, 2, 4 or 8 bytes for 'i', found 3",
-        ),
+        ("[('a',)]", Syntax, "character 6: expected a type string, '[', '(' or '{', found ')'"),
+        ("[('a', int32)]", Syntax, "character 7: expected a type string, '[', '(' or '{', found 'i'"),
+        ("[(1, '<i4')]", Syntax, "character 2: expected a string in quotes, found '1'"),
+        ("[((1, 'a'), '<i4')]", Syntax, "character 3: expected a string in quotes, found '1'"),
+        ("[(('t', 'a', 'b'), '<i4')]", Syntax, "character 13: expected ',' or ')', found \"'\""),
+        ("[('a', '<i4', -1)]", Syntax, "character 14: expected a number or a tuple of numbers, found '-'"),
+        ("[('a', '<i4', (2, x))]", Syntax, "character 18: expected a number, found 'x'"),
+        ("[('a', '<i4', 2, 3)]", Syntax, "character 17: expected ',' or ')', found '3'"),
+        ("[('日本', 'foo')]", UnknownType, "character 9: unknown type 'foo'"),
+        ("[('a', '<\\x693')]", UnknownType, "character 7: expected 1, 2, 4 or 8 bytes for 'i', found 3"),
         (
             "[('a', 'u1'), ('b', 'u1'), ('a', 'u1')]",
             DuplicateField,
@@ -185,31 +97,15 @@ fn a_list_of_fields_is_refused_where_it_goes_wrong() {
 #[test]
 fn a_name_is_refused_where_its_literal_goes_wrong() {
     refuses(&[
-        (
-            "[('a",
-            Syntax,
-            "character 4: expected the closing quote, found the end",
-        ),
-        (
-            "[('a\n', 'u1')]",
-            Syntax,
-            "character 4: expected the closing quote, found '\\n'",
-        ),
+        ("[('a", Syntax, "character 4: expected the closing quote, found the end"),
+        ("[('a\n', 'u1')]", Syntax, "character 4: expected the closing quote, found '\\n'"),
         (
             r"[('a\q', 'u1')]",
             Syntax,
             r#"character 5: expected one of \ ' " a b f n r t v x u U behind the backslash, found 'q'"#,
         ),
-        (
-            r"[('a\x4', 'u1')]",
-            Syntax,
-            "character 6: expected 2 hexadecimal digits, found '4'",
-        ),
-        (
-            r"[('a\ud800', 'u1')]",
-            Syntax,
-            "character 6: expected a Unicode character, found d800",
-        ),
+        (r"[('a\x4', 'u1')]", Syntax, "character 6: expected 2 hexadecimal digits, found '4'"),
+        (r"[('a\ud800', 'u1')]", Syntax, "character 6: expected a Unicode character, found d800"),
     ]);
 }
 
@@ -217,27 +113,11 @@ fn a_name_is_refused_where_its_literal_goes_wrong() {
 fn a_dictionary_is_refused_where_it_goes_wrong() {
     refuses(&[
         ("{}", Syntax, "character 0: the dictionary has no 'names'"),
-        (
-            "{'names': ['a']}",
-            Syntax,
-            "character 0: the dictionary has no 'formats'",
-        ),
+        ("{'names': ['a']}", Syntax, "character 0: the dictionary has no 'formats'"),
         ("{'names' ['a']}", Syntax, "character 9: expected ':', found '['"),
-        (
-            "{'names': 'ab'}",
-            Syntax,
-            "character 10: expected '[', found \"'\"",
-        ),
-        (
-            "{names: ['a']}",
-            Syntax,
-            "character 1: expected a string in quotes, found 'n'",
-        ),
-        (
-            "{'names': [], 'names': []}",
-            Syntax,
-            "character 14: the key 'names' occurs more than once",
-        ),
+        ("{'names': 'ab'}", Syntax, "character 10: expected '[', found \"'\""),
+        ("{names: ['a']}", Syntax, "character 1: expected a string in quotes, found 'n'"),
+        ("{'names': [], 'names': []}", Syntax, "character 14: the key 'names' occurs more than once"),
         (
             "{'names': [], 'title': []}",
             Syntax,
@@ -290,31 +170,15 @@ fn a_dictionary_is_refused_where_it_goes_wrong() {
 fn a_subarray_is_refused_where_it_goes_wrong() {
     refuses(&[
         ("('<i4')", Syntax, "character 6: expected ',', found ')'"),
-        (
-            "('<i4', (2, 3)",
-            Syntax,
-            "character 14: expected ',' or ')', found the end",
-        ),
+        ("('<i4', (2, 3)", Syntax, "character 14: expected ',' or ')', found the end"),
         (
             "('<i4', 99999999999999999999)",
             TooLarge,
             "character 8: expected a number up to 2147483647, found 99999999999999999999",
         ),
-        (
-            "('<i4', 1000000000)",
-            TooLarge,
-            "character 8: an item is larger than 2147483647 bytes",
-        ),
-        (
-            "('S0', (2,))",
-            Layout,
-            "character 7: an item of the subarray has no size",
-        ),
-        (
-            "(numpy.record, '<i4')",
-            Syntax,
-            "character 15: expected '[' or '{', found \"'\"",
-        ),
+        ("('<i4', 1000000000)", TooLarge, "character 8: an item is larger than 2147483647 bytes"),
+        ("('S0', (2,))", Layout, "character 7: an item of the subarray has no size"),
+        ("(numpy.record, '<i4')", Syntax, "character 15: expected '[' or '{', found \"'\""),
     ]);
     let error = refusal(&format!("('u1', ({}))", "1,".repeat(65)));
     assert_eq!(error.to_string(), "character 7: more than 64 dimensions");
@@ -329,10 +193,7 @@ fn nesting_is_bounded_and_never_overflows_the_stack() {
     assert_eq!(deepest.to_string(), nested(31));
 
     let error = refusal(&nested(32));
-    assert_eq!(
-        error.to_string(),
-        "character 224: more than 32 dtypes inside each other"
-    );
+    assert_eq!(error.to_string(), "character 224: more than 32 dtypes inside each other");
     assert_eq!(error.kind(), TooDeep);
 
     for opening in ["[('a', ", "(", "{'formats': [", "[((", "(numpy.record, [('a', "] {

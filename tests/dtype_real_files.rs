@@ -8,10 +8,8 @@ use b2nd_serde::dtype::Dtype;
 use serde_json::Value;
 
 fn corpus() -> PathBuf {
-    std::env::var_os("B2ND_CORPUS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"),
-        PathBuf::from,
-    )
+    std::env::var_os("B2ND_CORPUS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"), PathBuf::from)
 }
 
 #[test]
@@ -34,11 +32,7 @@ fn every_dtype_of_a_real_file_is_read_and_printed_back() {
             "uint8" | "|u1" => 1,
             _ => entry["frame"]["typesize"].as_u64().expect("a typesize"),
         };
-        assert_eq!(
-            u64::try_from(dtype.item_size()),
-            Ok(expected_size),
-            "{file}: {text}"
-        );
+        assert_eq!(u64::try_from(dtype.item_size()), Ok(expected_size), "{file}: {text}");
         let printed = match entry["layout"].as_str() {
             Some("b2nd-6") => dtype.numpy_str().to_string(),
             _ => dtype.to_string(),

@@ -13,10 +13,7 @@ fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]
     let wide = |vector: &[i32]| vector.iter().copied().map(i128::from).collect::<Vec<_>>();
     let (chunkshape, blockshape) = (wide(chunkshape), wide(blockshape));
     let shape: Vec<_> = shape.iter().copied().map(i128::from).collect();
-    let extended = shape
-        .iter()
-        .zip(&chunkshape)
-        .map(|(s, c)| (s + c - 1) / c.max(&1) * c);
+    let extended = shape.iter().zip(&chunkshape).map(|(s, c)| (s + c - 1) / c.max(&1) * c);
     [
         (extended.collect(), i128::from(i64::MAX)),
         (shape, i128::from(i64::MAX)),
@@ -44,9 +41,7 @@ fn rounds_up_to_the_very_end(shape: &[i64], chunkshape: &[i32]) -> bool {
 }
 
 fn data(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/geometry")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/geometry").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -67,10 +62,7 @@ fn a_geometry_is_what_c_blosc2_opens() -> Result<(), Box<dyn std::error::Error>>
             );
         }
     }
-    assert!(
-        differences >= 5,
-        "only {differences}: the answers have lost their border cases"
-    );
+    assert!(differences >= 5, "only {differences}: the answers have lost their border cases");
     Ok(())
 }
 
@@ -87,24 +79,15 @@ fn a_resize_does_to_the_chunks_what_c_blosc2_does() -> Result<(), Box<dyn std::e
 
         // Each chunk after it, by its number before.
         let numbered = || (0..).zip(&chunks);
-        let kept: Vec<_> = numbered()
-            .filter_map(|(after, before)| Some(((*before)?, after)))
-            .collect();
-        let new: Vec<u64> = numbered()
-            .filter(|(_, before)| before.is_none())
-            .map(|(after, _)| after)
-            .collect();
-        let gone: Vec<u64> = (0..geometry.nchunks())
-            .filter(|&before| !chunks.contains(&Some(before)))
-            .collect();
+        let kept: Vec<_> = numbered().filter_map(|(after, before)| Some(((*before)?, after))).collect();
+        let new: Vec<u64> =
+            numbered().filter(|(_, before)| before.is_none()).map(|(after, _)| after).collect();
+        let gone: Vec<u64> =
+            (0..geometry.nchunks()).filter(|&before| !chunks.contains(&Some(before))).collect();
         assert!(resize.kept_chunks().eq(kept.iter().copied()), "{case}");
         assert!(resize.new_chunks().eq(new.iter().copied()), "{case}");
         assert!(resize.gone_chunks().eq(gone.iter().copied()), "{case}");
-        assert_eq!(
-            resize.changes_chunks(),
-            !new.is_empty() || !gone.is_empty(),
-            "{case}"
-        );
+        assert_eq!(resize.changes_chunks(), !new.is_empty() || !gone.is_empty(), "{case}");
         if resize.changes_chunks() {
             changed += 1;
         } else {
@@ -112,10 +95,7 @@ fn a_resize_does_to_the_chunks_what_c_blosc2_does() -> Result<(), Box<dyn std::e
             assert!(kept.iter().all(|(before, after)| before == after), "{case}");
         }
     }
-    assert!(
-        changed > 0 && unchanged > 0,
-        "{changed} changed, {unchanged} unchanged"
-    );
+    assert!(changed > 0 && unchanged > 0, "{changed} changed, {unchanged} unchanged");
     Ok(())
 }
 

@@ -39,16 +39,8 @@ fn repeats(items: i64, part: i32) -> i64 {
 
 /// Writes out an array: chunk after chunk, in it block after block, in it item after item.
 fn lay_out((shape, chunkshape, blockshape): &Vectors) -> Places {
-    let grid: Vec<_> = shape
-        .iter()
-        .zip(chunkshape)
-        .map(|(&s, &c)| repeats(s, c))
-        .collect();
-    let blocks: Vec<_> = chunkshape
-        .iter()
-        .zip(blockshape)
-        .map(|(&c, &b)| repeats(c.into(), b))
-        .collect();
+    let grid: Vec<_> = shape.iter().zip(chunkshape).map(|(&s, &c)| repeats(s, c)).collect();
+    let blocks: Vec<_> = chunkshape.iter().zip(blockshape).map(|(&c, &b)| repeats(c.into(), b)).collect();
     let blockshape: Vec<i64> = blockshape.iter().copied().map(i64::from).collect();
     let (blocks, items) = (coordinates(&blocks), coordinates(&blockshape));
     let mut places = Places::new();

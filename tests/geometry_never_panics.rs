@@ -43,11 +43,7 @@ fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
 
 /// Numbers to ask for, among which are those at the edge of a geometry.
 fn question() -> impl Strategy<Value = u64> {
-    prop_oneof![
-        0..10_u64,
-        wide().prop_map(|number| u64::from_ne_bytes(number.to_ne_bytes())),
-        any::<u64>()
-    ]
+    prop_oneof![0..10_u64, wide().prop_map(|number| u64::from_ne_bytes(number.to_ne_bytes())), any::<u64>()]
 }
 
 /// As many chunks, blocks, runs and numbers of a walk as are looked at.
@@ -82,21 +78,14 @@ fn ask_for_counts(geometry: &Geometry, typesize: usize) {
         assert_eq!(product(&dimensions), Some(count.into()), "{geometry:?}");
     }
     let extended = product(&geometry.extended_shape());
-    assert!(
-        extended.is_some_and(|items| items <= i64::MAX.unsigned_abs().into()),
-        "{geometry:?}"
-    );
+    assert!(extended.is_some_and(|items| items <= i64::MAX.unsigned_abs().into()), "{geometry:?}");
     assert!((0.0..=1.0).contains(&geometry.padding()), "{geometry:?}");
     black_box(geometry.chunk_nbytes(typesize).is_ok());
 }
 
 /// Asks for coordinates of the questions, and for those of the first and last item.
 fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
-    let last: Vec<u64> = geometry
-        .shape()
-        .iter()
-        .map(|items| items.saturating_sub(1))
-        .collect();
+    let last: Vec<u64> = geometry.shape().iter().map(|items| items.saturating_sub(1)).collect();
     let first = vec![0; geometry.ndim()];
     for coordinate in [questions, &questions[..geometry.ndim()], &first, &last] {
         let Some(position) = geometry.position(coordinate) else {
@@ -109,11 +98,7 @@ fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
             assert!(typesize == 0 || found == Some(position), "{geometry:?}");
         }
     }
-    assert_eq!(
-        geometry.position(&last).is_some(),
-        geometry.nitems() > 0,
-        "{geometry:?}"
-    );
+    assert_eq!(geometry.position(&last).is_some(), geometry.nitems() > 0, "{geometry:?}");
 }
 
 /// Asks for positions of the questions, and for those at the end of a chunk or block.
@@ -139,12 +124,7 @@ fn ask_for_chunks(geometry: &Geometry, questions: &[u64], typesize: usize) {
         let (a, b) = (cuts[0] % (items + 1), cuts[1] % (items + 1));
         a.min(b)..a.max(b)
     };
-    let slice: Vec<_> = geometry
-        .shape()
-        .iter()
-        .zip(questions.chunks_exact(2))
-        .map(cut)
-        .collect();
+    let slice: Vec<_> = geometry.shape().iter().zip(questions.chunks_exact(2)).map(cut).collect();
     let anything: Vec<_> = questions.chunks_exact(2).map(|cuts| cuts[0]..cuts[1]).collect();
     black_box(geometry.chunks_in(&anything).is_ok());
     black_box(geometry.chunks_in(&anything[..geometry.ndim()]).is_ok());
@@ -152,18 +132,10 @@ fn ask_for_chunks(geometry: &Geometry, questions: &[u64], typesize: usize) {
 
     let last = geometry.chunk(geometry.nchunks().wrapping_sub(1));
     assert_eq!(last.is_some(), geometry.nitems() > 0, "{geometry:?}");
-    for chunk in in_slice
-        .take(SOME)
-        .chain(geometry.chunks().take(SOME))
-        .chain(last)
-    {
+    for chunk in in_slice.take(SOME).chain(geometry.chunks().take(SOME)).chain(last) {
         black_box((chunk.number(), chunk.extent().nitems()));
         for block in chunk.blocks().take(SOME) {
-            black_box((
-                block.number(),
-                block.extent().shape(),
-                block.byte_offset(typesize),
-            ));
+            black_box((block.number(), block.extent().shape(), block.byte_offset(typesize)));
             for run in block.runs().take(SOME) {
                 black_box((run.source(typesize), run.target(typesize)));
             }
@@ -178,19 +150,10 @@ fn ask_for_resizes(geometry: &Geometry, shape: &[i64]) {
         };
         let (before, after) = (geometry.nchunks(), resize.after().nchunks());
         black_box(resize.changes_chunks());
-        assert!(
-            resize.new_chunks().take(SOME).all(|number| number < after),
-            "{resize:?}"
-        );
-        assert!(
-            resize.gone_chunks().take(SOME).all(|number| number < before),
-            "{resize:?}"
-        );
+        assert!(resize.new_chunks().take(SOME).all(|number| number < after), "{resize:?}");
+        assert!(resize.gone_chunks().take(SOME).all(|number| number < before), "{resize:?}");
         let mut kept = resize.kept_chunks().take(SOME);
-        assert!(
-            kept.all(|numbers| numbers.0 < before && numbers.1 < after),
-            "{resize:?}"
-        );
+        assert!(kept.all(|numbers| numbers.0 < before && numbers.1 < after), "{resize:?}");
     }
 }
 

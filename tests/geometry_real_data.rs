@@ -64,10 +64,8 @@ impl Array {
     fn expected(&self, slice: &[Range<u64>]) -> Vec<u8> {
         let mut numbers = vec![0];
         for (range, items) in slice.iter().zip(self.geometry.shape().iter()) {
-            numbers = numbers
-                .iter()
-                .flat_map(|number| range.clone().map(move |x| number * items + x))
-                .collect();
+            numbers =
+                numbers.iter().flat_map(|number| range.clone().map(move |x| number * items + x)).collect();
         }
         let item = |number| {
             let byte = usize::try_from(number).expect("a small array") * self.typesize;
@@ -94,12 +92,7 @@ fn chunks_blocks_and_runs_put_the_array_together() -> Result<(), Box<dyn Error>>
 fn every_coordinate_leads_to_its_item() -> Result<(), Box<dyn Error>> {
     for array in arrays()? {
         let (geometry, typesize) = (&array.geometry, array.typesize);
-        assert!(
-            array
-                .chunks
-                .iter()
-                .all(|chunk| Ok(chunk.len()) == geometry.chunk_nbytes(typesize))
-        );
+        assert!(array.chunks.iter().all(|chunk| Ok(chunk.len()) == geometry.chunk_nbytes(typesize)));
 
         let mut coordinates = vec![vec![]];
         for &items in geometry.shape().iter() {
@@ -114,12 +107,7 @@ fn every_coordinate_leads_to_its_item() -> Result<(), Box<dyn Error>> {
             let position = geometry.position(coordinate).ok_or("no such item")?;
             let byte = geometry.byte_offset(position, typesize).ok_or("no such byte")?;
             let chunk = &array.chunks[usize::try_from(position.chunk)?];
-            assert_eq!(
-                &chunk[byte..byte + typesize],
-                item,
-                "{} {coordinate:?}",
-                array.name
-            );
+            assert_eq!(&chunk[byte..byte + typesize], item, "{} {coordinate:?}", array.name);
         }
     }
     Ok(())
@@ -139,10 +127,8 @@ fn a_slice_is_put_together_from_the_chunks_it_touches() -> Result<(), Box<dyn Er
         };
         for how in 0..50 {
             // The dimensions take turns.
-            let slice: Vec<_> = (0..)
-                .zip(shape.iter())
-                .map(|(i, &items)| cut(how / (i * 2 + 1) + i, items))
-                .collect();
+            let slice: Vec<_> =
+                (0..).zip(shape.iter()).map(|(i, &items)| cut(how / (i * 2 + 1) + i, items)).collect();
             let expected = array.expected(&slice);
             let chunks = array.geometry.chunks_in(&slice)?;
             let gathered = array.gather(chunks, expected.len() / array.typesize);

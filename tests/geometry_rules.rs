@@ -44,36 +44,16 @@ const ACCEPTED: &[(Vectors, u64)] = &[
 
 /// Shape, chunk shape, block shape, and the message.
 const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
-    (
-        (&[1; 17], &[1; 17], &[1; 17]),
-        ErrorKind::Rank,
-        "ndim is 17, more than 16",
-    ),
-    (
-        (&[3, 5], &[2], &[1, 2]),
-        ErrorKind::DimensionCount,
-        "chunkshape has 1 dimension, but ndim is 2",
-    ),
-    (
-        (&[3, 5], &[2, 3], &[1, 2, 3]),
-        ErrorKind::DimensionCount,
-        "blockshape has 3 dimensions, but ndim is 2",
-    ),
-    (
-        (&[-1], &[1], &[1]),
-        ErrorKind::Negative,
-        "expected at least 0 for shape[0], found -1",
-    ),
+    ((&[1; 17], &[1; 17], &[1; 17]), ErrorKind::Rank, "ndim is 17, more than 16"),
+    ((&[3, 5], &[2], &[1, 2]), ErrorKind::DimensionCount, "chunkshape has 1 dimension, but ndim is 2"),
+    ((&[3, 5], &[2, 3], &[1, 2, 3]), ErrorKind::DimensionCount, "blockshape has 3 dimensions, but ndim is 2"),
+    ((&[-1], &[1], &[1]), ErrorKind::Negative, "expected at least 0 for shape[0], found -1"),
     (
         (&[i64::MIN], &[1], &[1]),
         ErrorKind::Negative,
         "expected at least 0 for shape[0], found -9223372036854775808",
     ),
-    (
-        (&[3, 5], &[2, -3], &[1, 2]),
-        ErrorKind::Negative,
-        "expected at least 0 for chunkshape[1], found -3",
-    ),
+    ((&[3, 5], &[2, -3], &[1, 2]), ErrorKind::Negative, "expected at least 0 for chunkshape[1], found -3"),
     (
         (&[3, 5], &[2, 3], &[i32::MIN, 2]),
         ErrorKind::Negative,
@@ -173,10 +153,7 @@ fn where_nothing_is_cut_there_are_no_parts() -> Result<(), Error> {
         assert_eq!(geometry.padded_chunk(), [0, 2]);
         assert_eq!(geometry.grid_of_chunks(), [0, 2]);
         assert_eq!(geometry.blocks_per_chunk(), [0, 1]);
-        assert_eq!(
-            (geometry.nitems(), geometry.nchunks(), geometry.nblocks()),
-            (0, 0, 0)
-        );
+        assert_eq!((geometry.nitems(), geometry.nchunks(), geometry.nblocks()), (0, 0, 0));
         assert_eq!((geometry.chunk_nitems(), geometry.padded_chunk_nitems()), (0, 0));
         assert!(geometry.padding().abs() < f64::EPSILON);
     }
@@ -218,10 +195,7 @@ fn a_chunk_of_more_than_blosc2_can_hold_is_refused_with_its_size() -> Result<(),
     let over = Geometry::new(&[1], &[2_147_483_616], &[2_147_483_616])?;
     let error = over.chunk_nbytes(1).expect_err("a byte too many");
     assert_eq!(error.kind(), ErrorKind::ChunkSize);
-    assert_eq!(
-        (error.entry(), error.dimension()),
-        (Some(Entry::Chunkshape), None)
-    );
+    assert_eq!((error.entry(), error.dimension()), (Some(Entry::Chunkshape), None));
     assert_eq!(
         error.to_string(),
         "chunkshape: 2147483616 items of 1 byte, padding included, are more than the 2147483615 bytes of a chunk"
@@ -241,10 +215,7 @@ fn the_largest_array_has_a_last_item() -> Result<(), Error> {
     assert_eq!((position.chunk, position.block, position.item), (last / 7, 1, 2));
     assert_eq!(geometry.coordinate(position).as_deref(), Some(&[last][..]));
     assert_eq!(geometry.position(&[last + 1]), None);
-    let chunk = geometry
-        .chunks_in(std::slice::from_ref(&(last..last + 1)))?
-        .next()
-        .expect("a chunk");
+    let chunk = geometry.chunks_in(std::slice::from_ref(&(last..last + 1)))?.next().expect("a chunk");
     assert_eq!(chunk.number(), last / 7);
     assert!(chunk.extent().ranges().eq(std::iter::once(last..last + 1)));
     Ok(())
@@ -254,36 +225,22 @@ fn the_largest_array_has_a_last_item() -> Result<(), Error> {
 fn a_slice_is_within_the_array() -> Result<(), Error> {
     let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
     let message = |slice: &[std::ops::Range<u64>]| {
-        let error = geometry
-            .chunks_in(slice)
-            .expect_err("a slice outside of the array");
+        let error = geometry.chunks_in(slice).expect_err("a slice outside of the array");
         (error.to_string(), error.kind(), error.dimension())
     };
     #[expect(clippy::reversed_empty_ranges, reason = "the promise is about these")]
     let backward = 4..2;
     assert_eq!(
         message(&[0..1, backward]),
-        (
-            "slice[1] starts at 4, but stops at 2".into(),
-            ErrorKind::Slice,
-            Some(1)
-        )
+        ("slice[1] starts at 4, but stops at 2".into(), ErrorKind::Slice, Some(1))
     );
     assert_eq!(
         message(&[0..4, 0..5]),
-        (
-            "slice[0] stops at 4, but shape[0] is 3".into(),
-            ErrorKind::Slice,
-            Some(0)
-        )
+        ("slice[0] stops at 4, but shape[0] is 3".into(), ErrorKind::Slice, Some(0))
     );
     assert_eq!(
         message(&[0..1, 0..1, 0..1]),
-        (
-            "the slice has 3 dimensions, but ndim is 2".into(),
-            ErrorKind::DimensionCount,
-            None
-        )
+        ("the slice has 3 dimensions, but ndim is 2".into(), ErrorKind::DimensionCount, None)
     );
     assert_eq!(geometry.chunks_in(&[3..3, 0..5])?.count(), 0);
     Ok(())
@@ -293,10 +250,7 @@ fn a_slice_is_within_the_array() -> Result<(), Error> {
 fn an_array_is_resized_by_the_same_rules() -> Result<(), Error> {
     let geometry = Geometry::new(&[0, 5], &[0, 3], &[0, 2])?;
     let message = |shape: &[i64]| geometry.resize(shape).expect_err("no shape").to_string();
-    assert_eq!(
-        message(&[1, 5]),
-        "expected at least 1 for chunkshape[0] beside shape[0] = 1, found 0"
-    );
+    assert_eq!(message(&[1, 5]), "expected at least 1 for chunkshape[0] beside shape[0] = 1, found 0");
     assert_eq!(message(&[0, -5]), "expected at least 0 for shape[1], found -5");
     assert_eq!(message(&[0]), "shape has 1 dimension, but ndim is 2");
     assert_eq!(

@@ -153,20 +153,12 @@ enum Detail {
 impl Problem {
     /// A syntax error. Cheap, as the grammar makes and drops one wherever it has a choice.
     pub(super) fn expected(at: usize, what: &'static str) -> Self {
-        Self {
-            at,
-            kind: ParseErrorKind::Syntax,
-            detail: Detail::Expected(what),
-        }
+        Self { at, kind: ParseErrorKind::Syntax, detail: Detail::Expected(what) }
     }
 
     #[cold]
     pub(super) fn refused(at: usize, kind: ParseErrorKind, message: String) -> Self {
-        Self {
-            at,
-            kind,
-            detail: Detail::Refused(message),
-        }
+        Self { at, kind, detail: Detail::Refused(message) }
     }
 
     /// Says what was expected, unless it is said already.

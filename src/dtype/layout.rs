@@ -54,10 +54,7 @@ fn subarray(base: Dtype, shape: At<Shape>) -> Result<Dtype, Problem> {
         item_size: size_of_items(base.item_size, &shape).ok_or_else(|| too_large(at))?,
         alignment: base.alignment,
         byte_order: None,
-        kind: Kind::Subarray(Subarray {
-            base: Box::new(base),
-            shape: shape.into_boxed_slice(),
-        }),
+        kind: Kind::Subarray(Subarray { base: Box::new(base), shape: shape.into_boxed_slice() }),
     })
 }
 
@@ -66,9 +63,7 @@ fn size_of_items(item_size: usize, shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
     }
-    let size = shape
-        .iter()
-        .try_fold(item_size, |size, &length| size.checked_mul(length))?;
+    let size = shape.iter().try_fold(item_size, |size, &length| size.checked_mul(length))?;
     (size <= MAX_ITEM_SIZE).then_some(size)
 }
 
@@ -82,24 +77,15 @@ struct Member {
 }
 
 fn list(at: usize, fields: Vec<At<FieldForm>>, aligned: bool) -> Result<Dtype, Problem> {
-    let members = fields
-        .into_iter()
-        .enumerate()
-        .map(|(index, At { at, is: field })| {
-            // NumPy names an unnamed field by its title, and then finds that name taken by the title.
-            let name = match &field.title {
-                _ if !field.name.is_empty() => field.name,
-                Some(title) => title.clone(),
-                None => format!("f{index}"),
-            };
-            Ok(Member {
-                at,
-                name,
-                title: field.title,
-                dtype: dtype(field.format, aligned)?,
-                offset: None,
-            })
-        });
+    let members = fields.into_iter().enumerate().map(|(index, At { at, is: field })| {
+        // NumPy names an unnamed field by its title, and then finds that name taken by the title.
+        let name = match &field.title {
+            _ if !field.name.is_empty() => field.name,
+            Some(title) => title.clone(),
+            None => format!("f{index}"),
+        };
+        Ok(Member { at, name, title: field.title, dtype: dtype(field.format, aligned)?, offset: None })
+    });
     structure(at, members.collect::<Result<_, _>>()?, None, aligned)
 }
 
@@ -128,13 +114,7 @@ fn dict(at: usize, dict: DictForm, aligned: bool) -> Result<Dtype, Problem> {
         .zip(offsets.into_iter().chain(iter::repeat_with(|| None)))
         .zip(titles.into_iter().chain(iter::repeat(None)))
         .map(|(((name, format), offset), title)| {
-            Ok(Member {
-                at: name.at,
-                name: name.is,
-                title,
-                dtype: dtype(format, aligned)?,
-                offset,
-            })
+            Ok(Member { at: name.at, name: name.is, title, dtype: dtype(format, aligned)?, offset })
         });
     structure(at, members.collect::<Result<_, _>>()?, dict.item_size, aligned)
 }
@@ -173,24 +153,12 @@ fn structure(
             Some(offset) => offset.is,
             None => round_up(end, step).ok_or_else(|| too_large(at))?,
         };
-        let field_end = offset
-            .checked_add(dtype.item_size)
-            .filter(|&end| end <= MAX_ITEM_SIZE);
+        let field_end = offset.checked_add(dtype.item_size).filter(|&end| end <= MAX_ITEM_SIZE);
         let field_end = field_end.ok_or_else(|| too_large(at))?;
         end = end.max(field_end);
         alignment = alignment.max(step);
-        places.push(Place {
-            offset,
-            end: field_end,
-            at,
-            has_objects: dtype.has_objects(),
-        });
-        fields.push(Field {
-            name: member.name.into(),
-            title: member.title.map(Into::into),
-            offset,
-            dtype,
-        });
+        places.push(Place { offset, end: field_end, at, has_objects: dtype.has_objects() });
+        fields.push(Field { name: member.name.into(), title: member.title.map(Into::into), offset, dtype });
     }
     refuse_overlapping_objects(places)?;
     let needed = round_up(end, alignment).ok_or_else(|| too_large(at))?;
@@ -224,9 +192,7 @@ fn wide_enough(given: &At<usize>, needed: usize, alignment: usize) -> Result<usi
 }
 
 fn round_up(offset: usize, alignment: usize) -> Option<usize> {
-    offset
-        .checked_next_multiple_of(alignment)
-        .filter(|&offset| offset <= MAX_ITEM_SIZE)
+    offset.checked_next_multiple_of(alignment).filter(|&offset| offset <= MAX_ITEM_SIZE)
 }
 
 /// A field can be asked for by its title too, so both have to be its own.
@@ -236,11 +202,7 @@ fn refuse_duplicates(members: &[Member]) -> Result<(), Problem> {
         for key in iter::once(&member.name).chain(&member.title) {
             if !taken.insert(key) {
                 let message = format!("the name or title {} occurs more than once", Literal(key));
-                return Err(Problem::refused(
-                    member.at,
-                    ParseErrorKind::DuplicateField,
-                    message,
-                ));
+                return Err(Problem::refused(member.at, ParseErrorKind::DuplicateField, message));
             }
         }
     }
@@ -264,10 +226,7 @@ fn refuse_overlapping_objects(mut places: Vec<Place>) -> Result<(), Problem> {
     for place in places {
         let taken = if place.has_objects { end } else { end_of_objects };
         if place.offset < taken {
-            return Err(layout(
-                place.at,
-                "the field overlaps another one of objects".into(),
-            ));
+            return Err(layout(place.at, "the field overlaps another one of objects".into()));
         }
         end = end.max(place.end);
         if place.has_objects {

@@ -18,9 +18,7 @@ use super::syntax::{Input, Parsed};
 ///
 /// The escapes are those that Python writes and the other ones of a single letter.
 pub(super) fn string(input: &mut Input<'_>) -> Parsed<String> {
-    let quote = one_of(['\'', '"'])
-        .context("a string in quotes")
-        .parse_next(input)?;
+    let quote = one_of(['\'', '"']).context("a string in quotes").parse_next(input)?;
     let ends = move |c| c == quote || matches!(c, '\\' | '\n' | '\r' | '\0');
     let fragment = alt((
         take_till(1.., ends).map(Fragment::Plain),
@@ -63,9 +61,8 @@ fn escaped(input: &mut Input<'_>) -> Parsed<char> {
 
 fn hexadecimal(count: usize, expected: &'static str, input: &mut Input<'_>) -> Parsed<char> {
     let at = input.current_token_start();
-    let digits: &str = take_while(count, |c: char| c.is_ascii_hexdigit())
-        .context(expected)
-        .parse_next(input)?;
+    let digits: &str =
+        take_while(count, |c: char| c.is_ascii_hexdigit()).context(expected).parse_next(input)?;
     let character = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
     character.ok_or_else(|| {
         let message = format!("expected a Unicode character, found {digits}");
@@ -78,11 +75,7 @@ pub(super) struct Literal<'a>(pub(super) &'a str);
 
 impl Display for Literal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quote = if self.0.contains('\'') && !self.0.contains('"') {
-            '"'
-        } else {
-            '\''
-        };
+        let quote = if self.0.contains('\'') && !self.0.contains('"') { '"' } else { '\'' };
         f.write_char(quote)?;
         for c in self.0.chars() {
             match c {

@@ -65,10 +65,7 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn outermost(dtype: &'a Dtype) -> Self {
-        Self {
-            dtype,
-            in_aligned: false,
-        }
+        Self { dtype, in_aligned: false }
     }
 }
 
@@ -108,11 +105,7 @@ impl Display for Part<'_> {
 /// Whether a reader of the mere list of fields would come to the same offsets and size, and the same names.
 fn can_be_list(parts: &Struct, item_size: usize) -> bool {
     let round_up = |offset: usize, alignment| {
-        if parts.is_aligned {
-            offset.next_multiple_of(alignment)
-        } else {
-            offset
-        }
+        if parts.is_aligned { offset.next_multiple_of(alignment) } else { offset }
     };
     let mut end = 0;
     let mut alignment = 1;

@@ -121,9 +121,8 @@ const EXTENSIONS: [(&str, usize, char); 20] = [
     ("bcomplex32", 4, 'W'),
 ];
 
-const TIME_UNITS: [&str; 14] = [
-    "generic", "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as",
-];
+const TIME_UNITS: [&str; 14] =
+    ["generic", "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"];
 
 const UNIT_EXPECTED: &str = "a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as)";
 
@@ -200,19 +199,14 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
 fn type_string(text: &str) -> Result<Dtype, Problem> {
     let (order, rest) = match text.strip_prefix('>') {
         Some(rest) => (ByteOrder::Big, rest),
-        None => (
-            ByteOrder::Little,
-            text.strip_prefix(['<', '|', '=']).unwrap_or(text),
-        ),
+        None => (ByteOrder::Little, text.strip_prefix(['<', '|', '=']).unwrap_or(text)),
     };
     let mut chars = rest.chars();
     let letter = chars.next().ok_or_else(|| unknown(text))?;
     let sized = chars.as_str();
     if sized.is_empty() {
         let code = CODES.iter().find(|(code, ..)| *code == letter);
-        return code
-            .and_then(|&(_, letter, size)| numpy(letter, size, order))
-            .ok_or_else(|| unknown(text));
+        return code.and_then(|&(_, letter, size)| numpy(letter, size, order)).ok_or_else(|| unknown(text));
     }
 
     let (size, rest) = split_digits(sized);
@@ -271,9 +265,8 @@ fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Problem> {
     if unit.is_empty() {
         return Ok(TimeUnit::GENERIC);
     }
-    let counted = unit
-        .strip_prefix('[')
-        .ok_or_else(|| unexpected(text, unit, "'[' or the end of the type"))?;
+    let counted =
+        unit.strip_prefix('[').ok_or_else(|| unexpected(text, unit, "'[' or the end of the type"))?;
     let (count, named) = split_digits(counted);
     let count = match (count, count.parse::<i32>()) {
         ("", _) => 1,
@@ -293,9 +286,7 @@ fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Problem> {
         let found = excerpt(name);
         refused(text, named, format!("expected {UNIT_EXPECTED}, found {found}"))
     })?;
-    let rest = behind
-        .strip_prefix(']')
-        .ok_or_else(|| unexpected(text, behind, "']'"))?;
+    let rest = behind.strip_prefix(']').ok_or_else(|| unexpected(text, behind, "']'"))?;
     if !rest.is_empty() {
         return Err(unexpected(text, rest, "the end of the type"));
     }
@@ -326,10 +317,7 @@ fn refused(text: &str, rest: &str, message: String) -> Problem {
 }
 
 impl TimeUnit {
-    const GENERIC: Self = Self {
-        count: 1,
-        symbol: "generic",
-    };
+    const GENERIC: Self = Self { count: 1, symbol: "generic" };
 }
 
 /// As it stands behind `M8` and `m8`.

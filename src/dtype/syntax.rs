@@ -77,11 +77,7 @@ fn form(levels: usize, input: &mut Input<'_>) -> Parsed<At<Form>> {
     let at = input.current_token_start();
     let Some(levels) = levels.checked_sub(1) else {
         let message = format!("more than {MAX_NESTING} dtypes inside each other");
-        return Err(ErrMode::Cut(Problem::refused(
-            at,
-            ParseErrorKind::TooDeep,
-            message,
-        )));
+        return Err(ErrMode::Cut(Problem::refused(at, ParseErrorKind::TooDeep, message)));
     };
     let field = |input: &mut Input<'_>| field(levels, input);
     let is = dispatch! { peek(any.context(FORM));
@@ -101,11 +97,7 @@ fn type_string(input: &mut Input<'_>) -> Parsed<Dtype> {
     let text = string(input)?;
     let has_escapes = input.previous_token_end() - start != text.len() + 2;
     scalar::parse(&text).map_err(|mut problem| {
-        problem.at = if has_escapes {
-            start
-        } else {
-            start + 1 + problem.at
-        };
+        problem.at = if has_escapes { start } else { start + 1 + problem.at };
         ErrMode::Cut(problem)
     })
 }
@@ -141,10 +133,7 @@ fn field(levels: usize, input: &mut Input<'_>) -> Parsed<FieldForm> {
     let shape = opt(preceded((comma, not(')')), cut_err(placed(shape)))).parse_next(input)?;
     end_of_tuple(input)?;
     let format = match shape {
-        Some(shape) => At {
-            at,
-            is: Form::Subarray(Box::new(format), shape),
-        },
+        Some(shape) => At { at, is: Form::Subarray(Box::new(format), shape) },
         None => format,
     };
     Ok(FieldForm { name, title, format })
@@ -201,13 +190,7 @@ fn dict(levels: usize, input: &mut Input<'_>) -> Parsed<DictForm> {
         match key.as_str() {
             "names" => set(&mut names, at, &key, list(placed(string)), input),
             "formats" => set(&mut formats, at, &key, placed(list(form)), input),
-            "offsets" => set(
-                &mut offsets,
-                at,
-                &key,
-                placed(list(placed(number("a number")))),
-                input,
-            ),
+            "offsets" => set(&mut offsets, at, &key, placed(list(placed(number("a number")))), input),
             "titles" => set(&mut titles, at, &key, placed(list(title)), input),
             "itemsize" => set(&mut item_size, at, &key, placed(number("a number")), input),
             "aligned" => set(&mut aligned, at, &key, truth, input),
@@ -248,9 +231,7 @@ fn set<'a, T>(
 }
 
 fn truth(input: &mut Input<'_>) -> Parsed<bool> {
-    alt(("True".value(true), "False".value(false)))
-        .context("True or False")
-        .parse_next(input)
+    alt(("True".value(true), "False".value(false))).context("True or False").parse_next(input)
 }
 
 /// A list, or a tuple in place of one.
@@ -258,9 +239,7 @@ fn list<'a, T>(
     mut item: impl Parser<Input<'a>, T, ErrMode<Problem>>,
 ) -> impl Parser<Input<'a>, Vec<T>, ErrMode<Problem>> {
     move |input: &mut Input<'a>| {
-        let close = alt(('['.value(']'), '('.value(')')))
-            .context("'['")
-            .parse_next(input)?;
+        let close = alt(('['.value(']'), '('.value(')'))).context("'['").parse_next(input)?;
         until(close, item.by_ref()).parse_next(input)
     }
 }
@@ -281,16 +260,12 @@ fn until<'a, T>(
 }
 
 fn comma(input: &mut Input<'_>) -> Parsed<()> {
-    (multispace0, ','.context("','"), multispace0)
-        .void()
-        .parse_next(input)
+    (multispace0, ','.context("','"), multispace0).void().parse_next(input)
 }
 
 /// The end of a tuple, which may have one more comma.
 fn end_of_tuple(input: &mut Input<'_>) -> Parsed<()> {
-    (multispace0, opt((',', multispace0)), ')'.context("',' or ')'"))
-        .void()
-        .parse_next(input)
+    (multispace0, opt((',', multispace0)), ')'.context("',' or ')'")).void().parse_next(input)
 }
 
 /// Adds the place at which a part begins.

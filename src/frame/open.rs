@@ -39,10 +39,31 @@ impl Frame<File> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = file_with_header(path.as_ref())?;
-        let frame = Self::read_at(File::open(&path)?, 0)?;
-        Ok(Self { path: Some(path), ..frame })
+        let path = path.as_ref();
+        // A directory is found out by its failure: there are more files than directories.
+        match Self::open_file(path) {
+            Err(_) if path.is_dir() => Self::open_file(&file_with_header(path)?),
+            result => result,
+        }
     }
+
+    fn open_file(path: &Path) -> Result<Self, Error> {
+        let frame = Self::read_at(File::open(path)?, 0)?;
+        Ok(Self { path: Some(path.into()), ..frame })
+    }
+}
+
+/// Whether this is the directory of a sparse frame.
+///
+/// ```
+/// use b2nd_serde::frame::is_sparse_frame;
+///
+/// assert!(is_sparse_frame("tests/data/sparse.b2nd"));
+/// assert!(!is_sparse_frame("tests/data"));
+/// assert!(!is_sparse_frame("tests/data/int32_3x5.b2nd"));
+/// ```
+pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
+    path.as_ref().join(SPARSE_INDEX).is_file()
 }
 
 /// The file itself, or in a directory, the one that has the header.

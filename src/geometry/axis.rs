@@ -17,14 +17,7 @@ impl Axis {
     /// Holds the three against each other.
     pub(super) fn check(self, dimension: u8) -> Result<Self, Error> {
         let Self { shape, chunk, block } = self;
-        let zero = |entry, beside, items| {
-            Error(Detail::Zero {
-                entry,
-                dimension,
-                beside,
-                items,
-            })
-        };
+        let zero = |entry, beside, items| Error(Detail::Zero { entry, dimension, beside, items });
         if shape > 0 && chunk == 0 {
             return Err(zero(Entry::Chunkshape, Entry::Shape, shape));
         }
@@ -33,11 +26,7 @@ impl Axis {
         }
         // Below 2^63 + 2^31, so it fits u64.
         if self.extended() > Factors::ExtendedShape.max_product() {
-            return Err(Error(Detail::RoundedUp {
-                dimension,
-                items: shape,
-                chunk,
-            }));
+            return Err(Error(Detail::RoundedUp { dimension, items: shape, chunk }));
         }
         Ok(self)
     }
@@ -70,13 +59,7 @@ where
     I: Copy + Into<i64>,
 {
     let found = integer.into();
-    U::try_from(integer).map_err(|_| {
-        Error(Detail::Negative {
-            entry,
-            dimension,
-            found,
-        })
-    })
+    U::try_from(integer).map_err(|_| Error(Detail::Negative { entry, dimension, found }))
 }
 
 /// Refuses a product that does not fit. With a zero anywhere in it a product is 0.
@@ -89,12 +72,7 @@ pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
         before = before
             .checked_mul(items)
             .filter(|&product| product <= of.max_product())
-            .ok_or(Error(Detail::Product {
-                of,
-                dimension,
-                before,
-                items,
-            }))?;
+            .ok_or(Error(Detail::Product { of, dimension, before, items }))?;
     }
     Ok(())
 }

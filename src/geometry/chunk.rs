@@ -20,11 +20,7 @@ impl<'g> Chunks<'g> {
     pub(super) fn new(geometry: &'g Geometry, asked: Extent) -> Self {
         let first = asked.start().zeros();
         let cells = asked.cells(&first, &geometry.chunkshape());
-        Self {
-            geometry,
-            asked,
-            cells,
-        }
+        Self { geometry, asked, cells }
     }
 }
 
@@ -32,9 +28,7 @@ impl<'g> Iterator for Chunks<'g> {
     type Item = Chunk<'g>;
 
     fn next(&mut self) -> Option<Chunk<'g>> {
-        self.cells
-            .next()
-            .map(|index| Chunk::new(self.geometry, self.asked.clone(), index))
+        self.cells.next().map(|index| Chunk::new(self.geometry, self.asked.clone(), index))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -71,11 +65,7 @@ pub struct Chunk<'g> {
 impl<'g> Chunk<'g> {
     /// The chunk at `index`, which is within the grid.
     pub(super) fn new(geometry: &'g Geometry, asked: Extent, index: Dimensions) -> Self {
-        Self {
-            geometry,
-            asked,
-            index,
-        }
+        Self { geometry, asked, index }
     }
 
     /// The number of the chunk within the super-chunk, counted from 0.
@@ -107,9 +97,7 @@ impl<'g> Chunk<'g> {
     }
 
     fn origin(&self) -> Dimensions {
-        Dimensions::combine(&self.index, &self.geometry.chunkshape(), |index, items| {
-            index * items
-        })
+        Dimensions::combine(&self.index, &self.geometry.chunkshape(), |index, items| index * items)
     }
 }
 
@@ -124,10 +112,7 @@ impl<'g> Iterator for Blocks<'g> {
     type Item = Block<'g>;
 
     fn next(&mut self) -> Option<Block<'g>> {
-        self.cells.next().map(|index| Block {
-            chunk: self.chunk.clone(),
-            index,
-        })
+        self.cells.next().map(|index| Block { chunk: self.chunk.clone(), index })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -44,11 +44,7 @@ impl Dimensions {
     /// With a zero in it a product is 0, also where the other factors would overflow. Those without must be known to
     /// fit.
     pub(super) fn product(&self) -> u64 {
-        if self.contains(&0) {
-            0
-        } else {
-            self.iter().product()
-        }
+        if self.contains(&0) { 0 } else { self.iter().product() }
     }
 
     /// The number of the item at this coordinate within `shape`, counted with the last dimension fastest.

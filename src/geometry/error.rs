@@ -83,10 +83,7 @@ impl Factors {
 /// What is wrong, with the numbers that show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    #[cfg_attr(
-        not(feature = "alloc"),
-        expect(dead_code, reason = "only a `Meta` has a version")
-    )]
+    #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "only a `Meta` has a version"))]
     Version {
         found: u8,
     },
@@ -204,36 +201,17 @@ impl fmt::Display for Error {
                 let name = entry.map_or("the slice", Entry::name);
                 write!(f, "{name} has {found} dimension{plural}, but ndim is {ndim}")
             }
-            Detail::Negative {
-                entry,
-                dimension,
-                found,
-            } => {
+            Detail::Negative { entry, dimension, found } => {
                 write!(f, "expected at least 0 for {entry}[{dimension}], found {found}")
             }
-            Detail::Zero {
-                entry,
-                dimension,
-                beside,
-                items,
-            } => write!(
+            Detail::Zero { entry, dimension, beside, items } => write!(
                 f,
                 "expected at least 1 for {entry}[{dimension}] beside {beside}[{dimension}] = {items}, found 0"
             ),
-            Detail::RoundedUp {
-                dimension,
-                items,
-                chunk,
-            } => write!(
-                f,
-                "shape[{dimension}]: {items} rounded up to chunks of {chunk} does not fit int64"
-            ),
-            Detail::Product {
-                of,
-                dimension,
-                before,
-                items,
-            } => {
+            Detail::RoundedUp { dimension, items, chunk } => {
+                write!(f, "shape[{dimension}]: {items} rounded up to chunks of {chunk} does not fit int64")
+            }
+            Detail::Product { of, dimension, before, items } => {
                 let entry = of.entry();
                 write!(f, "{entry}[{dimension}]: {before} x {items} items ")?;
                 f.write_str(match of {
@@ -250,22 +228,11 @@ impl fmt::Display for Error {
                      {MAX_CHUNK_NBYTES} bytes of a chunk"
                 )
             }
-            Detail::Backward {
-                dimension,
-                start,
-                stop,
-            } => {
+            Detail::Backward { dimension, start, stop } => {
                 write!(f, "slice[{dimension}] starts at {start}, but stops at {stop}")
             }
-            Detail::Outside {
-                dimension,
-                stop,
-                items,
-            } => {
-                write!(
-                    f,
-                    "slice[{dimension}] stops at {stop}, but shape[{dimension}] is {items}"
-                )
+            Detail::Outside { dimension, stop, items } => {
+                write!(f, "slice[{dimension}] stops at {stop}, but shape[{dimension}] is {items}")
             }
         }
     }

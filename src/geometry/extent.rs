@@ -67,10 +67,7 @@ impl Extent {
         let end = Dimensions::combine(origin, size, |origin, size| origin + size);
         let start = Dimensions::combine(&self.start, origin, u64::max);
         let stop = Dimensions::combine(&self.stop, &end, u64::min);
-        Self {
-            stop: Dimensions::combine(&stop, &start, u64::max),
-            start,
-        }
+        Self { stop: Dimensions::combine(&stop, &start, u64::max), start }
     }
 
     /// The cells that this touches in a grid of boxes of this size, the first of which begins at `origin`.
@@ -101,12 +98,7 @@ impl Cells {
     /// From `start` up to, not including, `stop`, which is behind it in no dimension.
     pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
         let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
-        Self {
-            next: start.clone(),
-            start,
-            stop,
-            left,
-        }
+        Self { next: start.clone(), start, stop, left }
     }
 }
 

@@ -367,19 +367,11 @@ impl Geometry {
         for (dimension, (range, axis)) in (0..).zip(slice.iter().zip(&self.axes)) {
             let (start, stop) = (range.start, range.end);
             if start > stop {
-                return Err(Error(Detail::Backward {
-                    dimension,
-                    start,
-                    stop,
-                }));
+                return Err(Error(Detail::Backward { dimension, start, stop }));
             }
             if stop > axis.shape {
                 let items = axis.shape;
-                return Err(Error(Detail::Outside {
-                    dimension,
-                    stop,
-                    items,
-                }));
+                return Err(Error(Detail::Outside { dimension, stop, items }));
             }
         }
         let start = Dimensions::collect(slice.iter().map(|range| range.start));
@@ -442,9 +434,5 @@ impl fmt::Debug for Geometry {
 
 /// Refuses a vector, or with `None` a slice, that has not `ndim` dimensions.
 fn check_count(entry: Option<Entry>, found: usize, ndim: usize) -> Result<(), Error> {
-    if found == ndim {
-        Ok(())
-    } else {
-        Err(Error(Detail::DimensionCount { entry, found, ndim }))
-    }
+    if found == ndim { Ok(()) } else { Err(Error(Detail::DimensionCount { entry, found, ndim })) }
 }

@@ -36,11 +36,7 @@ impl Geometry {
             return None;
         }
         // There are items, so no chunk and no block is empty, and every number is below one that is known to fit.
-        let mut position = Position {
-            chunk: 0,
-            block: 0,
-            item: 0,
-        };
+        let mut position = Position { chunk: 0, block: 0, item: 0 };
         for (&x, axis) in coordinate.iter().zip(&self.axes) {
             let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));
             let (in_array, in_chunk) = (x / chunk, x % chunk);
@@ -116,10 +112,6 @@ impl Geometry {
             return None;
         }
         let block_nitems = self.block_nitems();
-        Some(Position {
-            chunk,
-            block: item / block_nitems,
-            item: item % block_nitems,
-        })
+        Some(Position { chunk, block: item / block_nitems, item: item % block_nitems })
     }
 }

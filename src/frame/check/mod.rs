@@ -50,6 +50,25 @@ pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
     Err(Error::Changing(None))
 }
 
+impl<R> Frame<R> {
+    /// Holds the header against the format, and its parts against each other. Nothing is read: what stands behind the
+    /// header, and the length of the file, [`check`](Self::check) looks at.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Code, Frame};
+    ///
+    /// let frame = Frame::open("tests/data/rank16.b2nd")?;
+    /// assert_eq!(frame.check_header()[0].code(), Code::HighRank);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn check_header(&self) -> Vec<Finding> {
+        let mut findings = header::check(self);
+        findings.extend(agreement::check(self));
+        findings
+    }
+}
+
 impl<R: Read + Seek> Frame<R> {
     /// Holds the frame against the format, its parts against each other, and against its file. The data is not read.
     ///
@@ -70,8 +89,7 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn check(&mut self) -> Result<Vec<Finding>, Error> {
-        let mut findings = header::check(self);
-        findings.extend(agreement::check(self));
+        let mut findings = self.check_header();
         findings.extend(body::check(self)?);
         let available = available(&mut self.reader, self.offset)?;
         findings.extend(header::against_file(self, available));
