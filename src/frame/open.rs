@@ -48,7 +48,7 @@ impl Frame<File> {
     }
 
     fn open_file(path: &Path) -> Result<Self, Error> {
-        let frame = Self::read_at(File::open(path)?, 0)?;
+        let frame = Self::read_on(File::open(path)?, 0)?;
         Ok(Self { path: Some(path.into()), ..frame })
     }
 }
@@ -102,7 +102,13 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
-        let frame = match read(&mut reader, offset, u64::MAX) {
+        reader.seek(SeekFrom::Start(offset))?;
+        Self::read_on(reader, offset)
+    }
+
+    /// Reads the header of a frame from a reader that stands at its offset.
+    fn read_on(mut reader: R, offset: u64) -> Result<Self, Error> {
+        let frame = match read_here(&mut reader, offset, u64::MAX) {
             // A writer may have been between the header and what follows it.
             Err(error) if error.code() == Some(Code::Truncated) => read(&mut reader, offset, u64::MAX),
             result => result,
@@ -113,21 +119,40 @@ impl<R: Read + Seek> Frame<R> {
 
 /// Reads the header once, and holds the length of the frame against the file, of which only so many bytes count.
 pub(super) fn read(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result<Frame, Error> {
+    reader.seek(SeekFrom::Start(offset))?;
+    read_here(reader, offset, limit)
+}
+
+/// The same of a reader that stands at the offset.
+fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result<Frame, Error> {
     let mut prefix = Vec::new();
-    let available = available(reader, offset)?.min(limit);
-    read_up_to(reader, FIRST_READ.min(available), &mut prefix)?;
-    let parsed = match Frame::parse(&prefix) {
-        Err(Error::Incomplete { needed }) if needed as u64 <= available => {
-            read_up_to(reader, needed as u64, &mut prefix)?;
-            Frame::parse(&prefix)
-        }
-        parsed => parsed,
-    };
+    read_up_to(reader, FIRST_READ.min(limit), &mut prefix)?;
+    let is_all = (prefix.len() as u64) < FIRST_READ;
+    let mut parsed = Frame::parse(&prefix);
     let expected = match &parsed {
         Ok(frame) => frame.header().frame_len,
-        Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
+        Err(Error::Incomplete { .. }) if prefix.is_empty() => return Err(not_a_frame().into()),
         Err(Error::Incomplete { needed }) => *needed as u64,
         Err(_) => return parsed,
+    };
+    // How long the file is, is asked for only where it matters.
+    if expected <= prefix.len() as u64 {
+        return parsed.map(|frame| Frame { offset, ..frame });
+    }
+    let available = if is_all { prefix.len() as u64 } else { available(reader, offset)?.min(limit) };
+    let expected = match &parsed {
+        Err(Error::Incomplete { needed }) if *needed as u64 <= available => {
+            let needed = *needed as u64;
+            reader.seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))?;
+            read_up_to(reader, needed, &mut prefix)?;
+            parsed = Frame::parse(&prefix);
+            match &parsed {
+                Ok(frame) => frame.header().frame_len,
+                Err(Error::Incomplete { needed }) => *needed as u64,
+                Err(_) => return parsed,
+            }
+        }
+        _ => expected,
     };
     if expected > available {
         let text = format!("cut short: the frame takes {expected} bytes, the file has {available}");
