@@ -126,33 +126,33 @@ pub(super) fn read(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> 
 /// The same of a reader that stands at the offset.
 fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result<Frame, Error> {
     let mut prefix = Vec::new();
-    read_up_to(reader, FIRST_READ.min(limit), &mut prefix)?;
-    let is_all = (prefix.len() as u64) < FIRST_READ;
+    read_once(reader, FIRST_READ.min(limit), &mut prefix)?;
     let mut parsed = Frame::parse(&prefix);
+    match &parsed {
+        Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
+            return parsed.map(|frame| Frame { offset, ..frame });
+        }
+        Ok(_) | Err(Error::Incomplete { .. }) => {}
+        Err(_) => return parsed,
+    }
+    // How long the file is matters only here.
+    let available = available(reader, offset)?.min(limit);
+    while let Err(Error::Incomplete { needed }) = parsed {
+        if needed as u64 > available || available == 0 {
+            break;
+        }
+        reader.seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))?;
+        read_up_to(reader, needed as u64, &mut prefix)?;
+        parsed = Frame::parse(&prefix);
+        if prefix.len() < needed {
+            break;
+        }
+    }
     let expected = match &parsed {
         Ok(frame) => frame.header().frame_len,
-        Err(Error::Incomplete { .. }) if prefix.is_empty() => return Err(not_a_frame().into()),
+        Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
         Err(Error::Incomplete { needed }) => *needed as u64,
         Err(_) => return parsed,
-    };
-    // How long the file is, is asked for only where it matters.
-    if expected <= prefix.len() as u64 {
-        return parsed.map(|frame| Frame { offset, ..frame });
-    }
-    let available = if is_all { prefix.len() as u64 } else { available(reader, offset)?.min(limit) };
-    let expected = match &parsed {
-        Err(Error::Incomplete { needed }) if *needed as u64 <= available => {
-            let needed = *needed as u64;
-            reader.seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))?;
-            read_up_to(reader, needed, &mut prefix)?;
-            parsed = Frame::parse(&prefix);
-            match &parsed {
-                Ok(frame) => frame.header().frame_len,
-                Err(Error::Incomplete { needed }) => *needed as u64,
-                Err(_) => return parsed,
-            }
-        }
-        _ => expected,
     };
     if expected > available {
         let text = format!("cut short: the frame takes {expected} bytes, the file has {available}");
@@ -167,6 +167,21 @@ pub(super) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> 
     let end = reader.seek(SeekFrom::End(0))?;
     reader.seek(SeekFrom::Start(offset))?;
     Ok(end.saturating_sub(offset))
+}
+
+/// Reads so many bytes, or fewer, as they come at once.
+fn read_once(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.resize(usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?, 0);
+    loop {
+        match reader.read(bytes) {
+            Ok(read) => {
+                bytes.truncate(read);
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Reads on until so many bytes are there, or the file ends.

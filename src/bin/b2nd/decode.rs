@@ -51,10 +51,10 @@ impl Decode {
             Ok(decoded) => decoded,
             Err(error) => {
                 let failure = Failure { path, member: None, error };
-                if self.json {
-                    io::stdout().write_all(&line(&failure))?;
-                } else {
-                    complain(&failure);
+                match (self.json, failure.path.as_str()) {
+                    (true, _) => io::stdout().write_all(&line(&failure))?,
+                    (false, "-") => complain(&failure.error),
+                    (false, _) => complain(&failure),
                 }
                 return Ok(ExitCode::FAILURE);
             }

@@ -65,7 +65,7 @@ impl Paths {
             }
         };
         let (ext, follow, unordered) = (self.ext, self.follow, self.unordered);
-        Ok(Targets { roots, walk: None, ext, follow, unordered })
+        Ok(Targets { roots, walk: None, ext, follow, unordered, is_here: false })
     }
 }
 
@@ -126,6 +126,8 @@ pub(crate) struct Targets {
     ext: Vec<String>,
     follow: bool,
     unordered: bool,
+    /// Whether the folder that is walked is the current one, whose files need no folder in their paths.
+    is_here: bool,
 }
 
 impl Iterator for Targets {
@@ -165,10 +167,12 @@ impl Targets {
             }
             Ok(_) if is_sparse_frame(&path) => Some(Ok(Target { path, is_given: true, is_sparse: true })),
             Ok(_) => {
+                let is_here = path == Path::new(".");
                 let mut walk = WalkDir::new(path).min_depth(1).follow_links(self.follow);
                 if !self.unordered {
                     walk = walk.sort_by_file_name();
                 }
+                self.is_here = is_here;
                 self.walk = Some(walk.into_iter());
                 None
             }
@@ -196,7 +200,15 @@ impl Targets {
         }
         let is_wanted = self.ext.is_empty() || self.ext.iter().any(|ext| ends_with(entry.path(), ext));
         ((is_sparse || entry.file_type().is_file()) && is_wanted)
-            .then(|| Ok(Target { path: entry.into_path(), is_given: false, is_sparse }))
+            .then(|| Ok(Target { path: self.shown(entry.into_path()), is_given: false, is_sparse }))
+    }
+
+    /// The path of a file in the folder that is walked, as it is shown.
+    fn shown(&self, path: PathBuf) -> PathBuf {
+        match path.strip_prefix(".") {
+            Ok(rest) if self.is_here => rest.into(),
+            _ => path,
+        }
     }
 }
 

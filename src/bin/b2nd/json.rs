@@ -354,10 +354,11 @@ impl From<io::Error> for Problem {
 /// The message, with its place.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(offset) = self.offset {
-            write!(f, "byte {offset}: ")?;
+        match (&self.finding, self.offset) {
+            (Some(finding), _) => finding.fmt(f),
+            (None, Some(offset)) => write!(f, "byte {offset}: {}", self.message),
+            (None, None) => f.write_str(&self.message),
         }
-        f.write_str(&self.message)
     }
 }
 

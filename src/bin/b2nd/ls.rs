@@ -219,7 +219,7 @@ impl Listing {
             counts: Counts::default(),
             held_back: if unordered { 0 } else { HELD_BACK },
             rows: Vec::new(),
-            columns: Columns::new([Left, Left, Left, Left, Right, Right], WIDEST),
+            columns: Columns::new([Left, Left, Left, Left, Right, Right], [WIDEST; 6]),
             has_header: io::stdout().is_terminal(),
             summary: summary.then(Summary::default),
             tree: tree.then(|| Tree::new(roots)),

@@ -26,7 +26,9 @@ use clap::{Parser, Subcommand};
 /// Looks at Blosc2 N-dimensional arrays without reading their data.
 #[derive(Parser)]
 #[command(
+    name = "b2nd",
     version,
+    max_term_width = 80,
     arg_required_else_help = true,
     after_help = "Exit status: 0 all well, 1 some file failed, 2 wrong usage."
 )]

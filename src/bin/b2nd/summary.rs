@@ -137,7 +137,7 @@ fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
     if let Some(count) = sides.first_mut() {
         *count = Side::Right;
     }
-    let mut columns = Columns::new(sides, WIDEST);
+    let mut columns = Columns::new(sides, [WIDEST; N]);
     columns.fit(&header);
     rows.iter().for_each(|row| columns.fit(row));
     let mut text = format!("\n{BOLD}{}{BOLD:#}\n", columns.line(&header));

@@ -13,19 +13,19 @@ pub(crate) enum Side {
 pub(crate) struct Columns<const N: usize> {
     sides: [Side; N],
     widths: [usize; N],
-    /// Wider cells than this stand out of step, rather than all others far apart.
-    widest: usize,
+    /// Wider cells than these stand out of step, rather than all others far apart.
+    widest: [usize; N],
 }
 
 impl<const N: usize> Columns<N> {
-    pub(crate) fn new(sides: [Side; N], widest: usize) -> Self {
+    pub(crate) fn new(sides: [Side; N], widest: [usize; N]) -> Self {
         Self { sides, widths: [0; N], widest }
     }
 
     /// Makes room for a row.
     pub(crate) fn fit(&mut self, cells: &[String; N]) {
-        for (width, cell) in self.widths.iter_mut().zip(cells) {
-            if cell.width() <= self.widest {
+        for ((width, cell), widest) in self.widths.iter_mut().zip(cells).zip(self.widest) {
+            if cell.width() <= widest {
                 *width = cell.width().max(*width);
             }
         }

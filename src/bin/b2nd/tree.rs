@@ -6,8 +6,8 @@ use crate::ls::Entry;
 use crate::table::{Columns, Side};
 use crate::text;
 
-/// Names as wide as this, with the branches before them, have the shape in step with the others.
-const WIDEST: usize = 44;
+/// Names have the most room, with the branches before them.
+const WIDEST: [usize; 4] = [44, 14, 14, 14];
 
 /// Folders, files, members of files.
 #[derive(Default)]
