@@ -17,7 +17,8 @@ use crate::wire::{FixedInt, Input};
 /// what can be read comes first, then the bytes from the fault on, and under them what is wrong.
 ///
 /// ```
-/// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
+/// let mut buffer = [0; 64];
+/// let bytes = b2nd_serde::to_slice(&(0, 1, [6], [4], [2], 0, "|u1"), &mut buffer)?;
 /// let dump = "   0  97                              array of 7   b2nd           layout
 ///    1  00                              fixint       0              version
 ///    2  01                              fixint       1              ndim
@@ -31,7 +32,7 @@ use crate::wire::{FixedInt, Input};
 ///   26  db 00 00 00 03                  str32        3 bytes        dtype
 ///   31    7c 75 31                                   |u1
 /// ";
-/// assert_eq!(b2nd_serde::dump(&bytes).to_string(), dump);
+/// assert_eq!(b2nd_serde::dump(bytes).to_string(), dump);
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[must_use]

@@ -188,7 +188,8 @@ pub enum Layout {
 
 impl Layout {
     /// Every layout, the present one first.
-    pub const ALL: [Layout; 4] = [Layout::B2nd, Layout::B2ndMismarked, Layout::B2ndSix, Layout::Caterva];
+    pub const ALL: &'static [Layout] =
+        &[Layout::B2nd, Layout::B2ndMismarked, Layout::B2ndSix, Layout::Caterva];
 
     /// The name of the layout, as it stands in JSON and in messages.
     #[must_use]
@@ -206,7 +207,7 @@ impl Layout {
     #[must_use]
     #[inline]
     pub fn from_name(name: &str) -> Option<Self> {
-        Layout::ALL.into_iter().find(|layout| layout.name() == name)
+        Layout::ALL.iter().copied().find(|layout| layout.name() == name)
     }
 
     /// The entries of the layout in their order on the wire.
@@ -310,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_code_agrees_with_the_table() {
-        for layout in Layout::ALL {
+        for &layout in Layout::ALL {
             for position in 0..=u8::MAX {
                 let in_table = layout.entries().get(usize::from(position)).copied();
                 assert_eq!(layout.entry(position), in_table, "{layout}, entry {position}");

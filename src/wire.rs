@@ -178,7 +178,14 @@ impl<'de> Input<'de> {
         match self.rest().get(..length).and_then(<[u8]>::split_first) {
             Some((&marker, items)) if marker == vector_marker(ndim) => {
                 self.position += length;
-                Ok(Items { left: items, end: self.position, entry, ndim, int: PhantomData })
+                Ok(Items {
+                    left: items,
+                    end: self.position,
+                    entry,
+                    ndim,
+                    has_failed: false,
+                    int: PhantomData,
+                })
             }
             _ => Err(self.bad_vector::<T>(entry, ndim)),
         }
@@ -275,6 +282,7 @@ pub(crate) struct Items<'de, T> {
     end: usize,
     entry: Entry,
     ndim: u8,
+    has_failed: bool,
     int: PhantomData<T>,
 }
 
@@ -303,8 +311,15 @@ impl<T: FixedInt> Items<'_, T> {
             .at(self.end - self.left.len() - T::WIDTH)
     }
 
+    /// Whether one that was drawn had a wrong marker.
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     #[cold]
-    fn wrong_marker(&self, item: &[u8]) -> Error {
+    fn wrong_marker(&mut self, item: &[u8]) -> Error {
+        self.has_failed = true;
         let found = item.first().copied().unwrap_or_default();
         self.locate(Error::new(Detail::Marker { found, ndim: 0 }))
     }
@@ -402,8 +417,12 @@ impl<'a> Output<'a> {
         self.position <= self.bytes.len()
     }
 
-    pub(crate) fn capacity(&self) -> usize {
-        self.bytes.len()
+    /// Takes back what was put from `start` on: answers how many bytes that was, and for how many there is room.
+    #[cold]
+    pub(crate) fn rewind(&mut self, start: usize) -> (usize, usize) {
+        let put = self.position - start;
+        self.position = start;
+        (put, self.bytes.len() - start)
     }
 
     pub(crate) fn into_written(self) -> &'a mut [u8] {

@@ -1,5 +1,5 @@
 //! Whatever the string, it is refused, or what it means prints as a string that means the same.
-#![cfg(feature = "alloc")]
+#![cfg(feature = "dtype")]
 
 use std::sync::LazyLock;
 

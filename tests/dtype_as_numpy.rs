@@ -1,7 +1,7 @@
 //! A dtype means what NumPy means by it, and prints as NumPy prints it.
 //!
 //! `data/dtypes/make.py` has written what NumPy says. `B2ND_DTYPES` may name a larger file of its making.
-#![cfg(feature = "alloc")]
+#![cfg(feature = "dtype")]
 
 use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind};
 use serde_json::{Map, Value, json};

@@ -1,5 +1,5 @@
 //! What is no dtype is refused with a message that says at which character, and why.
-#![cfg(feature = "alloc")]
+#![cfg(feature = "dtype")]
 
 use b2nd_serde::dtype::ParseErrorKind::{
     DuplicateField, Layout, Syntax, TooDeep, TooLarge, UnknownFormat, UnknownType,

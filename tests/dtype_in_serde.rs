@@ -1,5 +1,5 @@
 //! To serde a dtype is its string: it may be the dtype of a struct of one's own.
-#![cfg(feature = "alloc")]
+#![cfg(feature = "dtype")]
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Entry, Layout, Meta, from_slice, to_vec};
@@ -69,7 +69,7 @@ fn in_json_it_is_a_string() -> Result<(), Box<dyn std::error::Error>> {
 #[test]
 fn a_meta_parses_its_dtype_in_every_layout_that_has_one() -> Result<(), Box<dyn std::error::Error>> {
     let meta = Meta::new(&[10], &[5], &[2], "datetime64[ns]")?;
-    for layout in Layout::ALL {
+    for &layout in Layout::ALL {
         let dtype = meta.clone().with_layout(layout)?.parse_dtype()?;
         let expected = match layout {
             Layout::Caterva => None,

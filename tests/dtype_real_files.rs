@@ -1,5 +1,5 @@
 //! Every dtype that a real file holds is read, has the file's item size, and prints back as it stands there.
-#![cfg(feature = "alloc")]
+#![cfg(feature = "dtype")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@ mod common;
 
 use std::error::Error as _;
 use std::fmt::Write as _;
+#[cfg(feature = "std")]
 use std::io;
 
 use b2nd_serde::{Entry, Error, ErrorKind, Layout, Meta, Serializer, dump, from_slice, to_slice, to_vec};
@@ -149,11 +150,14 @@ fn a_type_that_takes_something_else_is_told_what_is_there() {
     case!("a struct of five, the input has seven", common::Five, &bytes);
     case!("a struct of six, the input has seven", common::Six, &bytes);
     case!("a struct of seven, the input has five", common::Seven, &to_vec(&five()).unwrap());
+    case!("a struct of six without a chunkshape", WithoutChunkshape, &bytes);
     case!("three dimensions of two", Rank3, &bytes);
     case!("a negative dimension into u32", OutOfRange2, &example(28, &[0xd2, 0xff, 0xff, 0xff, 0xff]));
     case!("300 into i8", OutOfRange, &example(20, &[1, 0x2c]));
     case!("a dimension of 3 into bool", (u8, u8, [bool; 2], (), (), u8, String), &bytes);
     case!("two fields are swapped", Swapped, &bytes);
+    case!("two fields are swapped, and there is an alias", SwappedAlias, &bytes);
+    case!("a struct that refuses itself when it is whole", Whole, &bytes);
     case!("a type with a will of its own", (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, Picky), &bytes);
     common::snapshot("errors_of_types_reading", &lines);
 }
@@ -168,6 +172,42 @@ struct OutOfRange2 {
     blockshape: [u32; 2],
     dtype_format: u8,
     dtype: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[allow(dead_code, reason = "reading fails")]
+struct WithoutChunkshape {
+    version: u8,
+    ndim: u8,
+    shape: [u64; 2],
+    blockshape: [u32; 2],
+    dtype_format: u8,
+    dtype: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[allow(dead_code, reason = "reading fails")]
+struct SwappedAlias {
+    version: u8,
+    ndim: u8,
+    #[serde(alias = "dims")]
+    shape: [u64; 2],
+    blocks: [u32; 2],
+    chunks: [u32; 2],
+    dtype_format: u8,
+    dtype: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "common::Seven")]
+struct Whole;
+
+impl TryFrom<common::Seven> for Whole {
+    type Error = &'static str;
+
+    fn try_from(seven: common::Seven) -> Result<Self, Self::Error> {
+        if seven.ndim == 3 { Ok(Whole) } else { Err("expected 3 dimensions") }
+    }
 }
 
 #[derive(Debug)]
@@ -224,6 +264,7 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
         dtype: "<i4".into(),
     };
     case("two fields are swapped", to_vec(&swapped));
+    case("a sequence that does not say how many entries it has", to_vec(&Endless));
     case("a value that changes while it is written", to_vec(&Fickle::default()));
 
     let into = |size| to_slice(&seven(), &mut vec![0; size]).map(|bytes| bytes.to_vec());
@@ -262,6 +303,15 @@ impl serde::Serialize for Liar {
             }
         }
         entries.end()
+    }
+}
+
+/// A sequence that keeps its length to itself.
+struct Endless;
+
+impl serde::Serialize for Endless {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(std::iter::repeat(0))
     }
 }
 

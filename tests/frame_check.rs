@@ -5,6 +5,7 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::fs;
 use std::io::Cursor;
 
@@ -155,7 +156,7 @@ fn table() -> Vec<(&'static str, Vec<u8>, Code)> {
     vec![
         ("rank 17", with_array(rank_17), Code::Rank),
         ("rank 127", with(&[(114, &[127])]), Code::Rank),
-        ("metalayer empty", with_array(|content| content.clear()), Code::ArrayTruncated),
+        ("metalayer empty", with_array(Vec::clear), Code::ArrayTruncated),
         ("metalayer cut in shape", with_array(|content| content.truncate(10)), Code::ArrayTruncated),
         (
             "metalayer cut in the dtype's length",
@@ -346,13 +347,13 @@ fn what_is_found_names_the_place_and_the_numbers() {
         let findings = match Frame::read_at(Cursor::new(file), 0) {
             Ok(mut frame) => frame.check().unwrap(),
             Err(error) => {
-                lines += &format!("{name}\n    refused[{}] {error}\n", error.code().unwrap());
+                writeln!(lines, "{name}\n    refused[{}] {error}", error.code().unwrap()).unwrap();
                 continue;
             }
         };
-        lines += &format!("{name}\n");
+        writeln!(lines, "{name}").unwrap();
         for finding in findings {
-            lines += &format!("    {}[{}] {finding}\n", finding.severity(), finding.code());
+            writeln!(lines, "    {}[{}] {finding}", finding.severity(), finding.code()).unwrap();
         }
     }
     common::snapshot("findings", &lines);

@@ -368,21 +368,75 @@ fn a_directory_without_a_frame_says_so() {
     assert!(matches!(error, Error::Io(error) if error.kind() == io::ErrorKind::NotFound));
 }
 
+/// Asks all that can be asked of a frame.
+fn ask(file: Vec<u8>) {
+    let Ok(mut frame) = Frame::read_at(Cursor::new(file), 0) else { return };
+    if let Ok(Some(array)) = frame.array() {
+        let _ = array.geometry();
+    }
+    if let Ok(trailer) = frame.trailer() {
+        trailer.vlmetalayers().iter().for_each(|layer| drop(layer.decode::<Value>()));
+    }
+    for layer in frame.metalayers() {
+        let _ = frame.metalayer::<Value>(layer.name());
+    }
+    frame.check().unwrap();
+}
+
 #[test]
-fn a_header_with_any_byte_changed_does_no_harm() {
-    for name in ["int32_3x5.b2nd", "vlmetalayers.b2nd", "squeezed.caterva"] {
+fn a_frame_with_any_byte_changed_does_no_harm() {
+    for name in ["int32_3x5.b2nd", "vlmetalayers.b2nd", "squeezed.caterva", "sparse.b2nd/chunks.b2frame"] {
         let file = fs::read(data().join(name)).unwrap();
-        let frame = Frame::parse(&file).unwrap();
-        let header_len = frame.header().header_len;
-        let trailer = file.len() - 200..file.len();
-        for at in (0..header_len).chain(trailer) {
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        let places: Vec<usize> = (0..header_len).chain(file.len() - 100..file.len()).collect();
+        for &at in &places {
             for byte in [0, 1, 0x7f, 0x80, 0xff, file[at] ^ 1, file[at] ^ 0x80] {
                 let mut changed = file.clone();
                 changed[at] = byte;
-                let Ok(mut frame) = Frame::read_at(Cursor::new(changed), 0) else { continue };
-                let _ = frame.array().map(|array| array.map(|array| array.geometry()));
-                let _ = frame.trailer();
+                ask(changed);
             }
         }
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..5_000 {
+            let mut changed = file.clone();
+            for _ in 0..rng.usize(1..6) {
+                // Behind the magic, without which nothing is read.
+                let &at = rng.choice(&places).unwrap();
+                changed[at.max(10)] = rng.u8(..);
+            }
+            ask(changed);
+        }
     }
+}
+
+/// A file that is longer each time its end is looked for.
+#[derive(Debug)]
+struct Growing {
+    file: Cursor<Vec<u8>>,
+    lengths: Vec<u64>,
+}
+
+impl Read for Growing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Growing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match to {
+            SeekFrom::End(0) => Ok(self.lengths.pop().unwrap()),
+            to => self.file.seek(to),
+        }
+    }
+}
+
+#[test]
+fn a_file_caught_while_it_grows_is_read_once_more() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let length = file.len() as u64;
+    let growing = |lengths: &[u64]| Growing { file: Cursor::new(file.clone()), lengths: lengths.to_vec() };
+    assert!(Frame::read_at(growing(&[length, 300]), 0).is_ok());
+    let error = Frame::read_at(growing(&[length, 310, 300]), 0).unwrap_err();
+    assert_eq!(error.to_string(), "cut short: the frame takes 520 bytes, the file has 310");
 }

@@ -22,7 +22,7 @@ struct Transparent {
 
 #[test]
 fn every_layout_comes_back_byte_for_byte() {
-    for layout in Layout::ALL {
+    for &layout in Layout::ALL {
         for ndim in 0..=16 {
             let meta = meta_of_rank(ndim, "<i4").with_layout(layout).unwrap();
             let bytes = to_vec(&meta).unwrap();
@@ -142,13 +142,31 @@ fn json_is_read_with_every_check_of_the_format() {
 
 #[test]
 fn other_formats_round_trip_whether_they_have_names_or_not() {
-    for layout in Layout::ALL {
+    for &layout in Layout::ALL {
         let meta = meta_of_rank(5, "[('größe', '<f4')]").with_layout(layout).unwrap();
         let compact = rmp_serde::to_vec(&meta).unwrap();
         assert_eq!(rmp_serde::from_slice::<Meta>(&compact).unwrap(), meta);
         let named = rmp_serde::to_vec_named(&meta).unwrap();
         assert_eq!(rmp_serde::from_slice::<Meta>(&named).unwrap(), meta);
+        // A format without markers reads a field only as wide as it was written.
+        let unmarked = bcs::to_bytes(&meta).unwrap();
+        assert_eq!(bcs::from_bytes::<Meta>(&unmarked).unwrap(), meta);
     }
+}
+
+#[test]
+fn an_untagged_enum_has_no_place_for_the_layout() {
+    #[derive(Debug, Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Untagged {
+        Meta(Meta),
+    }
+    let meta = meta_of_rank(2, "<i4");
+    let bytes = to_vec(&Untagged::Meta(meta.clone())).unwrap();
+    assert_eq!(bytes, to_vec(&meta).unwrap());
+    assert!(from_slice::<Untagged>(&bytes).is_err());
+    let Untagged::Meta(read) = serde_json::from_value(json!(meta)).unwrap();
+    assert_eq!(read, meta);
 }
 
 #[test]

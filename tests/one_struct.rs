@@ -182,6 +182,34 @@ fn aliases_are_no_entries() {
 }
 
 #[test]
+fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
+    // `dims` or `size` may be the shape; so the dtype format, which the layout lacks, cannot be left out.
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "reading fails")]
+    struct Unplaced {
+        version: u8,
+        ndim: u8,
+        #[serde(alias = "size")]
+        dims: [u64; 2],
+        chunkshape: [u32; 2],
+        blockshape: [u32; 2],
+        #[serde(default)]
+        dtype_format: Option<Value>,
+        #[serde(default)]
+        dtype: Option<String>,
+    }
+    for layout in [Layout::B2ndSix, Layout::Caterva] {
+        let error = from_slice::<Unplaced>(&bytes_of(layout)).unwrap_err();
+        let has = layout.entries().len();
+        let expected = format!(
+            "byte 0: layout {layout} has {has} entries, and the names of the type's fields do not tell which they are"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+    assert_eq!(from_slice::<Unplaced>(&bytes_of(Layout::B2nd)).unwrap().dims, [3, 5]);
+}
+
+#[test]
 fn untagged_enums_take_the_variant_that_fits() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(untagged)]
@@ -200,7 +228,7 @@ fn untagged_enums_take_the_variant_that_fits() {
 fn an_entry_can_be_passed_over() {
     type Ranks = (IgnoredAny, u8, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny);
     assert_eq!(from_slice::<Ranks>(&bytes_of(Layout::B2nd)).unwrap().1, 2);
-    for layout in Layout::ALL {
+    for &layout in Layout::ALL {
         from_slice::<IgnoredAny>(&bytes_of(layout)).unwrap();
     }
     // What is passed over is checked all the same.

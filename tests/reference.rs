@@ -255,12 +255,36 @@ fn what_we_accept_c_blosc2_reads_alike_and_what_only_it_accepts_has_a_known_reas
     assert!(counts["both"] > 1000 && counts["neither"] > 1000);
 }
 
+#[cfg(feature = "cli")]
+#[test]
+#[ignore = "needs python-blosc2: tests/interop/run"]
+fn info_prints_what_python_blosc2_prints() {
+    let python = env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which tests/interop/run sets");
+    let mut compared = 0;
+    for entry in fs::read_dir(data()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "b2nd") {
+            continue;
+        }
+        let script = data().with_file_name("interop").join("info.py");
+        let theirs = Command::new(&python).arg(script).arg(&path).output().unwrap();
+        let ours = Command::new(env!("CARGO_BIN_EXE_b2nd")).arg("info").arg(&path).output().unwrap();
+        let [theirs, ours] = [theirs, ours].map(|output| String::from_utf8(output.stdout).unwrap());
+        let expected: Vec<&str> = theirs.lines().collect();
+        let found: Vec<&str> = ours.lines().take_while(|line| !line.starts_with("layout")).collect();
+        assert_eq!(found, expected, "{}", path.display());
+        compared += 1;
+    }
+    println!("{compared} files: info prints the same lines");
+    assert!(compared >= 7);
+}
+
 /// Bytes of ours in the place of a file's metalayer.
 fn with_metalayer(name: &str, change: impl Fn(&Meta) -> Meta) -> (Vec<u8>, Meta) {
     let mut file = fs::read(data().join(name)).unwrap();
     let frame = Frame::parse(&file).unwrap();
     let layer = frame.array_metalayer().unwrap();
-    let meta = change(&frame.array().unwrap().unwrap());
+    let meta = change(frame.array().unwrap().unwrap().meta().unwrap());
     let bytes = to_vec(&meta).unwrap();
     assert_eq!(bytes.len(), layer.bytes().len());
     // Nothing of what was there is left.

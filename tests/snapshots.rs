@@ -13,7 +13,7 @@ fn check(name: &str, meta: &Meta) {
 
 #[test]
 fn wire_bytes_of_every_layout_and_rank() {
-    for layout in Layout::ALL {
+    for &layout in Layout::ALL {
         for ndim in [0, 1, 2, 3, 8, 15, 16] {
             let meta = meta_of_rank(ndim, "<i4").with_layout(layout).unwrap();
             check(&format!("{layout}_rank_{ndim:02}"), &meta);

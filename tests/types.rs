@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::iter;
 
 use arrayvec::{ArrayString, ArrayVec};
-use b2nd_serde::{ErrorKind, Layout, Serializer, from_slice, take_from_slice, to_slice, to_vec};
+use b2nd_serde::{ErrorKind, Layout, Serializer, from_slice, take_from_slice, to_extend, to_slice, to_vec};
 use common::{five, seven, six};
 use serde::de::{Deserialize as _, DeserializeOwned};
 use serde::ser::Serialize as Writable;
@@ -273,4 +273,146 @@ fn a_buffer_of_the_exact_size_suffices() {
     assert_eq!(to_slice(&seven(), &mut buffer).unwrap().len(), 53);
     let error = to_slice(&seven(), &mut buffer[..52]).unwrap_err();
     assert_eq!(error.to_string(), "the metalayer has 53 bytes, the buffer 52");
+}
+
+#[test]
+fn a_buffer_that_is_too_small_for_the_second_keeps_the_first() {
+    let mut buffer = [0; 53 + 10];
+    let mut serializer = Serializer::new(&mut buffer);
+    seven().serialize(&mut serializer).unwrap();
+    let error = five().serialize(&mut serializer).unwrap_err();
+    assert_eq!(error.to_string(), "the metalayer has 44 bytes, the buffer 10");
+    assert_eq!(serializer.position(), 53);
+    assert_eq!(from_slice::<common::Seven>(&buffer[..53]).unwrap(), seven());
+}
+
+#[test]
+fn a_collection_is_extended_and_handed_back() {
+    let bytes = to_extend(&five(), vec![1, 2, 3]).unwrap();
+    assert_eq!(bytes, [&[1, 2, 3], &to_vec(&five()).unwrap()[..]].concat());
+    let bytes = to_extend(&five(), ArrayVec::<u8, 64>::new()).unwrap();
+    assert_eq!(from_slice::<common::Five>(&bytes).unwrap(), five());
+    assert!(to_extend(&(1, 2), Vec::new()).is_err());
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn a_writer_and_a_reader_meet_in_the_middle() {
+    let mut file = Vec::new();
+    b2nd_serde::to_writer(&mut file, &seven()).unwrap();
+    assert_eq!(b2nd_serde::from_reader::<_, common::Seven>(&file[..]).unwrap(), seven());
+    file.push(0);
+    let error = b2nd_serde::from_reader::<_, common::Seven>(&file[..]).unwrap_err();
+    assert_eq!(error.to_string(), "byte 53: 1 byte is left after the metalayer");
+}
+
+#[test]
+fn a_sequence_without_an_end_is_refused() {
+    struct Endless;
+    impl Writable for Endless {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_seq(iter::repeat(1))
+        }
+    }
+    let error = to_vec(&(0, 2, Endless, [2, 3], [1, 2])).unwrap_err();
+    assert_eq!(error.to_string(), "shape has 3 dimensions, but ndim is 2");
+}
+
+#[test]
+fn the_format_is_not_human_readable() {
+    /// What a serializer or deserializer says of itself, as a number and as a text.
+    #[derive(Debug, PartialEq)]
+    struct Probe(bool);
+    impl Writable for Probe {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            assert!(!serializer.is_human_readable());
+            if self.0 { serializer.serialize_str("<i4") } else { serializer.serialize_u8(2) }
+        }
+    }
+    impl<'de> serde::de::Deserialize<'de> for Probe {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            assert!(!deserializer.is_human_readable());
+            serde::de::IgnoredAny::deserialize(deserializer).map(|_| Probe(false))
+        }
+    }
+    struct Probes;
+    impl Writable for Probes {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            assert!(!serializer.is_human_readable());
+            [Probe(false), Probe(false)].serialize(serializer)
+        }
+    }
+    let bytes = to_vec(&(0, Probe(false), Probes, [2, 3], [1, 2], 0, Probe(true))).unwrap();
+    type Entries = (Probe, Probe, Probe, (Probe, Probe), Probe, Probe, Probe);
+    assert_eq!(from_slice::<Entries>(&bytes).unwrap().6, Probe(false));
+    Probe::deserialize(&mut b2nd_serde::Deserializer::new(&bytes)).unwrap();
+    Probes.serialize(&mut Serializer::new(&mut [])).unwrap_err();
+}
+
+#[test]
+fn an_error_that_the_type_passes_over_remains_one() {
+    /// Reads or writes whatever it can.
+    struct Lenient<T>(Option<T>);
+    impl<'de, T: serde::de::Deserialize<'de>> serde::de::Deserialize<'de> for Lenient<T> {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Ok(Lenient(T::deserialize(deserializer).ok()))
+        }
+    }
+    /// Reads entries, or dimensions, until there are no more, whatever is wrong with them.
+    struct Stubborn;
+    impl<'de> serde::de::Deserialize<'de> for Stubborn {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = Stubborn;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("anything")
+                }
+                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Stubborn, A::Error> {
+                    for _ in 0..20 {
+                        drop(seq.next_element::<serde::de::IgnoredAny>());
+                    }
+                    Ok(Stubborn)
+                }
+            }
+            deserializer.deserialize_seq(Visitor)
+        }
+    }
+    type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
+    let bytes = to_vec(&seven()).unwrap();
+    // What is wrong with the type alone is the type's business.
+    type Dtype<T> = (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, T);
+    assert!(from_slice::<Dtype<Lenient<u8>>>(&bytes).unwrap().6.0.is_none());
+    assert!(from_slice::<Entries<Stubborn>>(&bytes).is_ok());
+    assert!(from_slice::<Stubborn>(&bytes).is_ok());
+    // What is wrong with the bytes is not.
+    for at in [1, 2, 3, 4, 13, 22, 33, 44, 45] {
+        let mut bytes = bytes.clone();
+        bytes[at] = 0xc1;
+        assert!(from_slice::<Entries<Lenient<[u64; 2]>>>(&bytes).is_err(), "{at}");
+        assert!(from_slice::<Entries<Stubborn>>(&bytes).is_err(), "{at}");
+        assert!(from_slice::<Stubborn>(&bytes).is_err(), "{at}");
+    }
+    bytes
+        .iter()
+        .enumerate()
+        .skip(1)
+        .for_each(|(cut, _)| assert!(from_slice::<Stubborn>(&bytes[..cut]).is_err()));
+
+    /// Writes a shape of floats first.
+    struct Retrying;
+    impl Writable for Retrying {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeTuple as _;
+            let mut entries = serializer.serialize_tuple(5)?;
+            entries.serialize_element(&0)?;
+            entries.serialize_element(&2)?;
+            let _ = entries.serialize_element(&[1.0, 2.0]);
+            for _ in 0..3 {
+                let _ = entries.serialize_element(&[1, 2]);
+            }
+            entries.end()
+        }
+    }
+    assert_eq!(to_vec(&Retrying).unwrap_err().to_string(), "the type has passed over an error");
 }

@@ -11,7 +11,10 @@ use super::value::{Value, Visit};
 use super::vector::{Vector, takes_dimensions};
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::{Entry, KnownName, Layout};
-use crate::wire::{FixedInt, Input, Items};
+use crate::wire::{FixedInt, Input};
+
+/// The position behind an error.
+const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being read, entry by entry.
 pub(super) struct Entries<'a, 'de> {
@@ -19,7 +22,7 @@ pub(super) struct Entries<'a, 'de> {
     layout: Layout,
     /// Where the metalayer begins in the input.
     start: usize,
-    /// The position of the next entry.
+    /// The position of the next entry; [`FAILED`] after an error in the bytes.
     next: u8,
     ndim: u8,
 }
@@ -44,16 +47,23 @@ impl<'a, 'de> Entries<'a, 'de> {
         self.next += 1;
         let offset = self.input.position();
         let value = match entry {
-            Entry::Version | Entry::DtypeFormat => seed.deserialize(Value(self.input.fixint(entry)?)),
-            Entry::Ndim => {
-                self.ndim = self.input.ndim()?;
-                seed.deserialize(Value(self.ndim))
-            }
-            Entry::Shape => read_vector(self.input.vector::<i64>(entry, self.ndim)?, seed),
-            Entry::Chunkshape | Entry::Blockshape => {
-                read_vector(self.input.vector::<i32>(entry, self.ndim)?, seed)
-            }
-            Entry::Dtype => seed.deserialize(Value(self.input.text(entry)?)),
+            Entry::Version | Entry::DtypeFormat => match self.input.fixint(entry) {
+                Ok(value) => seed.deserialize(Value(value)),
+                Err(error) => return Err(self.fail(error)),
+            },
+            Entry::Ndim => match self.input.ndim() {
+                Ok(ndim) => {
+                    self.ndim = ndim;
+                    seed.deserialize(Value(ndim))
+                }
+                Err(error) => return Err(self.fail(error)),
+            },
+            Entry::Shape => self.read_vector::<i64, S>(entry, seed),
+            Entry::Chunkshape | Entry::Blockshape => self.read_vector::<i32, S>(entry, seed),
+            Entry::Dtype => match self.input.text(entry) {
+                Ok(text) => seed.deserialize(Value(text)),
+                Err(error) => return Err(self.fail(error)),
+            },
         };
         match value {
             Ok(value) => Ok(value),
@@ -61,14 +71,46 @@ impl<'a, 'de> Entries<'a, 'de> {
         }
     }
 
+    /// Lets a type take all dimensions of a vector.
+    #[inline(always)]
+    fn read_vector<W, S>(&mut self, entry: Entry, seed: S) -> Result<S::Value>
+    where
+        W: FixedInt + Visit<'de>,
+        S: DeserializeSeed<'de>,
+    {
+        let mut items = match self.input.vector::<W>(entry, self.ndim) {
+            Ok(items) => items,
+            Err(error) => return Err(self.fail(error)),
+        };
+        let value = seed.deserialize(Vector(&mut items));
+        if items.has_failed() {
+            self.next = FAILED;
+        }
+        match value {
+            Ok(_) if !items.are(0) => Err(takes_dimensions(&items, items.drawn())),
+            value => value,
+        }
+    }
+
+    /// Notes an error in the bytes, which remains one if the type passes over it.
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.next = FAILED;
+        error
+    }
+
     /// An error unless every entry is taken.
     #[inline]
     pub(super) fn finish(&self) -> Result<()> {
-        if self.next_entry().is_none() {
+        if usize::from(self.next) == self.layout.entries().len() {
             return Ok(());
         }
         let takes = Length::new(self.next.into());
-        Err(Error::new(Detail::Takes { layout: self.layout, takes }).at(self.input.position()))
+        let detail = match self.next {
+            FAILED => Detail::PassedOver,
+            _ => Detail::Takes { layout: self.layout, takes },
+        };
+        Err(Error::new(detail).at(self.input.position()))
     }
 
     /// Adds to an error of the visitor's own how far it came: to an entry, or no further than the outer marker.
@@ -76,20 +118,6 @@ impl<'a, 'de> Entries<'a, 'de> {
     pub(super) fn locate(&self, error: Error) -> Error {
         error.at(if self.next == 0 { self.start } else { self.input.position() })
     }
-}
-
-/// Lets a type take all dimensions of a vector.
-#[inline]
-fn read_vector<'de, W, S>(mut items: Items<'de, W>, seed: S) -> Result<S::Value>
-where
-    W: FixedInt + Visit<'de>,
-    S: DeserializeSeed<'de>,
-{
-    let value = seed.deserialize(Vector(&mut items))?;
-    if items.len() > 0 {
-        return Err(takes_dimensions(&items, items.drawn()));
-    }
-    Ok(value)
 }
 
 /// The entries in their order.
@@ -114,7 +142,7 @@ impl<'de> SeqAccess<'de> for InOrder<'_, '_, 'de> {
 
     #[inline]
     fn size_hint(&self) -> Option<usize> {
-        Some(self.0.layout.entries().len() - usize::from(self.0.next))
+        self.0.layout.entries().len().checked_sub(self.0.next.into())
     }
 }
 
@@ -147,7 +175,7 @@ impl Names {
             check_places(fields, entries)?;
             return Ok(None);
         }
-        if entries.len() < Entry::ALL.len() {
+        if layout == Layout::Caterva || layout == Layout::B2ndSix {
             if fields.len() == Entry::ALL.len() && check_places(fields, &Entry::ALL).is_ok() {
                 return Ok(Some(Self::Seven(fields)));
             }
@@ -157,6 +185,15 @@ impl Names {
             }
         }
         check_order(fields)?;
+        let is_known = |entry: &Entry| known(fields, *entry).is_some();
+        if fields.iter().all(|field| KnownName::of(field).is_some()) && !entries.iter().all(is_known) {
+            let takes = Length::new(Entry::ALL.iter().filter(|entry| is_known(entry)).count());
+            return Err(Error::new(Detail::Takes { layout, takes }));
+        }
+        // In their order, the fields behind one that the layout lacks would take the entries before them.
+        if Entry::ALL.iter().any(|entry| !entries.contains(entry) && is_known(entry)) {
+            return Err(Error::new(Detail::Unplaced { layout }));
+        }
         Ok(None)
     }
 

@@ -45,7 +45,7 @@ use entries::{ByName, Entries, InOrder, Names};
 #[inline]
 pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
     let mut deserializer = Deserializer::new(bytes);
-    let value = T::deserialize(&mut deserializer)?;
+    let value = deserializer.value()?;
     deserializer.end()?;
     Ok(value)
 }
@@ -68,7 +68,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
 #[inline]
 pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T, &'de [u8])> {
     let mut deserializer = Deserializer::new(bytes);
-    let value = T::deserialize(&mut deserializer)?;
+    let value = deserializer.value()?;
     Ok((value, deserializer.input.rest()))
 }
 
@@ -93,7 +93,7 @@ pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader:
 
 /// A serde deserializer that reads metalayers from a slice.
 ///
-/// It gives a struct, tuple, tuple struct, sequence or [`Meta`](crate::Meta). The [crate's page](crate#serdes-data-model)
+/// It gives a struct, tuple, tuple struct, sequence or `Meta`. The [crate's page](crate#serdes-data-model)
 /// says what each type can take.
 ///
 /// ```
@@ -147,6 +147,15 @@ impl<'de> Deserializer<'de> {
     #[inline]
     pub fn end(&self) -> Result<()> {
         self.input.end()
+    }
+
+    /// Reads a value. An error that the type raises when it has all entries has its place behind them.
+    #[inline]
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T> {
+        match T::deserialize(&mut *self) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.at(self.position())),
+        }
     }
 
     /// Lets the visitor take all entries in their order.

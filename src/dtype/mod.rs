@@ -62,6 +62,8 @@ use core::str::FromStr;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+use crate::Meta;
+
 mod error;
 mod layout;
 mod literal;
@@ -462,6 +464,33 @@ impl Field {
     #[must_use]
     pub fn dtype(&self) -> &Dtype {
         &self.dtype
+    }
+}
+
+impl Meta {
+    /// What the dtype means; `None` where the layout has no such entry.
+    ///
+    /// # Errors
+    ///
+    /// If the dtype format is not 0, which is NumPy's, or if the dtype is none that NumPy or `ml_dtypes` has. Its text
+    /// stays there to be asked for with [`dtype`](Self::dtype).
+    ///
+    /// ```
+    /// use b2nd_serde::Meta;
+    ///
+    /// let dtype = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?.parse_dtype()?.expect("layout b2nd has one");
+    /// assert_eq!(dtype.item_size(), 4);
+    ///
+    /// let error = Meta::new(&[], &[], &[], "int33")?.parse_dtype().unwrap_err();
+    /// assert_eq!(error.to_string(), "character 0: unknown type 'int33'");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse_dtype(&self) -> Result<Option<Dtype>, ParseError> {
+        let Some(text) = self.dtype() else { return Ok(None) };
+        match self.dtype_format() {
+            None | Some(0) => text.parse().map(Some),
+            Some(format) => Err(ParseError::unknown_format(text, format)),
+        }
     }
 }
 

@@ -195,6 +195,12 @@ pub(crate) enum Detail {
         needed: Length,
         given: Length,
     },
+    /// The type went on after an error that it was given.
+    PassedOver,
+    /// The names of the fields do not tell which of them are the entries of a layout.
+    Unplaced {
+        layout: Layout,
+    },
     /// A `Display` or `Serialize` gave another value when asked a second time.
     Unstable,
     #[cfg(feature = "std")]
@@ -219,6 +225,7 @@ impl Detail {
             | Self::Gives { .. }
             | Self::NoLayout { .. }
             | Self::UnknownCount
+            | Self::Unplaced { .. }
             | Self::OtherLayout { .. }
             | Self::Absent { .. }
             | Self::Surplus { .. } => ErrorKind::EntryCount,
@@ -227,7 +234,7 @@ impl Detail {
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
             Self::Io => ErrorKind::Io,
-            Self::Unstable | Self::Custom => ErrorKind::Custom,
+            Self::Unstable | Self::PassedOver | Self::Custom => ErrorKind::Custom,
         }
     }
 }
@@ -386,6 +393,11 @@ impl Parts {
                 write!(f, "field {} stands where the layout has {place}", name.name())
             }
             Detail::FieldBehind { name } => write!(f, "field {} stands behind {place}", name.name()),
+            Detail::Unplaced { layout } => {
+                layout_has(layout, f)?;
+                f.write_str(", and the names of the type's fields do not tell which they are")
+            }
+            Detail::PassedOver => f.write_str("the type has passed over an error"),
             _ => f.write_str("the value changed between two calls of its Serialize"),
         }
     }

@@ -1,4 +1,4 @@
-//! Why a frame cannot be read.
+//! Why a frame cannot be read, or cannot be changed.
 
 use core::error;
 use core::fmt;
@@ -6,9 +6,10 @@ use std::boxed::Box;
 use std::io;
 use std::string::String;
 
+use super::change_error::ChangeError;
 use super::finding::{Code, Finding};
 
-/// Why a frame cannot be read.
+/// Why a frame cannot be read, or cannot be changed.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, Frame};
@@ -28,7 +29,7 @@ pub enum Error {
         needed: usize,
     },
     /// The frame breaks a rule without which it cannot be read.
-    Refused(Finding),
+    Refused(Box<Finding>),
     /// A metalayer, or a vlmetalayer, is not of the type that is asked for.
     Decode {
         /// Its name.
@@ -39,8 +40,10 @@ pub enum Error {
     /// The frame was changed while it was read, or since.
     Changing(
         /// What is wrong with it as it is now. Where it stays so, the change has been broken off.
-        Option<Finding>,
+        Option<Box<Finding>>,
     ),
+    /// The frame cannot be changed so, and is as it was.
+    Change(ChangeError),
 }
 
 impl Error {
@@ -67,6 +70,7 @@ impl fmt::Display for Error {
             Self::Decode { name, source } => write!(f, "metalayer {name}: {source}"),
             Self::Changing(None) => f.write_str("changing: another process is writing the frame"),
             Self::Changing(Some(finding)) => write!(f, "changing, or left half-changed: {finding}"),
+            Self::Change(error) => error.fmt(f),
         }
     }
 }
@@ -76,6 +80,7 @@ impl error::Error for Error {
         match self {
             Self::Io(error) => Some(error),
             Self::Decode { source, .. } => Some(source.as_ref()),
+            Self::Change(error) => Some(error),
             _ => None,
         }
     }
@@ -89,6 +94,12 @@ impl From<io::Error> for Error {
 
 impl From<Finding> for Error {
     fn from(finding: Finding) -> Self {
-        Self::Refused(finding)
+        Self::Refused(finding.into())
+    }
+}
+
+impl From<ChangeError> for Error {
+    fn from(error: ChangeError) -> Self {
+        Self::Change(error)
     }
 }

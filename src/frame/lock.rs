@@ -4,16 +4,21 @@
 //! shared to read, exclusive to write. The file stays when the lock is given up.
 
 use std::borrow::ToOwned;
-use std::fs::File;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fs4::{FileExt, TryLockError};
 
 use super::open::{PAUSE, SPARSE_INDEX};
+use super::{ChangeError, Error};
 
 const SUFFIX: &str = ".b2lock";
+
+/// Where the lock file has the number of times that a writer has taken the lock: an integer of 8 bytes, in the byte
+/// order of the machine.
+const COUNTER_AT: u64 = 8;
 
 /// The lock file of a frame, by the file that has its header.
 pub(super) fn sidecar(path: &Path) -> PathBuf {
@@ -25,11 +30,22 @@ pub(super) fn sidecar(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// A lock that is held as long as this lives.
+/// The lock file with a lock on it, which is given up in the end.
+#[derive(Debug)]
+struct Held(File);
+
+impl Drop for Held {
+    /// To close the file is not enough: a process that was started meanwhile can have it open too.
+    fn drop(&mut self) {
+        // Nothing is left to be done about an error, and the system gives up the lock of a file that nobody has open.
+        let _ = FileExt::unlock(&self.0);
+    }
+}
+
+/// The lock of a reader, held as long as this lives.
 #[derive(Debug)]
 pub(super) struct SharedLock {
-    /// Closing it gives up the lock.
-    _sidecar: File,
+    _held: Held,
 }
 
 impl SharedLock {
@@ -42,10 +58,47 @@ impl SharedLock {
         loop {
             // Not the method of the standard library, which is younger than the oldest compiler that this is for.
             match FileExt::try_lock_shared(&sidecar) {
-                Ok(()) => return Ok(Some(Self { _sidecar: sidecar })),
+                Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+/// The lock of a writer, held as long as this lives.
+#[derive(Debug)]
+pub(super) struct ExclusiveLock {
+    held: Held,
+}
+
+impl ExclusiveLock {
+    /// Takes the lock, if there is one to take; does not wait for it.
+    pub(super) fn take(path: &Path) -> Result<Option<Self>, Error> {
+        let path = sidecar(path);
+        let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        match FileExt::try_lock(&sidecar) {
+            Ok(()) => Ok(Some(Self { held: Held(sidecar) })),
+            Err(TryLockError::WouldBlock) => Err(ChangeError::Locked { path }.into()),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+
+    /// Raises the counter, by which the others who have the frame open know that they have to read it again. A file that
+    /// is too short for it counts from 0.
+    pub(super) fn raise_counter(&mut self) -> io::Result<()> {
+        let Held(sidecar) = &mut self.held;
+        let mut counter = [0; 8];
+        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+        match sidecar.read_exact(&mut counter) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
+            result => result?,
+        }
+        let raised = u64::from_ne_bytes(counter).wrapping_add(1);
+        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+        sidecar.write_all(&raised.to_ne_bytes())
     }
 }

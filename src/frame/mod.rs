@@ -24,8 +24,15 @@
 //!
 //! [`Frame::check`] says what is wrong or odd about a frame, and [`check`] does so for a file whose header cannot be
 //! read either.
+//!
+//! Of a frame that was opened by its path, what keeps its length can be changed in place: the shape within the last
+//! chunks ([`Frame::set_shape`]), the dtype ([`Frame::set_dtype`]), any metalayer ([`Frame::set_metalayer`]).
+//! [`rewrite`] makes a frame of the present format out of an older one, with a dtype where it had none.
 
 mod array;
+mod canonical;
+mod change;
+mod change_error;
 mod check;
 mod chunk;
 mod code;
@@ -36,6 +43,7 @@ mod finding;
 mod header;
 mod lock;
 mod open;
+mod rewrite;
 mod scan;
 mod section;
 mod stable;
@@ -50,6 +58,7 @@ use serde::Deserialize;
 
 use crate::take_from_slice;
 pub use array::{Array, ArrayLayout};
+pub use change_error::ChangeError;
 pub use check::check;
 pub use dump::{Dump, dump};
 pub use error::Error;
@@ -58,6 +67,7 @@ pub use finding::{Code, Finding, Place, Severity};
 pub use header::Header;
 use header::Unknown;
 pub use open::is_sparse_frame;
+pub use rewrite::rewrite;
 pub use scan::{Scan, scan};
 pub use section::Metalayer;
 use section::{Kind, Section};
@@ -67,6 +77,10 @@ pub use zip::{Content, Member, zip_members};
 
 /// The names of an array's metalayer, the present one first.
 const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
+
+/// The names of a metalayer that says that other frames are in the data: of an embed store, and of one in a dictionary
+/// or tree store.
+const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 
 /// The most metalayers that a header has.
 const MAX_METALAYERS: u16 = 16;
@@ -158,9 +172,6 @@ impl<R> Frame<R> {
 
     /// The array that the frame holds; `None` if it is none, but just chunks.
     ///
-    /// An embed store of python-blosc2 (`embed.b2e`, with a metalayer `b2embed`) is none: the frames in it are its data,
-    /// compressed, and closed to this crate.
-    ///
     /// # Errors
     ///
     /// If the metalayer of the array is malformed.
@@ -180,6 +191,13 @@ impl<R> Frame<R> {
 
     fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
+    }
+
+    /// Whether it is an embed store of python-blosc2, `embed.b2e`: an array of bytes in which other frames are. They are
+    /// compressed, and closed to this crate.
+    #[must_use]
+    pub fn is_embed_store(&self) -> bool {
+        EMBED_NAMES.into_iter().any(|name| self.find(name).is_some())
     }
 
     /// Reads a metalayer into a type: that of an array in this crate's format, any other as `MessagePack`. `None` if

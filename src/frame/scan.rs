@@ -3,21 +3,28 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::vec::Vec;
 
-use super::Frame;
 use super::header::{LEAST, MAGIC, MAGIC_AT};
 use super::open::{available, read_up_to};
+use super::{Error, Frame};
 
 /// Bytes that are looked at at a time.
 const WINDOW: u64 = 1 << 16;
 
-/// The longest header that is read, so that a file full of magic bytes is not read over and over.
+/// The longest header that is read.
 const MAX_HEADER: u64 = 1 << 20;
+
+/// The longest one after many that were none, so that a file full of magic bytes is not read over and over.
+const MAX_HEADER_LATER: u64 = 512;
+
+/// How many bytes of headers that were none are many.
+const MANY: u64 = 1 << 26;
 
 /// Looks for frames in any file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged zip
 /// file.
 ///
 /// Each one is given whose header parses, up to 1 MiB of it, whether or not the rest of the frame is there; the search
-/// goes on behind the header, so that a frame stored in a frame is found too. What is compressed is not seen: in an embed
+/// goes on behind the header, so that a frame stored in a frame is found too. In a file with 64 MiB of headers that were
+/// none, only headers of up to 512 bytes are found from there on. What is compressed is not seen: in an embed
 /// store of python-blosc2 (`embed.b2e`) the frames are.
 ///
 /// ```
@@ -32,7 +39,7 @@ const MAX_HEADER: u64 = 1 << 20;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
-    Scan { reader, window: Vec::new(), start: 0, position: 0, is_done: false }
+    Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
 }
 
 /// The frames of a file, each with its [offset](Frame::offset), in their order. See [`scan`].
@@ -44,6 +51,8 @@ pub struct Scan<R> {
     start: u64,
     /// How much of the window has been looked at.
     position: usize,
+    /// Bytes of headers that were none.
+    wasted: u64,
     is_done: bool,
 }
 
@@ -98,18 +107,23 @@ impl<R: Read + Seek> Scan<R> {
     }
 
     fn frame_at(&mut self, offset: u64) -> io::Result<Option<Frame>> {
-        let most = available(&mut self.reader, offset)?.min(MAX_HEADER);
+        let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };
+        let most = available(&mut self.reader, offset)?.min(longest);
         let mut prefix = Vec::new();
         read_up_to(&mut self.reader, most.min(LEAST as u64), &mut prefix)?;
         loop {
             match Frame::parse(&prefix) {
-                Err(super::Error::Incomplete { needed }) if needed as u64 <= most => {
+                Err(Error::Incomplete { needed }) if needed as u64 <= most => {
                     read_up_to(&mut self.reader, needed as u64, &mut prefix)?;
                     if prefix.len() < needed {
                         return Ok(None);
                     }
                 }
-                result => return Ok(result.ok().map(|frame| Frame { offset, ..frame })),
+                Ok(frame) => return Ok(Some(Frame { offset, ..frame })),
+                Err(_) => {
+                    self.wasted = self.wasted.saturating_add(prefix.len() as u64);
+                    return Ok(None);
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Reading a frame that another process may be writing.
 
+use std::boxed::Box;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -41,28 +42,28 @@ impl Frame<File> {
         };
         let mut before: Option<Self> = None;
         loop {
+            let is_first;
             let wrong = match Self::open(&path) {
                 Ok(frame) => {
-                    let wrong = frame.disagreement();
-                    let is_same = before.is_some_and(|before| before.bytes == frame.bytes);
+                    let wrong = frame.disagreement().map(Box::new);
+                    let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
                     if is_same && wrong.is_none() {
                         return Ok(frame);
                     }
-                    before = Some(frame);
+                    is_first = before.replace(frame).is_none();
                     wrong
                 }
                 Err(Error::Refused(finding)) if finding.code() != Code::NotAFrame => {
-                    before = None;
+                    (before, is_first) = (None, false);
                     Some(finding)
                 }
                 Err(error) => return Err(error),
             };
-            if start.elapsed() >= patience {
-                return Err(Error::Changing(wrong));
-            }
-            // Two reads in a row are enough for a frame at rest.
-            if wrong.is_some() {
-                std::thread::sleep(PAUSE);
+            // A frame at rest needs no patience, only a second read.
+            match wrong {
+                None if is_first => {}
+                wrong if start.elapsed() >= patience => return Err(Error::Changing(wrong)),
+                _ => std::thread::sleep(PAUSE),
             }
         }
     }

@@ -17,7 +17,7 @@ use super::walk::{Rules, Walk};
 use super::{Error, Frame};
 
 /// What stands at the end of every trailer: `ce` and its length, `d8` and a fingerprint.
-const END: usize = 23;
+pub(super) const END: usize = 23;
 
 /// The bytes of the shortest trailer of all generations.
 const LEAST: usize = 30;

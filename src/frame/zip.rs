@@ -122,7 +122,7 @@ fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Con
     match read(reader, offset, len) {
         Ok(frame) => Ok(Content::Frame(frame)),
         Err(Error::Refused(finding)) if finding.code() == Code::NotAFrame => Ok(Content::Other),
-        Err(Error::Refused(finding)) => Ok(Content::Broken(finding)),
+        Err(Error::Refused(finding)) => Ok(Content::Broken(*finding)),
         Err(error) => Err(error),
     }
 }

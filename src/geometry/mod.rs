@@ -75,6 +75,8 @@ use core::ops::Range;
 
 use arrayvec::ArrayVec;
 
+#[cfg(feature = "alloc")]
+use crate::Meta;
 use crate::layout::Entry;
 use axis::{Axis, check_product, unsigned};
 use dimensions::CAPACITY;
@@ -419,6 +421,34 @@ impl Geometry {
 
     fn each(&self, number: impl Fn(Axis) -> u64) -> Dimensions {
         Dimensions::collect(self.axes.iter().map(|&axis| number(axis)))
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl Meta {
+    /// Where the items of the array lie: the proof that the numbers work.
+    ///
+    /// # Errors
+    ///
+    /// If the version is not 0, whose rules alone are known, or the numbers break one of the
+    /// [rules](crate::geometry#what-is-accepted).
+    ///
+    /// ```
+    /// use b2nd_serde::Meta;
+    ///
+    /// let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?;
+    /// assert_eq!(meta.geometry()?.nchunks(), 4);
+    ///
+    /// let meta = Meta::new(&[3, -5], &[2, 3], &[1, 2], "<i4")?;
+    /// let error = meta.geometry().unwrap_err();
+    /// assert_eq!(error.to_string(), "expected at least 0 for shape[1], found -5");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn geometry(&self) -> Result<Geometry, Error> {
+        if self.version() != 0 {
+            return Err(Error::version(self.version()));
+        }
+        Geometry::new(self.shape(), self.chunkshape(), self.blockshape())
     }
 }
 

@@ -10,12 +10,17 @@ use super::vector::VectorSerializer;
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::{Entry, KnownName, Layout, MAX_NDIM};
 
+/// The position behind an error.
+const FAILED: u8 = u8::MAX;
+
 /// A value of entries that is being written.
 #[derive(Debug)]
 pub struct Entries<'s, 'a> {
     serializer: &'s mut Serializer<'a>,
     layout: Layout,
-    /// The position of the next entry.
+    /// Where the metalayer begins in the output.
+    start: usize,
+    /// The position of the next entry; [`FAILED`] after an error, whatever the value makes of it.
     next: u8,
     ndim: u8,
     /// The value is a `Meta`: it has a field for every entry, whatever its layout.
@@ -26,10 +31,12 @@ pub struct Entries<'s, 'a> {
 impl<'s, 'a> Entries<'s, 'a> {
     #[inline]
     pub(super) fn new(serializer: &'s mut Serializer<'a>, layout: Layout) -> Self {
+        let start = serializer.output.position();
         serializer.output.layout(layout);
         Self {
             serializer,
             layout,
+            start,
             next: 0,
             ndim: 0,
             #[cfg(feature = "alloc")]
@@ -44,16 +51,6 @@ impl<'s, 'a> Entries<'s, 'a> {
         Self { meta: true, ..Self::new(serializer, layout) }
     }
 
-    /// Writes a field of a `Meta` if its layout has the entry.
-    #[cfg(feature = "alloc")]
-    #[inline]
-    fn meta_field<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<()> {
-        match KnownName::of(key).map(KnownName::entry) {
-            Some(entry) if self.layout.has(entry) => self.entry(value),
-            _ => Ok(()),
-        }
-    }
-
     /// Checks that a field with a well-known name stands at its own entry.
     #[inline(always)]
     fn check_name(&self, key: &str) -> Result<()> {
@@ -66,14 +63,19 @@ impl<'s, 'a> Entries<'s, 'a> {
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         let Some(entry) = self.layout.entry(self.next) else {
-            return Err(wrong_count(self.layout, usize::from(self.next) + 1));
+            let gives = self.next.saturating_add(1);
+            self.next = FAILED;
+            return Err(wrong_count(self.layout, gives));
         };
         match self.write(entry, value) {
             Ok(()) => {
                 self.next += 1;
                 Ok(())
             }
-            Err(error) => Err(error.in_entry(entry)),
+            Err(error) => {
+                self.next = FAILED;
+                Err(error.in_entry(entry))
+            }
         }
     }
 
@@ -102,11 +104,18 @@ impl<'s, 'a> Entries<'s, 'a> {
 
     #[inline(always)]
     fn finish(self) -> Result<()> {
-        if self.layout.entry(self.next).is_some() {
-            return Err(wrong_count(self.layout, self.next.into()));
+        if usize::from(self.next) != self.layout.entries().len() {
+            return Err(wrong_count(self.layout, self.next));
         }
-        self.serializer.check_room()
+        self.serializer.check_room(self.start)
     }
+}
+
+/// Whether a field of a `Meta` is an entry of its layout: neither the layout itself, nor an entry that it lacks.
+#[cfg(feature = "alloc")]
+#[inline]
+fn has_field(layout: Layout, key: &str) -> bool {
+    KnownName::of(key).is_some_and(|name| layout.has(name.entry()))
 }
 
 /// Checks that a field with another name than its entry's has none of another entry.
@@ -119,8 +128,11 @@ fn check_other_name(key: &str, here: Entry) -> Result<()> {
 }
 
 #[cold]
-fn wrong_count(layout: Layout, gives: usize) -> Error {
-    Error::new(Detail::Gives { layout, gives: Length::new(gives) })
+fn wrong_count(layout: Layout, gives: u8) -> Error {
+    if gives == FAILED {
+        return Error::new(Detail::PassedOver);
+    }
+    Error::new(Detail::Gives { layout, gives: Length::new(gives.into()) })
 }
 
 impl SerializeSeq for Entries<'_, '_> {
@@ -175,8 +187,8 @@ impl SerializeStruct for Entries<'_, '_> {
     #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
         #[cfg(feature = "alloc")]
-        if self.meta {
-            return self.meta_field(key, value);
+        if self.meta && !has_field(self.layout, key) {
+            return Ok(());
         }
         self.check_name(key)?;
         self.entry(value)

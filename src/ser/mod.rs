@@ -86,7 +86,7 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 ///
 /// # Errors
 ///
-/// What the layout has no place for; the collection is dropped then (pass it as `&mut` to keep it).
+/// What the layout has no place for; the collection is dropped then.
 ///
 /// ```
 /// let bytes = b2nd_serde::to_extend(&(0, 1, [6], [4], [2]), vec![0xc6, 0, 0, 0, 25])?;
@@ -145,7 +145,7 @@ fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<
 
 /// A serde serializer that writes metalayers into a buffer.
 ///
-/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a [`Meta`](crate::Meta); the position
+/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`; the position
 /// of an entry, not its Rust type, decides how it is encoded. The [crate's page](crate#serdes-data-model) says what
 /// each kind of value becomes.
 ///
@@ -182,14 +182,16 @@ impl<'a> Serializer<'a> {
     }
 
     /// Chooses the layout, instead of the number of entries. A value with another number of entries is refused, and
-    /// a [`Meta`](crate::Meta) of another layout.
+    /// a `Meta` of another layout.
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
         self
     }
 
-    /// Bytes written so far.
+    /// Bytes written so far: the length of what was written, or where the next metalayer will begin.
+    ///
+    /// After an error it is somewhere within the metalayer that failed, or at its start if the buffer was too small.
     #[must_use]
     #[inline]
     pub fn position(&self) -> usize {
@@ -209,14 +211,12 @@ impl<'a> Serializer<'a> {
 
     /// Checks at the end of a metalayer that the buffer has taken all of it.
     #[inline]
-    fn check_room(&self) -> Result<()> {
+    fn check_room(&mut self, start: usize) -> Result<()> {
         if self.counting || self.output.is_whole() {
             return Ok(());
         }
-        Err(Error::new(Detail::BufferTooSmall {
-            needed: Length::new(self.output.position()),
-            given: Length::new(self.output.capacity()),
-        }))
+        let (needed, given) = self.output.rewind(start);
+        Err(Error::new(Detail::BufferTooSmall { needed: Length::new(needed), given: Length::new(given) }))
     }
 }
 

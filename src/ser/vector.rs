@@ -34,7 +34,7 @@ fn check_count(found: usize, ndim: u8) -> Result<()> {
     Err(Error::new(Detail::Dimensions { found: Length::new(found), ndim }))
 }
 
-impl<'s, 'a, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, 'a, W> {
+impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, '_, W> {
     type Ok = ();
     type Error = Error;
     type SerializeSeq = Dimensions<'s, W>;
@@ -101,7 +101,8 @@ impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
             Err(error) => return Err(error.in_dimension(self.entry, self.count)),
         }
         self.count += 1;
-        Ok(())
+        // Not at the end: a sequence may have none.
+        if self.count > usize::from(self.ndim) { check_count(self.count, self.ndim) } else { Ok(()) }
     }
 
     #[inline]

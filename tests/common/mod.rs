@@ -100,6 +100,19 @@ pub fn corpus() -> Option<(PathBuf, Vec<Value>)> {
     Some((folder, serde_json::from_str(&manifest).unwrap()))
 }
 
+/// Copies a file, or a folder with what is in it.
+pub fn copy_tree(from: &Path, to: &Path) {
+    if from.is_dir() {
+        fs::create_dir(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let name = entry.unwrap().file_name();
+            copy_tree(&from.join(&name), &to.join(&name));
+        }
+    } else {
+        fs::copy(from, to).unwrap();
+    }
+}
+
 /// Holds a text against the snapshot of this name, in the folder `snapshots`.
 #[track_caller]
 pub fn snapshot(name: &str, text: &str) {

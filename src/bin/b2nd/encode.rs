@@ -59,7 +59,8 @@ fn numbers<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Numbers<T>,
 }
 
 fn layout(name: &str) -> Result<Layout, String> {
-    Layout::from_name(name).ok_or_else(|| format!("only {}", Layout::ALL.map(Layout::name).join(", ")))
+    let names = || Layout::ALL.iter().map(|layout| layout.name()).collect::<Vec<_>>().join(", ");
+    Layout::from_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
 impl Encode {

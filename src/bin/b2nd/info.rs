@@ -96,6 +96,9 @@ impl Display for Page<'_> {
             }
             None => {
                 writeln!(f, "type    : SChunk")?;
+                if self.seen.is_embed_store {
+                    writeln!(f, "holds   : an embed store: the arrays in it are compressed")?;
+                }
                 writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
             }
         }

@@ -337,8 +337,9 @@ impl From<Finding> for Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
-            Error::Refused(finding) => finding.into(),
+            Error::Refused(finding) => (*finding).into(),
             Error::Io(error) => error.into(),
+            Error::Change(_) => Self::new("refused", error.to_string()),
             Error::Changing(_) => Self::new("changing", error.to_string()),
             _ => Self::new("malformed", error.to_string()),
         }

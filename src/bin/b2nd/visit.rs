@@ -28,6 +28,8 @@ pub(crate) struct Seen<'s> {
     pub(crate) header: &'s Header,
     /// None if the frame is just chunks.
     pub(crate) array: Option<&'s Array<'s>>,
+    /// Whether it holds arrays that cannot be seen.
+    pub(crate) is_embed_store: bool,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
 }
@@ -148,7 +150,8 @@ impl Look {
         if self.meta {
             record = record.with_values(frame, trailer);
         }
-        each(Ok(Seen { place, header: frame.header(), array, findings, record }));
+        let (header, is_embed_store) = (frame.header(), frame.is_embed_store());
+        each(Ok(Seen { place, header, array, is_embed_store, findings, record }));
     }
 }
 

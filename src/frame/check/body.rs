@@ -20,7 +20,7 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>
             end = Some(trailer.offset());
             findings.extend(check_trailer(frame, &trailer));
         }
-        Err(Error::Refused(finding)) => findings.push(finding),
+        Err(Error::Refused(finding)) => findings.push(*finding),
         // The file has become shorter; that is told where its length is checked.
         Err(Error::Incomplete { .. }) => return Ok(findings),
         Err(error) => return Err(error),

@@ -43,7 +43,7 @@ pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
     for _ in 0..ATTEMPTS {
         match Frame::open(path).and_then(|mut frame| frame.check()) {
             Err(Error::Changing(_)) => {}
-            Err(Error::Refused(finding)) => return Ok(vec![finding]),
+            Err(Error::Refused(finding)) => return Ok(vec![*finding]),
             findings => return findings,
         }
     }

@@ -1,0 +1,118 @@
+"""Opens arrays that were changed or rewritten with python-blosc2, and prints as JSON what it sees of them.
+
+The jobs come as JSON through the standard input: an original file, the changed one, and the shape, chunk shape and block
+shape that the changed one has to have. The data is right if it is that of the original's chunks, which are taken out of the
+original here without a look at its metalayers, and put together by NumPy. Of very large arrays, the first and the last
+chunks are compared.
+"""
+
+import itertools
+import json
+import sys
+from math import ceil, prod
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+# The bits of an offset in the chunk index that say what a chunk is which is not stored: all zeros, NaN, or anything.
+ZERO, NAN, UNINIT = 56, 57, 58
+
+# How many chunks are compared at each end of an array.
+AT_EACH_END = 500
+
+
+class Frame:
+    """The chunks of a frame, without a look at its metalayers."""
+
+    def __init__(self, path):
+        self.folder = Path(path) if Path(path).is_dir() else None
+        self.file = (self.folder / "chunks.b2frame" if self.folder else Path(path)).read_bytes()
+        number = lambda at, length: int.from_bytes(self.file[at : at + length], "big")
+        self.header_len, nbytes, cbytes, self.typesize = number(11, 4), number(30, 8), number(39, 8), number(48, 4)
+        self.chunksize = number(58 if self.file[0] == 0x9E else 53, 4)
+        index = decompressed(self.file, self.header_len + (0 if self.folder else cbytes)) if nbytes else b""
+        self.offsets = np.frombuffer(index, "<i8")
+        assert nbytes == 0 or len(self.offsets) == nbytes // self.chunksize
+
+    def chunk(self, number):
+        """A chunk, decompressed. None stands for one that may be anything."""
+        offset = int(self.offsets[number])
+        if offset >= 0:
+            if self.folder:
+                return decompressed((self.folder / f"{offset:08X}.chunk").read_bytes(), 0)
+            return decompressed(self.file, self.header_len + offset)
+        if offset >> ZERO & 1:
+            return bytes(self.chunksize)
+        if offset >> NAN & 1:
+            return np.full(self.chunksize // self.typesize, np.nan, f"<f{self.typesize}").tobytes()
+        assert offset >> UNINIT & 1, hex(offset)
+        return None
+
+
+def decompressed(file, start):
+    length = int.from_bytes(file[start + 12 : start + 16], "little")
+    return blosc2.decompress2(file[start : start + length])
+
+
+def is_same(array, original, shape, chunkshape, blockshape):
+    """Whether the items are those of the original; None if its chunks cannot be decompressed without their array."""
+    frame = Frame(original)
+    grid = [ceil(s / c) if c else 0 for s, c in zip(shape, chunkshape)]
+    per_chunk = [ceil(c / b) if b else 0 for c, b in zip(chunkshape, blockshape)]
+    item = np.dtype(f"V{frame.typesize}")
+    if len(frame.offsets) != prod(grid):
+        return False
+    for number in range(prod(grid)):
+        if AT_EACH_END <= number < prod(grid) - AT_EACH_END:
+            continue
+        try:
+            chunk = frame.chunk(number)
+        except ValueError:
+            return None
+        if chunk is None:
+            continue
+        # Blocks side by side, and cut to the chunk, which is cut to the array.
+        index = np.unravel_index(number, grid) if grid else ()
+        place = tuple(slice(int(i) * c, min((int(i) + 1) * c, s)) for i, c, s in zip(index, chunkshape, shape))
+        size = [part.stop - part.start for part in place]
+        whole = np.zeros([h * b for h, b in zip(per_chunk, blockshape)], item)
+        blocks = np.frombuffer(chunk, item).reshape([prod(per_chunk), *blockshape])
+        for n, block in zip(itertools.product(*map(range, per_chunk)), blocks):
+            whole[tuple(slice(i * b, (i + 1) * b) for i, b in zip(n, blockshape))] = block
+        expected = whole[tuple(map(slice, size))]
+        if np.asarray(array[place]).tobytes() != expected.tobytes():
+            return False
+    return True
+
+
+def see(job):
+    original, changed, *shapes = job["original"], job["changed"], job["shape"], job["chunkshape"], job["blockshape"]
+    try:
+        array = blosc2.open(changed, mode="r")
+        if not isinstance(array, blosc2.NDArray):
+            return {"type": type(array).__name__}
+        same = is_same(array, original, *shapes)
+    except Exception as error:
+        return {"refused": str(error), "as_original": refuses(original)}
+    dtype = array.dtype
+    return {
+        "shape": list(array.shape),
+        "chunkshape": list(array.chunks),
+        "blockshape": list(array.blocks),
+        "dtype": str(dtype) if dtype.names or dtype.subdtype else dtype.str,
+        "same": same,
+    }
+
+
+def refuses(path):
+    """Whether a file cannot be read either: its data is computed by a program in it, or its dtype is none."""
+    try:
+        array = blosc2.open(path, mode="r")
+        array[...] if isinstance(array, blosc2.NDArray) else array.decompress_chunk(0)
+    except Exception:
+        return True
+    return False
+
+
+print(json.dumps([see(job) for job in json.load(sys.stdin)]))
