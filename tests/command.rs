@@ -138,7 +138,8 @@ fn colour_is_only_where_it_is_wanted() {
     assert!(!is_coloured(&[], &[("NO_COLOR", "1")]));
 }
 
-const COMMANDS: [&str; 8] = ["info", "ls", "check", "dump", "encode", "decode", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["info", "ls", "check", "dump", "encode", "decode", "set", "rewrite", "completions", "man"];
 
 #[test]
 fn every_command_has_help_with_an_example_and_a_manual_page() {
@@ -194,6 +195,8 @@ fn wrong_usage_is_status_2() {
         &["encode", "--shape", "a", "--chunks", "1", "--blocks", "1", "--dtype", "|u1"],
         &["decode", "--hex", "970"],
         &["dump", "--hex", "zz"],
+        &["set", "array.b2nd"],
+        &["rewrite", "array.b2nd"],
         &["man", "no-such-command"],
         &["completions", "no-such-shell"],
     ] {

@@ -43,9 +43,9 @@ pub(crate) struct Encode {
 
 /// Numbers between commas.
 #[derive(Clone)]
-struct Numbers<T>(Vec<T>);
+pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
 
-fn numbers<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Numbers<T>, String> {
+pub(crate) fn numbers<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Numbers<T>, String> {
     let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
     let inner = inner.trim_end_matches([',', ' ']);
     if inner.is_empty() {

@@ -1,5 +1,6 @@
 //! `b2nd`: what array is in this file?
 
+mod change;
 mod check;
 mod completions;
 mod decode;
@@ -12,6 +13,8 @@ mod ls;
 mod man;
 mod output;
 mod pool;
+mod rewrite;
+mod set;
 mod summary;
 mod table;
 mod text;
@@ -47,6 +50,8 @@ enum Command {
     Dump(dump::Dump),
     Encode(encode::Encode),
     Decode(decode::Decode),
+    Set(set::Set),
+    Rewrite(rewrite::Rewrite),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -61,6 +66,8 @@ fn main() -> ExitCode {
         Command::Dump(command) => command.run(),
         Command::Encode(command) => command.run(),
         Command::Decode(command) => command.run(),
+        Command::Set(command) => command.run(),
+        Command::Rewrite(command) => command.run(),
         Command::Completions(command) => command.run(),
         Command::Man(command) => command.run(),
     };
