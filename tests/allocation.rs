@@ -4,8 +4,10 @@
 
 mod common;
 
+use std::ops::Range;
+
 use allocation_counter::measure;
-use b2nd_serde::{Meta, from_reader, from_slice, to_slice, to_vec};
+use b2nd_serde::{Geometry, Meta, from_reader, from_slice, to_slice, to_vec};
 use common::{Seven, long_dtype, meta_of_rank, seven};
 use serde_json::Value;
 
@@ -45,6 +47,26 @@ fn a_borrowing_type_allocates_nothing_and_to_vec_once() {
 
     // Up to four dimensions and 15 bytes of dtype, a `Meta` is held in place.
     assert_eq!(peak(|| drop(from_slice::<Meta>(&bytes).unwrap())), 0);
+}
+
+#[test]
+fn a_geometry_allocates_nothing() {
+    const SLICE: [Range<u64>; 16] = [const { 1..4 }; 16];
+    for ndim in [0, 1, 2, 16] {
+        let everything = || {
+            let geometry = Geometry::new(&[5; 16][..ndim], &[3; 16][..ndim], &[2; 16][..ndim]).unwrap();
+            let chunks = geometry.chunks().take(3).chain(geometry.chunks_in(&SLICE[..ndim]).unwrap().take(3));
+            let runs = chunks.flat_map(|chunk| chunk.blocks().take(3)).flat_map(|block| block.runs().take(3));
+            assert!(runs.map(|run| run.nitems()).sum::<u64>() > 0);
+            let position = geometry.position(&[4; 16][..ndim]).unwrap();
+            assert_eq!(geometry.coordinate(position).unwrap().as_ref(), &[4; 16][..ndim]);
+            let resize = geometry.resize(&[2; 16][..ndim]).unwrap();
+            assert_eq!(resize.kept_chunks().take(3).count(), 1);
+            assert_eq!(resize.new_chunks().chain(resize.gone_chunks().rev()).next().is_some(), ndim > 0);
+            assert!(geometry.resize(&[1; 17]).is_err());
+        };
+        assert_eq!(measure(everything).count_total, 0, "{ndim}");
+    }
 }
 
 #[cfg(feature = "frame")]

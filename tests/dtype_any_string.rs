@@ -70,9 +70,11 @@ const PIECES: [&str; 44] = [
 fn holds(text: &str) -> Result<bool, TestCaseError> {
     match text.parse::<Dtype>() {
         Ok(dtype) => {
-            for printed in [dtype.to_string(), dtype.numpy_str().to_string()] {
+            for printed in [dtype.to_string(), dtype.type_string().to_string(), dtype.numpy_str().to_string()]
+            {
                 let reread = printed.parse::<Dtype>();
                 prop_assert_eq!(reread.as_ref(), Ok(&dtype), "{} -> {}", text, printed);
+                prop_assert_eq!(reread.map(|dtype| dtype.to_string()), Ok(printed));
             }
             Ok(true)
         }

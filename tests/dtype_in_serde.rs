@@ -1,8 +1,11 @@
 //! To serde a dtype is its string: it may be the dtype of a struct of one's own.
 #![cfg(feature = "dtype")]
 
-use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Entry, Layout, Meta, from_slice, to_vec};
+use std::collections::HashSet;
+
+use b2nd_serde::dtype::{Dtype, ParseError};
+use b2nd_serde::{Entry, Layout, Meta, Serializer, from_slice, to_vec};
+use serde::Serialize as _;
 use serde_derive::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +42,93 @@ fn a_struct_with_a_dtype_has_the_bytes_of_one_with_a_string() -> Result<(), Box<
         let bytes = to_vec(&metalayer)?;
         assert_eq!(bytes, to_vec(&Meta::new(&[10], &[5], &[2], text)?)?);
         assert_eq!(from_slice::<Metalayer>(&bytes)?, metalayer);
+    }
+    Ok(())
+}
+
+/// A struct for all layouts.
+#[derive(Debug, Serialize, Deserialize)]
+struct AnyLayout {
+    version: u8,
+    ndim: u8,
+    shape: Vec<u64>,
+    chunkshape: Vec<u32>,
+    blockshape: Vec<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dtype_format: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dtype: Option<Dtype>,
+}
+
+/// Pairs of what `dtype.str` and `str(dtype)` give in NumPy.
+const SPELLINGS: [(&str, &str); 13] = [
+    ("|b1", "bool"),
+    ("|u1", "uint8"),
+    ("<i4", "int32"),
+    ("<f8", "float64"),
+    ("<f16", "float128"),
+    ("<c16", "complex128"),
+    ("|O", "object"),
+    ("<M8[ns]", "datetime64[ns]"),
+    ("<m8[25s]", "timedelta64[25s]"),
+    ("<M8", "datetime64"),
+    (">f8", ">f8"),
+    ("|S5", "|S5"),
+    ("[('a', 'u1'), ('b', '<f8')]", "[('a', 'u1'), ('b', '<f8')]"),
+];
+
+#[test]
+fn every_layout_keeps_the_spelling_of_its_dtype() -> Result<(), Box<dyn std::error::Error>> {
+    for text in SPELLINGS.into_iter().flat_map(|(type_string, name)| [type_string, name]) {
+        for &layout in Layout::ALL {
+            let bytes = to_vec(&Meta::new(&[10], &[5], &[2], text)?.with_layout(layout)?)?;
+            let metalayer: AnyLayout = from_slice(&bytes)?;
+            assert_eq!(
+                metalayer.dtype.as_ref().map(ToString::to_string).as_deref(),
+                match layout {
+                    Layout::Caterva => None,
+                    _ => Some(text),
+                }
+            );
+            let mut buffer = [0; 128];
+            let mut serializer = Serializer::new(&mut buffer).with_layout(layout);
+            metalayer.serialize(&mut serializer)?;
+            let length = serializer.position();
+            assert_eq!(buffer[..length], bytes, "{text} {layout}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_spelling_of_a_dtype_is_kept_and_makes_no_difference() -> Result<(), ParseError> {
+    for (type_string, name) in SPELLINGS {
+        let pair: [Dtype; 2] = [type_string.parse()?, name.parse()?];
+        assert_eq!(pair[0], pair[1]);
+        assert_eq!(HashSet::from(pair.clone()).len(), 1);
+        for (dtype, text) in pair.iter().zip([type_string, name]) {
+            assert_eq!(dtype.to_string(), text);
+            assert_eq!(dtype.type_string().to_string(), type_string);
+            assert_eq!(dtype.numpy_str().to_string(), name);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_spelling_that_numpy_does_not_print_is_not_kept() -> Result<(), ParseError> {
+    for (text, printed) in [
+        ("double", "<f8"),
+        ("i4", "<i4"),
+        ("=i4", "<i4"),
+        ("|i4", "<i4"),
+        ("?", "|b1"),
+        ("bool_", "|b1"),
+        ("str", "<U0"),
+        ("datetime64[1ns]", "<M8[ns]"),
+        ("[('a', 'uint8')]", "[('a', 'u1')]"),
+    ] {
+        assert_eq!(text.parse::<Dtype>()?.to_string(), printed);
     }
     Ok(())
 }

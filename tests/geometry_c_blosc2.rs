@@ -68,12 +68,15 @@ fn a_geometry_is_what_c_blosc2_opens() -> Result<(), Box<dyn std::error::Error>>
 
 #[test]
 fn a_resize_does_to_the_chunks_what_c_blosc2_does() -> Result<(), Box<dyn std::error::Error>> {
-    type Case = (Vec<i64>, Vec<i32>, Vec<i64>, Vec<Option<u64>>);
+    type Case = (Vec<i64>, Vec<i32>, Vec<i32>, Vec<i64>, Vec<Option<u64>>);
     let cases: Vec<Case> = serde_json::from_str(&data("resizes.json"))?;
+    assert!((1..=4).all(|ndim| cases.iter().any(|case| case.0.len() == ndim)));
+    assert!(cases.iter().any(|(_, chunkshape, blockshape, ..)| chunkshape != blockshape));
     let (mut changed, mut unchanged) = (0, 0);
-    for (shape, chunkshape, new_shape, chunks) in cases {
-        let case = format!("{shape:?} in chunks of {chunkshape:?} to {new_shape:?}");
-        let geometry = Geometry::new(&shape, &chunkshape, &chunkshape)?;
+    for (shape, chunkshape, blockshape, new_shape, chunks) in cases {
+        let case =
+            format!("{shape:?} in chunks of {chunkshape:?}, blocks of {blockshape:?}, to {new_shape:?}");
+        let geometry = Geometry::new(&shape, &chunkshape, &blockshape)?;
         let resize = geometry.resize(&new_shape)?;
         assert_eq!(resize.after().nchunks(), chunks.len() as u64, "{case}");
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use b2nd_serde::Geometry;
-use b2nd_serde::geometry::{Extent, Position};
+use b2nd_serde::geometry::{Chunk, Extent, Position};
 use proptest::prelude::*;
 
 /// Shape, chunk shape, block shape.
@@ -183,8 +183,7 @@ proptest! {
             last_chunk = Some(chunk.number());
             let mut nitems = 0;
             let mut last_block = None;
-            let same = geometry.chunk(chunk.number()).expect("the chunk is there");
-            prop_assert_eq!(same.index(), chunk.index());
+            prop_assert_eq!(geometry.chunk(chunk.number()), Some(chunk.whole()));
             for block in chunk.blocks() {
                 prop_assert!(last_block < Some(block.number()));
                 last_block = Some(block.number());
@@ -192,19 +191,24 @@ proptest! {
                 let inside = |x: &[u64], extent: &Extent| {
                     x.iter().zip(extent.ranges()).all(|(x, range)| range.contains(x))
                 };
-                let mut in_runs = 0;
+                let (mut in_runs, mut ends) = (0, None);
                 for run in block.runs() {
                     let source = run.source(1).expect("a small chunk");
                     let target = run.target(1).expect("a small array");
                     prop_assert_eq!(source.len(), target.len());
                     prop_assert_eq!(run.source(3), Some(source.start * 3..source.end * 3));
-                    in_runs += number(source.len());
+                    prop_assert_eq!(run.nitems(), number(source.len()));
+                    in_runs += run.nitems();
+                    // No run that goes on where the one before ends, both in the chunk and in the slice.
+                    prop_assert_ne!(ends, Some((source.start, target.start)));
+                    ends = Some((source.end, target.end));
+                    prop_assert_eq!(numbers.get(run.start().as_ref()), Some(&target.start));
                     for (byte, target) in source.zip(target) {
                         let position = geometry.position_at(chunk.number(), byte, 1).expect("a byte");
                         prop_assert_eq!(position.block, block.number());
                         let coordinate = geometry.coordinate(position).expect("an item");
-                        prop_assert!(inside(&coordinate, &chunk.extent()));
-                        prop_assert!(inside(&coordinate, &block.extent()));
+                        prop_assert!(inside(&coordinate, chunk.extent()));
+                        prop_assert!(inside(&coordinate, block.extent()));
                         prop_assert_eq!(numbers.get(&*coordinate), Some(&target));
                         found.push((chunk.number(), block.number(), position.item, coordinate.to_vec()));
                     }
@@ -224,13 +228,12 @@ proptest! {
     fn all_chunks_are_those_of_the_slice_that_is_the_array(vectors in small()) {
         let geometry = geometry(&vectors);
         let whole: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
-        let all: Vec<_> = geometry.chunks().map(|chunk| (chunk.number(), chunk.extent())).collect();
+        let all: Vec<_> = geometry.chunks().collect();
         let touched = geometry.chunks_in(&whole).expect("the slice is the array");
-        prop_assert!(touched.map(|chunk| (chunk.number(), chunk.extent())).eq(all.clone()));
-        prop_assert_eq!(geometry.chunks().size_hint(), (all.len(), Some(all.len())));
-        prop_assert!(all.iter().map(|(number, _)| *number).eq(0..geometry.nchunks()));
-        for (number, extent) in all {
-            prop_assert_eq!(geometry.chunk(number).map(|chunk| chunk.extent()), Some(extent));
+        prop_assert!(touched.eq(all.clone()));
+        prop_assert!(all.iter().map(Chunk::number).eq(0..geometry.nchunks()));
+        for chunk in all {
+            prop_assert_eq!(geometry.chunk(chunk.number()), Some(chunk));
         }
         prop_assert!(geometry.chunk(geometry.nchunks()).is_none());
     }
@@ -256,6 +259,9 @@ proptest! {
             .zip(&old)
             .filter_map(|(number, place)| Some((number, new.iter().position(|other| other == place)? as u64)))
             .collect();
+        prop_assert_eq!(resize.new_count(), number(missing(&old, &new).len()));
+        prop_assert_eq!(resize.gone_count(), number(missing(&new, &old).len()));
+        prop_assert_eq!(resize.kept_count(), number(kept.len()));
         prop_assert!(resize.new_chunks().eq(missing(&old, &new)));
         prop_assert!(resize.gone_chunks().eq(missing(&new, &old)));
         prop_assert!(resize.kept_chunks().eq(kept));

@@ -55,7 +55,7 @@ fn ask(geometry: &Geometry, questions: &[u64], shape: &[i64], typesize: usize) {
     ask_for_items(geometry, questions, typesize);
     ask_for_positions(geometry, questions, typesize);
     ask_for_chunks(geometry, questions, typesize);
-    ask_for_resizes(geometry, shape);
+    ask_for_resizes(geometry, questions, shape);
 }
 
 fn ask_for_counts(geometry: &Geometry, typesize: usize) {
@@ -118,7 +118,21 @@ fn ask_for_positions(geometry: &Geometry, questions: &[u64], typesize: usize) {
     }
 }
 
-/// Asks for the first chunks of a slice and of the array, and for the last of all.
+/// Some items of a walk: the first, the last, those behind as many as the questions say.
+fn some<I: Iterator + Clone>(walk: &I, questions: &[u64]) -> Vec<I::Item> {
+    let count = walk.clone().count();
+    assert_eq!(walk.size_hint().0, count);
+    let mut items: Vec<_> = walk.clone().take(SOME).chain(walk.clone().last()).collect();
+    assert_eq!(items.len(), count.min(SOME) + count.min(1));
+    for &question in questions.iter().take(SOME) {
+        let far = usize::try_from(question).unwrap_or(usize::MAX);
+        assert_eq!(walk.clone().nth(far).is_some(), far < count);
+        items.extend(far.checked_rem(count).and_then(|far| walk.clone().nth(far)));
+    }
+    items
+}
+
+/// Asks for some chunks of a slice and of the array, and some blocks and runs of these.
 fn ask_for_chunks(geometry: &Geometry, questions: &[u64], typesize: usize) {
     let cut = |(&items, cuts): (&u64, &[u64])| {
         let (a, b) = (cuts[0] % (items + 1), cuts[1] % (items + 1));
@@ -132,27 +146,32 @@ fn ask_for_chunks(geometry: &Geometry, questions: &[u64], typesize: usize) {
 
     let last = geometry.chunk(geometry.nchunks().wrapping_sub(1));
     assert_eq!(last.is_some(), geometry.nitems() > 0, "{geometry:?}");
-    for chunk in in_slice.take(SOME).chain(geometry.chunks().take(SOME)).chain(last) {
-        black_box((chunk.number(), chunk.extent().nitems()));
-        for block in chunk.blocks().take(SOME) {
+    for chunk in some(&in_slice, questions).into_iter().chain(some(&geometry.chunks(), questions)).chain(last)
+    {
+        black_box((chunk.number(), chunk.extent().nitems(), chunk.whole()));
+        for block in some(&chunk.blocks(), questions) {
             black_box((block.number(), block.extent().shape(), block.byte_offset(typesize)));
-            for run in block.runs().take(SOME) {
+            for run in some(&block.runs(), questions) {
                 black_box((run.source(typesize), run.target(typesize)));
             }
         }
     }
 }
 
-fn ask_for_resizes(geometry: &Geometry, shape: &[i64]) {
+fn ask_for_resizes(geometry: &Geometry, questions: &[u64], shape: &[i64]) {
     for shape in [shape, shape.get(..geometry.ndim()).unwrap_or_default()] {
         let Ok(resize) = geometry.resize(shape) else {
             continue;
         };
         let (before, after) = (geometry.nchunks(), resize.after().nchunks());
-        black_box(resize.changes_chunks());
-        assert!(resize.new_chunks().take(SOME).all(|number| number < after), "{resize:?}");
-        assert!(resize.gone_chunks().take(SOME).all(|number| number < before), "{resize:?}");
-        let mut kept = resize.kept_chunks().take(SOME);
+        let changes = resize.new_count() > 0 || resize.gone_count() > 0;
+        assert_eq!(resize.changes_chunks(), changes, "{resize:?}");
+        assert!(some(&resize.new_chunks(), questions).into_iter().all(|number| number < after), "{resize:?}");
+        assert!(
+            some(&resize.gone_chunks(), questions).into_iter().all(|number| number < before),
+            "{resize:?}"
+        );
+        let mut kept = some(&resize.kept_chunks(), questions).into_iter();
         assert!(kept.all(|numbers| numbers.0 < before && numbers.1 < after), "{resize:?}");
     }
 }

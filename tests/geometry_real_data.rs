@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use b2nd_serde::geometry::Chunk;
-use b2nd_serde::{Geometry, Meta, from_slice};
+use b2nd_serde::{Geometry, Meta, take_from_slice};
 use blosc2_pure_rs::schunk::Schunk;
 
 /// A file, and what NumPy says of it.
@@ -21,32 +21,61 @@ struct Array {
     items: Vec<u8>,
 }
 
+/// How NumPy writes an item that is a number.
+type Counted = fn(u8) -> Vec<u8>;
+
+/// Files whose items NumPy counted from 0 on.
+const COUNTED: &[(&str, Counted)] = &[
+    ("int32_3x5.b2nd", |number| i32::from(number).to_le_bytes().into()),
+    ("sparse.b2nd", |number| u16::from(number).to_be_bytes().into()),
+    ("rank16.b2nd", |number| vec![number]),
+    ("uint16_6x8.caterva", |number| u16::from(number).to_le_bytes().into()),
+    ("sparse.caterva", |number| u16::from(number).to_le_bytes().into()),
+    ("squeezed.caterva", |number| u16::from(number).to_le_bytes().into()),
+    ("rank8.caterva", |number| f64::from(number).to_le_bytes().into()),
+];
+
 fn arrays() -> Result<Vec<Array>, Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/geometry");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let mut arrays = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(data.join("geometry"))? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "b2nd") {
-            let schunk = Schunk::from_contiguous_frame(&fs::read(&path)?)?;
-            let meta: Meta = from_slice(schunk.metalayer("b2nd").ok_or("no metalayer")?)?;
-            let chunks = (0..schunk.nchunks()).map(|number| schunk.decompress_chunk(number));
-            arrays.push(Array {
-                name: path.display().to_string(),
-                geometry: meta.geometry()?,
-                typesize: usize::try_from(schunk.cparams.typesize)?,
-                chunks: chunks.collect::<Result<_, _>>()?,
-                items: fs::read(path.with_extension("items"))?,
-            });
+            arrays.push(Array::open(&path, |_| Ok(fs::read(path.with_extension("items"))?))?);
         }
+    }
+    for (name, item) in COUNTED {
+        let items = |nitems| Ok((0..u8::try_from(nitems)?).flat_map(item).collect());
+        arrays.push(Array::open(&data.join(name), items)?);
     }
     let mut ranks: Vec<_> = arrays.iter().map(|array| array.geometry.ndim()).collect();
     ranks.sort_unstable();
     ranks.dedup();
-    assert!(ranks.starts_with(&[0, 1, 2, 3, 4, 5]), "{ranks:?}");
+    assert_eq!(ranks, [0, 1, 2, 3, 4, 5, 6, 8, 16]);
     Ok(arrays)
 }
 
 impl Array {
+    /// A file, or the folder of a sparse frame. `items` has them for their number.
+    fn open(
+        path: &Path,
+        items: impl FnOnce(u64) -> Result<Vec<u8>, Box<dyn Error>>,
+    ) -> Result<Self, Box<dyn Error>> {
+        let name = path.display().to_string();
+        let schunk = Schunk::open(&name)?;
+        let metalayer = schunk.metalayer("b2nd").or(schunk.metalayer("caterva")).ok_or("no metalayer")?;
+        let (meta, _): (Meta, _) = take_from_slice(metalayer)?;
+        let geometry = meta.geometry()?;
+        let chunks = (0..schunk.nchunks()).map(|number| schunk.decompress_chunk(number));
+        Ok(Self {
+            name,
+            typesize: usize::try_from(schunk.cparams.typesize)?,
+            chunks: chunks.collect::<Result<_, _>>()?,
+            items: items(geometry.nitems())?,
+            geometry,
+        })
+    }
+
     /// An array of the asked items, which lie in these chunks. Where none is put, 0xee stays.
     fn gather<'g>(&self, chunks: impl Iterator<Item = Chunk<'g>>, nitems: usize) -> Option<Vec<u8>> {
         let mut array = vec![0xee; nitems * self.typesize];

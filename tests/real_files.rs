@@ -69,3 +69,24 @@ fn every_metalayer_of_the_corpus_is_read_and_written_back() {
     }
     assert_eq!(counts, [192, 2, 2, 78], "b2nd, mismarked, six, caterva");
 }
+
+#[test]
+fn a_file_has_as_many_bytes_as_its_geometry_says() {
+    let expected = fs::read_to_string(data().join("expected.json")).unwrap();
+    let expected: serde_json::Map<String, Value> = serde_json::from_str(&expected).unwrap();
+    let mut paths: Vec<_> = expected.keys().map(|name| data().join(name)).collect();
+    let of_geometry = fs::read_dir(data().join("geometry")).unwrap().map(|entry| entry.unwrap().path());
+    paths.extend(of_geometry.filter(|path| path.extension().is_some_and(|extension| extension == "b2nd")));
+    assert!(paths.len() >= 27);
+    for path in paths {
+        let frame = Frame::open(&path).unwrap();
+        let header = frame.header();
+        let geometry = frame.array().unwrap().unwrap().meta().unwrap().geometry().unwrap();
+        let chunk = geometry.chunk_nbytes(usize::try_from(header.typesize).unwrap()).unwrap() as u64;
+        let nbytes = geometry.nchunks() * chunk;
+        assert_eq!(u64::try_from(header.nbytes).unwrap(), nbytes, "{}: {geometry:?}", path.display());
+        if nbytes > 0 {
+            assert_eq!(u64::try_from(header.chunksize).unwrap(), chunk, "{}", path.display());
+        }
+    }
+}

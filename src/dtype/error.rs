@@ -56,7 +56,7 @@ pub enum ParseErrorKind {
     Layout,
     /// An item would be larger than 2147483647 bytes, NumPy's limit and that of C-Blosc2.
     TooLarge,
-    /// Dtypes are nested more than 32 deep, or a subarray has more than 64 dimensions.
+    /// Dtypes are nested more than 16 deep, or a subarray has more than 64 dimensions.
     TooDeep,
 }
 

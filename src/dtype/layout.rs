@@ -8,29 +8,37 @@ use alloc::vec::Vec;
 use core::iter;
 
 use super::error::{ParseErrorKind, Problem};
-use super::literal::Literal;
+use super::literal::excerpt;
 use super::syntax::{At, DictForm, FieldForm, Form, Shape};
-use super::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Struct, Subarray, scalar};
+use super::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray, scalar};
 
 /// The dtype that a form means. Within an aligned one everything is aligned, whatever it says itself.
+///
+/// As in the grammar, only what is on the way to the dtypes inside stays on the stack.
 pub(super) fn dtype(form: At<Form>, aligned: bool) -> Result<Dtype, Problem> {
     match form.is {
         Form::Scalar(dtype) => Ok(dtype),
         Form::Subarray(base, shape) => subarray(dtype(*base, aligned)?, shape),
-        Form::List(fields) => list(form.at, fields, aligned),
-        Form::Dict(dict) => self::dict(form.at, dict, aligned),
-        Form::Record(base) => {
-            // NumPy reads the fields of a record by themselves, and keeps the alignment of mere bytes.
-            let mut record = dtype(*base, false)?;
-            record.alignment = 1;
-            if let Kind::Struct(parts) = &mut record.kind {
-                parts.is_record = true;
-            }
-            Ok(record)
+        Form::List(fields) => structure(form.at, members(named(fields), aligned)?, None, aligned),
+        Form::Dict(dict) => {
+            let (item_size, aligned) = (dict.item_size, aligned || dict.aligned);
+            structure(form.at, members(fields(*dict)?, aligned)?, item_size, aligned)
         }
+        // NumPy reads the fields of a record by themselves.
+        Form::Record(base) => Ok(record(dtype(*base, false)?)),
     }
 }
 
+/// NumPy keeps the alignment of mere bytes.
+fn record(mut dtype: Dtype) -> Dtype {
+    dtype.alignment = 1;
+    if let Kind::Struct(parts) = &mut dtype.kind {
+        parts.is_record = true;
+    }
+    dtype
+}
+
+#[inline(never)]
 fn subarray(base: Dtype, shape: At<Shape>) -> Result<Dtype, Problem> {
     let At { at, is: shape } = shape;
     // What NumPy calls unsized: a type that still waits for its size.
@@ -55,6 +63,7 @@ fn subarray(base: Dtype, shape: At<Shape>) -> Result<Dtype, Problem> {
         alignment: base.alignment,
         byte_order: None,
         kind: Kind::Subarray(Subarray { base: Box::new(base), shape: shape.into_boxed_slice() }),
+        spelling: Spelling::TypeString,
     })
 }
 
@@ -76,47 +85,45 @@ struct Member {
     offset: Option<At<usize>>,
 }
 
-fn list(at: usize, fields: Vec<At<FieldForm>>, aligned: bool) -> Result<Dtype, Problem> {
-    let members = fields.into_iter().enumerate().map(|(index, At { at, is: field })| {
-        // NumPy names an unnamed field by its title, and then finds that name taken by the title.
-        let name = match &field.title {
-            _ if !field.name.is_empty() => field.name,
-            Some(title) => title.clone(),
-            None => format!("f{index}"),
-        };
-        Ok(Member { at, name, title: field.title, dtype: dtype(field.format, aligned)?, offset: None })
-    });
-    structure(at, members.collect::<Result<_, _>>()?, None, aligned)
+fn members(fields: Vec<At<FieldForm>>, aligned: bool) -> Result<Vec<Member>, Problem> {
+    let mut members = Vec::with_capacity(fields.len());
+    for At { at, is: field } in fields {
+        let FieldForm { name, title, offset, format } = field;
+        let dtype = dtype(format, aligned)?;
+        members.push(Member { at, name, title, dtype, offset });
+    }
+    Ok(members)
 }
 
-fn dict(at: usize, dict: DictForm, aligned: bool) -> Result<Dtype, Problem> {
-    let aligned = aligned || dict.aligned;
+/// In a list, a field without a name is given one.
+fn named(mut fields: Vec<At<FieldForm>>) -> Vec<At<FieldForm>> {
+    for (index, At { is: field, .. }) in fields.iter_mut().enumerate() {
+        if field.name.is_empty() {
+            // NumPy names it by its title, and then finds that name taken by the title.
+            field.name = field.title.clone().unwrap_or_else(|| format!("f{index}"));
+        }
+    }
+    fields
+}
+
+/// The fields of a dictionary, whose parts stand in lists of their own there.
+#[inline(never)]
+fn fields(dict: DictForm) -> Result<Vec<At<FieldForm>>, Problem> {
     let count = dict.names.len();
     same_count(count, "formats", &dict.formats)?;
-    let offsets = match dict.offsets {
-        Some(offsets) => {
-            same_count(count, "offsets", &offsets)?;
-            offsets.is.into_iter().map(Some).collect()
-        }
-        None => Vec::new(),
-    };
-    let titles = match dict.titles {
-        Some(titles) => {
-            same_count(count, "titles", &titles)?;
-            titles.is
-        }
-        None => Vec::new(),
-    };
-    let members = dict
-        .names
-        .into_iter()
-        .zip(dict.formats.is)
-        .zip(offsets.into_iter().chain(iter::repeat_with(|| None)))
-        .zip(titles.into_iter().chain(iter::repeat(None)))
-        .map(|(((name, format), offset), title)| {
-            Ok(Member { at: name.at, name: name.is, title, dtype: dtype(format, aligned)?, offset })
-        });
-    structure(at, members.collect::<Result<_, _>>()?, dict.item_size, aligned)
+    if let Some(offsets) = &dict.offsets {
+        same_count(count, "offsets", offsets)?;
+    }
+    if let Some(titles) = &dict.titles {
+        same_count(count, "titles", titles)?;
+    }
+    let mut offsets = dict.offsets.into_iter().flat_map(|offsets| offsets.is);
+    let mut titles = dict.titles.into_iter().flat_map(|titles| titles.is);
+    let fields = dict.names.into_iter().zip(dict.formats.is).map(|(name, format)| {
+        let title = titles.next().flatten();
+        At { at: name.at, is: FieldForm { name: name.is, title, offset: offsets.next(), format } }
+    });
+    Ok(fields.collect())
 }
 
 fn same_count<T>(names: usize, key: &str, values: &At<Vec<T>>) -> Result<(), Problem> {
@@ -131,6 +138,7 @@ fn same_count<T>(names: usize, key: &str, values: &At<Vec<T>>) -> Result<(), Pro
 
 /// Lays the fields out. Where no offset is given, one follows the other, from one multiple of its alignment to the next
 /// if the dtype is aligned.
+#[inline(never)]
 fn structure(
     at: usize,
     members: Vec<Member>,
@@ -174,6 +182,7 @@ fn structure(
             is_aligned: aligned,
             is_record: false,
         }),
+        spelling: Spelling::TypeString,
     })
 }
 
@@ -201,7 +210,7 @@ fn refuse_duplicates(members: &[Member]) -> Result<(), Problem> {
     for member in members {
         for key in iter::once(&member.name).chain(&member.title) {
             if !taken.insert(key) {
-                let message = format!("the name or title {} occurs more than once", Literal(key));
+                let message = format!("the name or title {} occurs more than once", excerpt(key));
                 return Err(Problem::refused(member.at, ParseErrorKind::DuplicateField, message));
             }
         }

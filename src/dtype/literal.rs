@@ -110,7 +110,9 @@ fn is_printable(c: char) -> bool {
 /// The beginning of a string, for a message.
 pub(super) fn excerpt(text: &str) -> impl Display {
     const LONGEST: usize = 40;
-    let mut excerpt = format!("{}", Literal(text));
+    // No character is printed as less than one.
+    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
+    let mut excerpt = format!("{}", Literal(text.get(..end).unwrap_or(text)));
     if let Some((end, _)) = excerpt.char_indices().nth(LONGEST) {
         excerpt.truncate(end);
         excerpt.push_str("...");

@@ -1,20 +1,46 @@
 //! How NumPy prints a dtype.
 
+use alloc::string::ToString;
 use core::fmt::{self, Display, Write};
 
 use super::literal::Literal;
-use super::{ByteOrder, Dtype, Field, Kind, Struct, Subarray};
+use super::{ByteOrder, Dtype, Field, Kind, Spelling, Struct, Subarray};
 
-/// NumPy's `dtype.str`, or `str(dtype)` where that has no name for the type: `<i4`, `bfloat16`, `[('a', '<i4')]`.
+/// As it was written, if that was as NumPy writes it.
 impl Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            Kind::Extension(_) | Kind::Subarray(_) | Kind::Struct(_) => Part::outermost(self).fmt(f),
+        match self.spelling {
+            Spelling::TypeString => Padded(TypeString(self)).fmt(f),
+            Spelling::NumpyStr => Padded(NumpyStr(self)).fmt(f),
+        }
+    }
+}
+
+/// As wide as it is asked for.
+pub(super) struct Padded<T>(pub(super) T);
+
+impl<T: Display> Display for Padded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (f.width(), f.precision()) {
+            (None, None) => self.0.fmt(f),
+            _ => f.pad(&self.0.to_string()),
+        }
+    }
+}
+
+/// NumPy's `dtype.str`, or `str(dtype)` where that has no name for the type: `<i4`, `bfloat16`, `[('a', '<i4')]`.
+pub(super) struct TypeString<'a>(pub(super) &'a Dtype);
+
+impl Display for TypeString<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dtype = self.0;
+        match &dtype.kind {
+            Kind::Extension(_) | Kind::Subarray(_) | Kind::Struct(_) => Part::outermost(dtype).fmt(f),
             _ => {
-                f.write_char(self.byte_order.map_or('|', ByteOrder::sign))?;
-                type_string(self, f)?;
-                match &self.kind {
-                    Kind::Bytes | Kind::Str | Kind::Void if self.item_size == 0 => f.write_char('0'),
+                f.write_char(dtype.byte_order.map_or('|', ByteOrder::sign))?;
+                letter_and_size(dtype, f)?;
+                match &dtype.kind {
+                    Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => f.write_char('0'),
                     _ => Ok(()),
                 }
             }
@@ -28,24 +54,25 @@ pub(super) struct NumpyStr<'a>(pub(super) &'a Dtype);
 impl Display for NumpyStr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dtype = self.0;
-        let bits = dtype.item_size * 8;
+        // Only of the types with a number of bits in their name: it is too large for others on 32-bit machines.
+        let bits = || dtype.item_size * 8;
         match &dtype.kind {
             Kind::Bool => f.write_str("bool"),
             Kind::Object => f.write_str("object"),
-            _ if dtype.byte_order == Some(ByteOrder::Big) => dtype.fmt(f),
-            Kind::Int => write!(f, "int{bits}"),
-            Kind::Uint => write!(f, "uint{bits}"),
-            Kind::Float => write!(f, "float{bits}"),
-            Kind::Complex => write!(f, "complex{bits}"),
+            _ if dtype.byte_order == Some(ByteOrder::Big) => TypeString(dtype).fmt(f),
+            Kind::Int => write!(f, "int{}", bits()),
+            Kind::Uint => write!(f, "uint{}", bits()),
+            Kind::Float => write!(f, "float{}", bits()),
+            Kind::Complex => write!(f, "complex{}", bits()),
             Kind::Datetime(unit) => write!(f, "datetime64{unit}"),
             Kind::Timedelta(unit) => write!(f, "timedelta64{unit}"),
-            _ => dtype.fmt(f),
+            _ => TypeString(dtype).fmt(f),
         }
     }
 }
 
 /// Letter and size, as they stand behind the byte order. A size of 0 is left out.
-fn type_string(dtype: &Dtype, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn letter_and_size(dtype: &Dtype, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char(dtype.kind.letter())?;
     match &dtype.kind {
         Kind::Object => Ok(()),
@@ -95,7 +122,7 @@ impl Display for Part<'_> {
                 if let Some(order) = self.dtype.byte_order {
                     f.write_char(order.sign())?;
                 }
-                type_string(self.dtype, f)?;
+                letter_and_size(self.dtype, f)?;
                 f.write_char('\'')
             }
         }
@@ -153,7 +180,7 @@ fn dict(parts: &Struct, item_size: usize, in_aligned: bool, f: &mut fmt::Formatt
         Part { dtype, in_aligned }.fmt(f)
     })?;
     f.write_str("], 'offsets': [")?;
-    separated(fields, f, |field, f| field.offset.fmt(f))?;
+    separated(fields, f, |field, f| write!(f, "{}", field.offset))?;
     if fields.iter().any(|field| field.title.is_some()) {
         f.write_str("], 'titles': [")?;
         separated(fields, f, |field, f| match &field.title {
@@ -193,7 +220,7 @@ impl Display for Tuple<'_> {
             if index > 0 {
                 f.write_str(", ")?;
             }
-            length.fmt(f)?;
+            write!(f, "{length}")?;
         }
         f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
     }

@@ -6,7 +6,7 @@ use core::fmt;
 
 use super::error::{self, ParseErrorKind, Problem};
 use super::literal::excerpt;
-use super::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, TimeUnit};
+use super::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
 
 /// NumPy's names for the types that have a size, on 64-bit Linux: what `np.dtype(name)` takes.
 const NAMES: [(&str, char, usize); 52] = [
@@ -124,6 +124,10 @@ const EXTENSIONS: [(&str, usize, char); 20] = [
 const TIME_UNITS: [&str; 14] =
     ["generic", "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"];
 
+const LETTER_EXPECTED: &str = "a type letter such as i, u or f";
+
+const END_EXPECTED: &str = "the end of the type";
+
 const UNIT_EXPECTED: &str = "a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as)";
 
 /// Bytes of a character of a `U`.
@@ -131,6 +135,11 @@ const CHARACTER: usize = 4;
 
 /// Bytes of an `O` in memory. What a file holds of it is another matter.
 const POINTER: usize = 8;
+
+/// Whether a type string or the name of a type may begin so.
+pub(super) fn is_beginning(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '<' | '>' | '|' | '=' | '?')
+}
 
 /// Reads a type string or the name of a type. A problem is at a byte of `text`.
 pub(super) fn parse(text: &str) -> Result<Dtype, Problem> {
@@ -158,6 +167,7 @@ pub(super) fn extension(name: &str) -> Option<Dtype> {
         item_size,
         alignment,
         byte_order: Some(ByteOrder::Little),
+        spelling: Spelling::TypeString,
     })
 }
 
@@ -192,6 +202,7 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
         item_size,
         alignment,
         byte_order: has_order.then_some(order),
+        spelling: Spelling::TypeString,
     })
 }
 
@@ -202,16 +213,24 @@ fn type_string(text: &str) -> Result<Dtype, Problem> {
         None => (ByteOrder::Little, text.strip_prefix(['<', '|', '=']).unwrap_or(text)),
     };
     let mut chars = rest.chars();
-    let letter = chars.next().ok_or_else(|| unknown(text))?;
+    let letter = chars.next().ok_or_else(|| unexpected(text, rest, LETTER_EXPECTED))?;
     let sized = chars.as_str();
-    if sized.is_empty() {
-        let code = CODES.iter().find(|(code, ..)| *code == letter);
-        return code.and_then(|&(_, letter, size)| numpy(letter, size, order)).ok_or_else(|| unknown(text));
+    let is_letter = |c: char| c.is_ascii_alphabetic();
+    if text.starts_with(is_letter) && sized.starts_with(is_letter) {
+        return Err(unknown(text));
     }
-
+    let code = CODES.iter().find(|(code, ..)| *code == letter);
+    let code = code.and_then(|&(_, letter, size)| numpy(letter, size, order));
+    let expected = match (code, sizes(letter)) {
+        (Some(dtype), _) if sized.is_empty() => return Ok(dtype),
+        (_, Some(expected)) => expected,
+        (Some(_), None) => return Err(unexpected(text, sized, END_EXPECTED)),
+        (None, None) => return Err(unexpected(text, rest, LETTER_EXPECTED)),
+    };
     let (size, rest) = split_digits(sized);
-    let expected = sizes(letter).filter(|_| !size.is_empty());
-    let expected = expected.ok_or_else(|| unknown(text))?;
+    if size.is_empty() {
+        return Err(unexpected(text, sized, &format!("{expected} for '{letter}'")));
+    }
     let is_time = matches!(letter, 'M' | 'm');
     let dtype = match size.parse() {
         // Only before a unit does NumPy mind a zero in front.
@@ -232,7 +251,7 @@ fn type_string(text: &str) -> Result<Dtype, Problem> {
     } else if rest.is_empty() {
         Ok(dtype)
     } else {
-        Err(unexpected(text, rest, "the end of the type"))
+        Err(unexpected(text, rest, END_EXPECTED))
     }
 }
 
@@ -288,7 +307,7 @@ fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Problem> {
     })?;
     let rest = behind.strip_prefix(']').ok_or_else(|| unexpected(text, behind, "']'"))?;
     if !rest.is_empty() {
-        return Err(unexpected(text, rest, "the end of the type"));
+        return Err(unexpected(text, rest, END_EXPECTED));
     }
     Ok(match *symbol {
         "generic" => TimeUnit::GENERIC,
@@ -302,7 +321,7 @@ fn split_digits(text: &str) -> (&str, &str) {
 }
 
 fn unknown(text: &str) -> Problem {
-    refused(text, text, format!("unknown type {}", excerpt(text)))
+    refused(text, text, format!("expected a type such as <i4 or float64, found {}", excerpt(text)))
 }
 
 /// Something else than what was expected stands at the beginning of `rest`, the end of `text`.

@@ -3,8 +3,6 @@
 use core::fmt;
 use core::ops::Deref;
 
-use arrayvec::ArrayVec;
-
 use crate::layout::MAX_NDIM;
 
 pub(super) const CAPACITY: usize = MAX_NDIM as usize;
@@ -20,13 +18,22 @@ pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 /// assert_eq!(grid.first(), Some(&2));
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Dimensions(ArrayVec<u64, CAPACITY>);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dimensions {
+    /// Behind the last dimension there are zeros.
+    numbers: [u64; CAPACITY],
+    ndim: u8,
+}
 
 impl Dimensions {
     /// Of at most 16 numbers.
     pub(super) fn collect(numbers: impl Iterator<Item = u64>) -> Self {
-        Self(numbers.take(CAPACITY).collect())
+        let mut dimensions = Self { numbers: [0; CAPACITY], ndim: 0 };
+        for (place, number) in dimensions.numbers.iter_mut().zip(numbers) {
+            *place = number;
+            dimensions.ndim += 1;
+        }
+        dimensions
     }
 
     /// The numbers of two vectors, dimension for dimension, made into one.
@@ -58,7 +65,7 @@ impl Dimensions {
             return None;
         }
         let mut rest = number;
-        let mut coordinate = self.clone();
+        let mut coordinate = *self;
         for index in coordinate.numbers_mut().rev() {
             let items = *index;
             *index = rest % items;
@@ -67,20 +74,33 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Steps to the next coordinate of a box, the last dimension fastest; false behind the last.
-    pub(super) fn advance(&mut self, start: &[u64], stop: &[u64]) -> bool {
+    /// Steps to a later coordinate of a box, so many further, the last dimension fastest; behind the last coordinate
+    /// comes the first again. No dimension of the box is empty, and it holds more coordinates than `steps`.
+    pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (index, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
-            *index += 1;
-            if *index < stop {
-                return true;
+            // Each of the two is below the number of coordinates, which fits int64.
+            let (place, items) = (*index - start + steps, stop - start);
+            if place < items {
+                *index = start + place;
+                return;
             }
-            *index = start;
+            *index = start + place % items;
+            steps = place / items;
         }
-        false
     }
 
-    pub(super) fn numbers_mut(&mut self) -> core::slice::IterMut<'_, u64> {
-        self.0.iter_mut()
+    /// How many items of an array of this shape lie between neighbours, along each dimension. No dimension is 0.
+    pub(super) fn strides(&self) -> Self {
+        let mut strides = *self;
+        let mut stride = 1;
+        for items in strides.numbers_mut().rev() {
+            (*items, stride) = (stride, stride * *items);
+        }
+        strides
+    }
+
+    pub(super) fn numbers_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut u64> + ExactSizeIterator {
+        self.numbers.iter_mut().take(self.ndim.into())
     }
 }
 
@@ -103,7 +123,7 @@ impl Deref for Dimensions {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {
-        &self.0
+        self.numbers.get(..self.ndim.into()).unwrap_or_default()
     }
 }
 

@@ -1,9 +1,9 @@
-//! Parts of an array, and walks over them.
+//! Parts of an array.
 
-use core::iter::FusedIterator;
 use core::ops::Range;
 
 use super::dimensions::{Dimensions, ceildiv, zip};
+use super::walk::Cells;
 
 /// A part of the array: along each dimension from `start` up to, not including, `stop`.
 ///
@@ -12,7 +12,8 @@ use super::dimensions::{Dimensions, ceildiv, zip};
 ///
 /// // The last of four chunks is cut at both edges of the array.
 /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
-/// let extent = geometry.chunk(3).unwrap().extent();
+/// let chunk = geometry.chunk(3).unwrap();
+/// let extent = chunk.extent();
 /// assert_eq!(*extent.start(), [2, 3]);
 /// assert_eq!(*extent.stop(), [3, 5]);
 /// assert_eq!(extent.shape(), [1, 2]);
@@ -62,8 +63,13 @@ impl Extent {
         zip(&self.start, &self.stop).map(|(start, stop)| start..stop)
     }
 
+    /// The coordinate of its first item, counted from that of another extent, which it is a part of.
+    pub(super) fn from(&self, origin: &[u64]) -> Dimensions {
+        Dimensions::combine(&self.start, origin, |start, origin| start - origin)
+    }
+
     /// What of this lies in the box of this size at `origin`.
-    pub(super) fn within(&self, origin: &Dimensions, size: &[u64]) -> Self {
+    pub(super) fn within(&self, origin: &[u64], size: &[u64]) -> Self {
         let end = Dimensions::combine(origin, size, |origin, size| origin + size);
         let start = Dimensions::combine(&self.start, origin, u64::max);
         let stop = Dimensions::combine(&self.stop, &end, u64::min);
@@ -84,38 +90,3 @@ impl Extent {
         )
     }
 }
-
-/// A walk over the coordinates of a box, the last dimension fastest.
-#[derive(Clone, Debug)]
-pub(super) struct Cells {
-    start: Dimensions,
-    stop: Dimensions,
-    next: Dimensions,
-    left: u64,
-}
-
-impl Cells {
-    /// From `start` up to, not including, `stop`, which is behind it in no dimension.
-    pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
-        let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
-        Self { next: start.clone(), start, stop, left }
-    }
-}
-
-impl Iterator for Cells {
-    type Item = Dimensions;
-
-    fn next(&mut self) -> Option<Dimensions> {
-        self.left = self.left.checked_sub(1)?;
-        let cell = self.next.clone();
-        self.next.advance(&self.start, &self.stop);
-        Some(cell)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::try_from(self.left).ok();
-        (left.unwrap_or(usize::MAX), left)
-    }
-}
-
-impl FusedIterator for Cells {}

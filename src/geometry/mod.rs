@@ -65,7 +65,7 @@
 //!   draft specification knows no such order, and we accept both. E itself has to fit int64 in each dimension.
 //! - Rounding up to the very end of int64: C-Blosc2 adds a whole chunk to S before it compares, and so refuses
 //!   S = 2^63 - 2 with C = 7. E is 2^63 - 1 and fits, so we accept it.
-//! - A version other than 0: C-Blosc2 does not look at it. [`Meta::geometry`](crate::Meta::geometry) refuses it, as
+//! - A version other than 0: C-Blosc2 does not look at it. `Meta::geometry` refuses it, as
 //!   the rules of another version are not known.
 //! - A chunk of more than Blosc2 can hold, about 2 GiB: C-Blosc2 opens the array, and refuses to read from it. So
 //!   [`Geometry::new`], which knows no type size, accepts it, and [`Geometry::chunk_nbytes`] refuses it.
@@ -89,13 +89,14 @@ mod error;
 mod extent;
 mod position;
 mod resize;
+mod walk;
 
 pub use chunk::{Block, Blocks, Chunk, Chunks, Run, Runs};
 pub use dimensions::Dimensions;
 pub use error::{Error, ErrorKind};
 pub use extent::Extent;
 pub use position::Position;
-pub use resize::Resize;
+pub use resize::{ChangedChunks, KeptChunks, Resize};
 
 /// Where the items of an array lie: in which chunk, in which of its blocks, at which byte.
 ///
@@ -123,7 +124,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The geometry of a metalayer with these vectors, which is what [`Meta::geometry`](crate::Meta::geometry) gives.
+    /// The geometry of a metalayer with these vectors, which is what `Meta::geometry` gives.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! What becomes of the chunks when the shape changes.
 
-use core::iter::FusedIterator;
+use core::ops::Range;
 
 use super::Geometry;
-use super::dimensions::{Dimensions, is_within, zip};
-use super::extent::Cells;
+use super::dimensions::{Dimensions, zip};
+use super::walk::{Cells, iterate};
 
 /// What becomes of the chunks when the shape changes and the chunk and block shapes stay. See [`Geometry::resize`].
 ///
@@ -32,28 +32,60 @@ impl<'g> Resize<'g> {
     /// changes.
     #[must_use]
     pub fn changes_chunks(&self) -> bool {
-        self.new_chunks().next().is_some() || self.gone_chunks().next().is_some()
+        self.new_count() > 0 || self.gone_count() > 0
+    }
+
+    /// How many chunks are new.
+    ///
+    /// ```
+    /// use b2nd_serde::Geometry;
+    ///
+    /// // From 2 x 2 chunks to 1 x 3.
+    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let resize = geometry.resize(&[2, 9])?;
+    /// assert_eq!((resize.new_count(), resize.gone_count(), resize.kept_count()), (1, 2, 2));
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use]
+    pub fn new_count(&self) -> u64 {
+        self.after.nchunks() - self.kept_count()
+    }
+
+    /// How many chunks are gone.
+    #[must_use]
+    pub fn gone_count(&self) -> u64 {
+        self.before.nchunks() - self.kept_count()
+    }
+
+    /// How many chunks are kept.
+    #[must_use]
+    pub fn kept_count(&self) -> u64 {
+        self.common().product()
     }
 
     /// The numbers that the new chunks have in the new grid, in ascending order: inserted one after the other, each
     /// comes to stand at its place.
     #[must_use]
-    pub fn new_chunks(&self) -> impl FusedIterator<Item = u64> {
-        Outside::new(self.after.grid_of_chunks(), self.common())
+    pub fn new_chunks(&self) -> ChangedChunks {
+        ChangedChunks { over: 0..self.new_count(), grid: self.after.grid_of_chunks(), kept: self.common() }
     }
 
-    /// The numbers that the chunks which are gone had in the old grid, in ascending order.
+    /// The numbers that the chunks which are gone had in the old grid, in ascending order: removed one after the other
+    /// from the last on, each still stands at its place.
     #[must_use]
-    pub fn gone_chunks(&self) -> impl FusedIterator<Item = u64> {
-        Outside::new(self.before.grid_of_chunks(), self.common())
+    pub fn gone_chunks(&self) -> ChangedChunks {
+        ChangedChunks { over: 0..self.gone_count(), grid: self.before.grid_of_chunks(), kept: self.common() }
     }
 
     /// The numbers of the chunks that are kept, in ascending order: what it was before, and what it is after.
     #[must_use]
-    pub fn kept_chunks(&self) -> impl FusedIterator<Item = (u64, u64)> {
-        let (before, after) = (self.before.grid_of_chunks(), self.after.grid_of_chunks());
+    pub fn kept_chunks(&self) -> KeptChunks {
         let common = self.common();
-        Cells::new(common.zeros(), common).map(move |index| (index.linear(&before), index.linear(&after)))
+        KeptChunks {
+            over: Cells::new(common.zeros(), common),
+            before: self.before.grid_of_chunks(),
+            after: self.after.grid_of_chunks(),
+        }
     }
 
     /// The grid of the chunks that are kept.
@@ -63,49 +95,60 @@ impl<'g> Resize<'g> {
     }
 }
 
-/// The numbers of the chunks that a grid has outside the inner grid at its origin.
-struct Outside {
+/// The numbers of the chunks that are new, or gone. See [`Resize::new_chunks`] and [`Resize::gone_chunks`].
+#[derive(Clone, Debug)]
+pub struct ChangedChunks {
+    over: Range<u64>,
     grid: Dimensions,
-    inner: Dimensions,
-    /// Where to look on; `None` at the end.
-    next: Option<Dimensions>,
+    kept: Dimensions,
 }
 
-impl Outside {
-    fn new(grid: Dimensions, inner: Dimensions) -> Self {
-        let next = (grid.product() > 0).then(|| grid.zeros());
-        Self { grid, inner, next }
-    }
-
-    /// Moves a coordinate of the inner grid to the first behind it, in C order, that is not: across the inner grid's
-    /// side in the last dimension in which the grid goes on beyond. False if there is none.
-    fn leave_inner(&self, index: &mut Dimensions) -> bool {
-        let sides = zip(&self.inner, &self.grid);
-        let mut dimensions = index.numbers_mut().zip(sides).rev();
-        // Behind that dimension all are 0: it takes a step in this one, or in one before it, to come back inside.
-        match dimensions.find(|(_, (inner, grid))| inner < grid) {
-            Some((index, (inner, _))) => {
-                *index = inner;
-                true
+impl ChangedChunks {
+    /// The number, in the grid, of a chunk counted among those that are not kept.
+    fn item(&self, mut changed: u64) -> u64 {
+        let mut number = 0;
+        // How many chunks there are, and are kept, at one place along the dimensions passed.
+        let (mut chunks, mut kept_chunks) = (self.grid.product(), self.kept.product());
+        for (kept, places) in zip(&self.kept, &self.grid) {
+            chunks /= places;
+            kept_chunks = kept_chunks.checked_div(kept).unwrap_or(0);
+            // At the first places some are kept, at the others none.
+            let changed_at_each = chunks - kept_chunks;
+            let changed_at_first = kept * changed_at_each;
+            if changed >= changed_at_first {
+                return number + kept * chunks + (changed - changed_at_first);
             }
-            None => false,
+            number += changed / changed_at_each * chunks;
+            changed %= changed_at_each;
         }
+        number
     }
 }
 
-impl Iterator for Outside {
-    type Item = u64;
+iterate!([] ChangedChunks => u64);
 
-    fn next(&mut self) -> Option<u64> {
-        let mut index = self.next.take()?;
-        if is_within(&index, &self.inner) && !self.leave_inner(&mut index) {
-            return None;
-        }
-        let number = index.linear(&self.grid);
-        let goes_on = index.advance(&self.grid.zeros(), &self.grid);
-        self.next = goes_on.then_some(index);
-        Some(number)
+impl DoubleEndedIterator for ChangedChunks {
+    fn next_back(&mut self) -> Option<u64> {
+        self.over.next_back().map(|changed| self.item(changed))
+    }
+
+    fn nth_back(&mut self, n: usize) -> Option<u64> {
+        self.over.nth_back(n).map(|changed| self.item(changed))
     }
 }
 
-impl FusedIterator for Outside {}
+/// The numbers of the chunks that are kept, before and after. See [`Resize::kept_chunks`].
+#[derive(Clone, Debug)]
+pub struct KeptChunks {
+    over: Cells,
+    before: Dimensions,
+    after: Dimensions,
+}
+
+impl KeptChunks {
+    fn item(&self, index: Dimensions) -> (u64, u64) {
+        (index.linear(&self.before), index.linear(&self.after))
+    }
+}
+
+iterate!([] KeptChunks => (u64, u64));

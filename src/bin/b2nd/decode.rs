@@ -39,12 +39,12 @@ impl Decode {
         let (path, bytes) = match (self.hex, self.file) {
             (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
             (None, Some(file)) if file != Path::new("-") => {
-                (text::path(&file), fs::read(file).map(from_text))
+                (file.to_string_lossy().into_owned(), fs::read(file).map(from_text))
             }
             _ => ("-".into(), stdin().map(from_text)),
         };
         let decoded = bytes.map_err(Problem::from).and_then(|bytes| {
-            let meta: Meta = from_slice(&bytes).map_err(malformed)?;
+            let meta: Meta = from_slice(&bytes).map_err(|error| malformed(&error))?;
             Ok((meta, bytes))
         });
         let (meta, bytes) = match decoded {
@@ -65,7 +65,7 @@ impl Decode {
     }
 }
 
-fn malformed(error: b2nd_serde::Error) -> Problem {
+fn malformed(error: &b2nd_serde::Error) -> Problem {
     let message = error.to_string();
     let offset = error.offset();
     let place = offset.map(|offset| format!("byte {offset}: ")).unwrap_or_default();

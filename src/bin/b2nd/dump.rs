@@ -10,9 +10,8 @@ use b2nd_serde::{DumpRow, dump};
 use clap::Args;
 
 use crate::Outcome;
-use crate::json::{Dump as Json, Problem, line};
+use crate::json::{Dump as Json, Failure, Problem, line};
 use crate::output::complain;
-use crate::text;
 
 /// Shows a frame's header and metalayers byte by byte, or a metalayer alone
 ///
@@ -50,7 +49,7 @@ impl Dump {
         let (path, bytes) = match (self.hex, self.file) {
             (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
             (None, Some(file)) if file != Path::new("-") => {
-                (text::path(&file), read(&file, self.offset).map(from_text))
+                (file.to_string_lossy().into_owned(), read(&file, self.offset).map(from_text))
             }
             _ => ("-".into(), stdin().map(from_text)),
         };
@@ -62,7 +61,7 @@ impl Dump {
                     let json = Json { path, values: Vec::new(), error: Some(error) };
                     io::stdout().write_all(&line(&json))?;
                 } else {
-                    complain(&format_args!("{path}: {error}"));
+                    complain(&Failure { path, member: None, error });
                 }
                 return Ok(ExitCode::FAILURE);
             }

@@ -80,27 +80,24 @@ impl Display for Page<'_> {
         if let Some(member) = place.member {
             writeln!(f, "member  : {}", text::clean(member))?;
         }
-        match array {
-            Some(array) => {
-                writeln!(f, "type    : NDArray")?;
-                writeln!(f, "shape   : {}", Tuple(array.shape()))?;
-                writeln!(f, "chunks  : {}", Tuple(array.chunkshape()))?;
-                match array.blockshape() {
-                    Some(blockshape) => writeln!(f, "blocks  : {}", Tuple(blockshape))?,
-                    None => writeln!(f, "blocks  : none")?,
-                }
-                writeln!(f, "dtype   : {}", text::dtype(array).as_deref().unwrap_or("none"))?;
-                if let Some(nbytes) = record.nbytes {
-                    writeln!(f, "nbytes  : {}", Size(nbytes))?;
-                }
+        if let Some(array) = array {
+            writeln!(f, "type    : NDArray")?;
+            writeln!(f, "shape   : {}", Tuple(array.shape()))?;
+            writeln!(f, "chunks  : {}", Tuple(array.chunkshape()))?;
+            match array.blockshape() {
+                Some(blockshape) => writeln!(f, "blocks  : {}", Tuple(blockshape))?,
+                None => writeln!(f, "blocks  : none")?,
             }
-            None => {
-                writeln!(f, "type    : SChunk")?;
-                if self.seen.is_embed_store {
-                    writeln!(f, "holds   : an embed store: the arrays in it are compressed")?;
-                }
-                writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
+            writeln!(f, "dtype   : {}", text::dtype(array).as_deref().unwrap_or("none"))?;
+            if let Some(nbytes) = record.nbytes {
+                writeln!(f, "nbytes  : {}", Size(nbytes))?;
             }
+        } else {
+            writeln!(f, "type    : SChunk")?;
+            if self.seen.is_embed_store {
+                writeln!(f, "holds   : an embed store: the arrays in it are compressed")?;
+            }
+            writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }
         writeln!(f, "cbytes  : {}", Size(header.cbytes))?;
         // As python-blosc2 has it: 0 where nothing is stored.

@@ -22,8 +22,8 @@ const MIN_JOBS: usize = 16;
 #[derive(Args)]
 pub(crate) struct Paths {
     /// Files, directories of sparse frames, and folders, which are looked through
-    #[arg(value_name = "PATH", default_value = ".")]
-    paths: Vec<PathBuf>,
+    #[arg(id = "paths", value_name = "PATH", default_value = ".")]
+    roots: Vec<PathBuf>,
     /// Reads the paths from a file, one a line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     files_from: Option<PathBuf>,
@@ -52,13 +52,13 @@ impl Paths {
 
     /// The paths that were given, as they were given.
     pub(crate) fn given(&self) -> &[PathBuf] {
-        if self.files_from.is_some() { &[] } else { &self.paths }
+        if self.files_from.is_some() { &[] } else { &self.roots }
     }
 
     /// All that is to be looked at, in the order of the paths given, and in folders by name.
     pub(crate) fn targets(self) -> Result<Targets, Failure> {
         let roots: Box<dyn Iterator<Item = io::Result<PathBuf>> + Send> = match self.files_from {
-            None => Box::new(self.paths.into_iter().map(Ok)),
+            None => Box::new(self.roots.into_iter().map(Ok)),
             Some(list) => {
                 let end = if self.null { 0 } else { b'\n' };
                 Box::new(open(&list)?.split(end).map(|line| line.map(path_of)))

@@ -318,7 +318,7 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     /// The rule that is broken, with its advice.
     #[serde(skip)]
-    pub(crate) finding: Option<Finding>,
+    pub(crate) finding: Option<Box<Finding>>,
 }
 
 impl Problem {
@@ -330,7 +330,7 @@ impl Problem {
 impl From<Finding> for Problem {
     fn from(finding: Finding) -> Self {
         let (kind, offset) = (finding.code().name(), finding.offset());
-        Self { kind, offset, message: finding.message().into(), finding: Some(finding) }
+        Self { kind, offset, message: finding.message().into(), finding: Some(finding.into()) }
     }
 }
 

@@ -5,11 +5,12 @@
 """Writes dtype strings and what NumPy makes of them, one JSON object per line.
 
     python make.py COUNT SEED > FILE
+    python make.py real_files.txt > real_files.jsonl
 
 `sample.jsonl` has COUNT 120 and SEED 1. The test `dtype_as_numpy` compares it, and with `--ignored` the file that the
 environment variable B2ND_DTYPES names.
 
-First comes every name and letter that NumPy has for a scalar, then COUNT random dtypes, as they may be written by
+The dtypes are those of a text file, one on a line. Or first comes every name and letter that NumPy has for a scalar, then COUNT random dtypes, as they may be written by
 hand, and among them others that NumPy refuses.
 `display` is how python-blosc2 stores the dtype, `str` how NumPy prints it if that is another way, `dtype` what NumPy
 says of its parts. Without `display`, reading what NumPy prints gives another dtype. Without `dtype`, NumPy refuses the
@@ -309,5 +310,11 @@ def entries(count, seed):
 
 
 if __name__ == "__main__":
-    for line in entries(int(sys.argv[1]), int(sys.argv[2])):
+    match sys.argv[1:]:
+        case [path]:
+            with open(path, encoding="utf-8") as file:
+                lines = [entry(line.rstrip("\n")) for line in file]
+        case [count, seed]:
+            lines = entries(int(count), int(seed))
+    for line in lines:
         sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")

@@ -32,6 +32,7 @@ ARRAYS = {
     "d4_M8_ones": ((1, 9, 1, 4), (1, 4, 1, 3), (1, 3, 1, 2), "<M8[ns]", "ZSTD"),
     "d5_u2_awkward": ((3, 2, 4, 3, 5), (2, 2, 3, 2, 4), (1, 2, 2, 1, 3), "<u2", "ZSTD"),
     "d5_i1_long_chunk": ((2, 3, 2, 3, 2), (3, 2, 4, 2, 5), (2, 2, 3, 1, 2), "|i1", "BLOSCLZ"),
+    "d6_u2_awkward": ((2, 3, 2, 3, 2, 3), (2, 2, 1, 3, 2, 2), (1, 2, 1, 2, 2, 1), "<u2", "ZSTD"),
 }
 
 
@@ -138,23 +139,24 @@ def verdicts():
 
 
 def resizes():
-    """[shape, chunkshape, new shape, for each chunk its number before or null]."""
+    """[shape, chunkshape, blockshape, new shape, for each chunk its number before or null]."""
     rng = random.Random(4141)
-    for _ in range(60):
-        n = rng.choice([1, 2, 2, 3])
-        shape, new = ([rng.randrange(0, 9) for _ in range(n)] for _ in range(2))
-        chunks = [rng.randrange(1, 5) for _ in range(n)]
-        array = blosc2.zeros(shape, dtype="i4", chunks=chunks, blocks=chunks)
-        nitems = int(np.prod(chunks))
+    for n in [1, 2, 3, 4] * 20:
+        sizes = [0] + 4 * list(range(1, 12 - 2 * n))
+        shape, new = ([rng.choice(sizes) for _ in range(n)] for _ in range(2))
+        chunks = [rng.randint(1, 3) for _ in range(n)]
+        blocks = [rng.randint(1, chunk) for chunk in chunks]
+        array = blosc2.zeros(shape, dtype="i4", chunks=chunks, blocks=blocks)
         for number in range(array.schunk.nchunks):
-            array.schunk.update_data(number, np.full(nitems, number + 1, "i4"), copy=True)
+            padded = np.full(array.schunk.chunkshape, number + 1, "i4")
+            array.schunk.update_data(number, padded, copy=True)
         array.resize(new)
         after = []
         for number in range(array.schunk.nchunks):
             data = np.frombuffer(array.schunk.decompress_chunk(number), "i4")
             assert data.min() == data.max()
             after.append(int(data[0]) - 1 if data[0] else None)
-        yield [shape, chunks, new, after]
+        yield [shape, chunks, blocks, new, after]
 
 
 def write(name, rows):

@@ -1,10 +1,10 @@
-//! Writes and reads a metalayer where there is no allocator. Exits with 0 if all is well, else with the number of the
+//! Writes and reads a metalayer, and finds its items, where there is no allocator. Exits with 0 if all is well, else with the number of the
 //! step that failed.
 
 #![no_std]
 #![no_main]
 
-use b2nd_serde::{ErrorKind, from_slice, serialized_size, take_from_slice, to_slice};
+use b2nd_serde::{ErrorKind, Geometry, from_slice, geometry, serialized_size, take_from_slice, to_slice};
 use serde_derive::{Deserialize, Serialize};
 
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,27 @@ fn run() -> Result<(), i32> {
     let error = from_slice::<Metalayer>(&bytes[..12]).err().ok_or(5)?;
     ensure(error.kind() == ErrorKind::UnexpectedEnd && error.offset() == Some(4), 6)?;
     let error = to_slice(&value, &mut [0; 10]).err().ok_or(7)?;
-    ensure(error.kind() == ErrorKind::BufferTooSmall, 8)
+    ensure(error.kind() == ErrorKind::BufferTooSmall, 8)?;
+    find_items()
+}
+
+/// The worked example of the format: 3 x 5 items in chunks of 2 x 3, in blocks of 1 x 2.
+fn find_items() -> Result<(), i32> {
+    let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2]).map_err(|_| 9)?;
+    ensure(geometry.position(&[1, 2]).and_then(|at| geometry.byte_offset(at, 4)) == Some(24), 10)?;
+    let chunks = geometry.chunks_in(&[0..3, 1..4]).map_err(|_| 11)?;
+    // Each item of the slice once.
+    let mut found = [0; 9];
+    for run in chunks.flat_map(|chunk| chunk.blocks()).flat_map(|block| block.runs()) {
+        let target = run.target(1).and_then(|range| found.get_mut(range)).ok_or(12)?;
+        target.iter_mut().for_each(|count| *count += 1);
+    }
+    ensure(found == [1; 9], 13)?;
+    let resize = geometry.resize(&[2, 9]).map_err(|_| 14)?;
+    ensure(resize.new_chunks().eq([2]) && resize.gone_chunks().eq([2, 3]), 15)?;
+    ensure(resize.kept_chunks().eq([(0, 0), (1, 1)]), 16)?;
+    let error = Geometry::new(&[3], &[0], &[1]).err().ok_or(17)?;
+    ensure(error.kind() == geometry::ErrorKind::Zero && error.dimension() == Some(0), 18)
 }
 
 fn ensure(holds: bool, step: i32) -> Result<(), i32> {

@@ -1,0 +1,99 @@
+//! Walks over the cells of a grid, and the iterators made of them.
+
+use core::iter::FusedIterator;
+
+use super::dimensions::Dimensions;
+
+/// A walk over the coordinates of a box, the last dimension fastest. However long it is, it counts, skips and ends at
+/// once.
+#[derive(Clone, Debug)]
+pub(super) struct Cells {
+    start: Dimensions,
+    stop: Dimensions,
+    next: Dimensions,
+    left: u64,
+}
+
+impl Cells {
+    /// From `start` up to, not including, `stop`, which is behind it in no dimension.
+    pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
+        let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
+        Self { next: start, start, stop, left }
+    }
+
+    /// Where the walk starts.
+    pub(super) fn start(&self) -> &Dimensions {
+        &self.start
+    }
+}
+
+impl Iterator for Cells {
+    type Item = Dimensions;
+
+    #[inline]
+    fn next(&mut self) -> Option<Dimensions> {
+        self.left = self.left.checked_sub(1)?;
+        let cell = self.next;
+        self.next.advance(1, &self.start, &self.stop);
+        Some(cell)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.left).ok();
+        (left.unwrap_or(usize::MAX), left)
+    }
+
+    fn last(self) -> Option<Dimensions> {
+        (self.left > 0).then(|| Dimensions::collect(self.stop.iter().map(|stop| stop - 1)))
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Dimensions> {
+        let skipped = n as u64;
+        if skipped >= self.left {
+            self.left = 0;
+            return None;
+        }
+        self.left -= skipped;
+        self.next.advance(skipped, &self.start, &self.stop);
+        self.next()
+    }
+}
+
+impl FusedIterator for Cells {}
+
+/// Makes a type an iterator: over what its method `item` makes of what its field `over` goes through.
+///
+/// `Map` of the standard library is not it: to call its closure for each item, it takes every step.
+macro_rules! iterate {
+    ([$($lifetime:lifetime)?] $walk:ty => $item:ty) => {
+        impl$(<$lifetime>)? Iterator for $walk {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<$item> {
+                self.over.next().map(|place| self.item(place))
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.over.size_hint()
+            }
+
+            /// At once; `usize::MAX` if there are more.
+            fn count(self) -> usize {
+                self.over.size_hint().0
+            }
+
+            fn last(self) -> Option<$item> {
+                self.over.clone().last().map(|place| self.item(place))
+            }
+
+            fn nth(&mut self, n: usize) -> Option<$item> {
+                self.over.nth(n).map(|place| self.item(place))
+            }
+        }
+
+        impl$(<$lifetime>)? core::iter::FusedIterator for $walk {}
+    };
+}
+
+pub(super) use iterate;

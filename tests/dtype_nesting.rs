@@ -1,0 +1,90 @@
+//! However deep the dtypes of a string are inside each other, a small stack is enough to read or refuse it.
+#![cfg(feature = "dtype")]
+
+use std::collections::HashSet;
+use std::thread;
+
+use b2nd_serde::dtype::{Dtype, ParseErrorKind};
+
+/// What a thread of musl gets; others get more.
+const STACK: usize = 128 * 1024;
+
+/// How many dtypes may be inside each other.
+const DEEPEST: usize = 16;
+
+/// The ways to put a dtype into another one.
+const WAYS: [(&str, &str); 7] = [
+    ("[('a', ", ")]"),
+    ("[('a', ", ", (1, 1))]"),
+    ("[('a', 'u1'), (('title', 'b'), ", "), ('c', 'u1')]"),
+    ("(", ", (1,))"),
+    ("{'names': ['a', 'b'], 'formats': ['u1', ", "], 'aligned': True}"),
+    ("{'titles': ('t',), 'names': ('a',), 'offsets': (0,), 'formats': (", ",)}"),
+    ("(numpy.record, [('a', ", ")])"),
+];
+
+/// Of `depth` dtypes, or one more where a record is two at once.
+fn nested(depth: usize, way: impl Fn(usize) -> (&'static str, &'static str)) -> String {
+    let (mut text, mut closing) = (String::new(), Vec::new());
+    let mut count = 1;
+    while count < depth {
+        let (open, close) = way(closing.len());
+        count += 1 + usize::from(open.starts_with("(numpy.record"));
+        text.push_str(open);
+        closing.push(close);
+    }
+    text.push_str("'<i4'");
+    text.extend(closing.into_iter().rev());
+    text
+}
+
+fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
+    thread::Builder::new().stack_size(STACK).spawn(test).expect("a thread").join().expect("it holds");
+}
+
+/// All that can be done to a dtype.
+fn use_up(text: &str) {
+    let dtype: Dtype = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+    for printed in [dtype.type_string().to_string(), dtype.numpy_str().to_string()] {
+        assert_eq!(printed.parse(), Ok(dtype.clone()));
+    }
+    let json = serde_json::to_string(&dtype).expect("a string");
+    assert_eq!(serde_json::from_str::<Dtype>(&json).expect("a dtype"), dtype);
+    assert!(format!("{dtype:?} {dtype:#?}").contains("Int"));
+    assert!(HashSet::from([dtype.clone()]).contains(&dtype));
+    drop(dtype);
+}
+
+#[test]
+fn the_deepest_dtypes_fit_a_small_stack() {
+    for way in WAYS {
+        // A record is two dtypes, so that only an odd number of dtypes is all records.
+        let depth = if way.0.starts_with("(numpy") { DEEPEST - 1 } else { DEEPEST };
+        on_a_small_stack(move || use_up(&nested(depth, |_| way)));
+    }
+    for first in 0..WAYS.len() {
+        on_a_small_stack(move || use_up(&nested(DEEPEST - 1, |level| WAYS[(first + level) % WAYS.len()])));
+    }
+}
+
+#[test]
+fn a_deeper_one_is_refused_on_a_small_stack() {
+    for way in WAYS {
+        for depth in [DEEPEST + 1, 10_000] {
+            on_a_small_stack(move || {
+                let text = nested(depth, |_| way);
+                let error = text.parse::<Dtype>().expect_err("too deep");
+                assert_eq!(error.kind(), ParseErrorKind::TooDeep, "{error}");
+                assert!(error.to_string().ends_with(": more than 16 dtypes inside each other"), "{error}");
+            });
+        }
+    }
+}
+
+#[test]
+fn any_number_of_brackets_is_refused_on_a_small_stack() {
+    for opening in ["[", "(", "{", "[('a', ", "[((", "{'formats': [", "{'names': [", "(numpy.record, [('a', "]
+    {
+        on_a_small_stack(move || assert!(opening.repeat(100_000).parse::<Dtype>().is_err()));
+    }
+}

@@ -1,0 +1,160 @@
+//! A walk counts, skips and ends as if it took every step, and yet at once, however long it is.
+
+use std::fmt::Debug;
+
+use b2nd_serde::Geometry;
+use b2nd_serde::geometry::Error;
+use proptest::prelude::*;
+
+/// Steps as far as it takes to count, skip and end by hand, and holds the walk's own answers against that.
+fn assert_as_by_steps<I>(walk: I)
+where
+    I: Iterator + Clone,
+    I::Item: PartialEq + Clone + Debug,
+{
+    let mut rest = walk.clone();
+    let steps: Vec<_> = rest.by_ref().collect();
+    assert!(rest.next().is_none(), "it goes on behind its end");
+    for (passed, item) in steps.iter().enumerate() {
+        // From the middle as well as from the start.
+        for from in [0, passed / 2, passed] {
+            let mut walk = walk.clone();
+            for _ in 0..from {
+                walk.next();
+            }
+            let left = steps.len() - from;
+            assert_eq!(walk.size_hint(), (left, Some(left)));
+            assert_eq!(walk.clone().count(), left);
+            assert_eq!(walk.clone().last().as_ref(), steps.last());
+            assert_eq!(walk.nth(passed - from).as_ref(), Some(item), "{passed} from {from}");
+            assert_eq!(walk.next().as_ref(), steps.get(passed + 1));
+        }
+    }
+    let mut walk = walk;
+    assert_eq!(walk.clone().nth(usize::MAX), None);
+    assert_eq!(walk.nth(steps.len()), None);
+    assert_eq!((walk.size_hint(), walk.next()), ((0, Some(0)), None));
+    assert_eq!((walk.clone().count(), walk.last()), (0, None));
+}
+
+/// Dimensions with chunks and blocks that are not too many, some of them empty.
+fn small() -> impl Strategy<Value = Vec<((i64, i64), (i32, i32))>> {
+    prop::collection::vec(((0..6_i64, 0..6_i64), (1..4_i32, 1..4_i32)), 0..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_walk_goes_as_by_steps(axes in small()) {
+        let (shapes, parts): (Vec<_>, Vec<_>) = axes.into_iter().unzip();
+        let (shape, new_shape): (Vec<_>, Vec<_>) = shapes.into_iter().unzip();
+        let (chunkshape, blockshape): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let geometry = Geometry::new(&shape, &chunkshape, &blockshape).expect("the vectors follow the rules");
+        assert_as_by_steps(geometry.chunks());
+        let slice: Vec<_> = geometry.shape().iter().map(|&items| items / 3..items).collect();
+        let in_slice = geometry.chunks_in(&slice).expect("the slice is within the array");
+        for chunk in geometry.chunks().take(2).chain(in_slice) {
+            assert_as_by_steps(chunk.blocks());
+            for block in chunk.blocks().take(2) {
+                assert_as_by_steps(block.runs());
+            }
+        }
+        let resize = geometry.resize(&new_shape).expect("the shape follows the rules");
+        assert_as_by_steps(resize.kept_chunks());
+        for changed in [resize.new_chunks(), resize.gone_chunks()] {
+            assert_as_by_steps(changed.clone());
+            assert_as_by_steps(changed.clone().rev());
+            let mut backward: Vec<_> = changed.clone().collect();
+            backward.reverse();
+            prop_assert!(changed.rev().eq(backward));
+        }
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<(), Error> {
+    const CHUNKS: u64 = 1 << 62;
+    const FAR: usize = 1 << 40;
+    let count = 1_usize << 62;
+    let far = FAR as u64;
+
+    let geometry = Geometry::new(&[1 << 31, 1 << 31], &[1, 1], &[1, 1])?;
+    assert_eq!(geometry.chunks().count(), count);
+    assert_eq!(geometry.chunks().last().map(|chunk| chunk.number()), Some(CHUNKS - 1));
+    assert_eq!(geometry.chunks().nth(FAR).map(|chunk| chunk.number()), Some(far));
+    let mut rest = geometry.chunks().skip(FAR);
+    assert_eq!(rest.next().map(|chunk| chunk.number()), Some(far));
+    assert_eq!(rest.count(), count - FAR - 1);
+    assert_eq!(geometry.chunks().step_by(FAR).nth(1000), geometry.chunk(1000 * far));
+
+    // All are kept but the last row, which is gone, and a column on the right is new.
+    let resize = geometry.resize(&[(1 << 31) - 1, (1 << 31) + 1])?;
+    let (row, column) = (1_u64 << 31, (1_u64 << 31) - 1);
+    assert_eq!((resize.new_count(), resize.gone_count()), (column, row));
+    assert_eq!(resize.kept_count(), CHUNKS - row);
+    assert_eq!(resize.kept_chunks().count() as u64, CHUNKS - row);
+    assert_eq!(resize.kept_chunks().nth(FAR), Some((far, far + far / row)));
+    assert_eq!(resize.kept_chunks().last(), Some((CHUNKS - row - 1, CHUNKS - row - 1 + column - 1)));
+    assert_eq!(resize.gone_chunks().nth(5), Some(CHUNKS - row + 5));
+    assert_eq!(resize.gone_chunks().last(), Some(CHUNKS - 1));
+    assert_eq!(resize.new_chunks().nth(5), Some(5 * (row + 1) + row));
+    assert_eq!(resize.new_chunks().nth_back(0), Some(column * (row + 1) - 1));
+
+    // All are gone, and all come again.
+    let all_gone = geometry.resize(&[0, 1 << 31])?;
+    assert_eq!(all_gone.gone_chunks().count(), count);
+    assert_eq!(all_gone.gone_chunks().nth(FAR), Some(far));
+    assert_eq!(all_gone.gone_chunks().rev().nth(FAR), Some(CHUNKS - 1 - far));
+    let all_new = all_gone.after().resize(&[1 << 31, 1 << 31])?;
+    assert_eq!(all_new.new_chunks().count(), count);
+    assert_eq!(all_new.new_chunks().last(), Some(CHUNKS - 1));
+    assert_eq!((all_new.kept_chunks().count(), all_new.kept_chunks().last()), (0, None));
+    Ok(())
+}
+
+#[test]
+fn blocks_and_runs_know_their_number() -> Result<(), Error> {
+    // As many as a chunk can have.
+    let geometry = Geometry::new(&[i32::MAX.into()], &[i32::MAX], &[1])?;
+    let chunk = geometry.chunk(0).expect("a chunk");
+    assert_eq!(chunk.blocks().len(), 0x7fff_ffff);
+    assert_eq!(chunk.blocks().last().map(|block| block.number()), Some(0x7fff_fffe));
+    let geometry = Geometry::new(&[i32::MAX.into(), 2], &[i32::MAX, 1], &[i32::MAX, 1])?;
+    let block = geometry.chunk(1).and_then(|chunk| chunk.blocks().next()).expect("a block");
+    assert_eq!(block.runs().len(), 0x7fff_ffff);
+    let last = block.runs().last().expect("a run");
+    assert_eq!(last.start().as_ref(), [0x7fff_fffe, 1]);
+    assert_eq!(
+        (last.source(1), last.target(1)),
+        (Some(0x7fff_fffe..0x7fff_ffff), Some(0xffff_fffd..0xffff_fffe))
+    );
+    Ok(())
+}
+
+#[test]
+fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
+    type Case<'a> = (&'a [i64], &'a [i32], &'a [i32], usize, u64);
+    /// Shape, chunk shape, block shape, then of the first block the runs, and the items of each.
+    const CASES: &[Case] = &[
+        // A last dimension of one item cuts nothing, in the middle neither.
+        (&[1000, 1000, 1], &[100, 100, 1], &[100, 100, 1], 100, 100),
+        (&[1000, 1, 1000], &[100, 1, 100], &[100, 1, 100], 100, 100),
+        (&[1, 1, 1000], &[1, 1, 100], &[1, 1, 50], 1, 50),
+        // Rows as long as the array are one run.
+        (&[6, 5, 4], &[3, 5, 4], &[2, 5, 4], 1, 40),
+        (&[6, 5, 4], &[3, 5, 4], &[2, 3, 4], 2, 12),
+        (&[6, 5, 4], &[3, 5, 3], &[2, 5, 3], 10, 3),
+        // The block is longer than they are, so that there is padding between.
+        (&[6, 5, 4], &[3, 5, 4], &[2, 5, 5], 10, 4),
+        (&[6, 5, 4], &[3, 5, 5], &[2, 5, 5], 10, 4),
+    ];
+    for &(shape, chunkshape, blockshape, runs, nitems) in CASES {
+        let geometry = Geometry::new(shape, chunkshape, blockshape)?;
+        let block = geometry.chunk(0).and_then(|chunk| chunk.blocks().next()).expect("a block");
+        assert_eq!(block.runs().len(), runs, "{geometry:?}");
+        assert!(block.runs().all(|run| run.nitems() == nitems), "{geometry:?}");
+    }
+    Ok(())
+}
