@@ -36,13 +36,13 @@ fn a_header_byte_by_byte() {
 #[test]
 fn bad_bytes_are_marked() {
     let folder = folder();
-    let mut screens = String::new();
+    let mut screens = Vec::new();
     for file in ["bad/cut.b2nd", "bad/marker.b2nd", "bad/zeroed.b2nd", "bad/empty.b2nd", "images/notes.txt"] {
         let output = run(folder.path(), &["dump", file]);
         let lines: Vec<&str> = text(&output.stdout).lines().collect();
         let last = lines.len().saturating_sub(4);
-        screens +=
-            &format!("{file}: status {}\n{}\n", output.status.code().unwrap(), lines[last..].join("\n"));
+        let status = output.status.code().unwrap();
+        screens.push(format!("{file}: status {status}\n{}\n", lines[last..].join("\n")));
     }
     let good = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     for (at, byte) in [
@@ -65,12 +65,12 @@ fn bad_bytes_are_marked() {
         let lines: Vec<&str> = text(&output.stdout).lines().collect();
         let last = lines.len().saturating_sub(3);
         let status = output.status.code().unwrap();
-        screens += &format!("byte {at} = {byte:02x}: status {status}\n{}\n", lines[last..].join("\n"));
+        screens.push(format!("byte {at} = {byte:02x}: status {status}\n{}\n", lines[last..].join("\n")));
         assert_eq!(text(&output.stdout).matches("^^").count(), 1, "{}", text(&output.stdout));
     }
     let cut = run_with(&good[..120], here(), &["dump"]);
     assert_eq!(cut.status.code(), Some(1));
-    snapshot("dump_of_bad_headers", &screens);
+    snapshot("dump_of_bad_headers", &screens.concat());
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn the_order_is_that_of_the_paths_however_many_threads() {
         assert_eq!(paths(&objects(&output)), FOUND, "{jobs}");
     }
     let output = run(folder.path(), &["ls", "--json", "scalar.b2nd", "images", "rank16.b2nd"]);
-    let given = [&FOUND[10], &FOUND[6], &FOUND[7], &FOUND[8], &FOUND[9]].map(|path| path.to_string());
+    let given = [&FOUND[10], &FOUND[6], &FOUND[7], &FOUND[8], &FOUND[9]].map(ToString::to_string);
     assert_eq!(paths(&objects(&output)), given, "the paths that are given keep their order");
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Record<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vlmetalayers: Option<Vec<VlLayer>>,
     pub(crate) stale_bytes: Option<usize>,
-    pub(crate) findings: Vec<Found<'f>>,
+    pub(crate) findings: Vec<Oddity<'f>>,
 }
 
 /// A metalayer of the header.
@@ -77,7 +77,7 @@ pub(crate) struct VlLayer {
 
 /// What is wrong or odd.
 #[derive(Serialize)]
-pub(crate) struct Found<'f> {
+pub(crate) struct Oddity<'f> {
     code: &'static str,
     severity: String,
     offset: Option<u64>,
@@ -86,7 +86,7 @@ pub(crate) struct Found<'f> {
     message: &'f str,
 }
 
-impl<'f> From<&'f Finding> for Found<'f> {
+impl<'f> From<&'f Finding> for Oddity<'f> {
     fn from(finding: &'f Finding) -> Self {
         Self {
             code: finding.code().name(),
@@ -176,7 +176,7 @@ impl<'f> Record<'f> {
             has_vlmetalayers: header.has_vlmetalayers,
             vlmetalayers: None,
             stale_bytes: array.map(|array| array.stale_tail().len()),
-            findings: findings.iter().map(Found::from).collect(),
+            findings: findings.iter().map(Oddity::from).collect(),
         }
     }
 

@@ -29,6 +29,7 @@ use crate::visit::{Look, Seen};
   b2nd ls --json --unordered data/ | jq -r 'select(.ndim == 3) | .path'
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5")]
+#[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Ls {
     #[command(flatten)]
     paths: Paths,
@@ -79,11 +80,10 @@ impl Entry {
 
     fn line(&self, columns: &Columns<6>) -> String {
         let inner = self.inner.as_deref().unwrap_or_default();
-        let mut line = format!("{}  {}{inner}", columns.line(&self.cells), text::path(&self.path));
-        if !self.errors.is_empty() {
-            line += &format!("  {RED}{}{RED:#}", self.errors);
-        }
-        line + "\n"
+        let line = format!("{}  {}{inner}", columns.line(&self.cells), text::path(&self.path));
+        let errors =
+            if self.errors.is_empty() { String::new() } else { format!("  {RED}{}{RED:#}", self.errors) };
+        line + &errors + "\n"
     }
 }
 
@@ -248,7 +248,7 @@ impl Listing {
     }
 
     fn print_rows(&mut self) -> io::Result<()> {
-        let mut text = String::new();
+        let mut lines = Vec::new();
         let header = HEADER.map(String::from);
         let has_header = mem::take(&mut self.has_header) && !self.rows.is_empty();
         if has_header {
@@ -258,12 +258,12 @@ impl Listing {
             self.columns.fit(&row.cells);
         }
         if has_header {
-            text += &format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header));
+            lines.push(format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header)));
         }
         for row in self.rows.drain(..) {
-            text += &row.line(&self.columns);
+            lines.push(row.line(&self.columns));
         }
-        anstream::stdout().write_all(text.as_bytes())
+        anstream::stdout().write_all(lines.concat().as_bytes())
     }
 
     fn end(mut self, json: bool) -> Outcome {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
 use clap_mangen::Man as Page;
 
@@ -21,15 +22,10 @@ impl Man {
     pub(crate) fn run(self) -> Outcome {
         let mut b2nd = Arguments::command();
         b2nd.build();
-        let about = match &self.command {
-            None => b2nd,
-            Some(name) => match b2nd.find_subcommand(name) {
-                Some(command) => command.clone(),
-                None => {
-                    let text = format!("there is no command '{name}'");
-                    Arguments::command().error(clap::error::ErrorKind::InvalidSubcommand, text).exit()
-                }
-            },
+        let about = self.command.as_ref().map_or(Some(&b2nd), |name| b2nd.find_subcommand(name));
+        let Some(about) = about.cloned() else {
+            let text = format!("there is no command '{}'", self.command.unwrap_or_default());
+            b2nd.error(ErrorKind::InvalidSubcommand, text).exit()
         };
         let mut page = Vec::new();
         Page::new(about).render(&mut page)?;

@@ -139,7 +139,9 @@ fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
     }
     let mut columns = Columns::new(sides, [WIDEST; N]);
     columns.fit(&header);
-    rows.iter().for_each(|row| columns.fit(row));
+    for row in &rows {
+        columns.fit(row);
+    }
     let mut text = format!("\n{BOLD}{}{BOLD:#}\n", columns.line(&header));
     for row in rows {
         text += &(columns.line(&row) + "\n");

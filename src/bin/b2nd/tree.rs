@@ -53,7 +53,9 @@ impl Tree {
             node.draw("", "", "", &mut lines);
         }
         let mut columns = Columns::new([Side::Left, Side::Left, Side::Left, Side::Right], WIDEST);
-        lines.iter().for_each(|line| columns.fit(line));
+        for line in &lines {
+            columns.fit(line);
+        }
         lines.iter().map(|line| columns.line(line) + "\n").collect()
     }
 }
