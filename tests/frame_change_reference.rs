@@ -142,7 +142,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
     let same = assert_same(&jobs);
     println!("{same} changed arrays, {dtypes} with another dtype, are what they should be to python-blosc2");
     // Those that are refused are files of the corpus.
-    assert!(jobs.len() - same <= 7 && same > 8);
+    assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
         "{same} rewritten arrays, of [9d, 9e] {generations:?}, are what they should be to python-blosc2"
     );
     // Those that are refused are files of the corpus.
-    assert!(jobs.len() - same <= 7 && same > 8);
+    assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
 /// A process that has an array open with python-blosc2, and locks.
