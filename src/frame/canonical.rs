@@ -93,11 +93,11 @@ fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<
         (Some(given), _) => {
             let dtype = parse(given)?;
             check_dtype(&dtype, header)?;
-            (0, dtype.to_string())
+            (0, dtype.type_string().to_string())
         }
         // It is spelled otherwise there.
         (None, Some(text)) if array.layout() == ArrayLayout::Format(Layout::B2ndSix) => {
-            (0, parse(text)?.to_string())
+            (0, parse(text)?.type_string().to_string())
         }
         (None, Some(text)) => (stored, text.to_owned()),
         (None, None) => return Err(ChangeError::NoDtype { layout: array.layout() }.into()),
