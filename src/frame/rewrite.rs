@@ -33,7 +33,7 @@ const CHUNK_SUFFIX: &str = "chunk";
 /// version 3, sees an array.
 ///
 /// Chunks, chunk index and trailer are copied as they are, and so are all other metalayers; nothing is decompressed.
-/// The dtype is written as [`Dtype`](crate::dtype::Dtype) prints it, so `uint8` becomes `|u1`. Its items have to be of
+/// The dtype is written as its [type string](crate::Dtype::type_string), so `uint8` becomes `|u1`. Its items have to be of
 /// the frame's [type size](super::Header::typesize). A frame of which [`check`](super::check()) finds an error is refused,
 /// because the error would be copied with it, and so is one that is not its whole file.
 ///
