@@ -7,7 +7,10 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Seek, SeekFrom, Write as _};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use b2nd_serde::frame::{Code, Finding, Frame, Severity, check};
 use common::{corpus, data};
@@ -84,6 +87,12 @@ fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     file.splice(at..at, [0; 3]);
     let frame_len = file.len() as u64;
     changed(file, &[(16, &frame_len.to_be_bytes())])
+}
+
+/// The header of `int32_3x5.b2nd` with some bytes behind it, where the frame ends as it says.
+fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
+    let file = &file("int32_3x5.b2nd")[..165 + bytes];
+    changed(file.to_vec(), &[(16, &(file.len() as u64).to_be_bytes())])
 }
 
 /// `int32_3x5.b2nd` with these metalayers, and nothing behind the header.
@@ -199,6 +208,12 @@ fn table() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("trailer_len 24", with_end("int32_3x5.b2nd", 22, &[0, 0, 0, 24]), Code::TrailerLength),
         ("trailer_len past the frame", with_end("int32_3x5.b2nd", 22, &[0, 0, 2, 9]), Code::TrailerLength),
         ("trailer_len into the header", with_end("int32_3x5.b2nd", 22, &[0, 0, 1, 100]), Code::TrailerLength),
+        ("nothing behind the header", cut_behind_the_header(0), Code::TrailerLength),
+        ("10 bytes behind the header", cut_behind_the_header(10), Code::TrailerLength),
+        ("22 bytes behind the header", cut_behind_the_header(22), Code::TrailerLength),
+        ("29 bytes behind the header", cut_behind_the_header(29), Code::TrailerLength),
+        ("frame_len is header_len", with(&[(22, &[0, 165])]), Code::TrailerLength),
+        ("no items, 19 bytes left", changed(file("empty.b2nd"), &[(14, &[0xb5])]), Code::TrailerLength),
         ("chunksize 0 under items", with(&[(58, &[0; 4])]), Code::ZeroChunksize),
     ]
 }
@@ -220,6 +235,11 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("nbytes as uint64", with(&[(29, &[0xcf])]), Code::HeaderMarker),
         ("version 4", with(&[(25, &[0x14])]), Code::FrameVersion),
         ("frame type 2", with(&[(26, &[2])]), Code::FrameType),
+        ("frame type 0x10", with(&[(26, &[0x10])]), Code::FrameType),
+        ("frame type 0x80", with(&[(26, &[0x80])]), Code::FrameType),
+        ("filter 16", with(&[(71, &[16])]), Code::UnknownFilter),
+        ("dtype that means nothing", with(&[(162, b"xyz")]), Code::UnknownDtype),
+        ("dtype format 1", with(&[(156, &[1])]), Code::UnknownDtypeFormat),
         ("a sparse frame in a file", with(&[(26, &[1])]), Code::FrameType),
         ("9d", second_generation(&[]), Code::OldFrame),
         ("7 filters", with(&[(70, &[7])]), Code::FilterCount),
@@ -259,6 +279,9 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("cbytes past the index", with(&[(46, &[0xff])]), Code::ChunkIndexPlace),
         ("cbytes past the file", with(&[(40, &[0xff])]), Code::ChunkIndexPlace),
         ("index of other chunks", with_index_of_5(), Code::ChunkIndexCount),
+        ("a chunk taken for the index", with(&[(39, &[0; 8])]), Code::ChunkIndexPlace),
+        ("an offset behind the chunks", with_offset(3, 225), Code::ChunkOffset),
+        ("an offset twice", with_offset(3, 64), Code::ChunkOffset),
         ("a gap behind the index", with_gap("int32_3x5.b2nd", 35), Code::ChunkIndexGap),
         ("trailer without its end", with_end("int32_3x5.b2nd", 23, &[0xcd]), Code::TrailerMarker),
         ("trailer of 3", with_end("int32_3x5.b2nd", 35, &[0x93]), Code::TrailerMarker),
@@ -278,6 +301,32 @@ fn with_index_of_5() -> Vec<u8> {
     let index = header.header_len + usize::try_from(header.cbytes).unwrap();
     assert_eq!(file[index + 4..index + 8], 32_u32.to_le_bytes());
     changed(file, &[(index + 4, &40_u32.to_le_bytes())])
+}
+
+/// `int32_3x5.b2nd` with another offset of a chunk.
+fn with_offset(chunk: usize, offset: i64) -> Vec<u8> {
+    let file = file("int32_3x5.b2nd");
+    let header = Frame::parse(&file).unwrap().header().clone();
+    assert_eq!(header.cbytes, 256);
+    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let (flags, offsets) = (file[index + 2], index + 32);
+    assert_eq!(flags & 7, 7, "the index is not stored behind a header of 32 bytes");
+    assert_eq!(file[offsets + 8..offsets + 16], 64_i64.to_le_bytes());
+    changed(file, &[(offsets + 8 * chunk, &offset.to_le_bytes())])
+}
+
+#[test]
+fn a_frame_without_chunks_has_none_whatever_size_they_would_have() {
+    let Some((folder, entries)) = corpus() else { return };
+    let mut seen = BTreeSet::new();
+    for entry in
+        entries.iter().filter(|entry| entry["frame"]["nbytes"] == 0 && entry["frame_offset"].is_null())
+    {
+        let frame = Frame::open(folder.join(entry["file"].as_str().unwrap())).unwrap();
+        assert_eq!(frame.header().nchunks(), Some(0), "{entry}");
+        seen.insert(frame.header().chunksize.signum());
+    }
+    assert_eq!(seen, [-1, 0, 1].into());
 }
 
 #[test]
@@ -318,6 +367,8 @@ fn every_code_is_found_and_says_what_to_do() {
         assert_eq!(found.unwrap().severity(), code.severity());
         all.insert(code);
     }
+    // What only a zip file can have wrong is tested where zip files are, and a header of 64 MiB below.
+    all.extend([Code::ZipMember, Code::TooLong]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
     let names: BTreeSet<_> = all.iter().map(|code| code.name()).collect();
     assert_eq!(names.len(), all.len());
@@ -338,6 +389,25 @@ fn the_files_of_the_project_are_right() {
     ] {
         assert_eq!(check(data().join(name)).unwrap(), [], "{name}");
     }
+}
+
+#[test]
+fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (contiguous, sparse) = (file("int32_3x5.b2nd"), file("sparse.b2nd/chunks.b2frame"));
+    let (index, other) = (folder.path().join("chunks.b2frame"), folder.path().join("array.b2nd"));
+    let codes = |path: &Path| check(path).unwrap().iter().map(Finding::code).collect::<Vec<_>>();
+
+    fs::write(&index, &contiguous).unwrap();
+    assert_eq!(codes(&index), []);
+    assert_eq!(codes(folder.path()), [Code::FrameType]);
+    fs::write(&index, &sparse).unwrap();
+    assert_eq!(codes(&index), []);
+    assert_eq!(codes(folder.path()), []);
+    fs::write(&other, &contiguous).unwrap();
+    assert_eq!(codes(&other), []);
+    fs::write(&other, &sparse).unwrap();
+    assert_eq!(codes(&other), [Code::FrameType]);
 }
 
 #[test]
@@ -368,4 +438,72 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     fs::write(&path, with(&[(124, &[4])])).unwrap();
     assert!(matches!(frame.check(), Err(b2nd_serde::frame::Error::Changing(None))));
     assert_eq!(check(&path).unwrap(), []);
+}
+
+/// A file of a length, of which only a few places take room.
+fn sparse(path: &Path, length: u64, pieces: &[(u64, &[u8])]) {
+    let mut file = fs::File::create(path).unwrap();
+    file.set_len(length).unwrap();
+    for &(at, bytes) in pieces {
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_length_that_is_only_claimed_makes_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("claims.b2nd");
+    let length: u64 = 5 << 30;
+    let header = with(&[(16, &length.to_be_bytes())])[..165].to_vec();
+
+    let trailer = [&[0xce][..], &0xffff_fff0_u32.to_be_bytes(), &[0xd8], &[0; 17]].concat();
+    sparse(&path, length, &[(0, &header), (length - 23, &trailer)]);
+    let codes: Vec<Code> = check(&path).unwrap().iter().map(Finding::code).collect();
+    assert!(codes.contains(&Code::TooLong), "{codes:?}");
+    let error = Frame::open(&path).unwrap().trailer().unwrap_err();
+    let longest = 256 << 20;
+    let said =
+        format!("expected at most {longest} bytes for the length of the trailer, found {}", 0xffff_fff0_u32);
+    assert!(error.to_string().ends_with(&said), "{error}");
+
+    sparse(&path, length, &[(0, &changed(header, &[(11, &MOST)]))]);
+    let error = Frame::open(&path).unwrap_err();
+    assert_eq!(error.code(), Some(Code::TooLong));
+    let said =
+        format!("expected at most {} bytes for the length of the header, found {}", 64 << 20, i32::MAX);
+    assert!(error.to_string().ends_with(&said), "{error}");
+    assert_eq!(check(&path).unwrap()[0].code(), Code::TooLong);
+}
+
+#[test]
+fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("written.b2nd");
+    let (sound, broken) = (file("int32_3x5.b2nd"), with(&[(37, &[96])]));
+    let write = |bytes: &[u8]| {
+        // At once, as a writer changes a number.
+        let new = folder.path().join("new");
+        fs::write(&new, bytes).unwrap();
+        fs::rename(new, &path).unwrap();
+    };
+    let mut in_time = 0;
+    for _ in 0..20 {
+        write(&broken);
+        thread::scope(|scope| {
+            let start = Instant::now();
+            let checked = scope.spawn(|| check(&path).unwrap());
+            thread::sleep(Duration::from_millis(3));
+            write(&sound);
+            // The second look comes 10 milliseconds after the first.
+            let is_in_time = start.elapsed() < Duration::from_millis(10);
+            let findings = checked.join().unwrap();
+            assert!(!is_in_time || findings.is_empty(), "{findings:?}");
+            in_time += usize::from(is_in_time);
+        });
+    }
+    assert!(in_time > 0);
+    // One that stays is told.
+    write(&broken);
+    assert_eq!(errors(&check(&path).unwrap()).first(), Some(&Code::InterruptedResize));
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use std::fs::{self, File};
-use std::io::{Cursor, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use b2nd_serde::frame::{Code, Content, Error, Frame, Member, check, scan, zip_members};
@@ -107,13 +107,109 @@ fn what_is_no_frame_and_what_is_compressed_is_said_to_be_so() {
     assert_eq!(said, expected.map(|(name, word)| (name, word.to_owned())));
 }
 
+fn broken(member: &Member) -> Option<Code> {
+    match member.content() {
+        Content::Broken(finding) => Some(finding.code()),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_is_encrypted_is_closed() {
+    let array = file("int32_3x5.b2nd");
+    let mut bytes = zip(&[
+        ("secret.b2nd", CompressionMethod::STORE, &array),
+        ("a.b2nd", CompressionMethod::STORE, &array),
+    ]);
+    // Bit 0 of the flags, of the first entry of the directory.
+    let entry = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    bytes[entry + 8] |= 1;
+    let members = zip_members(Cursor::new(bytes)).unwrap();
+    assert!(matches!(members[0].content(), Content::Compressed), "{:?}", members[0]);
+    assert!(members[1].frame().is_some());
+}
+
+#[test]
+fn a_member_with_a_damaged_local_header_is_broken_and_the_others_are_listed() {
+    let array = file("int32_3x5.b2nd");
+    let (store, names) = (CompressionMethod::STORE, ["a.b2nd", "b.b2nd", "c.b2nd"]);
+    let whole = zip(&names.map(|name| (name, store, &array[..])));
+    let offsets: Vec<u64> = zip_members(Cursor::new(&whole)).unwrap().iter().map(Member::offset).collect();
+    let local = usize::try_from(offsets[1]).unwrap() - 30 - "b.b2nd".len();
+    for at in [local, local + 29] {
+        let mut bytes = whole.clone();
+        assert_eq!(bytes[local..local + 2], *b"PK");
+        bytes[at] = 0xff;
+        let members = zip_members(Cursor::new(bytes)).unwrap();
+        assert_eq!(members.iter().map(Member::name).collect::<Vec<_>>(), names);
+        assert_eq!(broken(&members[1]), Some(Code::ZipMember), "{at}: {:?}", members[1]);
+        assert!(members[0].frame().is_some() && members[2].frame().is_some());
+    }
+}
+
+#[test]
+fn bytes_before_a_zip_file_and_descriptors_behind_its_members_do_no_harm() {
+    let array = file("int32_3x5.b2nd");
+    // The writer puts a descriptor behind each member, as it cannot know their lengths.
+    let whole = zip(&[("a.b2nd", CompressionMethod::STORE, &array)]);
+    assert!(whole.windows(4).any(|bytes| bytes == b"PK\x07\x08"));
+    let plain = zip_members(Cursor::new(&whole)).unwrap();
+    let moved = zip_members(Cursor::new([&[0xee; 777], &whole[..]].concat())).unwrap();
+    assert_eq!(moved[0].offset(), plain[0].offset() + 777);
+    assert_eq!((moved[0].len(), plain[0].len()), (520, 520));
+    assert_eq!(shape(moved[0].frame().unwrap()), Some(vec![3, 5]));
+}
+
+/// A frame whose header has one long metalayer.
+fn with_long_header(length: usize) -> Vec<u8> {
+    let mut file = file("int32_3x5.b2nd");
+    let content = u32::try_from(53 + length).unwrap();
+    file.splice(165..165, std::iter::repeat_n(0, length));
+    let (header_len, frame_len) = (u32::try_from(165 + length).unwrap(), file.len() as u64);
+    file[11..15].copy_from_slice(&header_len.to_be_bytes());
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file[108..112].copy_from_slice(&content.to_be_bytes());
+    file
+}
+
+#[test]
+fn members_that_share_their_bytes_are_read_once() {
+    let array = file("int32_3x5.b2nd");
+    let mut bytes = zip(&[("a.b2nd", CompressionMethod::STORE, &array)]);
+    let directory = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    let end = bytes.windows(4).position(|bytes| bytes == b"PK\x05\x06").unwrap();
+    let entry = bytes[directory..end].to_vec();
+    bytes.splice(end..end, entry.repeat(999));
+    let end = end + 999 * entry.len();
+    for at in [8, 10] {
+        bytes[end + at..end + at + 2].copy_from_slice(&1000_u16.to_le_bytes());
+    }
+    let size = u32::try_from(1000 * entry.len()).unwrap();
+    bytes[end + 12..end + 16].copy_from_slice(&size.to_le_bytes());
+
+    let members = zip_members(Cursor::new(bytes)).unwrap();
+    assert_eq!(members.len(), 1000);
+    assert!(members[0].frame().is_some());
+    assert!(members[1..].iter().all(|member| broken(member) == Some(Code::ZipMember)));
+}
+
+#[test]
+fn a_member_with_a_header_of_more_than_a_mebibyte_is_not_read() {
+    let (long, longer) = (with_long_header((1 << 20) - 165), with_long_header((1 << 20) - 164));
+    let store = CompressionMethod::STORE;
+    let members = zip_members(Cursor::new(zip(&[("a", store, &long), ("b", store, &longer)]))).unwrap();
+    assert_eq!(shape(members[0].frame().unwrap()), Some(vec![3, 5]));
+    assert_eq!(broken(&members[1]), Some(Code::TooLong));
+    assert!(Frame::read_at(Cursor::new(longer), 0).is_ok());
+}
+
 #[test]
 fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     let mut zip = file("tree.b2z");
     let offsets: Vec<u64> = zip_members(Cursor::new(&zip)).unwrap().iter().map(Member::offset).collect();
     zip.truncate(zip.len() - 40);
     let error = zip_members(Cursor::new(&zip)).unwrap_err();
-    assert!(matches!(&error, Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData), "{error}");
+    assert!(matches!(&error, Error::Io(error) if error.kind() == io::ErrorKind::InvalidData), "{error}");
 
     let found: Vec<u64> = scan(Cursor::new(&zip)).map(|frame| frame.unwrap().offset()).collect();
     assert_eq!(found, offsets);
@@ -145,6 +241,39 @@ fn a_scan_of_nothing_but_magic_bytes_finds_nothing_and_ends() {
     one[16..24].copy_from_slice(&500_000_u64.to_be_bytes());
     let bytes = one.repeat(10_000);
     assert_eq!(scan(Cursor::new(bytes)).count(), 0);
+}
+
+/// Counts what is asked of a file.
+struct Counting {
+    file: Cursor<Vec<u8>>,
+    calls: usize,
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.calls += 1;
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Counting {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.calls += 1;
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn a_scan_asks_the_file_for_no_more_than_its_windows_whatever_magic_bytes_are_in_them() {
+    let whole = file("int32_3x5.b2nd");
+    let start = [&b"\x9e\xa8b2frame\0"[..], &whole[10..24]].concat();
+    for piece in [&b"b2frame\0"[..], b"\x9e\xa8b2frame\0", &start] {
+        let file = piece.repeat((1 << 20) / piece.len());
+        let mut counting = Counting { file: Cursor::new(file), calls: 0 };
+        assert_eq!(scan(&mut counting).count(), 0);
+        // 16 windows and the end, and where each one ends, the few headers that go on behind it.
+        assert!(counting.calls < 17 * 40, "{piece:?}: {}", counting.calls);
+    }
 }
 
 #[test]
@@ -203,7 +332,12 @@ fn a_lock_beside_the_frame_is_waited_for() {
     fs::create_dir(&sparse).unwrap();
     fs::write(sparse.join("chunks.b2frame"), file("sparse.b2nd/chunks.b2frame")).unwrap();
 
+    // C-Blosc2 goes by the frame, not by the name of its file.
+    let named_so = folder.path().join("chunks.b2frame");
+    fs::write(&named_so, file("int32_3x5.b2nd")).unwrap();
+
     for (path, sidecar) in [
+        (&named_so, folder.path().join("chunks.b2frame.b2lock")),
         (&contiguous, folder.path().join("array.b2nd.b2lock")),
         (&sparse, sparse.join(".b2lock")),
         (&sparse.join("chunks.b2frame"), sparse.join(".b2lock")),
@@ -217,7 +351,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
 
         let waiting = std::thread::spawn({
             let path = path.clone();
-            move || Frame::open_stable(path, Duration::from_secs(60)).map(drop)
+            move || Frame::open_stable(path, Duration::MAX).map(drop)
         });
         std::thread::sleep(Duration::from_millis(30));
         assert!(!waiting.is_finished());
@@ -230,4 +364,17 @@ fn a_lock_beside_the_frame_is_waited_for() {
         FileExt::unlock(&lock).unwrap();
         FileExt::try_lock(&lock).unwrap();
     }
+}
+
+#[test]
+fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    fs::write(&path, file("int32_3x5.b2nd")).unwrap();
+    // Permissions do not stop everybody; a link to itself does.
+    let sidecar = folder.path().join("array.b2nd.b2lock");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&sidecar, &sidecar).unwrap();
+    assert!(File::open(&sidecar).is_err());
+    assert_eq!(shape(&Frame::open_stable(&path, Duration::ZERO).unwrap()), Some(vec![3, 5]));
 }

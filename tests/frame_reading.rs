@@ -362,6 +362,29 @@ fn a_file_cut_short_says_what_is_missing() {
 }
 
 #[test]
+fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    for (length, says) in [
+        (10, "cut short: the frame takes at least 24 bytes, the file has 10"),
+        (100, "cut short: the frame takes at least 165 bytes, the file has 100"),
+        (300, "cut short: the frame takes 520 bytes, the file has 300"),
+    ] {
+        let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
+        assert_eq!(error.to_string(), says);
+    }
+}
+
+#[test]
+fn the_name_of_a_metalayer_ends_at_a_nul() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    file[95..99].copy_from_slice(b"b2\0d");
+    let frame = Frame::parse(&file).unwrap();
+    assert_eq!(frame.metalayers()[0].name(), "b2");
+    assert!(frame.metalayer::<serde::de::IgnoredAny>("b2").unwrap().is_some());
+    assert!(frame.array().unwrap().is_none());
+}
+
+#[test]
 fn a_directory_without_a_frame_says_so() {
     let error = Frame::open(data()).unwrap_err();
     assert_eq!(error.to_string(), "a directory without chunks.b2frame, so not a sparse frame");

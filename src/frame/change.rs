@@ -136,7 +136,7 @@ impl Frame<File> {
 
     /// Writes a header of the same length over the one that was read.
     fn write(&self, path: &Path, header: &[u8]) -> Result<(), Error> {
-        let mut lock = ExclusiveLock::take(path)?;
+        let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
         let mut file = OpenOptions::new().read(true).write(true).open(path)?;
         self.check_whole(&mut file)?;
         let Some(changed) = difference(&self.bytes, header) else { return Ok(()) };

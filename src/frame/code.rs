@@ -71,13 +71,19 @@ codes! {
     // The file and the header.
     NotAFrame "not-a-frame" Error
         "The magic bytes of a frame are not there."
-        "Look whether the file is another format; a frame inside another file is found by a scan."
+        "Look whether the file is another format. zip_members lists the frames in a zip file, scan finds those in any file."
     Truncated "truncated" Error
         "The file ends before the frame does, as its header says."
         "Fetch the file again; what is missing is not in it."
     LongerFile "longer-file" Warning
         "The file goes on behind the frame."
         "Nothing, if something else was appended on purpose: no reader looks there."
+    TooLong "too-long" Error
+        "The header is longer than 64 MiB, or the trailer than 256 MiB, or the header of a frame in a zip file than 1 MiB: more than this crate makes room for because a file says so. Real ones take some KiB."
+        "Look whether the file is damaged. Where it really is so long, read it with C-Blosc2."
+    ZipMember "zip-member" Error
+        "What a zip file says of a member cannot be: its local header is damaged, or its bytes are those of another member too."
+        "Fetch the file again; a scan finds the frames in it."
     HeaderMarker "header-marker" Error
         "A value of the header has the marker of another type, so the header is damaged or of an unknown generation."
         "Restore the header from another copy; the data may still be whole."
@@ -88,7 +94,7 @@ codes! {
         "The version of the format is above 3, the last one known."
         "Read it with a newer C-Blosc2; what this crate says of it may be wrong."
     FrameType "frame-type" Error
-        "The frame is neither contiguous nor sparse, or a directory has a frame that says it is contiguous, or a file one that says it is sparse."
+        "The frame is neither contiguous nor sparse, which the whole byte says and not half of it; or a directory has a frame that says it is contiguous, or a file of another name one that says it is sparse."
         "Put the file where it came from: chunks.b2frame belongs in its directory."
     OldFrame "old-frame" Warning
         "The header is one of the two generations before C-Blosc2 2.0.0-rc1, which C-Blosc2 opens no more."
@@ -96,6 +102,9 @@ codes! {
     FilterCount "filter-count" Error
         "The header counts more than 6 filters."
         "Restore the header from another copy."
+    UnknownFilter "unknown-filter" Warning
+        "A filter for new chunks has a number below 160 that is not known to be given to any."
+        "Read it with a newer C-Blosc2, which knows the filter, or restore the header from another copy: the one that does not know it opens no such file."
     Typesize "typesize" Error
         "The size of an item is 0 or negative."
         "Restore the header from another copy."
@@ -194,6 +203,12 @@ codes! {
     DtypeMismatch "dtype-mismatch" Warning
         "The item size of the dtype is not the type size of the frame, which alone rules the layout of the data."
         "Take the items as opaque bytes, or write a dtype of that size."
+    UnknownDtype "unknown-dtype" Warning
+        "The dtype is none of NumPy's or ml_dtypes', so what the items are is not known."
+        "Take the items as opaque bytes, or write the dtype anew; the data is not touched by it."
+    UnknownDtypeFormat "unknown-dtype-format" Warning
+        "The dtype is in another format than 0, which is NumPy's and the only one that is known."
+        "Take the items as opaque bytes, or read them with the program that wrote the file."
 
     // The chunk index and the trailer.
     ChunkIndexPlace "chunk-index-place" Error
@@ -203,8 +218,11 @@ codes! {
         "The chunk index has another number of chunks than nbytes and chunksize."
         "Look again, in case a writer is at work. Then restore the file from another copy."
     ChunkIndexGap "chunk-index-gap" Warning
-        "Bytes are left between the chunk index and the trailer."
-        "Nothing; a copy by C-Blosc2 takes them away."
+        "The chunk index does not reach the trailer: there are bytes between them. C-Blosc2 reads such a file."
+        "A copy made by C-Blosc2 takes the gap away."
+    ChunkOffset "chunk-offset" Error
+        "The chunk index, where it can be read because it is not compressed, has an offset outside of the chunks, which C-Blosc2 refuses, or the same one twice, for which it reads the same data twice."
+        "Restore the file from another copy; a scan of the chunks can rebuild the index."
     TrailerMarker "trailer-marker" Error
         "A byte of the trailer is not the marker that the format has there."
         "Restore the file from another copy; array and data can be read without a trailer by this crate, not by C-Blosc2."

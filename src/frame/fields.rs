@@ -18,8 +18,8 @@ pub enum Generation {
     Beta1,
     /// `9d`, 13 values: C-Blosc2 2.0 beta 2 to 5. It has no block size.
     Beta2,
-    /// `9e`, 14 values: everything since C-Blosc2 2.0.0-rc1. Its format version is 2, or 3 where chunks have blocks of
-    /// variable length.
+    /// `9e`, 14 values: everything since C-Blosc2 2.0.0-rc1. Its format version is 2, or 3 where chunks or blocks may have
+    /// different sizes, as C-Blosc2 also says of a chunk size of 0.
     Present,
 }
 

@@ -12,6 +12,13 @@ pub(super) const MAGIC: &[u8; 8] = b"b2frame\0";
 /// Bytes that have to be there to know how long the header and the frame are.
 pub(super) const LEAST: usize = 24;
 
+/// Where the length of the header stands.
+pub(super) const HEADER_LEN_AT: u64 = 11;
+
+/// The longest header that is read: 16 metalayers of 4 MiB. Real ones take up to some KiB; the format would have 2 GiB,
+/// which nobody shall have to make room for because a file says so.
+pub(super) const LONGEST: usize = 1 << 26;
+
 /// The first byte of the frame is the generation, the second one the marker of the magic.
 pub(super) const MAGIC_AT: usize = 2;
 
@@ -47,14 +54,15 @@ pub struct Header {
     pub frame_len: u64,
     /// Byte 25, `flags`: four bytes as they are. All that is known of them is in the following fields.
     pub flags: [u8; 4],
-    /// Byte 25, bits 0 to 3: the version of the format. 2 today, 3 with blocks of variable length; 1 and 4 in the
-    /// generations before.
+    /// Byte 25, bits 0 to 3: the version of the format. 2 today, 3 where chunks or blocks may have different sizes; 1 and 4
+    /// in the generations before.
     pub version: u8,
-    /// Byte 25, bit 6: whether chunks have different sizes. No array has such.
+    /// Byte 25, bit 6: whether chunks may have different sizes. C-Blosc2 sets it where `chunksize` is 0, also in arrays
+    /// without items, which have no chunks.
     pub has_variable_chunks: bool,
     /// Byte 25, bit 7: whether blocks have different sizes. No array has such.
     pub has_variable_blocks: bool,
-    /// Byte 26, bits 0 to 3: where the chunks are. The first generation knew no sparse frames.
+    /// Byte 26: where the chunks are. The first generation knew no sparse frames.
     pub frame_type: FrameType,
     /// Byte 27, bits 0 to 3, or where they are 6, byte 77: the codec for new chunks.
     pub codec: Codec,
@@ -74,7 +82,8 @@ pub struct Header {
     pub typesize: i32,
     /// Byte 53, `blocksize`: the bytes of a block when decompressed; `None` before the present generation.
     pub blocksize: Option<i32>,
-    /// Byte 58, `chunksize`: the bytes of a chunk when decompressed; 0 where they have different sizes.
+    /// Byte 58, `chunksize`: the bytes of a chunk when decompressed; 0 where they have different sizes, and 0 or -1 where
+    /// there are none.
     pub chunksize: i32,
     /// Byte 63: threads that the writer compressed with.
     pub compression_threads: i16,
@@ -121,11 +130,13 @@ impl Header {
     /// different sizes, and where the numbers make no sense.
     #[must_use]
     pub fn nchunks(&self) -> Option<u64> {
-        match (u64::try_from(self.nbytes).ok()?, u64::try_from(self.chunksize).ok()?) {
-            (0, _) => Some(0),
-            (_, 0) => None,
-            (nbytes, chunksize) => Some(nbytes.div_ceil(chunksize)),
+        let nbytes = u64::try_from(self.nbytes).ok()?;
+        // Without chunks they have no size, for which Caterva writes -1.
+        if nbytes == 0 {
+            return Some(0);
         }
+        let chunksize = u64::try_from(self.chunksize).ok().filter(|&chunksize| chunksize > 0)?;
+        Some(nbytes.div_ceil(chunksize))
     }
 }
 
@@ -155,6 +166,12 @@ pub(super) fn not_a_frame() -> Finding {
     Finding::new(Code::NotAFrame, Place::Header).text("not a Blosc2 frame: no b2frame magic at byte 2".into())
 }
 
+/// That a header or trailer is longer than it is read.
+pub(super) fn too_long(place: Place, at: u64, longest: usize, length: usize) -> Finding {
+    let text = format!("expected at most {longest} bytes for the length of {place}, found {length}");
+    Finding::new(Code::TooLong, place).at(at).numbers(longest, length).text(text)
+}
+
 fn walk(bytes: &[u8]) -> Walk<'_> {
     let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
     Walk::new(bytes, Rules { place: Place::Header, start: 0, marker, end })
@@ -174,7 +191,11 @@ fn start(walk: &mut Walk<'_>) -> Result<(Generation, usize, u64), Finding> {
     let least = Field::Metalayers.position(generation).map_or(LEAST, |(start, _)| start);
     let (limit, bound) = match usize::try_from(header_len) {
         Ok(length) if length >= least && length as u64 <= frame_len => {
-            return Ok((generation, length, frame_len));
+            return if length <= LONGEST {
+                Ok((generation, length, frame_len))
+            } else {
+                Err(too_long(Place::Header, at as u64, LONGEST, length))
+            };
         }
         Ok(length) if length >= least => (frame_len, "most frame_len,"),
         _ => (least as u64, "least"),
@@ -216,7 +237,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
         version: general & 0x0f,
         has_variable_chunks: general & 0x40 != 0,
         has_variable_blocks: general & 0x80 != 0,
-        frame_type: match frame_type & 0x0f {
+        frame_type: match frame_type {
             _ if generation == Generation::Beta1 => FrameType::Contiguous,
             0 => FrameType::Contiguous,
             1 => FrameType::Sparse,

@@ -7,11 +7,11 @@ use std::borrow::ToOwned;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fs4::{FileExt, TryLockError};
 
-use super::open::{PAUSE, SPARSE_INDEX};
+use super::open::PAUSE;
 use super::{ChangeError, Error};
 
 const SUFFIX: &str = ".b2lock";
@@ -21,8 +21,8 @@ const SUFFIX: &str = ".b2lock";
 const COUNTER_AT: u64 = 8;
 
 /// The lock file of a frame, by the file that has its header.
-pub(super) fn sidecar(path: &Path) -> PathBuf {
-    if path.file_name().is_some_and(|name| name == SPARSE_INDEX) {
+pub(super) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
+    if is_sparse {
         return path.with_file_name(SUFFIX);
     }
     let mut name = path.as_os_str().to_owned();
@@ -49,17 +49,21 @@ pub(super) struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes the lock, if there is one to take; waits for it until the deadline, and then fails with `WouldBlock`.
-    pub(super) fn take(path: &Path, deadline: Instant) -> io::Result<Option<Self>> {
-        let sidecar = match File::open(sidecar(path)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
+    /// Takes the lock, if there is one to take; waits for it as long as the patience lasts, and then fails with
+    /// `WouldBlock`.
+    pub(super) fn take(
+        path: &Path,
+        is_sparse: bool,
+        start: Instant,
+        patience: Duration,
+    ) -> io::Result<Option<Self>> {
+        // Whoever may read the frame may read it, also where he may not read the file beside it.
+        let Ok(sidecar) = File::open(sidecar(path, is_sparse)) else { return Ok(None) };
         loop {
             // Not the method of the standard library, which is younger than the oldest compiler that this is for.
             match FileExt::try_lock_shared(&sidecar) {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -74,8 +78,8 @@ pub(super) struct ExclusiveLock {
 
 impl ExclusiveLock {
     /// Takes the lock, if there is one to take; does not wait for it.
-    pub(super) fn take(path: &Path) -> Result<Option<Self>, Error> {
-        let path = sidecar(path);
+    pub(super) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
+        let path = sidecar(path, is_sparse);
         let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,

@@ -70,7 +70,7 @@ pub use open::is_sparse_frame;
 pub use rewrite::rewrite;
 pub use scan::{Scan, scan};
 pub use section::Metalayer;
-use section::{Kind, Section};
+use section::{Kind, Part, Section};
 pub use trailer::{Trailer, Vlmetalayer};
 use walk::{Rules, Walk};
 pub use zip::{Content, Member, zip_members};
@@ -91,10 +91,12 @@ const MAX_METALAYERS: u16 = 16;
 #[derive(Clone, Debug)]
 pub struct Frame<R = ()> {
     header: Header,
-    bytes: Arc<[u8]>,
+    bytes: Part,
     section: Section,
     offset: u64,
     path: Option<PathBuf>,
+    /// Whether it was opened by the directory that the file is in.
+    by_directory: bool,
     reader: R,
 }
 
@@ -120,19 +122,19 @@ impl Frame {
         })?;
         let bytes = prefix.get(..length).ok_or(Error::Incomplete { needed: length })?;
         let header = header::parse(bytes)?;
-        let bytes: Arc<[u8]> = bytes.into();
+        let bytes = Arc::new(bytes.to_vec());
         let section = section_of(&header, &bytes)?;
-        Ok(Self { header, bytes, section, offset: 0, path: None, reader: () })
+        Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, reader: () })
     }
 
     fn with_reader<R>(self, reader: R) -> Frame<R> {
-        let Self { header, bytes, section, offset, path, reader: () } = self;
-        Frame { header, bytes, section, offset, path, reader }
+        let Self { header, bytes, section, offset, path, by_directory, reader: () } = self;
+        Frame { header, bytes, section, offset, path, by_directory, reader }
     }
 }
 
 /// The metalayers of a header.
-fn section_of(header: &Header, bytes: &Arc<[u8]>) -> Result<Section, Finding> {
+fn section_of(header: &Header, bytes: &Part) -> Result<Section, Finding> {
     let (marker, end) = (Code::IndexMarker, Code::HeaderLength);
     let mut walk = Walk::new(bytes, Rules { place: Place::Metalayers, start: 0, marker, end });
     walk.position = header.position(Field::Metalayers).map_or(0, |position| position.start);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use super::finding::{Code, Finding, Place};
-use super::header::not_a_frame;
+use super::header::{HEADER_LEN_AT, not_a_frame, too_long};
 use super::{Error, Frame};
 
 /// Bytes of the first read: they hold the header of every ordinary array.
@@ -42,7 +42,10 @@ impl Frame<File> {
         let path = path.as_ref();
         // A directory is found out by its failure: there are more files than directories.
         match Self::open_file(path) {
-            Err(_) if path.is_dir() => Self::open_file(&file_with_header(path)?),
+            Err(_) if path.is_dir() => {
+                let frame = Self::open_file(&file_with_header(path)?)?;
+                Ok(Self { by_directory: true, ..frame })
+            }
             result => result,
         }
     }
@@ -108,23 +111,31 @@ impl<R: Read + Seek> Frame<R> {
 
     /// Reads the header of a frame from a reader that stands at its offset.
     fn read_on(mut reader: R, offset: u64) -> Result<Self, Error> {
-        let frame = match read_here(&mut reader, offset, u64::MAX) {
+        let frame = match read_here(&mut reader, offset, u64::MAX, u64::MAX) {
             // A writer may have been between the header and what follows it.
-            Err(error) if error.code() == Some(Code::Truncated) => read(&mut reader, offset, u64::MAX),
+            Err(error) if error.code() == Some(Code::Truncated) => {
+                read(&mut reader, offset, u64::MAX, u64::MAX)
+            }
             result => result,
         }?;
         Ok(frame.with_reader(reader))
     }
 }
 
-/// Reads the header once, and holds the length of the frame against the file, of which only so many bytes count.
-pub(super) fn read(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result<Frame, Error> {
+/// Reads the header once, of at most so many bytes, and holds the length of the frame against the file, of which only a
+/// number of bytes count.
+pub(super) fn read(
+    reader: &mut (impl Read + Seek),
+    offset: u64,
+    limit: u64,
+    longest: u64,
+) -> Result<Frame, Error> {
     reader.seek(SeekFrom::Start(offset))?;
-    read_here(reader, offset, limit)
+    read_here(reader, offset, limit, longest)
 }
 
 /// The same of a reader that stands at the offset.
-fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result<Frame, Error> {
+fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64, longest: u64) -> Result<Frame, Error> {
     let mut prefix = Vec::new();
     read_once(reader, FIRST_READ.min(limit), &mut prefix)?;
     let mut parsed = Frame::parse(&prefix);
@@ -138,6 +149,10 @@ fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result
     // How long the file is matters only here.
     let available = available(reader, offset)?.min(limit);
     while let Err(Error::Incomplete { needed }) = parsed {
+        if needed as u64 > longest {
+            let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+            return Err(too_long(Place::Header, HEADER_LEN_AT, longest, needed).into());
+        }
         if needed as u64 > available || available == 0 {
             break;
         }
@@ -148,14 +163,14 @@ fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64) -> Result
             break;
         }
     }
-    let expected = match &parsed {
-        Ok(frame) => frame.header().frame_len,
+    let (bound, expected) = match &parsed {
+        Ok(frame) => ("", frame.header().frame_len),
         Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
-        Err(Error::Incomplete { needed }) => *needed as u64,
+        Err(Error::Incomplete { needed }) => ("at least ", *needed as u64),
         Err(_) => return parsed,
     };
     if expected > available {
-        let text = format!("cut short: the frame takes {expected} bytes, the file has {available}");
+        let text = format!("cut short: the frame takes {bound}{expected} bytes, the file has {available}");
         let finding = Finding::new(Code::Truncated, Place::File).numbers(expected, available);
         return Err(finding.text(text).into());
     }

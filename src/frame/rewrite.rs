@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tempfile::{Builder, TempDir};
 
@@ -33,7 +33,7 @@ const CHUNK_SUFFIX: &str = "chunk";
 /// version 3, sees an array.
 ///
 /// Chunks, chunk index and trailer are copied as they are, and so are all other metalayers; nothing is decompressed.
-/// The dtype is written as its [type string](crate::Dtype::type_string), so `uint8` becomes `|u1`. Its items have to be of
+/// The dtype is written as its [type string](crate::dtype::Dtype::type_string), so `uint8` becomes `|u1`. Its items have to be of
 /// the frame's [type size](super::Header::typesize). A frame of which [`check`](super::check()) finds an error is refused,
 /// because the error would be copied with it, and so is one that is not its whole file.
 ///
@@ -110,8 +110,13 @@ fn is_same(source: &Path, to: &Path) -> bool {
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
 }
 
+/// Which lock a frame has depends on this, and no writer changes it.
+fn is_sparse(source: &Path) -> Result<bool, Error> {
+    Ok(Frame::open(source)?.header().is_sparse())
+}
+
 fn in_place(source: &Path, dtype: Option<&str>) -> Result<(), Error> {
-    let mut lock = ExclusiveLock::take(source)?;
+    let mut lock = ExclusiveLock::take(source, is_sparse(source)?)?;
     let mut frame = Frame::open(source)?;
     let canonical = Canonical::of(&mut frame, dtype)?;
     let target = fs::canonicalize(source)?;
@@ -128,16 +133,17 @@ fn in_place(source: &Path, dtype: Option<&str>) -> Result<(), Error> {
 }
 
 fn copy(source: &Path, to: &Path, dtype: Option<&str>) -> Result<(), Error> {
-    let _lock = match SharedLock::take(source, Instant::now()) {
+    let is_sparse = is_sparse(source)?;
+    let _lock = match SharedLock::take(source, is_sparse, Instant::now(), Duration::ZERO) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            return Err(ChangeError::Locked { path: sidecar(source) }.into());
+            return Err(ChangeError::Locked { path: sidecar(source, is_sparse) }.into());
         }
         lock => lock?,
     };
     let mut frame = Frame::open(source)?;
     let canonical = Canonical::of(&mut frame, dtype)?;
     let folder = folder_of(to);
-    if frame.header().is_sparse() {
+    if is_sparse {
         let new = temporary().tempdir_in(folder)?;
         copy_chunks(folder_of(source), &new)?;
         write(&mut frame, &canonical, &mut File::create_new(new.path().join(SPARSE_INDEX))?)?;

@@ -3,15 +3,18 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::vec::Vec;
 
-use super::header::{LEAST, MAGIC, MAGIC_AT};
+use super::header::{self, LEAST, MAGIC, MAGIC_AT, Unknown};
 use super::open::{available, read_up_to};
 use super::{Error, Frame};
+
+/// The first bytes of a frame, up to the end of its magic bytes.
+const START: usize = MAGIC_AT + MAGIC.len();
 
 /// Bytes that are looked at at a time.
 const WINDOW: u64 = 1 << 16;
 
-/// The longest header that is read.
-const MAX_HEADER: u64 = 1 << 20;
+/// The longest header that is read in another file.
+pub(super) const MAX_HEADER: u64 = 1 << 20;
 
 /// The longest one after many that were none, so that a file full of magic bytes is not read over and over.
 const MAX_HEADER_LATER: u64 = 512;
@@ -78,24 +81,19 @@ impl<R: Read + Seek> Scan<R> {
     /// Goes on to the next magic bytes, or to the next window.
     fn step(&mut self) -> io::Result<Option<Frame>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
-        let Some(found) = rest.windows(MAGIC.len()).position(|bytes| bytes == MAGIC) else {
+        let Some(found) = rest.windows(START).position(|bytes| bytes.ends_with(MAGIC)) else {
             self.advance()?;
             return Ok(None);
         };
-        self.position += found + 1;
-        let magic = self.start + (self.position - 1) as u64;
-        let Some(offset) = magic.checked_sub(MAGIC_AT as u64) else { return Ok(None) };
-        let frame = self.frame_at(offset)?;
-        if let Some(frame) = &frame {
-            let behind = frame.header().header_len - MAGIC_AT;
-            self.position = (self.position - 1).saturating_add(behind);
-        }
+        let position = self.position + found;
+        let frame = self.frame_at(position)?;
+        self.position = position + frame.as_ref().map_or(1, |frame| frame.header().header_len);
         Ok(frame)
     }
 
-    /// Reads the next window, which overlaps with this one by less than the magic bytes.
+    /// Reads the next window, which overlaps with this one by less than the start of a frame.
     fn advance(&mut self) -> io::Result<()> {
-        let overlap = self.window.len().saturating_sub(self.position).min(MAGIC.len() - 1);
+        let overlap = self.window.len().saturating_sub(self.position).min(START - 1);
         let behind = self.position.max(self.window.len()) - overlap;
         self.start = self.start.saturating_add(behind as u64);
         self.position = 0;
@@ -106,24 +104,41 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
-    fn frame_at(&mut self, offset: u64) -> io::Result<Option<Frame>> {
+    /// The frame that begins at this position of the window. The file is only read where the window ends before the header
+    /// does.
+    fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame>> {
+        let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };
+        let there = self.window.get(position..).unwrap_or_default();
+        let needed = match header::length(there) {
+            Ok(needed) | Err(Unknown::Needs(needed)) => needed,
+            Err(Unknown::Refused(_)) => return Ok(None),
+        };
+        let parsed = match there.get(..needed) {
+            _ if needed as u64 > longest => return Ok(None),
+            Some(header) => Frame::parse(header),
+            None => self.read(offset, longest)?,
+        };
+        if parsed.is_err() {
+            self.wasted = self.wasted.saturating_add(needed as u64);
+        }
+        Ok(parsed.ok().map(|frame| Frame { offset, ..frame }))
+    }
+
+    fn read(&mut self, offset: u64, longest: u64) -> io::Result<Result<Frame, Error>> {
         let most = available(&mut self.reader, offset)?.min(longest);
         let mut prefix = Vec::new();
         read_up_to(&mut self.reader, most.min(LEAST as u64), &mut prefix)?;
         loop {
             match Frame::parse(&prefix) {
-                Err(Error::Incomplete { needed }) if needed as u64 <= most => {
+                Err(Error::Incomplete { needed }) if needed > prefix.len() && needed as u64 <= most => {
+                    let before = prefix.len();
                     read_up_to(&mut self.reader, needed as u64, &mut prefix)?;
-                    if prefix.len() < needed {
-                        return Ok(None);
+                    if prefix.len() == before {
+                        return Ok(Err(Error::Incomplete { needed }));
                     }
                 }
-                Ok(frame) => return Ok(Some(Frame { offset, ..frame })),
-                Err(_) => {
-                    self.wasted = self.wasted.saturating_add(prefix.len() as u64);
-                    return Ok(None);
-                }
+                parsed => return Ok(parsed),
             }
         }
     }

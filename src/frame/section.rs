@@ -13,6 +13,9 @@ use core::ops::Range;
 use super::finding::{Code, Finding};
 use super::walk::Walk;
 
+/// The bytes of a header or trailer, which its metalayers share. Not a slice: that would have to be copied to be shared.
+pub(super) type Part = Arc<Vec<u8>>;
+
 /// A metalayer of a frame: bytes with a name.
 ///
 /// ```
@@ -27,19 +30,19 @@ use super::walk::Walk;
 pub struct Metalayer {
     name: String,
     /// The header or trailer.
-    part: Arc<[u8]>,
+    part: Part,
     content: Range<usize>,
     offset_field: usize,
 }
 
 impl Metalayer {
     /// The one content of a trailer before the present generation, at the walk's position.
-    pub(super) fn unnamed(walk: &mut Walk<'_>, part: &Arc<[u8]>, kind: &Kind) -> Result<Self, Finding> {
+    pub(super) fn unnamed(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
         let content = content(walk, kind, "")?;
         Ok(Self { name: String::new(), part: part.clone(), content, offset_field: 0 })
     }
 
-    /// The name, of at most 31 bytes; those that are not UTF-8 are replaced.
+    /// The name, of at most 31 bytes; those that are not UTF-8 are replaced. It ends before a NUL, as it does for C-Blosc2.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -101,7 +104,7 @@ pub(super) struct Kind {
 impl Section {
     /// Reads the section at the walk's position; offsets count from the start of the walk's bytes. The walk is left
     /// behind the index.
-    pub(super) fn parse(walk: &mut Walk<'_>, part: &Arc<[u8]>, kind: &Kind) -> Result<Self, Finding> {
+    pub(super) fn parse(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
         let start = walk.position;
         walk.marker(0x93, "the metalayers")?;
         walk.marker(0xcd, "the size of the index")?;
@@ -123,13 +126,14 @@ impl Section {
     }
 }
 
-fn metalayer(walk: &mut Walk<'_>, part: &Arc<[u8]>, kind: &Kind) -> Result<Metalayer, Finding> {
+fn metalayer(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Metalayer, Finding> {
     let at = walk.position;
     let marker = walk.byte()?;
     if marker & 0xe0 != 0xa0 {
         return Err(walk.wrong_marker(at, "a fixstr (0xa0 to 0xbf)", "the name of a metalayer", marker));
     }
     let name = walk.take(usize::from(marker & 0x1f))?;
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name).into_owned();
 
     let of = format!("the offset of metalayer {name}");

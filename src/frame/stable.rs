@@ -34,16 +34,20 @@ impl Frame<File> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
-        let path = file_with_header(path.as_ref())?;
+        let path = path.as_ref();
         let start = Instant::now();
-        let _lock = match SharedLock::take(&path, start + patience) {
+        // Which lock it is depends on the frame, of which this never changes while it is written. Where nothing can be
+        // read yet, it is what it looks like.
+        let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
+        let file = file_with_header(path)?;
+        let _lock = match SharedLock::take(&file, is_sparse, start, patience) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Error::Changing(None)),
             lock => lock?,
         };
         let mut before: Option<Self> = None;
         loop {
             let is_first;
-            let wrong = match Self::open(&path) {
+            let wrong = match Self::open(path) {
                 Ok(frame) => {
                     let wrong = frame.disagreement().map(Box::new);
                     let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use super::chunk::ChunkHeader;
 use super::fields::Generation;
 use super::finding::{Code, Finding, Place};
-use super::header::Header;
+use super::header::{Header, too_long};
 use super::open::read_up_to;
-use super::section::{Kind, Metalayer, Section};
+use super::section::{Kind, Metalayer, Part, Section};
 use super::walk::{Rules, Walk};
 use super::{Error, Frame};
 
@@ -21,6 +21,10 @@ pub(super) const END: usize = 23;
 
 /// The bytes of the shortest trailer of all generations.
 const LEAST: usize = 30;
+
+/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format would have 4 GiB, which nobody shall have to
+/// make room for because a file says so.
+const LONGEST: usize = 1 << 28;
 
 /// Bytes of the first read.
 const FIRST_READ: usize = 512;
@@ -43,7 +47,7 @@ const MAX_VLMETALAYERS: u16 = 8 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trailer {
     offset: u64,
-    bytes: Arc<[u8]>,
+    bytes: Part,
     version: u8,
     vlmetalayers: Vec<Vlmetalayer>,
 }
@@ -93,11 +97,12 @@ impl Trailer {
         let start = suffix.len().checked_sub(length);
         let bytes =
             start.and_then(|start| suffix.get(start..)).ok_or(Error::Incomplete { needed: length })?;
-        Ok(Self::walk(header, bytes.into())?)
+        Ok(Self::walk(header, bytes.to_vec())?)
     }
 
-    fn walk(header: &Header, bytes: Arc<[u8]>) -> Result<Self, Finding> {
+    fn walk(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
+        let bytes = Arc::new(bytes);
         let part = bytes.clone();
         let inner = part.get(..part.len().saturating_sub(END)).unwrap_or_default();
         let mut walk = Walk::new(inner, rules(offset));
@@ -162,13 +167,24 @@ fn rules(start: u64) -> Rules {
 
 /// The length of the trailer that ends here.
 fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
+    let most = header.frame_len.saturating_sub(header.header_len as u64);
+    if most < LEAST as u64 {
+        let text = format!("expected a trailer of at least {LEAST} bytes behind the header, found {most}");
+        let finding = Finding::new(Code::TrailerLength, Place::Trailer).at(header.header_len as u64);
+        return Err(finding.numbers(LEAST, most).text(text).into());
+    }
     let Some(end) = suffix.last_chunk::<END>() else { return Err(Error::Incomplete { needed: END }) };
     let mut walk = Walk::new(end, rules(header.frame_len.saturating_sub(END as u64)));
     walk.marker(0xce, "the length of the trailer")?;
     let length = u32::from_be_bytes(walk.array()?);
-    let most = header.frame_len.saturating_sub(header.header_len as u64);
     match usize::try_from(length) {
-        Ok(length) if length >= LEAST && length as u64 <= most => Ok(length),
+        Ok(length) if length >= LEAST && length as u64 <= most => {
+            if length <= LONGEST {
+                return Ok(length);
+            }
+            let at = header.frame_len.saturating_sub(END as u64 - 1);
+            Err(too_long(Place::Trailer, at, LONGEST, length).into())
+        }
         _ => {
             let text = format!("expected {LEAST} to {most} for the length of the trailer, found {length}");
             Err(walk.finding(Code::TrailerLength, 1).numbers(most, length).text(text).into())
@@ -246,7 +262,13 @@ impl<R: Read + Seek> Frame<R> {
         match Trailer::parse(&self.header, &suffix) {
             Err(Error::Incomplete { needed }) => {
                 let suffix = self.last_bytes(needed)?;
-                Trailer::parse(&self.header, &suffix)
+                if suffix.len() < needed {
+                    return Err(Error::Incomplete { needed });
+                }
+                if length(&self.header, &suffix)? != needed {
+                    return Err(Error::Changing(None));
+                }
+                Ok(Trailer::walk(&self.header, suffix)?)
             }
             result => result,
         }

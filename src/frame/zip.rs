@@ -1,14 +1,16 @@
 //! Frames in a zip file, such as a `.b2z` of python-blosc2.
 
+use std::format;
 use std::io::{self, Read, Seek};
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
-use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive};
+use rawzip::{CompressionMethod, ErrorKind, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
-use super::finding::{Code, Finding};
+use super::finding::{Code, Finding, Place};
 use super::open::read;
+use super::scan::MAX_HEADER;
 use super::{Error, Frame};
 
 /// A file in a zip file.
@@ -26,9 +28,9 @@ pub struct Member {
 pub enum Content {
     /// A frame.
     Frame(Frame),
-    /// A frame that cannot be read, and why.
+    /// A frame that cannot be read, or a member that is not where the zip file says, and why.
     Broken(Finding),
-    /// Not known, as the zip file has them compressed. A `.b2z` has none such.
+    /// Not known, as the zip file has them compressed or encrypted. A `.b2z` has none such.
     Compressed,
     /// Something else.
     Other,
@@ -41,7 +43,8 @@ impl Member {
         &self.name
     }
 
-    /// Where the bytes begin in the zip file: what [`Frame::read_at`] takes.
+    /// Where the bytes begin in the zip file: what [`Frame::read_at`] takes. Of a member whose local header is damaged, where
+    /// that should be.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
@@ -71,7 +74,10 @@ impl Member {
 }
 
 /// The files in a zip file, in its order, with the frames that they are. One read of the directory, and those of
-/// [`Frame::open`] for each file.
+/// [`Frame::open`] for each file, of up to 1 MiB of a header.
+///
+/// What is wrong with one file does not keep the others from being listed. Where two have the same bytes, only the first
+/// is read.
 ///
 /// # Errors
 ///
@@ -102,15 +108,22 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
         if !entry.is_dir() {
             let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
             let is_stored = entry.compression_method() == CompressionMethod::STORE;
-            found.push((name, is_stored, entry.wayfinder()));
+            let is_open = is_stored && !entry.flags().is_encrypted();
+            found.push((name, is_open, entry.local_header_offset(), entry.wayfinder()));
         }
     }
     let mut members = Vec::new();
-    for (name, is_stored, wayfinder) in found {
-        let (offset, end) = archive.get_entry(wayfinder).map_err(not_a_zip)?.compressed_data_range();
-        let content = if is_stored { Content::Other } else { Content::Compressed };
+    for (name, is_open, start, wayfinder) in found {
+        let (offset, end, content) = match archive
+            .get_entry(wayfinder)
+            .map(|entry| entry.compressed_data_range())
+        {
+            Ok((offset, end)) => (offset, end, if is_open { Content::Other } else { Content::Compressed }),
+            Err(error) => (start, start, Content::Broken(damaged(&name, error)?)),
+        };
         members.push(Member { name, offset, len: end.saturating_sub(offset), content });
     }
+    refuse_overlaps(&mut members, archive.directory_offset());
     let mut reader = archive.into_inner().into_inner();
     for member in members.iter_mut().filter(|member| matches!(member.content, Content::Other)) {
         member.content = content(&mut reader, member.offset, member.len)?;
@@ -118,12 +131,44 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
     Ok(members)
 }
 
+/// No byte is read for two members: a small file could claim any number of long headers. Nor is one of the directory,
+/// which is behind them all.
+fn refuse_overlaps(members: &mut [Member], directory: u64) {
+    let mut by_offset: Vec<&mut Member> = members.iter_mut().filter(|member| member.len > 0).collect();
+    by_offset.sort_by_key(|member| member.offset);
+    let mut free = 0;
+    for member in by_offset {
+        let (name, start) = (&member.name, member.offset);
+        let end = start.saturating_add(member.len);
+        let finding = Finding::new(Code::ZipMember, Place::File);
+        if start < free {
+            let text =
+                format!("expected member {name} to begin behind byte {free} of the zip file, found {start}");
+            member.content = Content::Broken(finding.numbers(free, start).text(text));
+        } else if end > directory {
+            let text =
+                format!("expected member {name} to end before byte {directory} of the zip file, found {end}");
+            member.content = Content::Broken(finding.numbers(directory, end).text(text));
+        } else {
+            free = end;
+        }
+    }
+}
+
 fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Content, Error> {
-    match read(reader, offset, len) {
+    match read(reader, offset, len, MAX_HEADER) {
         Ok(frame) => Ok(Content::Frame(frame)),
         Err(Error::Refused(finding)) if finding.code() == Code::NotAFrame => Ok(Content::Other),
         Err(Error::Refused(finding)) => Ok(Content::Broken(*finding)),
         Err(error) => Err(error),
+    }
+}
+
+/// What is wrong with the local header of a member, if it is not that the file cannot be read.
+fn damaged(name: &str, error: rawzip::Error) -> Result<Finding, Error> {
+    match error.kind() {
+        ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(not_a_zip(error)),
+        _ => Ok(Finding::new(Code::ZipMember, Place::File).text(format!("member {name}: {error}"))),
     }
 }
 

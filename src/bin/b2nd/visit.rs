@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Code, Content, Error, Finding, Frame, Header, Member, Trailer, scan, zip_members,
+    Array, Code, Content, Error, Finding, Frame, Header, Member, Severity, Trailer, scan, zip_members,
 };
 
 use crate::input::Target;
@@ -34,9 +34,6 @@ pub(crate) struct Seen<'s> {
     pub(crate) record: Record<'s>,
 }
 
-/// A frame while it changes is looked at so often.
-const ATTEMPTS: usize = 5;
-
 /// The bytes of the magic and what stands before it: a shorter file is not known for a frame.
 const MAGIC_END: i128 = 10;
 
@@ -50,7 +47,8 @@ impl Look {
         if self.scan && !target.is_sparse {
             return scan_file(target, place, each);
         }
-        let error = match self.show(place, || Frame::open(&target.path), each) {
+        let settle = || Frame::open_checked(&target.path);
+        let error = match self.show(place, Frame::open(&target.path), settle, each) {
             Ok(()) => return,
             Err(error) => error,
         };
@@ -91,7 +89,12 @@ impl Look {
             let problem = match member.content() {
                 Content::Frame(_) => {
                     let open = || Frame::read_at(file.try_clone()?, member.offset());
-                    match self.show(place, open, each) {
+                    let settle = || {
+                        let mut frame = open()?;
+                        let findings = frame.check()?;
+                        Ok((frame, findings))
+                    };
+                    match self.show(place, open(), settle, each) {
                         Ok(()) => continue,
                         Err(error) => error.into(),
                     }
@@ -106,29 +109,31 @@ impl Look {
         }
     }
 
-    /// Shows a frame, or says why it cannot be opened.
+    /// Shows a frame, or says why it cannot be opened. If something is wrong with it, another writer may be at work,
+    /// and it has to be looked at until it settles.
     fn show(
         self,
         place: Place<'_>,
-        open: impl Fn() -> Result<Frame<File>, Error>,
+        opened: Result<Frame<File>, Error>,
+        settle: impl Fn() -> Result<(Frame<File>, Vec<Finding>), Error>,
         each: &mut Each<'_>,
     ) -> Result<(), Error> {
-        let mut attempts = 1..ATTEMPTS;
-        let (frame, findings, trailer) = loop {
-            let mut frame = open()?;
-            if !self.whole {
-                let findings = frame.check_header();
-                break (frame, findings, None);
-            }
-            match frame.check() {
-                Ok(findings) => {
-                    let trailer: Option<Trailer> = if self.meta { frame.trailer().ok() } else { None };
-                    break (frame, findings, trailer);
-                }
-                Err(Error::Changing(_)) if attempts.next().is_some() => {}
-                Err(error) => return Err(error),
-            }
+        if !self.whole {
+            let frame = opened?;
+            self.hand_on(place, &frame, &frame.check_header(), None, each);
+            return Ok(());
+        }
+        let checked = opened.and_then(|mut frame| {
+            let findings = frame.check()?;
+            Ok((frame, findings))
+        });
+        let is_error = |finding: &Finding| finding.severity() == Severity::Error;
+        let (mut frame, findings) = match checked {
+            Ok((frame, findings)) if !findings.iter().any(is_error) => (frame, findings),
+            Err(error) if error.code() == Some(Code::NotAFrame) => return Err(error),
+            _ => settle()?,
         };
+        let trailer = if self.meta { frame.trailer().ok() } else { None };
         self.hand_on(place, &frame, &findings, trailer.as_ref(), each);
         Ok(())
     }

@@ -53,9 +53,19 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The item size of the dtype, where it is one that is known.
+/// What the dtype means, and its item size.
 fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
-    let dtype = array.meta()?.parse_dtype().ok()??;
+    let meta = array.meta()?;
+    let dtype = match meta.parse_dtype() {
+        Ok(dtype) => dtype?,
+        Err(error) => {
+            let format = meta.dtype_format().unwrap_or_default();
+            let code = if format == 0 { Code::UnknownDtype } else { Code::UnknownDtypeFormat };
+            let finding = Finding::new(code, Place::Array).at(array.metalayer().offset() as u64);
+            let finding = if format == 0 { finding } else { finding.numbers(0, format) };
+            return Some(finding.text(format!("dtype: {error}")));
+        }
+    };
     let (expected, found) = (dtype.item_size(), header.typesize);
     (usize::try_from(found) != Ok(expected)).then(|| {
         let text = format!("expected a typesize of {expected}, the size of dtype {dtype}, found {found}");

@@ -2,15 +2,19 @@
 
 use std::format;
 use std::io::{Read, Seek};
+use std::string::String;
 use std::vec::Vec;
 
 use crate::frame::chunk::ChunkHeader;
-use crate::frame::fields::Field;
+use crate::frame::fields::{Field, Generation};
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::{Error, Frame, Trailer};
 
 /// Bytes of the chunk index for each chunk.
 const OFFSET_NBYTES: u64 = 8;
+
+/// The longest chunk index whose offsets are looked at. Long ones are compressed anyway, and closed.
+const LONGEST_INDEX: usize = 1 << 20;
 
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
@@ -22,7 +26,7 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>
         }
         Err(Error::Refused(finding)) => findings.push(*finding),
         // The file has become shorter; that is told where its length is checked.
-        Err(Error::Incomplete { .. }) => return Ok(findings),
+        Err(Error::Incomplete { .. }) => {}
         Err(error) => return Err(error),
     }
     if frame.header().nbytes > 0 {
@@ -65,6 +69,7 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
     let start = (header.header_len as u64).saturating_add(stored);
     let left = trailer.unwrap_or(header.frame_len).saturating_sub(start);
     let nchunks = header.nchunks();
+    let is_in_frame = !header.is_sparse() && header.generation == Generation::Present;
     let about = |code| Finding::new(code, Place::ChunkIndex).at(start);
 
     let length = left.min(ChunkHeader::LONGEST as u64);
@@ -79,8 +84,41 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
         return Ok(Some(about(Code::ChunkIndexCount).numbers(nchunks, found).text(text)));
     }
     let gap = left.saturating_sub(index.cbytes as u64);
-    Ok((trailer.is_some() && gap > 0).then(|| {
+    let has_gap = trailer.is_some() && gap > 0;
+    if has_gap && stored == 0 && is_in_frame {
+        let text = format!("cbytes is 0, but {gap} bytes stand behind what it says to be the chunk index");
+        return Ok(Some(about(Code::ChunkIndexPlace).text(text)));
+    }
+    let odd = has_gap.then(|| {
         let text = format!("{gap} bytes between the chunk index and the trailer");
         about(Code::ChunkIndexGap).numbers(0, gap).text(text)
-    }))
+    });
+    if !is_in_frame || index.cbytes > LONGEST_INDEX {
+        return Ok(odd);
+    }
+    let chunk = frame.bytes_at(start, index.cbytes as u64)?;
+    let wrong =
+        index.stored(&chunk).and_then(|offsets| check_offsets(offsets, stored)).map(|(offset, text)| {
+            let most = stored.saturating_sub(ChunkHeader::LONGEST as u64);
+            about(Code::ChunkOffset).numbers(most, offset).text(text)
+        });
+    Ok(wrong.or(odd))
+}
+
+/// The first offset that C-Blosc2 refuses, and why. Negative ones stand for chunks of one value, which take no bytes.
+fn check_offsets(offsets: &[u8], stored: u64) -> Option<(u64, String)> {
+    let offset = |bytes: &[u8]| u64::try_from(i64::from_le_bytes(*bytes.first_chunk()?)).ok();
+    let mut offsets: Vec<u64> = offsets.chunks_exact(8).filter_map(offset).collect();
+    offsets.sort_unstable();
+    let twice = offsets.windows(2).find_map(|pair| match pair {
+        [a, b] if a == b => Some(*a),
+        _ => None,
+    });
+    if let Some(offset) = twice {
+        return Some((offset, format!("two chunks have the offset {offset}")));
+    }
+    let most = stored.checked_sub(ChunkHeader::LONGEST as u64);
+    let last = offsets.last().copied().filter(|&offset| most.is_none_or(|most| offset > most))?;
+    let most = most.unwrap_or_default();
+    Some((last, format!("expected at most {most} for the offset of a chunk, found {last}")))
 }

@@ -14,6 +14,9 @@ const LAST_VERSION: u8 = 3;
 
 const MAX_FILTERS: u8 = 6;
 
+/// From this number on, filters are a program's own.
+const FIRST_OWN_FILTER: u8 = 160;
+
 /// The header by itself.
 pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
@@ -43,6 +46,10 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
         findings
             .push(about(Code::FilterCount, Field::Filters).numbers(MAX_FILTERS, header.nfilters).text(text));
     }
+    for filter in header.pipeline().filter(|filter| filter.id < FIRST_OWN_FILTER && filter.name().is_none()) {
+        let text = format!("{filter} is not known");
+        findings.push(about(Code::UnknownFilter, Field::Filters).text(text));
+    }
     if header.typesize < 1 {
         let text = format!("expected a typesize of at least 1, found {}", header.typesize);
         findings.push(about(Code::Typesize, Field::Typesize).numbers(1, header.typesize).text(text));
@@ -66,13 +73,15 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
 
 /// What is wrong with the type of a frame that stands where it stands.
 fn frame_type<R>(frame: &Frame<R>) -> Option<std::string::String> {
-    let is_index = frame.path().map(|path| path.file_name().is_some_and(|name| name == SPARSE_INDEX));
-    match (frame.header().frame_type, is_index) {
-        (FrameType::Unknown(unknown), _) => Some(format!("expected a frame type of 0 or 1, found {unknown}")),
-        (FrameType::Contiguous, Some(true)) => {
+    // What a file is called that is none of a sparse frame is nobody's business.
+    let is_elsewhere =
+        frame.path().is_some_and(|path| path.file_name().is_none_or(|name| name != SPARSE_INDEX));
+    match frame.header().frame_type {
+        FrameType::Unknown(unknown) => Some(format!("expected a frame type of 0 or 1, found {unknown}")),
+        FrameType::Contiguous if frame.by_directory => {
             Some("expected a sparse frame in a directory, found a contiguous one".into())
         }
-        (FrameType::Sparse, Some(false)) => {
+        FrameType::Sparse if is_elsewhere => {
             Some(format!("a sparse frame outside of its directory, or not called {SPARSE_INDEX}"))
         }
         _ => None,

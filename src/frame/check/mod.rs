@@ -1,12 +1,15 @@
 //! What is wrong or odd about a frame.
 
+use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime};
 use std::vec;
 use std::vec::Vec;
 
-use super::finding::Finding;
-use super::open::available;
+use super::finding::{Finding, Severity};
+use super::open::{available, file_with_header};
 use super::{Error, Frame};
 
 mod agreement;
@@ -15,16 +18,27 @@ mod header;
 
 pub(super) use agreement::of_array as agreement;
 
-/// How often a frame is checked that changes while it is checked.
-const ATTEMPTS: usize = 5;
+/// Bytes of the header that are read once more at a time.
+const PIECE: usize = 1 << 16;
+
+/// How often a frame is checked that changes while it is checked, or has errors.
+const ATTEMPTS: usize = 20;
+
+/// How long a frame with errors is left alone before it is checked once more. A writer that grows an array by chunks
+/// takes less for each one.
+const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Checks the frame in a file, or in the directory of a sparse frame, as it is now.
 ///
-/// That the file is no frame, or that its header cannot be read, is a finding like any other.
+/// That the file is no frame, or that its header cannot be read, is a finding like any other. The chunk files of a sparse
+/// frame are not looked at.
+///
+/// What another process is writing looks broken in between. So a frame with an error is checked again after 10
+/// milliseconds, until two checks agree and nothing was written between them.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or changed each time that it was read.
+/// If the file cannot be read. [`Error::Changing`] if no two of 20 checks agreed: another process is writing it.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, check};
@@ -39,15 +53,63 @@ const ATTEMPTS: usize = 5;
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
 pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
-    let path = path.as_ref();
-    for _ in 0..ATTEMPTS {
-        match Frame::open(path).and_then(|mut frame| frame.check()) {
-            Err(Error::Changing(_)) => {}
-            Err(Error::Refused(finding)) => return Ok(vec![*finding]),
-            findings => return findings,
-        }
+    match Frame::open_checked(path) {
+        Ok((_, findings)) => Ok(findings),
+        Err(Error::Refused(finding)) => Ok(vec![*finding]),
+        Err(error) => Err(error),
     }
-    Err(Error::Changing(None))
+}
+
+impl Frame<File> {
+    /// Reads the header of a frame in a file, or in the directory of a sparse frame, with what [`check`] finds.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`], and if the file is no frame or its header cannot be read.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let (frame, findings) = Frame::open_checked("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(frame.header().typesize, 4);
+    /// assert_eq!(findings, []);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn open_checked(path: impl AsRef<Path>) -> Result<(Self, Vec<Finding>), Error> {
+        let path = path.as_ref();
+        let mut before = None;
+        for _ in 0..ATTEMPTS {
+            let checked = Self::open(path).and_then(|mut frame| {
+                let findings = frame.check()?;
+                Ok((frame, findings))
+            });
+            let findings = match &checked {
+                Ok((_, findings)) => findings.clone(),
+                Err(Error::Refused(finding)) => vec![(**finding).clone()],
+                Err(Error::Changing(_)) => {
+                    thread::sleep(INTERVAL);
+                    continue;
+                }
+                Err(_) => return checked,
+            };
+            if findings.iter().all(|finding| finding.severity() != Severity::Error) {
+                return checked;
+            }
+            // A writer that does the same again and again leaves the same behind, but at another time.
+            let seen = Some((findings, modified(path)));
+            if before == seen {
+                return checked;
+            }
+            before = seen;
+            thread::sleep(INTERVAL);
+        }
+        Err(Error::Changing(None))
+    }
+}
+
+/// When the file with the header was written to, where the system knows.
+fn modified(path: &Path) -> Option<SystemTime> {
+    file_with_header(path).ok()?.metadata().ok()?.modified().ok()
 }
 
 impl<R> Frame<R> {
@@ -72,7 +134,8 @@ impl<R> Frame<R> {
 impl<R: Read + Seek> Frame<R> {
     /// Holds the frame against the format, its parts against each other, and against its file. The data is not read.
     ///
-    /// The header is not checked once more: a frame that was read has one that is well-formed.
+    /// The header is not checked once more: a frame that was read has one that is well-formed. It is looked at once: where
+    /// another process may be writing the file, [`check`] looks again.
     ///
     /// # Errors
     ///
@@ -93,7 +156,19 @@ impl<R: Read + Seek> Frame<R> {
         findings.extend(body::check(self)?);
         let available = available(&mut self.reader, self.offset)?;
         findings.extend(header::against_file(self, available));
-        let now = self.bytes_at(0, self.bytes.len() as u64)?;
-        if now == *self.bytes { Ok(findings) } else { Err(Error::Changing(None)) }
+        if self.is_as_it_was()? { Ok(findings) } else { Err(Error::Changing(None)) }
+    }
+
+    /// Whether the header in the file is still the one that was read.
+    fn is_as_it_was(&mut self) -> Result<bool, Error> {
+        let bytes = self.bytes.clone();
+        let mut position = 0;
+        for piece in bytes.chunks(PIECE) {
+            if self.bytes_at(position, piece.len() as u64)? != piece {
+                return Ok(false);
+            }
+            position += piece.len() as u64;
+        }
+        Ok(true)
     }
 }
