@@ -2,30 +2,35 @@
 
 use core::fmt::{self, Write};
 
+#[cfg(feature = "alloc")]
+use alloc::string::{String, ToString};
+#[cfg(feature = "alloc")]
+use alloc::vec::Vec;
+
 use crate::error::Error;
 use crate::layout::{Encoding, Entry};
 use crate::wire::{FixedInt, Input};
 
 /// Shows the bytes of a metalayer with what each of them says.
 ///
-/// One line for each value: its offset, its bytes, its entry, its encoding and value. Of bytes that are no
-/// metalayer, what can be read comes first, then the bytes up to the fault as they are, then the fault.
+/// One line for each value: its offset, its bytes, its type, the value and its entry. Of bytes that are no metalayer,
+/// what can be read comes first, then the bytes from the fault on, and under them what is wrong.
 ///
 /// ```
 /// let mut buffer = [0; 64];
 /// let bytes = b2nd_serde::to_slice(&(0, 1, [6], [4], [2], 0, "|u1"), &mut buffer)?;
-/// let dump = "   0  97                              layout        b2nd
-///    1  00                              version       0
-///    2  01                              ndim          1
-///    3  91                              shape         1 of int64
-///    4    d3 00 00 00 00 00 00 00 06    shape[0]      6
-///   13  91                              chunkshape    1 of int32
-///   14    d2 00 00 00 04                chunkshape[0] 4
-///   19  91                              blockshape    1 of int32
-///   20    d2 00 00 00 02                blockshape[0] 2
-///   25  00                              dtype_format  0
-///   26  db 00 00 00 03                  dtype         3 bytes
-///   31    7c 75 31                                    |u1
+/// let dump = "   0  97                              array of 7   b2nd           layout
+///    1  00                              fixint       0              version
+///    2  01                              fixint       1              ndim
+///    3  91                              array of 1                  shape
+///    4    d3 00 00 00 00 00 00 00 06    int64        6              shape[0]
+///   13  91                              array of 1                  chunkshape
+///   14    d2 00 00 00 04                int32        4              chunkshape[0]
+///   19  91                              array of 1                  blockshape
+///   20    d2 00 00 00 02                int32        2              blockshape[0]
+///   25  00                              fixint       0              dtype_format
+///   26  db 00 00 00 03                  str32        3 bytes        dtype
+///   31    7c 75 31                                   |u1
 /// ";
 /// assert_eq!(b2nd_serde::dump(bytes).to_string(), dump);
 /// # Ok::<(), b2nd_serde::Error>(())
@@ -41,18 +46,172 @@ pub struct Dump<'a> {
     bytes: &'a [u8],
 }
 
+impl fmt::Display for Dump<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        metalayer(self.bytes, 0, 0, &mut Lines { f, columns: [38, 51, 66] })
+    }
+}
+
+/// A line of a dump, for those who want to show it in a way of their own.
+///
+/// ```
+/// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
+/// let rows = b2nd_serde::dump(&bytes).rows();
+/// let row = &rows[4];
+/// assert_eq!((row.offset, row.depth, row.bytes.len()), (4, 1, 9));
+/// assert_eq!((&*row.kind, &*row.value, &*row.field), ("int64", "6", "shape[0]"));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "alloc")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DumpRow {
+    /// Where the bytes stand in the input.
+    pub offset: usize,
+    /// In how many values this one is nested.
+    pub depth: usize,
+    /// The bytes themselves; of long ones, some of them.
+    pub bytes: Vec<u8>,
+    /// The type, as `MessagePack` calls it; empty where bytes go on, or are not understood.
+    pub kind: String,
+    /// The value.
+    pub value: String,
+    /// The value's name.
+    pub field: String,
+    /// What is wrong with these bytes, which are the last ones shown.
+    pub fault: Option<String>,
+}
+
+#[cfg(feature = "alloc")]
+impl Dump<'_> {
+    /// The lines, as data.
+    #[must_use]
+    pub fn rows(&self) -> Vec<DumpRow> {
+        let mut rows = Vec::new();
+        // A `Vec` takes all there is.
+        let _ = metalayer(self.bytes, 0, 0, &mut rows);
+        rows
+    }
+}
+
+/// A value and the bytes that say it.
+pub(crate) struct Row<'r> {
+    pub(crate) offset: usize,
+    pub(crate) depth: usize,
+    pub(crate) bytes: &'r [u8],
+    pub(crate) kind: &'r dyn fmt::Display,
+    pub(crate) value: &'r dyn fmt::Display,
+    pub(crate) field: &'r dyn fmt::Display,
+    pub(crate) fault: Option<&'r dyn fmt::Display>,
+}
+
+/// What becomes of the rows.
+pub(crate) trait Sink {
+    fn row(&mut self, row: &Row<'_>) -> fmt::Result;
+}
+
+#[cfg(feature = "alloc")]
+impl Sink for Vec<DumpRow> {
+    fn row(&mut self, row: &Row<'_>) -> fmt::Result {
+        self.push(DumpRow {
+            offset: row.offset,
+            depth: row.depth,
+            bytes: row.bytes.into(),
+            kind: row.kind.to_string(),
+            value: row.value.to_string(),
+            field: row.field.to_string(),
+            fault: row.fault.map(ToString::to_string),
+        });
+        Ok(())
+    }
+}
+
+/// Rows as lines of text, of 80 characters if the values are short.
+pub(crate) struct Lines<'l, 'f> {
+    pub(crate) f: &'l mut fmt::Formatter<'f>,
+    /// Where type, value and name begin.
+    pub(crate) columns: [usize; 3],
+}
+
+impl Sink for Lines<'_, '_> {
+    fn row(&mut self, row: &Row<'_>) -> fmt::Result {
+        let mut line = Line { f: self.f, column: 0, gap: 0 };
+        write!(line, "{:4}", row.offset)?;
+        line.gap = 2 + 2 * row.depth;
+        let start = line.column + line.gap;
+        for byte in row.bytes {
+            write!(line, "{byte:02x}")?;
+            line.gap = 1;
+        }
+        let texts = [row.kind, row.value, row.field];
+        for (column, text) in self.columns.into_iter().zip(texts) {
+            line.gap = column.saturating_sub(line.column).max(1);
+            write!(line, "{text}")?;
+        }
+        writeln!(self.f)?;
+        match row.fault {
+            Some(fault) => writeln!(self.f, "{:start$}^^ {fault}", ""),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A line that is not filled up with spaces before its end.
+struct Line<'l, 'f> {
+    f: &'l mut fmt::Formatter<'f>,
+    column: usize,
+    /// Spaces before what comes next.
+    gap: usize,
+}
+
+impl Write for Line<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.is_empty() {
+            return Ok(());
+        }
+        write!(self.f, "{:gap$}{text}", "", gap = self.gap)?;
+        self.column += self.gap + text.chars().count();
+        self.gap = 0;
+        Ok(())
+    }
+}
+
 /// How many bytes of a text, or of what cannot be read, stand on a line.
 const BYTES_A_LINE: usize = 10;
 
-impl fmt::Display for Dump<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut walk = Walk { bytes: self.bytes, input: Input::new(self.bytes), shown: 0, f };
-        match walk.metalayer() {
-            Ok(()) => Ok(()),
-            Err(Stop::Fault(error)) => walk.fault(&error),
-            Err(Stop::Fmt(error)) => Err(error),
-        }
+/// Shows the metalayer in these bytes, which stand at an offset of the input, nested in other values.
+pub(crate) fn metalayer(bytes: &[u8], offset: usize, depth: usize, sink: &mut dyn Sink) -> fmt::Result {
+    let mut walk = Walk { bytes, input: Input::new(bytes), shown: 0, offset, depth, sink };
+    match walk.metalayer() {
+        Ok(()) => Ok(()),
+        Err(Stop::Fault(error)) => walk.fault(&error),
+        Err(Stop::Fmt(error)) => Err(error),
     }
+}
+
+/// Shows bytes that are a text, or not understood, some on a line.
+pub(crate) fn raw(mut bytes: &[u8], mut offset: usize, depth: usize, sink: &mut dyn Sink) -> fmt::Result {
+    while !bytes.is_empty() {
+        let (line, rest) = bytes.split_at(characters(bytes, BYTES_A_LINE));
+        let row = Row { offset, depth, bytes: line, kind: &"", value: &Text(line), field: &"", fault: None };
+        sink.row(&row)?;
+        offset += line.len();
+        bytes = rest;
+    }
+    Ok(())
+}
+
+/// Shows the bytes from a fault on, and what is wrong with them.
+pub(crate) fn fault(
+    bytes: &[u8],
+    offset: usize,
+    depth: usize,
+    fault: &dyn fmt::Display,
+    sink: &mut dyn Sink,
+) -> fmt::Result {
+    let shown = bytes.get(..BYTES_A_LINE);
+    let kind: &dyn fmt::Display = if bytes.len() > BYTES_A_LINE { &"…" } else { &"" };
+    let bytes = shown.unwrap_or(bytes);
+    sink.row(&Row { offset, depth, bytes, kind, value: &"", field: &"", fault: Some(fault) })
 }
 
 /// Why a walk ends before its time.
@@ -76,29 +235,32 @@ impl From<fmt::Error> for Stop {
 }
 
 /// A reader that shows what it reads.
-struct Walk<'w, 'f, 'a> {
+struct Walk<'w, 'a> {
     bytes: &'a [u8],
     input: Input<'a>,
     /// Bytes that have been shown.
     shown: usize,
-    f: &'w mut fmt::Formatter<'f>,
+    /// Where the bytes stand in the whole.
+    offset: usize,
+    depth: usize,
+    sink: &'w mut dyn Sink,
 }
 
-impl Walk<'_, '_, '_> {
+impl Walk<'_, '_> {
     fn metalayer(&mut self) -> Result<(), Stop> {
         let layout = self.input.layout()?;
         self.input.skip_outer_marker();
-        self.line(1, "", &format_args!("{:13} {layout}", "layout"))?;
+        self.row(1, 0, &ArrayOf(layout.marked_entries()), &layout, &"layout")?;
         let mut ndim = 0;
         for &entry in layout.entries() {
             match (entry, entry.encoding()) {
                 (Entry::Ndim, _) => {
                     ndim = self.input.ndim()?;
-                    self.line(1, "", &format_args!("{entry:13} {ndim}"))?;
+                    self.row(1, 0, &"fixint", &ndim, &entry)?;
                 }
                 (_, Encoding::Fixint) => {
                     let value = self.input.fixint(entry)?;
-                    self.line(1, "", &format_args!("{entry:13} {value}"))?;
+                    self.row(1, 0, &"fixint", &value, &entry)?;
                 }
                 (_, Encoding::Int64s) => self.vector::<i64>(entry, ndim, "int64")?,
                 (_, Encoding::Int32s) => self.vector::<i32>(entry, ndim, "int32")?,
@@ -110,10 +272,10 @@ impl Walk<'_, '_, '_> {
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
         let items = self.input.vector::<T>(entry, ndim)?;
-        self.line(1, "", &format_args!("{entry:13} {ndim} of {width}"))?;
+        self.row(1, 0, &ArrayOf(ndim), &"", &entry)?;
         for (index, item) in items.enumerate() {
             let value: i64 = item?.into();
-            self.line(T::WIDTH, "  ", &format_args!("{:13} {value}", Dimension(entry, index)))?;
+            self.row(T::WIDTH, 1, &width, &value, &format_args!("{entry}[{index}]"))?;
         }
         Ok(())
     }
@@ -121,44 +283,49 @@ impl Walk<'_, '_, '_> {
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
         let length = self.input.text(entry)?.len();
         let end = self.input.position();
-        self.line(end - length - self.shown, "", &format_args!("{entry:13} {length} bytes"))?;
+        self.row(end - length - self.shown, 0, &"str32", &format_args!("{length} bytes"), &entry)?;
         Ok(self.raw(end)?)
     }
 
     /// Shows bytes up to an offset, with the text they might be.
     fn raw(&mut self, end: usize) -> fmt::Result {
-        while self.shown < end {
-            let rest = self.bytes.get(self.shown..end).unwrap_or_default();
-            let length = characters(rest, BYTES_A_LINE);
-            let text = Text(rest.get(..length).unwrap_or_default());
-            self.line(length, "  ", &format_args!("{:13} {text}", ""))?;
-        }
+        let bytes = self.bytes.get(self.shown..end).unwrap_or_default();
+        raw(bytes, self.offset + self.shown, self.depth + 1, self.sink)?;
+        self.shown = end.max(self.shown);
         Ok(())
     }
 
-    /// Shows what was read before the fault, the fault, and the byte it is at.
+    /// Shows what was read before the fault, and the fault at its byte.
     fn fault(&mut self, error: &Error) -> fmt::Result {
-        let offset = error.offset().unwrap_or(self.bytes.len()).min(self.bytes.len());
-        self.raw(offset)?;
-        let rest = self.bytes.len() - offset;
-        if rest > 0 {
-            let shown = rest.min(BYTES_A_LINE);
-            self.line(shown, "  ", &if rest > shown { "^^ …" } else { "^^" })?;
-        }
-        writeln!(self.f, "{error}")
+        let at = error.offset().unwrap_or(self.bytes.len()).min(self.bytes.len());
+        self.raw(at)?;
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        fault(rest, self.offset + at, self.depth, &error.message(), self.sink)
     }
 
-    /// Shows the next bytes on a line of their own.
-    fn line(&mut self, length: usize, indent: &str, what: &dyn fmt::Display) -> fmt::Result {
+    /// Shows the next bytes as one value.
+    fn row(
+        &mut self,
+        length: usize,
+        depth: usize,
+        kind: &dyn fmt::Display,
+        value: &dyn fmt::Display,
+        field: &dyn fmt::Display,
+    ) -> fmt::Result {
         let start = self.shown;
         self.shown += length;
         let bytes = self.bytes.get(start..self.shown).unwrap_or_default();
-        write!(self.f, "{start:4}  {indent}")?;
-        for byte in bytes {
-            write!(self.f, "{byte:02x} ")?;
-        }
-        let column = indent.len() + 3 * bytes.len();
-        writeln!(self.f, "{:padding$}{what}", "", padding = 32_usize.saturating_sub(column))
+        let (offset, depth) = (self.offset + start, self.depth + depth);
+        self.sink.row(&Row { offset, depth, bytes, kind, value, field, fault: None })
+    }
+}
+
+/// The type of a marker that says how many values follow.
+struct ArrayOf(u8);
+
+impl fmt::Display for ArrayOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "array of {}", self.0)
     }
 }
 
@@ -170,7 +337,7 @@ fn characters(bytes: &[u8], most: usize) -> usize {
 }
 
 /// Bytes as text, with a dot for what cannot be shown.
-struct Text<'a>(&'a [u8]);
+pub(crate) struct Text<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -181,18 +348,5 @@ impl fmt::Display for Text<'_> {
             chunk.invalid().iter().try_for_each(|_| f.write_char('.'))?;
         }
         Ok(())
-    }
-}
-
-/// A dimension of an entry, padded as a whole.
-struct Dimension(Entry, usize);
-
-impl fmt::Display for Dimension {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(entry, index) = self;
-        let digits = if *index < 10 { 1 } else { 2 };
-        write!(f, "{entry}[{index}]")?;
-        let padding = f.width().unwrap_or(0).saturating_sub(entry.name().len() + 2 + digits);
-        write!(f, "{:padding$}", "")
     }
 }

@@ -167,6 +167,8 @@ pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
 #[cfg(feature = "dtype")]
 pub use dtype::Dtype;
+#[cfg(feature = "alloc")]
+pub use dump::DumpRow;
 pub use dump::{Dump, dump};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;

@@ -6,20 +6,14 @@ mod common;
 
 use std::fs;
 use std::io::Read;
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Output, Stdio};
 
-fn b2nd(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_b2nd"));
-    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
-    command
-}
+use common::command::{b2nd, folder, run_with, text};
 
+/// Runs the command in the folder of this project.
 fn run(arguments: &[&str]) -> Output {
-    b2nd(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
+    common::command::run(Path::new(env!("CARGO_MANIFEST_DIR")), arguments)
 }
 
 #[test]
@@ -53,14 +47,13 @@ fn a_file_that_is_no_array_gets_one_line_on_stderr_and_status_1() {
         file[at..at + bytes.len()].copy_from_slice(bytes);
         file
     };
-    let cases: [(&str, &[u8]); 10] = [
+    let cases: [(&str, &[u8]); 9] = [
         ("empty.b2nd", b""),
         ("zeroed.b2nd", &[0; 600]),
         ("text.b2nd", b"not an array"),
         ("cut_in_magic.b2nd", &file[..5]),
         ("cut_in_header.b2nd", &file[..100]),
         ("cut_in_data.b2nd", &file[..300]),
-        ("other_metalayer.b2nd", &with(95, b"x2nd")),
         ("bad_offset.b2nd", &with(100, &[0x7f])),
         ("bad_metalayer.b2nd", &with(116, &[0xd2])),
         ("bad_header.b2nd", &with(87, &[0x94])),
@@ -90,15 +83,130 @@ fn one_bad_file_does_not_hide_the_others() {
 }
 
 #[test]
+fn a_frame_without_an_array_shows_its_super_chunk() {
+    let folder = folder();
+    let output = common::command::run(folder.path(), &["info", "chunks_only.b2frame"]);
+    common::snapshot("info_super_chunk", text(&output.stdout));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn meta_shows_the_values_of_other_metalayers() {
+    let output = run(&["info", "--meta", "tests/data/vlmetalayers.b2nd"]);
+    common::snapshot("info_meta", text(&output.stdout));
+    let output = run(&["info", "tests/data/vlmetalayers.b2nd"]);
+    assert!(!text(&output.stdout).contains("kelvin"));
+}
+
+#[test]
+fn info_shows_the_members_of_a_zip_file() {
+    let output = run(&["info", "tests/data/tree.b2z"]);
+    let members: Vec<&str> =
+        text(&output.stdout).lines().filter_map(|line| line.strip_prefix("member  : ")).collect();
+    assert_eq!(members, ["group/large.b2nd", "group/small.b2nd", "embed.b2e"]);
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn control_characters_do_not_get_to_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = fs::read(common::data().join("int32_3x5.b2nd")).unwrap();
+    file[162..165].copy_from_slice(b"\x1b[m");
+    let name = "\x1b[2J.b2nd";
+    fs::write(folder.path().join(name), file).unwrap();
+    for arguments in [&["info", name, name][..], &["ls"], &["check"], &["dump", name], &["ls", "--tree"]] {
+        let output = common::command::run(folder.path(), arguments);
+        assert!(!output.stdout.contains(&0x1b), "{arguments:?}: {}", text(&output.stdout));
+        assert!(!output.stderr.contains(&0x1b), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn colour_is_only_where_it_is_wanted() {
+    let folder = folder();
+    let arguments = ["check", "bad/resized.b2nd"];
+    let is_coloured = |options: &[&str], variables: &[(&str, &str)]| {
+        let mut command = b2nd(folder.path(), options);
+        command.args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        output.stdout.contains(&0x1b)
+    };
+    assert!(!is_coloured(&[], &[]), "into a pipe");
+    assert!(is_coloured(&["--color", "always"], &[]));
+    assert!(is_coloured(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!is_coloured(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!is_coloured(&[], &[("NO_COLOR", "1")]));
+}
+
+const COMMANDS: [&str; 10] =
+    ["info", "ls", "check", "dump", "encode", "decode", "set", "rewrite", "completions", "man"];
+
+#[test]
+fn every_command_has_help_with_an_example_and_a_manual_page() {
+    for command in COMMANDS {
+        let help = run(&[command, "--help"]);
+        assert_eq!(help.status.code(), Some(0));
+        let help = text(&help.stdout);
+        assert!(help.contains(&format!("Usage: b2nd {command}")), "{help}");
+        let example = help.split("Example").nth(1).unwrap_or_default();
+        assert!(example.contains(&format!("b2nd {command}")), "{help}");
+        let page = run(&["man", command]);
+        assert_eq!(page.status.code(), Some(0));
+        assert!(text(&page.stdout).contains(".SH SYNOPSIS"), "{command}");
+    }
+    let help = run(&["--help"]);
+    assert!(COMMANDS.iter().all(|command| text(&help.stdout).contains(&format!("  {command} "))));
+    common::snapshot("help", text(&help.stdout));
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = run(&["completions", shell]);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(text(&output.stdout).contains("unordered"), "{shell}");
+    }
+}
+
+#[test]
+fn the_examples_of_encode_and_decode_run_as_they_stand() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let help = run(&["encode", "--help"]);
+    let line = text(&help.stdout).lines().find(|line| line.contains("b2nd encode --shape 400,3")).unwrap();
+    let line = line.replace('\'', "");
+    let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
+    let hex = run(&arguments);
+    assert_eq!(hex.status.code(), Some(0));
+    let decoded = run_with(&hex.stdout, here, &["decode"]);
+    assert!(text(&decoded.stdout).contains("shape   : (400, 3)\n"));
+}
+
+#[test]
 fn wrong_usage_is_status_2() {
-    for arguments in [&[][..], &["info"], &["inform", "x"], &["info", "--no-such-option", "x"]] {
+    for arguments in [
+        &[][..],
+        &["info"],
+        &["inform", "x"],
+        &["info", "--no-such-option", "x"],
+        &["ls", "--tree", "--json"],
+        &["ls", "-0"],
+        &["ls", "-j", "0"],
+        &["encode", "--shape", "1"],
+        &["encode", "--shape", "a", "--chunks", "1", "--blocks", "1", "--dtype", "|u1"],
+        &["decode", "--hex", "970"],
+        &["dump", "--hex", "zz"],
+        &["set", "array.b2nd"],
+        &["rewrite", "array.b2nd"],
+        &["man", "no-such-command"],
+        &["completions", "no-such-shell"],
+    ] {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
     }
 }
 
 #[test]
 fn a_closed_pipe_ends_quietly() {
-    let mut child = b2nd(&["info"])
+    let mut child = b2nd(Path::new(env!("CARGO_MANIFEST_DIR")), &["info"])
         .args(vec!["tests/data/struct_long.b2nd"; 200])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

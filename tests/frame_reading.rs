@@ -191,9 +191,8 @@ fn an_ordinary_file_takes_one_read_of_512_bytes_and_a_long_header_two() {
         let mut counting = Counting::new(entry.file.clone());
         let frame = Frame::read_at(&mut counting, entry.offset).unwrap();
         let header_len = frame.header().header_len;
-        let first = entry.bytes().len().min(512);
         if header_len <= 512 {
-            assert_eq!(counting.reads, [first], "{}", entry.name);
+            assert_eq!(counting.reads, [512], "{}", entry.name);
             counts[0] += 1;
         } else {
             assert_eq!(counting.reads, [512, header_len - 512], "{}", entry.name);

@@ -181,6 +181,11 @@ impl Error {
         self
     }
 
+    /// What is displayed, without the place in the input.
+    pub(crate) fn message(&self) -> impl fmt::Display {
+        Message(self)
+    }
+
     /// What sort of error it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -213,10 +218,19 @@ impl fmt::Display for Error {
         if let Some(offset) = self.offset() {
             write!(f, "byte {offset}: ")?;
         }
-        let parts = self.parts();
+        self.message().fmt(f)
+    }
+}
+
+/// The text of an error without the place in the input.
+struct Message<'e>(&'e Error);
+
+impl fmt::Display for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.0.parts();
         match parts.detail {
             #[cfg(feature = "std")]
-            Detail::Io => match &self.0.cause {
+            Detail::Io => match &self.0.0.cause {
                 Cause::Io(error) => error.fmt(f),
                 _ => f.write_str("input/output error"),
             },
@@ -225,7 +239,7 @@ impl fmt::Display for Error {
                     write!(f, "{}: ", parts.place())?;
                 }
                 #[cfg(feature = "alloc")]
-                if let Cause::Message(message) = &self.0.cause {
+                if let Cause::Message(message) = &self.0.0.cause {
                     return f.write_str(message);
                 }
                 f.write_str("the type refuses the value")

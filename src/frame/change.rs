@@ -62,15 +62,8 @@ impl Frame<File> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_shape(&mut self, shape: &[i64]) -> Result<(), Error> {
-        let array = self.array()?.ok_or(ChangeError::NoArray)?;
-        meta(&array)?;
-        check_shape(&array, shape)?;
-        let layer = array.metalayer().clone();
-        let mut value = layer.bytes().to_vec();
-        for (at, items) in (SHAPE_AT..).step_by(SHAPE_STEP).zip(shape) {
-            put(&mut value, at, &items.to_be_bytes());
-        }
-        self.replace(&layer, &value)
+        let after = self.with_shape(shape)?;
+        self.become_same(after)
     }
 
     /// Gives the items of the array another dtype, of the same size. The text is written as it is given, and has as many
@@ -96,19 +89,8 @@ impl Frame<File> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_dtype(&mut self, dtype: &str) -> Result<(), Error> {
-        let array = self.array()?.ok_or(ChangeError::NoArray)?;
-        let before = array.dtype().ok_or(ChangeError::NoDtype { layout: array.layout() })?;
-        check_dtype(&dtype.parse().map_err(ChangeError::from)?, &self.header)?;
-        if dtype.len() != before.len() {
-            let (expected, found) = (before.len(), dtype.len());
-            return Err(ChangeError::DtypeLength { expected, found }.into());
-        }
-        let layer = array.metalayer().clone();
-        let mut value = layer.bytes().to_vec();
-        // It is the last entry.
-        let end = value.len().saturating_sub(array.stale_tail().len());
-        put(&mut value, end.saturating_sub(before.len()), dtype.as_bytes());
-        self.replace(&layer, &value)
+        let after = self.with_dtype(dtype)?;
+        self.become_same(after)
     }
 
     /// Gives a metalayer another value of the same length, or the array's metalayer another one that means the same
@@ -141,38 +123,15 @@ impl Frame<File> {
     /// ```
     pub fn set_metalayer(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
         let layer = self.find(name).ok_or_else(|| ChangeError::NoMetalayer { name: name.into() })?;
-        self.replace(&layer.clone(), value)
+        let after = self.replaced(layer, value)?;
+        self.become_same(after)
     }
 
-    fn replace(&mut self, layer: &Metalayer, value: &[u8]) -> Result<(), Error> {
-        let (expected, found) = (layer.bytes().len(), value.len());
-        if expected != found {
-            return Err(ChangeError::Length { name: layer.name().into(), expected, found }.into());
-        }
-        if self.shares_bytes(layer) {
-            return Err(ChangeError::SharedBytes { name: layer.name().into() }.into());
-        }
-        let mut bytes = self.bytes.to_vec();
-        put(&mut bytes, layer.offset(), value);
-        let after = Frame::parse(&bytes)?;
-        if self.array_metalayer() == Some(layer) {
-            let before = self.array()?.ok_or(ChangeError::NoArray)?;
-            check_array(&before, &after.array()?.ok_or(ChangeError::NoArray)?, &self.header)?;
-        }
+    fn become_same(&mut self, after: Frame) -> Result<(), Error> {
         let path = self.path.as_deref().ok_or(ChangeError::NoPath)?;
         self.write(path, &after.bytes)?;
         (self.bytes, self.section) = (after.bytes, after.section);
         Ok(())
-    }
-
-    /// Whether bytes of a metalayer are something else of the header too, which no writer has ever written.
-    fn shares_bytes(&self, layer: &Metalayer) -> bool {
-        let end = |layer: &Metalayer| layer.offset() + layer.bytes().len();
-        let is_beside = |other: &Metalayer| {
-            end(other) <= layer.offset() || end(layer) <= other.offset().saturating_sub(CONTENT_HEADER)
-        };
-        let others = self.metalayers().iter().filter(|&other| other != layer);
-        layer.offset() < self.section.list + CONTENT_HEADER || !others.into_iter().all(is_beside)
     }
 
     /// Writes a header of the same length over the one that was read.
@@ -203,6 +162,84 @@ impl Frame<File> {
             return Err(ChangeError::PartOfFile { frame_len, file_len }.into());
         }
         Ok(())
+    }
+}
+
+/// What a change would make of a frame. No file is touched.
+impl<R> Frame<R> {
+    /// The frame with another shape of its array.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_shape`](Frame::set_shape), but for those of the file.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let after = frame.with_shape(&[4, 6])?.with_dtype("<f4")?;
+    /// let array = after.array()?.expect("an array");
+    /// assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn with_shape(&self, shape: &[i64]) -> Result<Frame, Error> {
+        let array = self.array()?.ok_or(ChangeError::NoArray)?;
+        meta(&array)?;
+        check_shape(&array, shape)?;
+        let mut value = array.metalayer().bytes().to_vec();
+        for (at, items) in (SHAPE_AT..).step_by(SHAPE_STEP).zip(shape) {
+            put(&mut value, at, &items.to_be_bytes());
+        }
+        self.replaced(array.metalayer(), &value)
+    }
+
+    /// The frame with another dtype of its array.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_dtype`](Frame::set_dtype), but for those of the file.
+    pub fn with_dtype(&self, dtype: &str) -> Result<Frame, Error> {
+        let array = self.array()?.ok_or(ChangeError::NoArray)?;
+        let before = array.dtype().ok_or(ChangeError::NoDtype { layout: array.layout() })?;
+        check_dtype(&dtype.parse().map_err(ChangeError::from)?, &self.header)?;
+        if dtype.len() != before.len() {
+            let (expected, found) = (before.len(), dtype.len());
+            return Err(ChangeError::DtypeLength { expected, found }.into());
+        }
+        let mut value = array.metalayer().bytes().to_vec();
+        // It is the last entry.
+        let end = value.len().saturating_sub(array.stale_tail().len());
+        put(&mut value, end.saturating_sub(before.len()), dtype.as_bytes());
+        self.replaced(array.metalayer(), &value)
+    }
+
+    /// The frame with another value of a metalayer of its own.
+    fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Frame, Error> {
+        let (expected, found) = (layer.bytes().len(), value.len());
+        if expected != found {
+            return Err(ChangeError::Length { name: layer.name().into(), expected, found }.into());
+        }
+        if self.shares_bytes(layer) {
+            return Err(ChangeError::SharedBytes { name: layer.name().into() }.into());
+        }
+        let mut bytes = self.bytes.to_vec();
+        put(&mut bytes, layer.offset(), value);
+        let after = Frame::parse(&bytes)?;
+        if self.array_metalayer() == Some(layer) {
+            let before = self.array()?.ok_or(ChangeError::NoArray)?;
+            check_array(&before, &after.array()?.ok_or(ChangeError::NoArray)?, &self.header)?;
+        }
+        Ok(after)
+    }
+
+    /// Whether bytes of a metalayer are something else of the header too, which no writer has ever written.
+    fn shares_bytes(&self, layer: &Metalayer) -> bool {
+        let end = |layer: &Metalayer| layer.offset() + layer.bytes().len();
+        let is_beside = |other: &Metalayer| {
+            end(other) <= layer.offset() || end(layer) <= other.offset().saturating_sub(CONTENT_HEADER)
+        };
+        let others = self.metalayers().iter().filter(|&other| other != layer);
+        layer.offset() < self.section.list + CONTENT_HEADER || !others.into_iter().all(is_beside)
     }
 }
 

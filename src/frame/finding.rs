@@ -100,6 +100,12 @@ impl Finding {
         Self { text, ..self }
     }
 
+    /// What is displayed, without the place in the frame.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.text
+    }
+
     /// What it is.
     #[must_use]
     pub fn code(&self) -> Code {

@@ -155,7 +155,9 @@ pub(super) fn length(prefix: &[u8]) -> Result<usize, Unknown> {
         return Err(Unknown::Refused(not_a_frame()));
     }
     if prefix.len() < LEAST {
-        return Err(Unknown::Needs(LEAST));
+        let marker = prefix.first().map(|&marker| Generation::of_marker(marker));
+        let is_none = there < MAGIC.len() && marker == Some(None);
+        return Err(if is_none { Unknown::Refused(not_a_frame()) } else { Unknown::Needs(LEAST) });
     }
     start(&mut walk(prefix)).map(|(_, length, _)| length).map_err(Unknown::Refused)
 }

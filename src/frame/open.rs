@@ -39,11 +39,34 @@ impl Frame<File> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let given = path.as_ref();
-        let path = file_with_header(given)?;
-        let frame = Self::read_at(File::open(&path)?, 0)?;
-        Ok(Self { by_directory: path != given, path: Some(path), ..frame })
+        let path = path.as_ref();
+        // A directory is found out by its failure: there are more files than directories.
+        match Self::open_file(path) {
+            Err(_) if path.is_dir() => {
+                let frame = Self::open_file(&file_with_header(path)?)?;
+                Ok(Self { by_directory: true, ..frame })
+            }
+            result => result,
+        }
     }
+
+    fn open_file(path: &Path) -> Result<Self, Error> {
+        let frame = Self::read_on(File::open(path)?, 0)?;
+        Ok(Self { path: Some(path.into()), ..frame })
+    }
+}
+
+/// Whether this is the directory of a sparse frame.
+///
+/// ```
+/// use b2nd_serde::frame::is_sparse_frame;
+///
+/// assert!(is_sparse_frame("tests/data/sparse.b2nd"));
+/// assert!(!is_sparse_frame("tests/data"));
+/// assert!(!is_sparse_frame("tests/data/int32_3x5.b2nd"));
+/// ```
+pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
+    path.as_ref().join(SPARSE_INDEX).is_file()
 }
 
 /// The file itself, or in a directory, the one that has the header.
@@ -82,7 +105,13 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
-        let frame = match read(&mut reader, offset, u64::MAX, u64::MAX) {
+        reader.seek(SeekFrom::Start(offset))?;
+        Self::read_on(reader, offset)
+    }
+
+    /// Reads the header of a frame from a reader that stands at its offset.
+    fn read_on(mut reader: R, offset: u64) -> Result<Self, Error> {
+        let frame = match read_here(&mut reader, offset, u64::MAX, u64::MAX) {
             // A writer may have been between the header and what follows it.
             Err(error) if error.code() == Some(Code::Truncated) => {
                 read(&mut reader, offset, u64::MAX, u64::MAX)
@@ -101,20 +130,39 @@ pub(super) fn read(
     limit: u64,
     longest: u64,
 ) -> Result<Frame, Error> {
+    reader.seek(SeekFrom::Start(offset))?;
+    read_here(reader, offset, limit, longest)
+}
+
+/// The same of a reader that stands at the offset.
+fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64, longest: u64) -> Result<Frame, Error> {
     let mut prefix = Vec::new();
+    read_once(reader, FIRST_READ.min(limit), &mut prefix)?;
+    let mut parsed = Frame::parse(&prefix);
+    match &parsed {
+        Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
+            return parsed.map(|frame| Frame { offset, ..frame });
+        }
+        Ok(_) | Err(Error::Incomplete { .. }) => {}
+        Err(_) => return parsed,
+    }
+    // How long the file is matters only here.
     let available = available(reader, offset)?.min(limit);
-    read_up_to(reader, FIRST_READ.min(available), &mut prefix)?;
-    let parsed = match Frame::parse(&prefix) {
-        Err(Error::Incomplete { needed }) if needed as u64 > longest => {
+    while let Err(Error::Incomplete { needed }) = parsed {
+        if needed as u64 > longest {
             let longest = usize::try_from(longest).unwrap_or(usize::MAX);
-            Err(too_long(Place::Header, HEADER_LEN_AT, longest, needed).into())
+            return Err(too_long(Place::Header, HEADER_LEN_AT, longest, needed).into());
         }
-        Err(Error::Incomplete { needed }) if needed as u64 <= available => {
-            read_up_to(reader, needed as u64, &mut prefix)?;
-            Frame::parse(&prefix)
+        if needed as u64 > available || available == 0 {
+            break;
         }
-        parsed => parsed,
-    };
+        reader.seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))?;
+        read_up_to(reader, needed as u64, &mut prefix)?;
+        parsed = Frame::parse(&prefix);
+        if prefix.len() < needed {
+            break;
+        }
+    }
     let (bound, expected) = match &parsed {
         Ok(frame) => ("", frame.header().frame_len),
         Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
@@ -134,6 +182,21 @@ pub(super) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> 
     let end = reader.seek(SeekFrom::End(0))?;
     reader.seek(SeekFrom::Start(offset))?;
     Ok(end.saturating_sub(offset))
+}
+
+/// Reads so many bytes, or fewer, as they come at once.
+fn read_once(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.resize(usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?, 0);
+    loop {
+        match reader.read(bytes) {
+            Ok(read) => {
+                bytes.truncate(read);
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Reads on until so many bytes are there, or the file ends.

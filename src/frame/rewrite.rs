@@ -84,6 +84,26 @@ pub fn rewrite(
     Frame::open(to)
 }
 
+impl Frame<File> {
+    /// The frame as [`rewrite`] would make it. No file is touched.
+    ///
+    /// # Errors
+    ///
+    /// As [`rewrite`], but for those of the new file.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/uint16_6x8.caterva")?;
+    /// let after = frame.rewritten(Some("<u2"))?;
+    /// assert_eq!(after.array()?.expect("an array").layout().to_string(), "b2nd");
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn rewritten(&mut self, dtype: Option<&str>) -> Result<Frame, Error> {
+        Frame::parse(&Canonical::of(self, dtype)?.header)
+    }
+}
+
 /// Whether a path leads to the file with the header, or to its directory.
 fn is_same(source: &Path, to: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
+#[cfg(feature = "cli")]
+pub mod command;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,112 +1,199 @@
-//! `b2nd info`: shape, chunks, blocks and dtype, as python-blosc2's `info` prints them.
+//! `b2nd info`: everything about each array, first as python-blosc2's `info` prints it.
 
-use std::error::Error;
-use std::fmt::{self, Display, Write as _};
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::fmt::{self, Display};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_serde::Meta;
-use b2nd_serde::frame::{Array, Frame};
-use humansize::{BINARY, format_size_i};
+use b2nd_serde::frame::{Header, Severity};
+use clap::Args;
 
-/// Shows each file; those that cannot be shown are named on standard error, and the rest goes on.
-pub(crate) fn run(files: &[PathBuf]) -> ExitCode {
-    let mut code = ExitCode::SUCCESS;
-    let mut shown = 0;
-    for file in files {
-        let text = match info(file, files.len() > 1) {
-            Ok(text) => text,
-            Err(error) => {
-                eprintln!("b2nd: {}: {error}", file.display());
-                code = ExitCode::FAILURE;
-                continue;
+use crate::Outcome;
+use crate::input::Target;
+use crate::json::{Record, add_line};
+use crate::output::{RED, YELLOW, complain};
+use crate::text::{self, Size, Tuple};
+use crate::visit::{Look, Seen};
+
+/// Shows everything about each array but its data
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd info array.b2nd
+  b2nd info --meta --json *.b2nd | jq .vlmetalayers")]
+pub(crate) struct Info {
+    /// Files with a frame, directories of sparse frames, or zip files of frames
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Shows the values of the other metalayers and vlmetalayers
+    #[arg(long)]
+    meta: bool,
+    /// Prints a JSON object for each frame, on a line of its own
+    #[arg(long)]
+    json: bool,
+}
+
+impl Info {
+    pub(crate) fn run(self) -> Outcome {
+        let mut stdout = anstream::stdout();
+        let mut code = ExitCode::SUCCESS;
+        let mut shown = 0;
+        let look = Look { scan: false, whole: true, meta: self.meta };
+        let several = self.files.len() > 1;
+        for path in self.files {
+            let target = Target::given(path);
+            let mut text = Vec::new();
+            look.at(&target, &mut |seen| match seen {
+                Ok(seen) if self.json => add_line(&mut text, &seen.record),
+                Ok(seen) => {
+                    let with_path = several || seen.place.member.is_some();
+                    let separator = if shown > 0 { "\n" } else { "" };
+                    text.extend(format!("{separator}{}", Page { seen: &seen, with_path }).bytes());
+                    shown += 1;
+                }
+                Err(failure) => {
+                    code = ExitCode::FAILURE;
+                    if self.json {
+                        add_line(&mut text, &failure);
+                    } else {
+                        complain(&failure);
+                    }
+                }
+            });
+            stdout.write_all(&text)?;
+        }
+        Ok(code)
+    }
+}
+
+/// What there is to say about a frame.
+struct Page<'s> {
+    seen: &'s Seen<'s>,
+    with_path: bool,
+}
+
+impl Display for Page<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Seen { place, header, array, record, .. } = self.seen;
+        if self.with_path {
+            writeln!(f, "path    : {}", text::path(place.path))?;
+        }
+        if let Some(member) = place.member {
+            writeln!(f, "member  : {}", text::clean(member))?;
+        }
+        if let Some(array) = array {
+            writeln!(f, "type    : NDArray")?;
+            writeln!(f, "shape   : {}", Tuple(array.shape()))?;
+            writeln!(f, "chunks  : {}", Tuple(array.chunkshape()))?;
+            match array.blockshape() {
+                Some(blockshape) => writeln!(f, "blocks  : {}", Tuple(blockshape))?,
+                None => writeln!(f, "blocks  : none")?,
             }
+            writeln!(f, "dtype   : {}", text::dtype(array).as_deref().unwrap_or("none"))?;
+            if let Some(nbytes) = record.nbytes {
+                writeln!(f, "nbytes  : {}", Size(nbytes))?;
+            }
+        } else {
+            writeln!(f, "type    : SChunk")?;
+            if self.seen.is_embed_store {
+                writeln!(f, "holds   : an embed store: the arrays in it are compressed")?;
+            }
+            writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
+        }
+        writeln!(f, "cbytes  : {}", Size(header.cbytes))?;
+        // As python-blosc2 has it: 0 where nothing is stored.
+        writeln!(f, "cratio  : {:.2}x", record.cratio.unwrap_or(0.0))?;
+        layout(record, f)?;
+        frame(record, header, f)?;
+        chunks(record, header, f)?;
+        compression(record, header, f)?;
+        metalayers(record, f)?;
+        self.findings(f)
+    }
+}
+
+/// The metalayer of the array.
+fn layout(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (Some(layout), Some(metalayer)) = (record.layout, record.metalayer) else { return Ok(()) };
+    write!(f, "layout  : {layout}")?;
+    if layout != metalayer {
+        write!(f, ", metalayer {metalayer}")?;
+    }
+    match record.version {
+        None | Some(0) => {}
+        Some(version) => write!(f, ", version {version}")?,
+    }
+    match record.dtype_format {
+        None | Some(0) => {}
+        Some(format) => write!(f, ", dtype format {format}")?,
+    }
+    writeln!(f)
+}
+
+/// The frame around it.
+fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "frame   : {}, {} bytes", record.container, header.frame_len)?;
+    if record.offset > 0 {
+        write!(f, " from byte {}", record.offset)?;
+    }
+    writeln!(f, ", header {} bytes", header.header_len)
+}
+
+/// How the items lie in chunks and blocks.
+fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let stored = record.nchunks.map_or("a number that is not known".into(), |n| text::count(n, "chunk"));
+    match &record.grid {
+        Some(grid) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
+        None => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
+    }
+    if let Some(blocks) = &record.blocks_per_chunk {
+        let count = text::count(blocks.iter().product(), "block");
+        writeln!(f, "in each : {}, {count} per chunk", Tuple(blocks))?;
+    }
+    if let Some(padding) = record.padding {
+        writeln!(f, "padding : {:.1} % of {}", 100.0 * padding, Size(header.nbytes))?;
+    }
+    if record.itemsize != Some(header.typesize.into()) {
+        writeln!(f, "typesize: {}", header.typesize)?;
+    }
+    Ok(())
+}
+
+fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "codec   : {}, level {}", record.codec, record.clevel)?;
+    let filters: Vec<String> = header.pipeline().map(|filter| filter.to_string()).collect();
+    let filters = if filters.is_empty() { "none".into() } else { filters.join(", ") };
+    writeln!(f, "filters : {filters}")
+}
+
+/// The metalayers that are not the array's.
+fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
+        let what = match &layer.value {
+            Some(value) => value.to_string(),
+            None => format!("{} bytes at byte {}", layer.len, layer.offset),
         };
-        let separator = if shown > 0 { "\n" } else { "" };
-        match write!(io::stdout().lock(), "{separator}{text}") {
-            Ok(()) => shown += 1,
-            // The reader has seen enough.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
-            Err(error) => {
-                eprintln!("b2nd: standard output: {error}");
-                return ExitCode::FAILURE;
-            }
+        writeln!(f, "meta    : {} = {}", text::clean(layer.name), text::clean(&what))?;
+    }
+    match &record.vlmetalayers {
+        None if record.has_vlmetalayers => writeln!(f, "vlmeta  : yes, --meta shows them"),
+        None => Ok(()),
+        Some(layers) => layers.iter().try_for_each(|layer| {
+            let what = match &layer.value {
+                Some(value) => value.to_string(),
+                None => format!("{} bytes, compressed", layer.len),
+            };
+            writeln!(f, "vlmeta  : {} = {}", text::clean(&layer.name), text::clean(&what))
+        }),
+    }
+}
+
+impl Page<'_> {
+    fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in self.seen.findings {
+            let (code, severity) = (finding.code(), finding.severity());
+            let style = if severity == Severity::Error { RED } else { YELLOW };
+            writeln!(f, "{style}{severity:8}{style:#}: {code}, {}", text::clean(&finding.to_string()))?;
         }
-    }
-    code
-}
-
-fn info(file: &Path, with_path: bool) -> Result<String, Box<dyn Error>> {
-    let frame = Frame::open(file)?;
-    let header = frame.header();
-    let Some(array) = frame.array()? else {
-        let store = "an embed store: the arrays in it are compressed";
-        let other = "a frame without an array: no metalayer b2nd or caterva";
-        return Err(if frame.is_embed_store() { store } else { other }.into());
-    };
-
-    let mut text = String::new();
-    if with_path {
-        writeln!(text, "path    : {}", file.display())?;
-    }
-    writeln!(text, "type    : NDArray")?;
-    writeln!(text, "shape   : {}", Tuple(array.shape()))?;
-    writeln!(text, "chunks  : {}", Tuple(array.chunkshape()))?;
-    match array.blockshape() {
-        Some(blockshape) => writeln!(text, "blocks  : {}", Tuple(blockshape))?,
-        None => writeln!(text, "blocks  : none")?,
-    }
-    writeln!(text, "dtype   : {}", dtype(&array))?;
-    if let Some(nbytes) = nbytes(array.shape(), header.typesize) {
-        writeln!(text, "nbytes  : {}", Size(nbytes))?;
-    }
-    writeln!(text, "cbytes  : {}", Size(header.cbytes))?;
-    writeln!(text, "cratio  : {:.2}x", ratio(header.nbytes, header.cbytes))?;
-    writeln!(text, "layout  : {}", array.layout())?;
-    Ok(text)
-}
-
-/// The dtype as NumPy prints it; where NumPy could not, as it stands in the metalayer.
-fn dtype(array: &Array) -> String {
-    match (array.meta().map(Meta::parse_dtype), array.dtype()) {
-        (Some(Ok(Some(dtype))), _) => dtype.numpy_str().to_string(),
-        // Nobody has checked it: a control character does not get to the terminal.
-        (_, Some(text)) => text.replace(char::is_control, "\u{fffd}"),
-        (_, None) => "none".to_owned(),
-    }
-}
-
-/// The size of the array's items, where it is a number.
-fn nbytes(shape: &[i64], typesize: i32) -> Option<i64> {
-    shape.iter().try_fold(i64::from(typesize), |product, &items| product.checked_mul(items))
-}
-
-/// As python-blosc2 has it: 0 where nothing is stored.
-#[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
-fn ratio(nbytes: i64, cbytes: i64) -> f64 {
-    if cbytes == 0 { 0.0 } else { nbytes as f64 / cbytes as f64 }
-}
-
-/// Numbers as Python shows a tuple.
-struct Tuple<'a, T>(&'a [T]);
-
-impl<T: Display> Display for Tuple<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('(')?;
-        for (index, item) in self.0.iter().enumerate() {
-            let separator = if index > 0 { ", " } else { "" };
-            write!(f, "{separator}{item}")?;
-        }
-        f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
-    }
-}
-
-/// A number of bytes, and the same in a unit that a person can grasp.
-struct Size(i64);
-
-impl Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.0, format_size_i(self.0, BINARY))
+        Ok(())
     }
 }

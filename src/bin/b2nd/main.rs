@@ -1,32 +1,86 @@
 //! `b2nd`: what array is in this file?
 
+mod change;
+mod check;
+mod completions;
+mod decode;
+mod dump;
+mod encode;
 mod info;
+mod input;
+mod json;
+mod ls;
+mod man;
+mod output;
+mod pool;
+mod rewrite;
+mod set;
+mod summary;
+mod table;
+mod text;
+mod tree;
+mod visit;
 
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 /// Looks at Blosc2 N-dimensional arrays without reading their data.
 #[derive(Parser)]
-#[command(version)]
+#[command(
+    name = "b2nd",
+    version,
+    max_term_width = 80,
+    arg_required_else_help = true,
+    after_help = "Exit status: 0 all well, 1 some file failed, 2 wrong usage."
+)]
 struct Arguments {
+    #[command(flatten)]
+    color: colorchoice_clap::Color,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Shows shape, chunks, blocks and dtype of arrays.
-    Info {
-        /// Files with a frame, or directories of sparse frames.
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-    },
+    Info(info::Info),
+    Ls(ls::Ls),
+    Check(check::Check),
+    Dump(dump::Dump),
+    Encode(encode::Encode),
+    Decode(decode::Decode),
+    Set(set::Set),
+    Rewrite(rewrite::Rewrite),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Info { files } => info::run(&files),
+    let arguments = Arguments::parse();
+    arguments.color.write_global();
+    let result = match arguments.command {
+        Command::Info(command) => command.run(),
+        Command::Ls(command) => command.run(),
+        Command::Check(command) => command.run(),
+        Command::Dump(command) => command.run(),
+        Command::Encode(command) => command.run(),
+        Command::Decode(command) => command.run(),
+        Command::Set(command) => command.run(),
+        Command::Rewrite(command) => command.run(),
+        Command::Completions(command) => command.run(),
+        Command::Man(command) => command.run(),
+    };
+    match result {
+        Ok(code) => code,
+        // The reader has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&format_args!("standard output: {error}"));
+            ExitCode::FAILURE
+        }
     }
 }
+
+/// What a command comes to: its status, or that nothing can be written any more.
+type Outcome = io::Result<ExitCode>;

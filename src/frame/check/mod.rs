@@ -1,5 +1,6 @@
 //! What is wrong or odd about a frame.
 
+use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 use std::thread;
@@ -52,33 +53,82 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
 pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
-    let path = path.as_ref();
-    let mut before = None;
-    for _ in 0..ATTEMPTS {
-        let findings = match Frame::open(path).and_then(|mut frame| frame.check()) {
-            Err(Error::Changing(_)) => None,
-            Err(Error::Refused(finding)) => Some(vec![*finding]),
-            findings => Some(findings?),
-        };
-        if let Some(findings) = findings {
+    match Frame::open_checked(path) {
+        Ok((_, findings)) => Ok(findings),
+        Err(Error::Refused(finding)) => Ok(vec![*finding]),
+        Err(error) => Err(error),
+    }
+}
+
+impl Frame<File> {
+    /// Reads the header of a frame in a file, or in the directory of a sparse frame, with what [`check`] finds.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`], and if the file is no frame or its header cannot be read.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let (frame, findings) = Frame::open_checked("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(frame.header().typesize, 4);
+    /// assert_eq!(findings, []);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn open_checked(path: impl AsRef<Path>) -> Result<(Self, Vec<Finding>), Error> {
+        let path = path.as_ref();
+        let mut before = None;
+        for _ in 0..ATTEMPTS {
+            let checked = Self::open(path).and_then(|mut frame| {
+                let findings = frame.check()?;
+                Ok((frame, findings))
+            });
+            let findings = match &checked {
+                Ok((_, findings)) => findings.clone(),
+                Err(Error::Refused(finding)) => vec![(**finding).clone()],
+                Err(Error::Changing(_)) => {
+                    thread::sleep(INTERVAL);
+                    continue;
+                }
+                Err(_) => return checked,
+            };
             if findings.iter().all(|finding| finding.severity() != Severity::Error) {
-                return Ok(findings);
+                return checked;
             }
             // A writer that does the same again and again leaves the same behind, but at another time.
             let seen = Some((findings, modified(path)));
-            if let (true, Some((findings, _))) = (before == seen, &seen) {
-                return Ok(findings.clone());
+            if before == seen {
+                return checked;
             }
             before = seen;
+            thread::sleep(INTERVAL);
         }
-        thread::sleep(INTERVAL);
+        Err(Error::Changing(None))
     }
-    Err(Error::Changing(None))
 }
 
 /// When the file with the header was written to, where the system knows.
 fn modified(path: &Path) -> Option<SystemTime> {
     file_with_header(path).ok()?.metadata().ok()?.modified().ok()
+}
+
+impl<R> Frame<R> {
+    /// Holds the header against the format, and its parts against each other. Nothing is read: what stands behind the
+    /// header, and the length of the file, [`check`](Self::check) looks at.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Code, Frame};
+    ///
+    /// let frame = Frame::open("tests/data/rank16.b2nd")?;
+    /// assert_eq!(frame.check_header()[0].code(), Code::HighRank);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn check_header(&self) -> Vec<Finding> {
+        let mut findings = header::check(self);
+        findings.extend(agreement::check(self));
+        findings
+    }
 }
 
 impl<R: Read + Seek> Frame<R> {
@@ -102,8 +152,7 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn check(&mut self) -> Result<Vec<Finding>, Error> {
-        let mut findings = header::check(self);
-        findings.extend(agreement::check(self));
+        let mut findings = self.check_header();
         findings.extend(body::check(self)?);
         let available = available(&mut self.reader, self.offset)?;
         findings.extend(header::against_file(self, available));

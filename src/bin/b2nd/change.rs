@@ -1,0 +1,78 @@
+//! What becomes of an array that is changed or rewritten.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use b2nd_serde::frame::{Error, Frame};
+
+use crate::Outcome;
+use crate::json::{Place, Record, line};
+use crate::output::{complain, remark};
+use crate::text;
+
+/// A frame before and after.
+pub(crate) struct Change {
+    pub(crate) before: Frame,
+    pub(crate) after: Frame,
+}
+
+impl Change {
+    /// The lines of what is not as before.
+    fn text(&self) -> Result<String, Error> {
+        let (before, after) = (self.before.array()?, self.after.array()?);
+        let nowhere = Place { path: Path::new(""), member: None };
+        let before = Record::new(nowhere, &self.before, before.as_ref(), &[]);
+        let after = Record::new(nowhere, &self.after, after.as_ref(), &[]);
+        let dimensions = |shape: Option<&[i64]>| shape.map_or("none".into(), text::short);
+        let blocks = |blocks: Option<&[i32]>| blocks.map_or("none".into(), text::short);
+        let name = |name: Option<&str>| text::clean(name.unwrap_or("none"));
+        let pairs = [
+            ("shape", dimensions(before.shape), dimensions(after.shape)),
+            ("blocks", blocks(before.blocks), blocks(after.blocks)),
+            ("dtype", name(before.dtype), name(after.dtype)),
+            ("layout", name(before.layout), name(after.layout)),
+            ("header", format!("{} bytes", before.header_len), format!("{} bytes", after.header_len)),
+            ("frame", format!("{} bytes", before.frame_len), format!("{} bytes", after.frame_len)),
+        ];
+        let mut text = String::new();
+        for (what, before, after) in pairs.into_iter().filter(|(_, before, after)| before != after) {
+            // A `String` takes all there is.
+            let _ = writeln!(text, "{what:8}: {before} -> {after}");
+        }
+        Ok(text)
+    }
+
+    fn json(&self, path: &Path) -> Result<Vec<u8>, Error> {
+        let array = self.after.array()?;
+        let findings = self.after.check_header();
+        Ok(line(&Record::new(Place { path, member: None }, &self.after, array.as_ref(), &findings)))
+    }
+}
+
+/// Shows what was changed, or would be, or why it was not.
+pub(crate) fn show(path: &Path, change: Result<Change, Error>, json: bool, dry_run: bool) -> Outcome {
+    let shown =
+        change.and_then(|change| if json { change.json(path) } else { Ok(change.text()?.into_bytes()) });
+    match shown {
+        Ok(shown) => {
+            io::stdout().write_all(&shown)?;
+            if shown.is_empty() {
+                remark(&"nothing to change");
+            } else if dry_run {
+                remark(&"nothing was written");
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            let failure = Place { path, member: None }.failure(error);
+            if json {
+                io::stdout().write_all(&line(&failure))?;
+            } else {
+                complain(&failure);
+            }
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! `b2nd check`: what is wrong or odd about frames.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use b2nd_serde::frame::{Code, Finding, Severity};
+use clap::Args;
+
+use crate::Outcome;
+use crate::input::{Paths, Target};
+use crate::json::{Failure, Place, add_line};
+use crate::output::{Progress, RED, YELLOW, complain, remark};
+use crate::pool::Pool;
+use crate::text::{self, count};
+use crate::visit::{Look, Seen};
+
+/// Says what is wrong or odd about frames, without reading their data
+///
+/// An error is a rule that a reader has to enforce: the file has failed. A warning is odd, and the file can be read.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd check array.b2nd
+  b2nd check --strict --json data/ | jq -c '.path, .findings'")]
+pub(crate) struct Check {
+    #[command(flatten)]
+    paths: Paths,
+    /// Makes warnings count as failures
+    #[arg(long)]
+    strict: bool,
+    /// Prints a JSON object for each frame or failure, on a line of its own
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found in some files.
+#[derive(Default)]
+struct Batch {
+    files: u64,
+    frames: u64,
+    with_errors: u64,
+    with_warnings: u64,
+    failures: u64,
+    text: Vec<u8>,
+    complaints: Vec<Failure>,
+    codes: BTreeSet<Code>,
+}
+
+impl Check {
+    pub(crate) fn run(self) -> Outcome {
+        let Self { paths, strict, json } = self;
+        let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: false };
+        let targets = match paths.targets() {
+            Ok(targets) => targets,
+            Err(failure) => {
+                complain(&failure);
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        let look = Look { whole: true, ..Look::default() };
+        let work = |targets: Vec<Result<Target, Failure>>| {
+            let mut batch = Batch::default();
+            for target in targets {
+                batch.files += 1;
+                match target {
+                    Ok(target) => look.at(&target, &mut |seen| batch.take(seen, json)),
+                    Err(failure) => batch.take(Err(failure), json),
+                }
+            }
+            batch
+        };
+        let mut all = Batch::default();
+        let mut progress = Progress::new(false);
+        pool.run(targets, work, |batch| {
+            all.files += batch.files;
+            all.frames += batch.frames;
+            all.with_errors += batch.with_errors;
+            all.with_warnings += batch.with_warnings;
+            all.failures += batch.failures;
+            all.codes.extend(batch.codes);
+            progress.show(all.files);
+            batch.complaints.iter().for_each(|failure| complain(failure));
+            anstream::stdout().write_all(&batch.text)
+        })?;
+        drop(progress);
+        if !json {
+            all.codes.iter().for_each(|&code| explain(code));
+            remark(&all);
+        }
+        let has_failed = all.failures + all.with_errors > 0 || strict && all.with_warnings > 0;
+        Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+impl Batch {
+    fn take(&mut self, seen: Result<Seen<'_>, Failure>, json: bool) {
+        match seen {
+            Ok(seen) => {
+                self.frames += 1;
+                match seen.findings.iter().map(Finding::severity).max() {
+                    Some(Severity::Error) => self.with_errors += 1,
+                    Some(Severity::Warning) => self.with_warnings += 1,
+                    None => {}
+                }
+                if json {
+                    add_line(&mut self.text, &seen.record);
+                } else {
+                    seen.findings.iter().for_each(|finding| self.show(&seen.place, finding));
+                }
+            }
+            Err(failure) => {
+                self.failures += 1;
+                if json {
+                    add_line(&mut self.text, &failure);
+                } else if let Some(finding) = &failure.error.finding {
+                    let place = Place { path: failure.path.as_ref(), member: failure.member.as_deref() };
+                    self.show(&place, finding);
+                } else {
+                    self.complaints.push(failure);
+                }
+            }
+        }
+    }
+
+    fn show(&mut self, place: &Place<'_>, finding: &Finding) {
+        let (code, severity) = (finding.code(), finding.severity());
+        let style = if severity == Severity::Error { RED } else { YELLOW };
+        let what = text::clean(&finding.to_string());
+        let finding = format!("{place}: {style}{severity}{style:#}: {code}: {what}\n");
+        self.text.extend(finding.bytes());
+        self.codes.insert(code);
+    }
+}
+
+/// All in a sentence.
+impl Display for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { frames, with_errors, with_warnings, failures, .. } = *self;
+        f.write_str(&count(frames, "frame"))?;
+        match (with_errors, with_warnings) {
+            (0, 0) if frames > 0 => f.write_str(", nothing wrong")?,
+            (0, 0) => {}
+            (0, warnings) => write!(f, ", {warnings} with warnings")?,
+            (errors, 0) => write!(f, ", {errors} with errors")?,
+            (errors, warnings) => write!(f, ", {errors} with errors, {warnings} with warnings")?,
+        }
+        match failures {
+            0 => Ok(()),
+            failures => write!(f, "; {} cannot be read", count(failures, "file")),
+        }
+    }
+}
+
+/// Says what a code means, and what to do.
+fn explain(code: Code) {
+    let options = textwrap::Options::new(80).initial_indent("    ").subsequent_indent("    ");
+    let text = textwrap::fill(&format!("{} {}", code.meaning(), code.advice()), options);
+    // Where nobody listens, nothing is lost.
+    let _ = writeln!(io::stderr(), "\n{code}\n{text}");
+}

@@ -1,0 +1,27 @@
+//! `b2nd completions`: what a shell needs to complete a command line.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory};
+use clap_complete::{Shell, generate};
+
+use crate::{Arguments, Outcome};
+
+/// Prints a script that completes command lines of b2nd in a shell
+#[derive(Args)]
+#[command(after_help = "Example:
+  b2nd completions bash > ~/.local/share/bash-completion/completions/b2nd")]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> Outcome {
+        let mut script = Vec::new();
+        generate(self.shell, &mut Arguments::command(), "b2nd", &mut script);
+        io::stdout().write_all(&script)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

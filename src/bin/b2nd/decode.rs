@@ -1,0 +1,105 @@
+//! `b2nd decode`: what the bytes of a metalayer say.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use b2nd_serde::{Meta, from_slice};
+use clap::Args;
+
+use crate::Outcome;
+use crate::dump::{Bytes, from_text, stdin, unhex_argument};
+use crate::json::{Failure, Metalayer, Problem, line};
+use crate::output::complain;
+use crate::text::{self, Tuple};
+
+/// Prints what the bytes of a metalayer say
+///
+/// What is given may be the bytes themselves, or hexadecimal digits.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd decode metalayer.bin
+  b2nd encode --shape 6 --chunks 4 --blocks 2 --dtype '<f8' | b2nd decode --json")]
+pub(crate) struct Decode {
+    /// A file; standard input without one
+    #[arg(value_name = "FILE", conflicts_with = "hex")]
+    file: Option<PathBuf>,
+    /// The bytes as hexadecimal digits
+    #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
+    hex: Option<Bytes>,
+    /// Prints a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Decode {
+    pub(crate) fn run(self) -> Outcome {
+        let (path, bytes) = match (self.hex, self.file) {
+            (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
+            (None, Some(file)) if file != Path::new("-") => {
+                (file.to_string_lossy().into_owned(), fs::read(file).map(from_text))
+            }
+            _ => ("-".into(), stdin().map(from_text)),
+        };
+        let decoded = bytes.map_err(Problem::from).and_then(|bytes| {
+            let meta: Meta = from_slice(&bytes).map_err(|error| malformed(&error))?;
+            Ok((meta, bytes))
+        });
+        let (meta, bytes) = match decoded {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                let failure = Failure { path, member: None, error };
+                match (self.json, failure.path.as_str()) {
+                    (true, _) => io::stdout().write_all(&line(&failure))?,
+                    (false, "-") => complain(&failure.error),
+                    (false, _) => complain(&failure),
+                }
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        let output = if self.json { line(&Metalayer::new(&meta, &bytes)) } else { page(&meta).into_bytes() };
+        io::stdout().write_all(&output)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn malformed(error: &b2nd_serde::Error) -> Problem {
+    let message = error.to_string();
+    let offset = error.offset();
+    let place = offset.map(|offset| format!("byte {offset}: ")).unwrap_or_default();
+    let message = message.strip_prefix(&place).unwrap_or(&message);
+    Problem { offset: offset.map(|offset| offset as u64), ..Problem::new("malformed", message) }
+}
+
+fn page(meta: &Meta) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &dyn std::fmt::Display| {
+        // A `String` takes all there is.
+        let _ = writeln!(text, "{name:8}: {value}");
+    };
+    line("layout", &meta.layout());
+    line("version", &meta.version());
+    line("shape", &Tuple(meta.shape()));
+    line("chunks", &Tuple(meta.chunkshape()));
+    line("blocks", &Tuple(meta.blockshape()));
+    if let Some(format) = meta.dtype_format().filter(|&format| format != 0) {
+        line("format", &format);
+    }
+    line("dtype", &text::clean(meta.dtype().unwrap_or("none")));
+    match meta.parse_dtype() {
+        Ok(None) => {}
+        Ok(Some(dtype)) => line("itemsize", &dtype.item_size()),
+        Err(error) => line("error", &format_args!("dtype: {error}")),
+    }
+    match meta.geometry() {
+        Ok(geometry) => {
+            let (grid, count) =
+                (geometry.grid_of_chunks().to_vec(), text::count(geometry.nchunks(), "chunk"));
+            line("grid", &format_args!("{}, {count}", Tuple(&grid)));
+        }
+        Err(error) => line("error", &error),
+    }
+    text
+}

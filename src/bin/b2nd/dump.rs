@@ -1,0 +1,152 @@
+//! `b2nd dump`: the bytes of a header or metalayer, with what each of them says.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use b2nd_serde::frame::{self, Error, Frame, is_sparse_frame};
+use b2nd_serde::{DumpRow, dump};
+use clap::Args;
+
+use crate::Outcome;
+use crate::json::{Dump as Json, Failure, Problem, line};
+use crate::output::complain;
+
+/// Shows a frame's header and metalayers byte by byte, or a metalayer alone
+///
+/// Each line has the offset, the bytes, their type, the value and its name. On bad bytes it shows all up to them, and
+/// what was expected there. What is given may be a frame, a metalayer, or either as hexadecimal digits.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd dump array.b2nd
+  b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
+  grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
+pub(crate) struct Dump {
+    /// A file, or the directory of a sparse frame; standard input without one
+    #[arg(value_name = "FILE", conflicts_with = "hex")]
+    file: Option<PathBuf>,
+    /// Where the frame begins in the file
+    #[arg(long, value_name = "BYTE", default_value_t = 0, requires = "file")]
+    offset: u64,
+    /// The bytes as hexadecimal digits
+    #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
+    hex: Option<Bytes>,
+    /// Prints a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Bytes that were given as digits.
+#[derive(Clone)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+/// The longest header that is shown.
+const LONGEST: u64 = 1 << 20;
+
+impl Dump {
+    pub(crate) fn run(self) -> Outcome {
+        let (path, bytes) = match (self.hex, self.file) {
+            (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
+            (None, Some(file)) if file != Path::new("-") => {
+                (file.to_string_lossy().into_owned(), read(&file, self.offset).map(from_text))
+            }
+            _ => ("-".into(), stdin().map(from_text)),
+        };
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let error = Problem::from(error);
+                if self.json {
+                    let json = Json { path, values: Vec::new(), error: Some(error) };
+                    io::stdout().write_all(&line(&json))?;
+                } else {
+                    complain(&Failure { path, member: None, error });
+                }
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        let is_metalayer = matches!(bytes.first(), Some(0x95..=0x97));
+        let rows = if is_metalayer { dump(&bytes).rows() } else { frame::dump(&bytes).rows() };
+        let fault = rows.last().and_then(|row| Some((row.offset, row.fault.clone()?)));
+        let code = if fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        let text = match (self.json, is_metalayer) {
+            (true, _) => line(&json(path, rows, fault)),
+            (false, true) => dump(&bytes).to_string().into_bytes(),
+            (false, false) => frame::dump(&bytes).to_string().into_bytes(),
+        };
+        io::stdout().write_all(&text)?;
+        Ok(code)
+    }
+}
+
+fn json(path: String, rows: Vec<DumpRow>, fault: Option<(usize, String)>) -> Json {
+    let error = fault.map(|(offset, message)| Problem {
+        offset: Some(offset as u64),
+        ..Problem::new("malformed", message)
+    });
+    Json { path, values: rows.into_iter().map(Into::into).collect(), error }
+}
+
+/// Bytes of a file, from an offset on: enough for the header of a frame.
+fn read(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+    let sparse = is_sparse_frame(path).then(|| path.join("chunks.b2frame"));
+    let mut file = File::open(sparse.as_deref().unwrap_or(path))?;
+    if offset > 0 {
+        file.seek(SeekFrom::Start(offset))?;
+    }
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(1 << 12).read_to_end(&mut bytes)?;
+    match Frame::parse(&bytes) {
+        Err(Error::Incomplete { needed }) => {
+            let rest = (needed as u64).min(LONGEST).saturating_sub(bytes.len() as u64);
+            file.take(rest).read_to_end(&mut bytes)?;
+        }
+        Ok(_) => {}
+        // Perhaps a metalayer, or digits.
+        Err(_) => {
+            file.take(LONGEST).read_to_end(&mut bytes)?;
+        }
+    }
+    Ok(bytes)
+}
+
+pub(crate) fn stdin() -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The bytes, or where they are a text of hexadecimal digits, which no frame or metalayer is, what it says.
+pub(crate) fn from_text(bytes: Vec<u8>) -> Vec<u8> {
+    let text = std::str::from_utf8(&bytes).ok().and_then(|text| unhex(text).ok());
+    text.filter(|text| !text.is_empty()).unwrap_or(bytes)
+}
+
+/// Bytes out of hexadecimal digits, which may stand apart as in Rust, C, Python and JSON.
+pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
+    let text = text.replace("0x", " ").replace("\\x", " ");
+    let separators = [',', ';', ':', '-', '[', ']', '{', '}', '"', '\''];
+    let mut bytes = Vec::new();
+    for digits in text.split(|c: char| c.is_whitespace() || separators.contains(&c)) {
+        let digits = digits.as_bytes();
+        // A digit may stand alone, but not be left over.
+        let (pairs, last) = if digits.len() == 1 { (&[][..], digits) } else { (digits, &[][..]) };
+        if pairs.len() % 2 == 1 {
+            return Err(format!("an odd number of digits in '{}'", String::from_utf8_lossy(digits)));
+        }
+        for pair in pairs.chunks(2).chain((!last.is_empty()).then_some(last)) {
+            let digit = |byte: &u8| char::from(*byte).to_digit(16);
+            let value = pair.iter().try_fold(0, |value, byte| Some(16 * value + digit(byte)?));
+            match value.and_then(|value| u8::try_from(value).ok()) {
+                Some(byte) => bytes.push(byte),
+                None => return Err(format!("'{}' is no byte", String::from_utf8_lossy(pair))),
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+pub(crate) fn unhex_argument(text: &str) -> Result<Bytes, String> {
+    unhex(text).map(Bytes)
+}

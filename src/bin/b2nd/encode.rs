@@ -1,0 +1,103 @@
+//! `b2nd encode`: a metalayer out of shapes and a dtype.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use b2nd_serde::{Layout, Meta, to_vec};
+use clap::Args;
+
+use crate::Outcome;
+use crate::json::{Failure, Metalayer, Problem, hex, line};
+use crate::output::complain;
+
+/// Prints the bytes of a metalayer, or why these shapes do not work together
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd encode --shape 400,3 --chunks 110,3 --blocks 57,3 --dtype '|u1'
+  b2nd encode --shape 3,5 --chunks 2,3 --blocks 1,2 --dtype '<i4' | b2nd dump")]
+pub(crate) struct Encode {
+    /// Items along each dimension; () is a scalar
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
+    shape: Numbers<i64>,
+    /// Items of a chunk along each dimension
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
+    chunks: Numbers<i32>,
+    /// Items of a block along each dimension
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
+    blocks: Numbers<i32>,
+    /// The type of an item, as NumPy writes it
+    #[arg(long)]
+    dtype: String,
+    /// The layout: b2nd, b2nd-mismarked, b2nd-six or caterva
+    #[arg(long, default_value = "b2nd", value_parser = layout, hide_default_value = false)]
+    layout: Layout,
+    /// Prints the bytes as they are, not as hexadecimal digits
+    #[arg(long)]
+    raw: bool,
+    /// Prints a JSON object
+    #[arg(long, conflicts_with = "raw")]
+    json: bool,
+}
+
+/// Numbers between commas.
+#[derive(Clone)]
+pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
+
+pub(crate) fn numbers<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Numbers<T>, String> {
+    let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
+    let inner = inner.trim_end_matches([',', ' ']);
+    if inner.is_empty() {
+        return Ok(Numbers(Vec::new()));
+    }
+    let number = |number: &str| {
+        let number = number.trim();
+        number.parse().map_err(|error| format!("'{number}': {error}"))
+    };
+    inner.split(',').map(number).collect::<Result<_, _>>().map(Numbers)
+}
+
+fn layout(name: &str) -> Result<Layout, String> {
+    let names = || Layout::ALL.iter().map(|layout| layout.name()).collect::<Vec<_>>().join(", ");
+    Layout::from_name(name).ok_or_else(|| format!("expected one of {}", names()))
+}
+
+impl Encode {
+    pub(crate) fn run(self) -> Outcome {
+        let (meta, bytes) = match self.encode() {
+            Ok(encoded) => encoded,
+            Err(error) => {
+                if self.json {
+                    let error = Problem::new("refused", error.to_string());
+                    let failure = Failure { path: "-".into(), member: None, error };
+                    io::stdout().write_all(&line(&failure))?;
+                } else {
+                    complain(&error);
+                }
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        let output = match (self.json, self.raw) {
+            (true, _) => line(&Metalayer::new(&meta, &bytes)),
+            (false, true) => bytes,
+            (false, false) => (hex(&bytes) + "\n").into_bytes(),
+        };
+        let mut stdout = io::stdout();
+        stdout.write_all(&output)?;
+        stdout.flush()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn encode(&self) -> Result<(Meta, Vec<u8>), Box<dyn Error>> {
+        let meta = Meta::new(&self.shape.0, &self.chunks.0, &self.blocks.0, &self.dtype)?;
+        let dtype = meta.parse_dtype().map_err(|error| format!("dtype: {error}"))?;
+        let geometry = meta.geometry()?;
+        if let Some(dtype) = dtype {
+            geometry.chunk_nbytes(dtype.item_size())?;
+        }
+        let meta = meta.with_layout(self.layout)?;
+        let bytes = to_vec(&meta)?;
+        Ok((meta, bytes))
+    }
+}

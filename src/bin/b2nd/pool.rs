@@ -1,0 +1,87 @@
+//! Threads that work through a list in batches, and hand on what comes of it, in order or as it comes.
+
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Items of a batch, when there are many: so that a lock is taken rarely.
+const BATCH: usize = 64;
+
+/// How to go about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Pool {
+    pub(crate) jobs: usize,
+    pub(crate) is_ordered: bool,
+    /// Whether each item is much work, so that a batch has no more than one.
+    pub(crate) is_slow: bool,
+}
+
+/// What is yet to be done.
+struct Source<I> {
+    items: I,
+    /// Batches that have been taken.
+    batches: usize,
+}
+
+/// What has been done.
+struct Sink<F> {
+    take: F,
+    /// Batches that have been handed on.
+    batches: usize,
+    result: io::Result<()>,
+}
+
+impl Pool {
+    /// Works on all items. A failure of `take` ends it all.
+    pub(crate) fn run<I, T>(
+        self,
+        items: I,
+        work: impl Fn(Vec<I::Item>) -> T + Sync,
+        take: impl FnMut(T) -> io::Result<()> + Send,
+    ) -> io::Result<()>
+    where
+        I: Iterator + Send,
+    {
+        let source = Mutex::new(Source { items, batches: 0 });
+        let sink = Mutex::new(Sink { take, batches: 0, result: Ok(()) });
+        let turn = Condvar::new();
+        thread::scope(|scope| {
+            for _ in 0..self.jobs {
+                scope.spawn(|| {
+                    while let Some((number, batch)) = self.batch(&source) {
+                        let done = work(batch);
+                        let mut sink = lock(&sink);
+                        while self.is_ordered && sink.batches != number {
+                            sink = turn.wait(sink).unwrap_or_else(PoisonError::into_inner);
+                        }
+                        if sink.result.is_ok() {
+                            sink.result = (sink.take)(done);
+                        }
+                        sink.batches += 1;
+                        turn.notify_all();
+                        if sink.result.is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+        });
+        sink.into_inner().unwrap_or_else(PoisonError::into_inner).result
+    }
+
+    /// The next batch and its number. The first ones are short, so that few items keep all threads busy.
+    fn batch<I: Iterator>(self, source: &Mutex<Source<I>>) -> Option<(usize, Vec<I::Item>)> {
+        let mut source = lock(source);
+        let number = source.batches;
+        let most = if self.is_slow { 1 } else { BATCH };
+        let length = (number / self.jobs).clamp(1, most);
+        let batch: Vec<_> = source.items.by_ref().take(length).collect();
+        source.batches += 1;
+        (!batch.is_empty()).then_some((number, batch))
+    }
+}
+
+/// A thread that panics takes the others with it, at the end of their scope.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

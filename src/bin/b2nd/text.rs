@@ -1,0 +1,71 @@
+//! Numbers, names and sizes as a person reads them.
+
+use std::fmt::{self, Display, Write as _};
+use std::path::Path;
+
+use b2nd_serde::frame::Array;
+use humansize::{BINARY, FormatSizeOptions, format_size_i};
+
+/// Numbers as Python shows a tuple.
+pub(crate) struct Tuple<'a, T>(pub(crate) &'a [T]);
+
+impl<T: Display> Display for Tuple<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('(')?;
+        for (index, item) in self.0.iter().enumerate() {
+            let separator = if index > 0 { ", " } else { "" };
+            write!(f, "{separator}{item}")?;
+        }
+        f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
+    }
+}
+
+/// Numbers as `b2nd encode` takes them, so that they take little room.
+pub(crate) fn short<T: Display>(numbers: &[T]) -> String {
+    if numbers.is_empty() {
+        return "()".into();
+    }
+    let mut text = String::new();
+    for number in numbers {
+        // A `String` takes all there is.
+        let _ = write!(text, "{}{number}", if text.is_empty() { "" } else { "," });
+    }
+    text
+}
+
+/// A number of bytes, and the same in a unit that a person can grasp.
+pub(crate) struct Size(pub(crate) i64);
+
+impl Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.0, format_size_i(self.0, BINARY))
+    }
+}
+
+/// A number of bytes in a unit that a person can grasp.
+pub(crate) fn short_size(bytes: i64) -> String {
+    format_size_i(bytes, FormatSizeOptions::from(BINARY).decimal_places(1))
+}
+
+/// The dtype as NumPy prints it; where NumPy could not, as it stands in the metalayer.
+pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
+    match array.meta()?.parse_dtype() {
+        Ok(dtype) => dtype.map(|dtype| dtype.numpy_str().to_string()),
+        Err(_) => array.dtype().map(clean),
+    }
+}
+
+/// A path, as a terminal can bear it.
+pub(crate) fn path(path: &Path) -> String {
+    clean(&path.to_string_lossy())
+}
+
+/// Nobody has checked a text out of a file: a control character does not get to the terminal.
+pub(crate) fn clean(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+/// A number of things with their noun.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,83 @@
+//! Folders drawn as a tree.
+
+use std::path::PathBuf;
+
+use crate::ls::Entry;
+use crate::table::{Columns, Side};
+use crate::text;
+
+/// Names have the most room, with the branches before them.
+const WIDEST: [usize; 4] = [44, 14, 14, 14];
+
+/// Folders, files, members of files.
+#[derive(Default)]
+struct Node {
+    name: String,
+    /// Shape, dtype and size.
+    cells: Option<[String; 3]>,
+    children: Vec<Node>,
+}
+
+pub(crate) struct Tree {
+    /// The folders that were given, which are not taken apart.
+    roots: Vec<PathBuf>,
+    top: Node,
+}
+
+impl Tree {
+    pub(crate) fn new(roots: &[PathBuf]) -> Self {
+        Self { roots: roots.to_vec(), top: Node::default() }
+    }
+
+    /// Adds an array. They come in order: those of a folder one after the other.
+    pub(crate) fn add(&mut self, entry: Entry) {
+        let Entry { path, inner, cells, .. } = entry;
+        let [shape, _, _, dtype, nbytes, _] = cells;
+        let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
+        let (mut node, rest) = match root {
+            Some((root, rest)) => (self.top.child(&text::path(root)), rest),
+            None => (&mut self.top, path.as_path()),
+        };
+        for part in rest {
+            node = node.child(&text::clean(&part.to_string_lossy()));
+        }
+        for part in inner.iter().flat_map(|inner| inner.trim_start_matches(':').split('/')) {
+            node = node.child(part);
+        }
+        node.cells = Some([shape, dtype, nbytes]);
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut lines = Vec::new();
+        for node in &self.top.children {
+            node.draw("", "", "", &mut lines);
+        }
+        let mut columns = Columns::new([Side::Left, Side::Left, Side::Left, Side::Right], WIDEST);
+        for line in &lines {
+            columns.fit(line);
+        }
+        lines.iter().map(|line| columns.line(line) + "\n").collect()
+    }
+}
+
+impl Node {
+    /// The last child, if it has this name, or a new one.
+    fn child(&mut self, name: &str) -> &mut Self {
+        if self.children.last().is_none_or(|last| last.name != name) {
+            self.children.push(Self { name: name.into(), ..Self::default() });
+        }
+        let last = self.children.len() - 1;
+        &mut self.children[last]
+    }
+
+    fn draw(&self, before: &str, branch: &str, below: &str, lines: &mut Vec<[String; 4]>) {
+        let [shape, dtype, nbytes] = self.cells.clone().unwrap_or_default();
+        lines.push([format!("{before}{branch}{}", self.name), shape, dtype, nbytes]);
+        let before = format!("{before}{below}");
+        for (index, child) in self.children.iter().enumerate() {
+            let is_last = index + 1 == self.children.len();
+            let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+            child.draw(&before, branch, below, lines);
+        }
+    }
+}

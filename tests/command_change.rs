@@ -1,0 +1,83 @@
+//! `b2nd set` and `b2nd rewrite`: what they change, and that `--dry-run` does not.
+
+#![cfg(feature = "cli")]
+
+mod common;
+
+use std::fs;
+
+use b2nd_serde::frame::{Frame, check};
+use common::command::{objects, run, screen, text};
+use common::{data, snapshot};
+
+/// A folder with copies of real files.
+fn copies() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["int32_3x5.b2nd", "uint16_6x8.caterva", "squeezed.caterva"] {
+        fs::copy(data().join(file), folder.path().join(file)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn shape_and_dtype_change_in_place() {
+    let folder = copies();
+    let file = folder.path().join("int32_3x5.b2nd");
+    let before = fs::read(&file).unwrap();
+    let arguments = ["set", "int32_3x5.b2nd", "--shape", "4,6", "--dtype", "<f4"];
+
+    let dry = run(folder.path(), &[&arguments[..], &["--dry-run"]].concat());
+    assert_eq!(fs::read(&file).unwrap(), before, "a dry run writes nothing");
+    let output = run(folder.path(), &arguments);
+    snapshot("set", &(screen(&dry) + &screen(&output)));
+    assert_eq!(dry.stdout, output.stdout);
+
+    let frame = Frame::open(&file).unwrap();
+    let array = frame.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+    assert_eq!(check(&file).unwrap(), []);
+    let after = fs::read(&file).unwrap();
+    assert_eq!(after[165..], before[165..], "the data is not touched");
+}
+
+#[test]
+fn what_cannot_be_changed_says_why_and_stays() {
+    let folder = copies();
+    let before = fs::read(folder.path().join("int32_3x5.b2nd")).unwrap();
+    let cases: [&[&str]; 5] = [
+        &["set", "int32_3x5.b2nd", "--shape", "5,5"],
+        &["set", "int32_3x5.b2nd", "--shape", "4,6", "--dtype", "<f8"],
+        &["set", "int32_3x5.b2nd", "--dtype", "int32"],
+        &["set", "uint16_6x8.caterva", "--dtype", "<u2"],
+        &["rewrite", "uint16_6x8.caterva", "new.b2nd"],
+    ];
+    let mut messages = String::new();
+    for arguments in cases {
+        for option in [&[][..], &["--dry-run"]] {
+            let output = run(folder.path(), &[arguments, option].concat());
+            assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{arguments:?}");
+            messages = if option.is_empty() { messages + text(&output.stderr) } else { messages };
+        }
+    }
+    snapshot("set_refused", &messages);
+    assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);
+    assert!(!folder.path().join("new.b2nd").exists());
+}
+
+#[test]
+fn a_rewrite_is_an_array_in_the_present_format() {
+    let folder = copies();
+    let arguments = ["rewrite", "squeezed.caterva", "new.b2nd", "--dtype", "<u2"];
+    let dry = run(folder.path(), &[&arguments[..], &["--dry-run"]].concat());
+    assert!(!folder.path().join("new.b2nd").exists(), "a dry run writes nothing");
+    let output = run(folder.path(), &arguments);
+    snapshot("rewrite", &(screen(&dry) + &screen(&output)));
+    assert_eq!(dry.stdout, output.stdout);
+    assert_eq!(check(folder.path().join("new.b2nd")).unwrap(), []);
+
+    let again = run(folder.path(), &arguments);
+    assert_eq!(again.status.code(), Some(1), "nothing is written over");
+    let in_place = run(folder.path(), &["rewrite", "--json", "new.b2nd", "new.b2nd", "--dtype", "<i2"]);
+    let object = &objects(&in_place)[0];
+    assert_eq!((&object["path"], &object["dtype"]), (&"new.b2nd".into(), &"<i2".into()));
+}

@@ -1,0 +1,146 @@
+//! What `--json` prints, held against its schema and against NumPy.
+
+#![cfg(feature = "cli")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::command::{folder, objects, run, text};
+use common::{corpus, data};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+fn schema() -> Validator {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/b2nd.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+/// The schema that is meant for a kind of object, and no other.
+fn of(kind: &str) -> Validator {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/b2nd.schema.json");
+    let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    schema["oneOf"] = json!([{ "$ref": format!("#/$defs/{kind}") }]);
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[test]
+fn every_object_is_as_the_schema_says() {
+    let folder = folder();
+    let schema = schema();
+    let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
+    let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
+    let cases: [(&[&str], &str, usize); 14] = [
+        (&["ls", "--json", "images"], "frame", 3),
+        (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
+        (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
+        (&["ls", "--json", "--scan", "tree.b2z"], "frame", 2),
+        (
+            &["info", "--json", "rank16.b2nd", "squeezed.caterva", "chunks_only.b2frame", "sparse.b2nd"],
+            "frame",
+            4,
+        ),
+        (&["info", "--json", "--meta", "images/2024/b.b2nd", "tree.b2z"], "frame", 4),
+        (&["info", "--json", "bad/zeroed.b2nd", "images"], "failure", 2),
+        (&["check", "--json", "bad/resized.b2nd", "tree.b2z"], "frame", 4),
+        (&["check", "--json", "bad/empty.b2nd"], "failure", 1),
+        (&encode("<i4"), "metalayer", 1),
+        (&encode("int33"), "failure", 1),
+        (&["decode", "--json", "--hex", "97c0"], "failure", 1),
+        (&["dump", "--json", "scalar.b2nd"], "dump", 1),
+        (&["dump", "--json", "bad/marker.b2nd"], "dump", 1),
+    ];
+    for (arguments, kind, count) in cases {
+        let output = run(folder.path(), arguments);
+        let objects = objects(&output);
+        assert_eq!(objects.len(), count, "{arguments:?}: {}", text(&output.stdout));
+        let own = of(kind);
+        for object in objects {
+            let wrong: Vec<String> = own.iter_errors(&object).map(|error| error.to_string()).collect();
+            assert!(wrong.is_empty(), "{arguments:?}: {wrong:?}: {object}");
+            assert!(schema.is_valid(&object), "one kind, and one only: {object}");
+        }
+    }
+    assert!(!schema.is_valid(&json!({ "path": "x" })), "the schema refuses something");
+}
+
+#[test]
+fn the_keys_of_an_array_are_these_in_this_order() {
+    let output = run(&data(), &["ls", "--json", "int32_3x5.b2nd"]);
+    let expected =
+        r#"{"path":"int32_3x5.b2nd","member":null,"offset":0,"container":"cframe","metalayer":"b2nd","#
+            .to_owned()
+            + r#""layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunks":[2,3],"blocks":[1,2],"#
+            + r#""dtype_format":0,"dtype":"<i4","itemsize":4,"typesize":4,"nbytes":60,"stored_nbytes":128,"#
+            + r#""cbytes":256,"cratio":0.5,"nchunks":4,"grid":[2,2],"blocks_per_chunk":[2,2],"padding":0.53125,"#
+            + r#""codec":"zstd","clevel":5,"filters":["shuffle"],"header_len":165,"frame_len":520,"#
+            + r#""metalayers":[{"name":"b2nd","offset":112,"len":53}],"has_vlmetalayers":false,"#
+            + r#""stale_bytes":0,"findings":[]}"#
+            + "\n";
+    assert_eq!(text(&output.stdout), expected);
+}
+
+#[test]
+fn a_failure_has_its_path_kind_offset_and_message() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "--json", "bad/marker.b2nd"]);
+    let expected = json!({
+        "path": "bad/marker.b2nd",
+        "error": {
+            "kind": "array-marker",
+            "offset": 116,
+            "message": "metalayer b2nd: byte 4: expected int64 (0xd3) for shape[0], found int32 (0xd2)",
+        },
+    });
+    assert_eq!(objects(&output), [expected]);
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn arrays_are_what_numpy_said() {
+    let expected = fs::read_to_string(data().join("expected.json")).unwrap();
+    let expected: serde_json::Map<String, Value> = serde_json::from_str(&expected).unwrap();
+    for (name, expected) in &expected {
+        let output = run(&data(), &["ls", "--json", name]);
+        let object = &objects(&output)[0];
+        for (key, field) in
+            [("shape", "shape"), ("chunks", "chunkshape"), ("blocks", "blockshape"), ("dtype", "dtype")]
+        {
+            assert_eq!(object[key], expected[field], "{name}: {key}");
+        }
+        assert_eq!(object["layout"], expected["layout"], "{name}");
+        assert_eq!(object["stale_bytes"], expected["stale"], "{name}");
+    }
+}
+
+#[test]
+fn values_of_metalayers_are_json() {
+    let output = run(&data(), &["info", "--json", "--meta", "vlmetalayers.b2nd"]);
+    let object = &objects(&output)[0];
+    assert_eq!(object["metalayers"][1]["value"], json!({ "serial": 7, "tags": ["a", "b"] }));
+    assert_eq!(object["metalayers"][0].get("value"), None);
+    assert_eq!(object["vlmetalayers"][0]["value"], "kelvin");
+    assert_eq!(object["vlmetalayers"][1]["value"], Value::Null);
+}
+
+#[test]
+fn an_interrupted_resize_is_named() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "--json", "bad/resized.b2nd"]);
+    assert_eq!(objects(&output)[0]["findings"][0]["code"], "interrupted-resize");
+    assert_eq!(output.status.code(), Some(0), "it could be read");
+}
+
+#[test]
+fn the_corpus_is_as_the_schema_says() {
+    let Some((folder, _)) = corpus() else { return };
+    let schema = schema();
+    for arguments in [&["ls", "--json"][..], &["check", "--json"], &["ls", "--json", "--scan"]] {
+        for object in objects(&run(&folder, arguments)) {
+            assert!(schema.is_valid(&object), "{arguments:?}: {object}");
+        }
+    }
+}
