@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use b2nd_serde::frame::{ChangeError, Code, Error, Frame, Severity, check};
-use b2nd_serde::{Meta, to_vec};
+use b2nd_serde::frame::{ChangeError, Code, Error, Frame, Severity, check, rewrite};
+use b2nd_serde::{Layout, Meta, to_vec};
 use common::{copy_tree, corpus, data};
 use fs4::FileExt;
 use tempfile::TempDir;
@@ -242,6 +242,12 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     set(meta(&[4, 6], &[2, 3], &[1, 2], "<u4")).unwrap();
     assert_eq!(check(&path).unwrap(), []);
 
+    // A layout without a dtype, with the rest of the bytes behind it.
+    let caterva = meta(&[4, 6], &[2, 3], &[1, 2], "<u4").with_layout(Layout::Caterva).unwrap();
+    let caterva = [to_vec(&caterva).unwrap(), vec![0; 9]].concat();
+    let error = ChangeError::OtherLayout { expected: Layout::B2nd, found: Layout::Caterva };
+    assert_eq!(refused(frame.set_metalayer("b2nd", &caterva)), error);
+
     // Bytes that are no metalayer of an array, and one of another version.
     let now = fs::read(&path).unwrap();
     let mut value = frame.array_metalayer().unwrap().bytes().to_vec();
@@ -362,6 +368,34 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
         frame.set_shape(&shape).unwrap();
         assert_eq!(counter(&lock), 43);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_does_not_lead_around_the_lock() {
+    let (folder, path) = copy("int32_3x5.b2nd");
+    let (link, lock) = (folder.path().join("link"), folder.path().join("int32_3x5.b2nd.b2lock"));
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    fs::write(&lock, b"").unwrap();
+    let other = File::open(&lock).unwrap();
+    FileExt::try_lock(&other).unwrap();
+    for path in [&path, &link] {
+        let error = refused(Frame::open(path).unwrap().set_shape(&[4, 6]));
+        assert_eq!(error, ChangeError::Locked { path: fs::canonicalize(&lock).unwrap() });
+        let error = refused(rewrite(path, path, Some("<u4")).map(drop));
+        assert_eq!(error, ChangeError::Locked { path: fs::canonicalize(&lock).unwrap() });
+    }
+}
+
+#[test]
+fn a_dtype_in_a_syntax_that_is_not_known_is_not_given_another_text() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file[156] = 7;
+    fs::write(&path, &file).unwrap();
+    let error = refused(Frame::open(&path).unwrap().set_dtype("<u4"));
+    assert_eq!(error.to_string(), "dtype: expected dtype_format 0 (NumPy), found 7");
+    assert_eq!(fs::read(&path).unwrap(), file);
 }
 
 #[test]

@@ -14,8 +14,8 @@ use super::lock::ExclusiveLock;
 use super::open::{available, read_up_to};
 use super::section::CONTENT_HEADER;
 use super::{ChangeError, Error, Frame, Header, Metalayer};
-use crate::Meta;
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, ParseError};
+use crate::{Layout, Meta};
 
 /// Where the first dimension of the shape stands in a metalayer, its marker not counted: behind the markers of layout
 /// and shape, the version and ndim.
@@ -201,6 +201,9 @@ impl<R> Frame<R> {
     pub fn with_dtype(&self, dtype: &str) -> Result<Frame, Error> {
         let array = self.array()?.ok_or(ChangeError::NoArray)?;
         let before = array.dtype().ok_or(ChangeError::NoDtype { layout: array.layout() })?;
+        if let Some(format) = array.meta().and_then(Meta::dtype_format).filter(|&format| format != 0) {
+            return Err(ChangeError::from(ParseError::unknown_format(before, format)).into());
+        }
         check_dtype(&dtype.parse().map_err(ChangeError::from)?, &self.header)?;
         if dtype.len() != before.len() {
             let (expected, found) = (before.len(), dtype.len());
@@ -245,6 +248,11 @@ impl<R> Frame<R> {
 
 fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
     let (old, new) = (meta(before)?, meta(after)?);
+    // A wrong outer marker may be put right: no entry is lost.
+    let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
+    if old.layout() != new.layout() && !is_put_right {
+        return Err(ChangeError::OtherLayout { expected: old.layout(), found: new.layout() }.into());
+    }
     let shapes = |meta: &Meta| [meta.chunkshape().to_vec(), meta.blockshape().to_vec()];
     let (expected, found) = (shapes(old), shapes(new));
     if expected != found {

@@ -7,7 +7,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::array::ArrayLayout;
-use crate::{dtype, geometry};
+use crate::{Layout, dtype, geometry};
 
 /// Why a frame cannot be changed in place, or rewritten. No file has been touched.
 ///
@@ -91,6 +91,13 @@ pub enum ChangeError {
         /// The layout.
         layout: ArrayLayout,
     },
+    /// The new metalayer of the array has another layout, so that entries would be lost.
+    OtherLayout {
+        /// The layout that the array has.
+        expected: Layout,
+        /// The layout of the new metalayer.
+        found: Layout,
+    },
     /// The layout of the array's metalayer has no dtype: a rewrite has to be given one, and in place there is no room
     /// for it.
     NoDtype {
@@ -159,6 +166,7 @@ impl fmt::Display for ChangeError {
                 write!(f, "found {other_chunks:?} and {other_blocks:?}")
             }
             Self::ReadOnlyLayout { layout } => write!(f, "layout {layout} is only read, and never written"),
+            Self::OtherLayout { expected, found } => write!(f, "expected layout {expected}, found {found}"),
             Self::NoDtype { layout } => {
                 write!(f, "layout {layout} has no dtype, so a rewrite has to be given one")
             }

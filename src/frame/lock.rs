@@ -4,7 +4,7 @@
 //! shared to read, exclusive to write. The file stays when the lock is given up.
 
 use std::borrow::ToOwned;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,7 +21,11 @@ const SUFFIX: &str = ".b2lock";
 const COUNTER_AT: u64 = 8;
 
 /// The lock file of a frame, by the file that has its header.
+///
+/// It stands beside the file itself, not beside a symbolic link to it.
 pub(super) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
+    let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
+    let path = target.as_deref().unwrap_or(path);
     if is_sparse {
         return path.with_file_name(SUFFIX);
     }

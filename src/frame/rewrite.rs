@@ -43,8 +43,9 @@ const CHUNK_SUFFIX: &str = "chunk";
 /// symbolic link stays one.
 ///
 /// In place, the exclusive lock of a `.b2lock` is held, for a copy the shared one; neither is waited for. **Without a
-/// `.b2lock`, a handle that is open elsewhere goes on with the old file, and what it writes is lost**, or for a sparse
-/// frame, it can write its old header back.
+/// `.b2lock`, a handle that is open elsewhere does not know of the new file: what it writes may be lost with the old one,
+/// or get into the new one with what it remembers of the old.** Hard links, the owner and extended attributes of the old
+/// file are not kept.
 ///
 /// # Errors
 ///
