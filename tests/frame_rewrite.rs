@@ -9,7 +9,9 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use b2nd_serde::frame::{ArrayLayout, ChangeError, Code, Error, Field, Frame, Generation, check, rewrite};
+use b2nd_serde::frame::{
+    ArrayLayout, ChangeError, Code, Error, Field, Frame, Generation, Severity, check, rewrite,
+};
 use b2nd_serde::{Layout, Meta, to_vec};
 use common::{copy_tree, corpus, data};
 use fs4::FileExt;
@@ -502,4 +504,20 @@ fn what_is_refused_says_what_was_expected_and_found() {
         lines += "\n";
     }
     common::snapshot("change_errors", &lines);
+}
+
+#[test]
+fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("directory");
+    fs::create_dir(&directory).unwrap();
+    let file = directory.join("chunks.b2frame");
+    fs::copy(data().join("int32_3x5.b2nd"), &file).unwrap();
+    assert_eq!(check(&directory).unwrap()[0].severity(), Severity::Error);
+    for to in [directory.clone(), folder.path().join("copy")] {
+        assert!(matches!(rewrite(&directory, &to, None), Err(Error::Refused(_))));
+    }
+    // By itself it is a frame like any other.
+    assert_eq!(check(&file).unwrap(), []);
+    rewrite(&file, &file, None).unwrap();
 }

@@ -74,13 +74,15 @@ pub fn rewrite(
     to: impl AsRef<Path>,
     dtype: Option<&str>,
 ) -> Result<Frame<File>, Error> {
-    let (source, to) = (file_with_header(from.as_ref())?, to.as_ref());
+    // The frame is opened as it was given, because a directory may hold another frame than a file.
+    let (from, to) = (from.as_ref(), to.as_ref());
+    let source = file_with_header(from)?;
     if is_same(&source, to) {
-        in_place(&source, dtype)?;
+        in_place(from, &source, dtype)?;
     } else if to.symlink_metadata().is_ok() {
         return Err(ChangeError::Exists { path: to.into() }.into());
     } else {
-        copy(&source, to, dtype)?;
+        copy(from, &source, to, dtype)?;
     }
     Frame::open(to)
 }
@@ -116,9 +118,9 @@ fn is_sparse(source: &Path) -> Result<bool, Error> {
     Ok(Frame::open(source)?.header().is_sparse())
 }
 
-fn in_place(source: &Path, dtype: Option<&str>) -> Result<(), Error> {
+fn in_place(from: &Path, source: &Path, dtype: Option<&str>) -> Result<(), Error> {
     let mut lock = ExclusiveLock::take(source, is_sparse(source)?)?;
-    let mut frame = Frame::open(source)?;
+    let mut frame = Frame::open(from)?;
     let canonical = Canonical::of(&mut frame, dtype)?;
     let target = fs::canonicalize(source)?;
     let folder = folder_of(&target);
@@ -133,7 +135,7 @@ fn in_place(source: &Path, dtype: Option<&str>) -> Result<(), Error> {
     Ok(sync(folder)?)
 }
 
-fn copy(source: &Path, to: &Path, dtype: Option<&str>) -> Result<(), Error> {
+fn copy(from: &Path, source: &Path, to: &Path, dtype: Option<&str>) -> Result<(), Error> {
     let is_sparse = is_sparse(source)?;
     let _lock = match SharedLock::take(source, is_sparse, Instant::now(), Duration::ZERO) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -141,7 +143,7 @@ fn copy(source: &Path, to: &Path, dtype: Option<&str>) -> Result<(), Error> {
         }
         lock => lock?,
     };
-    let mut frame = Frame::open(source)?;
+    let mut frame = Frame::open(from)?;
     let canonical = Canonical::of(&mut frame, dtype)?;
     let folder = folder_of(to);
     if is_sparse {
