@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use b2nd_serde::frame::{ChangeError, Code, Error, Frame, Severity, check, rewrite};
 use b2nd_serde::{Layout, Meta, to_vec};
-use common::{copy_tree, corpus, data};
+use common::{copy_tree, corpus, data, header_file};
 use fs4::FileExt;
 use tempfile::TempDir;
 
@@ -22,11 +22,6 @@ fn copy(name: &str) -> (TempDir, PathBuf) {
     let path = folder.path().join(name);
     copy_tree(&data().join(name), &path);
     (folder, path)
-}
-
-/// Where the header is.
-fn header_file(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
 }
 
 fn refused(result: Result<(), Error>) -> ChangeError {

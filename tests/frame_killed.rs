@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use b2nd_serde::frame::{Frame, rewrite};
-use common::{copy_tree, data};
+use common::{copy_tree, data, header_file};
 
 /// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new names
 /// in a folder, on and on, to one of two states and back.
@@ -64,11 +64,6 @@ fn kill(path: &Path, how: &Path, step: Duration) {
     std::thread::sleep(step.mul_f64(fastrand::f64() * 6.0));
     child.kill().unwrap();
     child.wait().unwrap();
-}
-
-/// Where the header is.
-fn header_file(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
 }
 
 /// A copy of a file of the project, with many bytes before its trailer, so that it takes some time to write.

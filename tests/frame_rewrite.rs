@@ -13,7 +13,7 @@ use b2nd_serde::frame::{
     ArrayLayout, ChangeError, Code, Error, Field, Frame, Generation, Severity, check, rewrite,
 };
 use b2nd_serde::{Layout, Meta, to_vec};
-use common::{copy_tree, corpus, data};
+use common::{copy_tree, corpus, data, header_file};
 use fs4::FileExt;
 
 /// A folder to write to.
@@ -55,11 +55,6 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> ChangeError {
         Err(Error::Change(error)) => error,
         other => panic!("{other:?}"),
     }
-}
-
-/// Where the header is.
-fn header_file(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
 }
 
 /// The bytes of an empty trailer at the end of a frame.

@@ -84,6 +84,11 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
+/// The file of a frame that has its header.
+pub fn header_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
+}
+
 /// The folder of real files of this project.
 pub fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
