@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use serde::Serialize;
 use serde::ser::Impossible;
 
-use super::refuse::refuse;
+use super::methods::{refuse, transparent};
 use crate::error::{Detail, Error, Integer, Result};
 
 /// Reads the value of any integer type that serializes itself.
@@ -76,20 +76,7 @@ impl<W: Width> serde::Serializer for IntegerSerializer<W> {
         serialize_u128(u128) unsigned
     }
 
-    #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<W> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<W> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    transparent! {}
 
     refuse! { bool floats char str bytes none unit variants sequences map structs }
 }

@@ -2,7 +2,7 @@
 
 mod entries;
 mod integer;
-mod refuse;
+mod methods;
 mod text;
 mod vector;
 
@@ -18,7 +18,7 @@ use crate::error::{Detail, Error, Length, Result, ValueType};
 use crate::layout::Layout;
 use crate::wire::Output;
 use entries::Entries;
-use refuse::refuse;
+use methods::{refuse, transparent};
 
 /// Room for the metalayer of 16 dimensions and a dtype of 36 bytes.
 #[cfg(feature = "alloc")]
@@ -264,20 +264,7 @@ impl<'s, 'a> serde::Serializer for &'s mut Serializer<'a> {
         self.serialize_tuple(len)
     }
 
-    #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<()> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<()> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    transparent! {}
 
     refuse! { integers bool floats char str bytes none unit variants map }
 }

@@ -2,10 +2,9 @@
 
 use core::fmt::{self, Display, Write};
 
-use serde::Serialize;
 use serde::ser::Impossible;
 
-use super::refuse::refuse;
+use super::methods::{refuse, transparent};
 use crate::error::{Detail, Error, Length, Result};
 use crate::wire::{self, Output};
 
@@ -54,20 +53,7 @@ impl serde::Serializer for TextSerializer<'_, '_> {
         }
     }
 
-    #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<()> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<()> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    transparent! {}
 
     refuse! { integers bool floats char none unit variants sequences map structs }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::{Impossible, SerializeSeq, SerializeTuple, SerializeTupleStruct};
 
 use super::integer::{Width, integer};
-use super::refuse::refuse;
+use super::methods::{refuse, transparent};
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::Entry;
 use crate::wire::{FixedInt, Output, Slots};
@@ -64,20 +64,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, '_, W> 
         self.serialize_seq(Some(len))
     }
 
-    #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<()> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<()> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    transparent! {}
 
     refuse! { integers bool floats char str bytes none unit variants map structs }
 }

@@ -1,4 +1,28 @@
-//! The methods of a serializer for what it does not take.
+//! The methods that the serializers share: for what they look through, and for what they do not take.
+
+/// Writes the methods of [`serde::Serializer`] for what is its content, and the answer to what all have in common.
+macro_rules! transparent {
+    () => {
+        #[inline]
+        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok> {
+            value.serialize(self)
+        }
+
+        #[inline]
+        fn serialize_newtype_struct<T: serde::Serialize + ?Sized>(
+            self,
+            _name: &'static str,
+            value: &T,
+        ) -> Result<Self::Ok> {
+            value.serialize(self)
+        }
+
+        #[inline]
+        fn is_human_readable(&self) -> bool {
+            false
+        }
+    };
+}
 
 /// Writes the methods of [`serde::Serializer`] that refuse a value, by groups.
 macro_rules! refuse {
@@ -60,4 +84,4 @@ macro_rules! refuse {
     (@ok $compound:ty) => { $compound };
 }
 
-pub(super) use refuse;
+pub(super) use {refuse, transparent};
