@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
+use crate::machine::fastest_tenth;
 use crate::rows::{RANKS, Row};
 
 /// Samples that are shorter only warm up.
@@ -116,13 +117,6 @@ fn time(calls: u64, routine: &mut impl FnMut()) -> Duration {
 /// lines of the cache. Criterion does the same with the stack.
 fn shift_heap(sample: usize) -> Vec<Vec<u8>> {
     (0..sample % 4).flat_map(|_| (1..=32).map(|size| Vec::with_capacity(16 * size))).collect()
-}
-
-/// The slowest of the fastest tenth: what else runs on the machine has no part in it, nor has a lucky strike.
-fn fastest_tenth(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 10).copied()
 }
 
 /// So many calls of ours, and as many of the peer.

@@ -5,6 +5,7 @@
 mod c_blosc2;
 mod compare;
 mod hand_written;
+mod machine;
 mod page;
 mod rows;
 mod values;

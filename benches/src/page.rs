@@ -1,17 +1,13 @@
 //! The table, and what has to be said with it.
 
 use std::fmt::Write;
-use std::process::Command;
-use std::{fs, thread};
 
 use crate::c_blosc2::CBlosc2;
 use crate::compare::{Figures, Outcome};
+use crate::machine::{compiler, processor, version_of};
 use crate::rows::{RANKS, Row};
 
 type Results = [(&'static Row, [Outcome; RANKS.len()])];
-
-/// The exact versions of everything here.
-const LOCK: &str = include_str!("../Cargo.lock");
 
 pub fn page(results: &Results, c_blosc2: Option<&CBlosc2>) -> String {
     let mut page = String::from(INTRODUCTION);
@@ -104,32 +100,14 @@ fn times(page: &mut String, results: &Results) -> std::fmt::Result {
 }
 
 fn conditions(page: &mut String, c_blosc2: Option<&CBlosc2>) -> std::fmt::Result {
-    let cores = thread::available_parallelism().map_or_else(|_| "unknown".into(), |cores| cores.to_string());
     let c_blosc2 = c_blosc2.map_or("absent: B2ND_LIBBLOSC2 is not set", |c_blosc2| &c_blosc2.version);
     writeln!(page, "\n| | |\n|---|---|")?;
     writeln!(page, "| command | `benches/run` |")?;
-    writeln!(page, "| processor | {}, cores: {cores} |", processor())?;
+    writeln!(page, "| processor | {} |", processor())?;
     writeln!(page, "| compiler | {}, release profile as cargo has it |", compiler())?;
     writeln!(page, "| C-Blosc2 | {c_blosc2} |")?;
     for package in ["b2nd-serde", "serde", "rmp-serde", "blosc2-pure-rs", "criterion"] {
         writeln!(page, "| {package} | {} |", version_of(package))?;
     }
     Ok(())
-}
-
-fn processor() -> String {
-    let information = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    model.map_or("unknown", |(_, model)| model).into()
-}
-
-fn compiler() -> String {
-    let output = Command::new("rustc").arg("--version").output();
-    output.map_or("unknown".into(), |output| String::from_utf8_lossy(&output.stdout).trim().into())
-}
-
-fn version_of(package: &str) -> &'static str {
-    let entry = format!("name = \"{package}\"\nversion = \"");
-    let version = LOCK.split_once(&entry).and_then(|(_, rest)| rest.split_once('"'));
-    version.map_or("unknown", |(version, _)| version)
 }

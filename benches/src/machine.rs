@@ -1,0 +1,33 @@
+//! What a figure has to be read with: the machine, and the versions of everything.
+
+use std::process::Command;
+use std::{fs, thread};
+
+/// The exact versions of everything here.
+const LOCK: &str = include_str!("../Cargo.lock");
+
+pub fn processor() -> String {
+    let information = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or("unknown", |(_, model)| model);
+    let cores = thread::available_parallelism().map_or_else(|_| "unknown".into(), |cores| cores.to_string());
+    format!("{model}, cores: {cores}")
+}
+
+pub fn compiler() -> String {
+    let output = Command::new("rustc").arg("--version").output();
+    output.map_or("unknown".into(), |output| String::from_utf8_lossy(&output.stdout).trim().into())
+}
+
+pub fn version_of(package: &str) -> &'static str {
+    let entry = format!("name = \"{package}\"\nversion = \"");
+    let version = LOCK.split_once(&entry).and_then(|(_, rest)| rest.split_once('"'));
+    version.map_or("unknown", |(version, _)| version)
+}
+
+/// The slowest of the fastest tenth: what else runs on the machine has no part in it, nor has a lucky strike.
+pub fn fastest_tenth(times: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut times: Vec<f64> = times.collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 10).copied()
+}
