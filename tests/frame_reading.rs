@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
@@ -299,7 +300,7 @@ fn the_other_metalayers_of_the_corpus_are_messagepack() {
 
 #[test]
 fn the_trailer_of_every_frame_of_the_corpus_is_where_the_frame_ends() {
-    let (mut stored, mut compressed) = (0, 0);
+    let (mut stored, mut decompressed, mut compressed) = (0, 0, 0);
     for entry in entries() {
         let mut frame = Frame::read_at(Cursor::new(&entry.file), entry.offset).unwrap();
         let trailer = frame.trailer().unwrap();
@@ -313,30 +314,44 @@ fn the_trailer_of_every_frame_of_the_corpus_is_where_the_frame_ends() {
         for layer in trailer.vlmetalayers() {
             let nbytes = layer.nbytes().unwrap();
             match layer.value() {
-                Some(value) => {
+                Ok(value) => {
                     assert_eq!(value.len(), nbytes, "{}", entry.name);
-                    layer.decode::<serde::de::IgnoredAny>().unwrap().unwrap();
-                    stored += 1;
+                    layer.decode::<serde::de::IgnoredAny>().unwrap();
+                    *if matches!(value, Cow::Borrowed(_)) { &mut stored } else { &mut decompressed } += 1;
                 }
-                None => compressed += 1,
+                Err(error) => {
+                    assert!(error.to_string().contains("the feature `decompress` is off"), "{error}");
+                    compressed += 1;
+                }
             }
         }
     }
-    println!("vlmetalayers: {stored} stored, {compressed} compressed");
+    println!("vlmetalayers: {stored} stored, {decompressed} decompressed, {compressed} left compressed");
     assert_eq!(stored > 0, corpus().is_some());
+    let is_on = cfg!(feature = "decompress");
+    assert_eq!(
+        (decompressed > 0, compressed > 0),
+        (is_on && corpus().is_some(), !is_on && corpus().is_some())
+    );
 }
 
 #[test]
-fn vlmetalayers_that_are_stored_can_be_shown() {
+fn vlmetalayers_have_values() {
     let mut frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
     assert!(frame.header().has_vlmetalayers);
     let trailer = frame.trailer().unwrap();
     let [unit, note] = trailer.vlmetalayers() else { panic!("{trailer:?}") };
-    assert_eq!(unit.decode::<String>().unwrap().unwrap(), "kelvin");
-    assert_eq!(unit.value().unwrap(), b"\xa6kelvin");
+    assert_eq!(unit.decode::<String>().unwrap(), "kelvin");
+    assert_eq!(*unit.value().unwrap(), *b"\xa6kelvin");
     let file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     assert!(file[usize::try_from(unit.offset()).unwrap()..].starts_with(unit.chunk()));
-    assert_eq!((note.name(), note.nbytes(), note.value()), ("note", Some(1003), None));
+    assert_eq!((note.name(), note.nbytes()), ("note", Some(1003)));
+    match note.decode::<String>() {
+        Ok(value) => assert!(cfg!(feature = "decompress") && value == "x".repeat(1000)),
+        Err(error) => {
+            assert_eq!(error.to_string(), "metalayer note: compressed, and the feature `decompress` is off");
+        }
+    }
     assert!(unit.decode::<u8>().unwrap_err().to_string().starts_with("metalayer unit: "));
 }
 

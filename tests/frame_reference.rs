@@ -6,6 +6,8 @@
 
 mod common;
 
+#[cfg(feature = "decompress")]
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -148,4 +150,34 @@ fn an_array_that_is_being_resized_is_seen_at_rest_or_not_at_all() {
             watch(shapes, is_sparse, locking);
         }
     }
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+#[ignore = "needs python-blosc2: tests/interop/run"]
+fn vlmetalayers_have_the_values_that_python_blosc2_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stored, mut decompressed) = (0, 0);
+    for file in 0..10 {
+        let path = folder.path().join(format!("{file}.b2nd"));
+        let seed = fastrand::u32(..).to_string();
+        let output = python("vlmeta.py").arg(&path).arg(&seed).stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success());
+        let expected: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout).unwrap();
+
+        let trailer = Frame::open(&path).unwrap().trailer().unwrap();
+        assert_eq!(trailer.vlmetalayers().len(), expected.len());
+        for layer in trailer.vlmetalayers() {
+            assert_eq!(
+                layer.decode::<Value>().unwrap(),
+                expected[layer.name()],
+                "{}, seed {seed}",
+                layer.name()
+            );
+            let is_stored = matches!(layer.value().unwrap(), Cow::Borrowed(_));
+            *if is_stored { &mut stored } else { &mut decompressed } += 1;
+        }
+    }
+    println!("vlmetalayers as python-blosc2 reads them: {stored} stored, {decompressed} decompressed");
+    assert!(stored > 10 && decompressed > 10);
 }

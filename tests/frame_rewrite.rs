@@ -288,7 +288,7 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
     assert_eq!(vendor, serde_json::json!({"serial": 7, "tags": ["a", "b"]}));
     assert_eq!(check(&path).unwrap(), []);
     let note = Frame::open(&path).unwrap().trailer().unwrap();
-    assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap().unwrap(), "kelvin");
+    assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap(), "kelvin");
     assert_eq!(folder.names().len(), 1);
 
     rewrite(&path, &path, Some("<f8")).unwrap();

@@ -30,11 +30,11 @@ pub enum Error {
     },
     /// The frame breaks a rule without which it cannot be read.
     Refused(Box<Finding>),
-    /// A metalayer, or a vlmetalayer, is not of the type that is asked for.
+    /// A metalayer, or a vlmetalayer, is not of the type that is asked for, or cannot be decompressed.
     Decode {
         /// Its name.
         name: String,
-        /// What its format says to it.
+        /// What its format or its chunk says to it.
         source: Box<dyn error::Error + Send + Sync>,
     },
     /// The frame was changed while it was read, or since.
@@ -47,8 +47,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(super) fn decode(name: &str, source: impl error::Error + Send + Sync + 'static) -> Self {
-        Self::Decode { name: name.into(), source: Box::new(source) }
+    pub(super) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+        Self::Decode { name: name.into(), source: source.into() }
     }
 
     /// The code of the rule that the frame breaks, if that is the reason.

@@ -1,11 +1,13 @@
 //! The trailer of a frame: its vlmetalayers, and a fingerprint that no writer has ever filled in.
 
+use std::borrow::Cow;
 use std::format;
 use std::io::{Read, Seek, SeekFrom};
+use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::chunk::ChunkHeader;
 use super::fields::Generation;
@@ -54,8 +56,8 @@ pub struct Trailer {
 
 /// A vlmetalayer: a named value that can change its length, and so stands in the trailer.
 ///
-/// The value is `MessagePack`, in a Blosc2 chunk. Where the chunk has it as it is, which short ones mostly do, it can be
-/// read; the others are compressed.
+/// The value is `MessagePack`, in a Blosc2 chunk. The chunk has it as it is where it is short; else it is compressed, and
+/// can be read with the feature `decompress`.
 ///
 /// ```
 /// use b2nd_serde::frame::Frame;
@@ -63,8 +65,11 @@ pub struct Trailer {
 /// let trailer = Frame::open("tests/data/vlmetalayers.b2nd")?.trailer()?;
 /// let [short, long] = trailer.vlmetalayers() else { panic!("not two") };
 /// assert_eq!(short.name(), "unit");
-/// assert_eq!(short.decode::<String>()?.as_deref(), Some("kelvin"));
-/// assert_eq!((long.nbytes(), long.value()), (Some(1003), None));
+/// assert_eq!(short.decode::<String>()?, "kelvin");
+/// assert_eq!((long.chunk().len(), long.nbytes()), (61, Some(1003)));
+/// if cfg!(feature = "decompress") {
+///     assert_eq!(long.decode::<String>()?, "x".repeat(1000));
+/// }
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,25 +222,49 @@ impl Vlmetalayer {
         self.chunk_header().map(|header| header.nbytes)
     }
 
-    /// The value, which is `MessagePack`; `None` if it is compressed.
-    #[must_use]
-    pub fn value(&self) -> Option<&[u8]> {
-        self.chunk_header()?.stored(self.chunk())
-    }
-
-    /// Reads the value into a type; `None` if it is compressed.
+    /// The value, which is `MessagePack`.
     ///
     /// # Errors
     ///
-    /// If the value is not of that type.
-    pub fn decode<'v, T: Deserialize<'v>>(&'v self) -> Result<Option<T>, Error> {
-        let value = self.value().map(rmp_serde::from_slice).transpose();
-        value.map_err(|error| Error::decode(self.name(), error))
+    /// [`Error::Decode`] if the chunk is damaged, if the value is longer than 256 MiB, or if it is compressed and the
+    /// feature `decompress` is off.
+    pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
+        let value = match self.chunk_header() {
+            None => Err("not a Blosc2 chunk".into()),
+            Some(header) => match header.stored(self.chunk()) {
+                Some(value) => Ok(Cow::Borrowed(value)),
+                None if header.nbytes > LONGEST => {
+                    Err(format!("{} bytes are more than {LONGEST}", header.nbytes))
+                }
+                None => decompress(self.chunk()).map(Cow::Owned),
+            },
+        };
+        value.map_err(|reason| Error::decode(self.name(), reason))
+    }
+
+    /// Reads the value into a type.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`value`](Self::value), or that the value is not of that type.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
     }
 
     pub(super) fn chunk_header(&self) -> Option<ChunkHeader> {
         ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes == self.chunk().len())
     }
+}
+
+#[cfg(feature = "decompress")]
+fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
+    // A value is too short to be worth a second thread.
+    blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
+}
+
+#[cfg(not(feature = "decompress"))]
+fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
+    Err("compressed, and the feature `decompress` is off".into())
 }
 
 impl<R: Read + Seek> Frame<R> {
@@ -249,12 +278,8 @@ impl<R: Read + Seek> Frame<R> {
     /// use b2nd_serde::frame::Frame;
     ///
     /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
-    /// for layer in frame.trailer()?.vlmetalayers() {
-    ///     match layer.decode::<serde_json::Value>()? {
-    ///         Some(value) => println!("{}: {value}", layer.name()),
-    ///         None => println!("{}: compressed", layer.name()),
-    ///     }
-    /// }
+    /// let names: Vec<_> = frame.trailer()?.vlmetalayers().iter().map(|layer| layer.name().to_owned()).collect();
+    /// assert_eq!(names, ["unit", "note"]);
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn trailer(&mut self) -> Result<Trailer, Error> {

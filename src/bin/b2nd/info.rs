@@ -168,22 +168,29 @@ fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>)
 /// The metalayers that are not the array's.
 fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
-        let what = match &layer.value {
-            Some(value) => value.to_string(),
-            None => format!("{} bytes at byte {}", layer.len, layer.offset),
-        };
-        writeln!(f, "meta    : {} = {}", text::clean(layer.name), text::clean(&what))?;
+        let name = text::clean(layer.name);
+        match &layer.value {
+            Some(value) => writeln!(f, "meta    : {name} = {}", shown(value))?,
+            None => writeln!(f, "meta    : {name}, {} bytes at byte {}", layer.len, layer.offset)?,
+        }
     }
     match &record.vlmetalayers {
         None if record.has_vlmetalayers => writeln!(f, "vlmeta  : yes, --meta shows them"),
         None => Ok(()),
-        Some(layers) => layers.iter().try_for_each(|layer| {
-            let what = match &layer.value {
-                Some(value) => value.to_string(),
-                None => format!("{} bytes, compressed", layer.len),
-            };
-            writeln!(f, "vlmeta  : {} = {}", text::clean(&layer.name), text::clean(&what))
+        Some(layers) => layers.iter().try_for_each(|layer| match (&layer.value, &layer.error) {
+            (Some(value), _) => writeln!(f, "vlmeta  : {} = {}", text::clean(&layer.name), shown(value)),
+            (None, error) => writeln!(f, "vlmeta  : {}", text::clean(error.as_deref().unwrap_or_default())),
         }),
+    }
+}
+
+/// A value, but not a book.
+fn shown(value: &serde_json::Value) -> String {
+    const LONGEST: usize = 400;
+    let text = text::clean(&value.to_string());
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}… ({} bytes, whole with --json)", &text[..end], text.len()),
+        None => text,
     }
 }
 

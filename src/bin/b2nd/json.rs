@@ -71,8 +71,10 @@ pub(crate) struct VlLayer {
     pub(crate) name: String,
     pub(crate) offset: u64,
     pub(crate) len: usize,
-    /// With `--meta`; null where it is compressed.
     pub(crate) value: Option<serde_json::Value>,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
 }
 
 /// What is wrong or odd.
@@ -188,11 +190,18 @@ impl<'f> Record<'f> {
             }
         }
         let layers = trailer.map(Trailer::vlmetalayers).unwrap_or_default();
-        let layers = layers.iter().map(|layer| VlLayer {
-            name: layer.name().into(),
-            offset: layer.offset(),
-            len: layer.chunk().len(),
-            value: layer.value().map(value),
+        let layers = layers.iter().map(|layer| {
+            let (value, error) = match layer.value() {
+                Ok(bytes) => (Some(value(&bytes)), None),
+                Err(error) => (None, Some(error.to_string())),
+            };
+            VlLayer {
+                name: layer.name().into(),
+                offset: layer.offset(),
+                len: layer.chunk().len(),
+                value,
+                error,
+            }
         });
         self.vlmetalayers = Some(layers.collect());
         self
