@@ -39,7 +39,7 @@ fn bad_bytes_are_marked() {
     let mut screens = Vec::new();
     for file in ["bad/cut.b2nd", "bad/marker.b2nd", "bad/zeroed.b2nd", "bad/empty.b2nd", "images/notes.txt"] {
         let output = run(folder.path(), &["dump", file]);
-        let lines: Vec<&str> = text(&output.stdout).lines().collect();
+        let lines: Vec<&str> = text(&output.stdout).lines().chain(text(&output.stderr).lines()).collect();
         let last = lines.len().saturating_sub(4);
         let status = output.status.code().unwrap();
         screens.push(format!("{file}: status {status}\n{}\n", lines[last..].join("\n")));
@@ -122,7 +122,10 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
     let spaced = EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| text(pair).to_owned() + " ").collect::<String>();
     let rust = format!("{bytes:#04x?}");
     let upper = EXAMPLE_HEX.to_uppercase();
-    for digits in [EXAMPLE_HEX, &spaced, &rust, &upper] {
+    let python = format!("b'{}'", bytes.escape_ascii());
+    let python_all =
+        format!(r#"b"{}""#, bytes.iter().map(|byte| format!(r"\x{byte:02x}")).collect::<String>());
+    for digits in [EXAMPLE_HEX, &spaced, &rust, &upper, &python, &python_all] {
         assert_eq!(text(&run(here(), &["dump", "--hex", digits]).stdout), expected, "{digits}");
         assert_eq!(text(&run_with(digits.as_bytes(), here(), &["dump"]).stdout), expected, "{digits}");
     }
@@ -131,6 +134,25 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("bytes"), &bytes).unwrap();
     assert_eq!(text(&run(folder.path(), &["dump", "bytes"]).stdout), expected);
+}
+
+#[test]
+fn what_is_neither_bytes_nor_their_digits_is_told() {
+    for (given, expected) in [
+        ("[151, 0, 1]", "an odd number of digits in '151'"),
+        (r"b'\x9'", r"b'\x9' is not what Python prints of bytes"),
+    ] {
+        for command in ["dump", "decode"] {
+            let output = run_with(given.as_bytes(), here(), &[command]);
+            assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{given}");
+            let complaint = "neither a frame, nor a metalayer, nor the digits of one";
+            assert!(
+                text(&output.stderr).contains(&format!("{complaint}: {expected}")),
+                "{}",
+                text(&output.stderr)
+            );
+        }
+    }
 }
 
 #[test]

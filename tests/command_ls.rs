@@ -53,6 +53,43 @@ fn a_tree_of_folders() {
 }
 
 #[test]
+fn a_tree_has_each_folder_once_in_whatever_order_the_files_come() {
+    let folder = folder();
+    let list = b"images/2024/b.b2nd\nscalar.b2nd\nimages/2024/a.b2nd\n";
+    let output = run_with(list, folder.path(), &["ls", "--tree", "--files-from", "-"]);
+    let names: Vec<&str> =
+        text(&output.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(names.iter().filter(|name| name.contains("2024")).count(), 1, "{names:?}");
+}
+
+#[test]
+fn a_sparse_frame_that_lost_its_header_is_told() {
+    let folder = folder();
+    fs::remove_file(folder.path().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    fs::create_dir(folder.path().join("a_folder.b2nd")).unwrap();
+    let output = run(folder.path(), &["ls", "--json"]);
+    let objects = objects(&output);
+    let lost = objects.iter().find(|object| object["path"] == "sparse.b2nd").unwrap();
+    assert_eq!(lost["error"]["message"], "a directory without chunks.b2frame, so not a sparse frame");
+    assert!(!paths(&objects).contains(&"a_folder.b2nd".into()));
+}
+
+#[test]
+fn a_file_that_was_given_is_told_where_to_look() {
+    let folder = folder();
+    for (arguments, expected) in [
+        (["ls", "images/notes.txt"], "; b2nd ls --scan looks for frames inside\n"),
+        (["info", "images"], "; b2nd ls lists the arrays in a folder\n"),
+        (["info", "tree.b2z"], ""),
+        (["ls", "bad/zeroed.b2nd"], "\n"),
+    ] {
+        let output = run(folder.path(), &arguments);
+        assert!(text(&output.stderr).ends_with(expected), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).contains(';'), expected.contains(';'), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn a_summary_counts() {
     let folder = folder();
     let output = run(folder.path(), &["ls", "--summary"]);
@@ -108,6 +145,13 @@ fn names_narrow_what_is_found_in_folders() {
     assert_eq!(found(&["ls", "--json", "--ext", ".caterva"]), ["squeezed.caterva"]);
     assert!(found(&["ls", "--json", "--ext", "b2nd"]).contains(&"sparse.b2nd".to_owned()));
     assert_eq!(found(&["ls", "--json", "--ext", "b2z", "scalar.b2nd"]), ["scalar.b2nd"], "given by hand");
+    fs::copy(folder.path().join("scalar.b2nd"), folder.path().join("SCALAR.OF.B2ND")).unwrap();
+    assert_eq!(
+        found(&["ls", "--json", "--ext", "of.b2nd"]),
+        ["SCALAR.OF.B2ND"],
+        "in large letters, and in parts"
+    );
+    assert_eq!(run(folder.path(), &["ls", "--ext", "*.b2nd"]).status.code(), Some(2), "no pattern");
 }
 
 #[test]
@@ -132,8 +176,16 @@ fn paths_come_from_a_list() {
     assert_eq!(found(nul, &["ls", "--json", "--files-from", "-", "-0"]), expected);
     fs::write(folder.path().join("list"), lines).unwrap();
     assert_eq!(found(b"", &["ls", "--json", "--files-from", "list"]), expected);
-    let output = run(folder.path(), &["ls", "--files-from", "none"]);
-    assert_eq!(output.status.code(), Some(1));
+    let windows = b"scalar.b2nd\r\n\r\nimages/2024\r\n";
+    assert_eq!(found(windows, &["ls", "--json", "--files-from", "-"]), expected);
+    for list in ["none", "images"] {
+        for command in ["ls", "check"] {
+            let output = run(folder.path(), &[command, "--json", "--files-from", list]);
+            assert_eq!(paths(&objects(&output)), [list], "told like any other failure");
+            assert_eq!(output.status.code(), Some(1));
+        }
+    }
+    assert_eq!(run(folder.path(), &["ls", "-0", "images"]).status.code(), Some(2), "-0 without a list");
 }
 
 #[cfg(unix)]

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::Outcome;
 use crate::input::{Paths, Target};
 use crate::json::{Failure, Place, add_line};
-use crate::output::{Progress, RED, YELLOW, complain, remark};
+use crate::output::{Progress, RED, YELLOW, remark};
 use crate::pool::Pool;
 use crate::text::{self, count};
 use crate::visit::{Look, Seen};
@@ -22,7 +22,7 @@ use crate::visit::{Look, Seen};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
-  b2nd check --strict --json data/ | jq -c '.path, .findings'")]
+  b2nd check --strict --json data/ | jq -c '[.path, .error // .findings]'")]
 pub(crate) struct Check {
     #[command(flatten)]
     paths: Paths,
@@ -43,7 +43,6 @@ struct Batch {
     with_warnings: u64,
     failures: u64,
     text: Vec<u8>,
-    complaints: Vec<Failure>,
     codes: BTreeSet<Code>,
 }
 
@@ -51,13 +50,6 @@ impl Check {
     pub(crate) fn run(self) -> Outcome {
         let Self { paths, strict, json } = self;
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: false };
-        let targets = match paths.targets() {
-            Ok(targets) => targets,
-            Err(failure) => {
-                complain(&failure);
-                return Ok(ExitCode::FAILURE);
-            }
-        };
         let look = Look { whole: true, ..Look::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let mut batch = Batch::default();
@@ -72,7 +64,7 @@ impl Check {
         };
         let mut all = Batch::default();
         let mut progress = Progress::new(false);
-        pool.run(targets, work, |batch| {
+        pool.run(paths.targets(), work, |batch| {
             all.files += batch.files;
             all.frames += batch.frames;
             all.with_errors += batch.with_errors;
@@ -80,7 +72,6 @@ impl Check {
             all.failures += batch.failures;
             all.codes.extend(batch.codes);
             progress.show(all.files);
-            batch.complaints.iter().for_each(|failure| complain(failure));
             anstream::stdout().write_all(&batch.text)
         })?;
         drop(progress);
@@ -106,30 +97,29 @@ impl Batch {
                 if json {
                     add_line(&mut self.text, &seen.record);
                 } else {
-                    seen.findings.iter().for_each(|finding| self.show(&seen.place, finding));
+                    for finding in seen.findings {
+                        self.show(&seen.place, finding.severity(), finding.code().name(), finding);
+                        self.codes.insert(finding.code());
+                    }
                 }
             }
             Err(failure) => {
                 self.failures += 1;
                 if json {
                     add_line(&mut self.text, &failure);
-                } else if let Some(finding) = &failure.error.finding {
-                    let place = Place { path: failure.path.as_ref(), member: failure.member.as_deref() };
-                    self.show(&place, finding);
                 } else {
-                    self.complaints.push(failure);
+                    self.show(&failure.place(), Severity::Error, failure.error.kind, &failure.error);
+                    self.codes.extend(failure.error.finding.map(|finding| finding.code()));
                 }
             }
         }
     }
 
-    fn show(&mut self, place: &Place<'_>, finding: &Finding) {
-        let (code, severity) = (finding.code(), finding.severity());
+    fn show(&mut self, place: &Place<'_>, severity: Severity, kind: &str, what: &dyn Display) {
         let style = if severity == Severity::Error { RED } else { YELLOW };
-        let what = text::clean(&finding.to_string());
-        let finding = format!("{place}: {style}{severity}{style:#}: {code}: {what}\n");
-        self.text.extend(finding.bytes());
-        self.codes.insert(code);
+        let what = text::clean(&what.to_string());
+        let line = format!("{place}: {style}{severity}{style:#}: {kind}: {what}\n");
+        self.text.extend(line.bytes());
     }
 }
 
@@ -139,7 +129,7 @@ impl Display for Batch {
         let Self { frames, with_errors, with_warnings, failures, .. } = *self;
         f.write_str(&count(frames, "frame"))?;
         match (with_errors, with_warnings) {
-            (0, 0) if frames > 0 => f.write_str(", nothing wrong")?,
+            (0, 0) if frames > 0 && failures == 0 => f.write_str(", nothing wrong")?,
             (0, 0) => {}
             (0, warnings) => write!(f, ", {warnings} with warnings")?,
             (errors, 0) => write!(f, ", {errors} with errors")?,
@@ -147,7 +137,7 @@ impl Display for Batch {
         }
         match failures {
             0 => Ok(()),
-            failures => write!(f, "; {} cannot be read", count(failures, "file")),
+            failures => write!(f, ", {}", count(failures, "failure")),
         }
     }
 }

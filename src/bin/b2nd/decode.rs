@@ -1,7 +1,7 @@
 //! `b2nd decode`: what the bytes of a metalayer say.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +10,8 @@ use b2nd_serde::{Meta, from_slice};
 use clap::Args;
 
 use crate::Outcome;
-use crate::dump::{Bytes, from_text, stdin, unhex_argument};
+use crate::dump::first_bytes;
+use crate::hex::{Bytes, from_text, unhex_argument};
 use crate::json::{Failure, Metalayer, Problem, line};
 use crate::output::complain;
 use crate::text::{self, Tuple};
@@ -39,9 +40,10 @@ impl Decode {
         let (path, bytes) = match (self.hex, self.file) {
             (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
             (None, Some(file)) if file != Path::new("-") => {
-                (file.to_string_lossy().into_owned(), fs::read(file).map(from_text))
+                let bytes = File::open(&file).and_then(first_bytes).and_then(from_text);
+                (file.to_string_lossy().into_owned(), bytes)
             }
-            _ => ("-".into(), stdin().map(from_text)),
+            _ => ("-".into(), first_bytes(io::stdin()).and_then(from_text)),
         };
         let decoded = bytes.map_err(Problem::from).and_then(|bytes| {
             let meta: Meta = from_slice(&bytes).map_err(|error| malformed(&error))?;

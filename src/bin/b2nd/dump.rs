@@ -10,6 +10,7 @@ use b2nd_serde::{DumpRow, dump};
 use clap::Args;
 
 use crate::Outcome;
+use crate::hex::{Bytes, from_text, unhex_argument};
 use crate::json::{Dump as Json, Failure, Problem, line};
 use crate::output::complain;
 
@@ -37,10 +38,6 @@ pub(crate) struct Dump {
     json: bool,
 }
 
-/// Bytes that were given as digits.
-#[derive(Clone)]
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
-
 /// The longest header that is shown.
 const LONGEST: u64 = 1 << 20;
 
@@ -49,9 +46,9 @@ impl Dump {
         let (path, bytes) = match (self.hex, self.file) {
             (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
             (None, Some(file)) if file != Path::new("-") => {
-                (file.to_string_lossy().into_owned(), read(&file, self.offset).map(from_text))
+                (file.to_string_lossy().into_owned(), read(&file, self.offset).and_then(from_text))
             }
-            _ => ("-".into(), stdin().map(from_text)),
+            _ => ("-".into(), first_bytes(io::stdin()).and_then(from_text)),
         };
         let bytes = match bytes {
             Ok(bytes) => bytes,
@@ -111,42 +108,9 @@ fn read(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-pub(crate) fn stdin() -> io::Result<Vec<u8>> {
+/// As many bytes as a header or a metalayer may have.
+pub(crate) fn first_bytes(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    io::stdin().take(LONGEST).read_to_end(&mut bytes)?;
+    reader.take(LONGEST).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// The bytes, or where they are a text of hexadecimal digits, which no frame or metalayer is, what it says.
-pub(crate) fn from_text(bytes: Vec<u8>) -> Vec<u8> {
-    let text = std::str::from_utf8(&bytes).ok().and_then(|text| unhex(text).ok());
-    text.filter(|text| !text.is_empty()).unwrap_or(bytes)
-}
-
-/// Bytes out of hexadecimal digits, which may stand apart as in Rust, C, Python and JSON.
-pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    let text = text.replace("0x", " ").replace("\\x", " ");
-    let separators = [',', ';', ':', '-', '[', ']', '{', '}', '"', '\''];
-    let mut bytes = Vec::new();
-    for digits in text.split(|c: char| c.is_whitespace() || separators.contains(&c)) {
-        let digits = digits.as_bytes();
-        // A digit may stand alone, but not be left over.
-        let (pairs, last) = if digits.len() == 1 { (&[][..], digits) } else { (digits, &[][..]) };
-        if pairs.len() % 2 == 1 {
-            return Err(format!("an odd number of digits in '{}'", String::from_utf8_lossy(digits)));
-        }
-        for pair in pairs.chunks(2).chain((!last.is_empty()).then_some(last)) {
-            let digit = |byte: &u8| char::from(*byte).to_digit(16);
-            let value = pair.iter().try_fold(0, |value, byte| Some(16 * value + digit(byte)?));
-            match value.and_then(|value| u8::try_from(value).ok()) {
-                Some(byte) => bytes.push(byte),
-                None => return Err(format!("'{}' is no byte", String::from_utf8_lossy(pair))),
-            }
-        }
-    }
-    Ok(bytes)
-}
-
-pub(crate) fn unhex_argument(text: &str) -> Result<Bytes, String> {
-    unhex(text).map(Bytes)
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::Outcome;
 use crate::input::Target;
 use crate::json::{Record, add_line};
-use crate::output::{RED, YELLOW, complain};
+use crate::output::{RED, YELLOW, complain, remark};
 use crate::text::{self, Size, Tuple};
 use crate::visit::{Look, Seen};
 
@@ -41,25 +41,32 @@ impl Info {
         let several = self.files.len() > 1;
         for path in self.files {
             let target = Target::given(path);
-            let mut text = Vec::new();
-            look.at(&target, &mut |seen| match seen {
-                Ok(seen) if self.json => add_line(&mut text, &seen.record),
-                Ok(seen) => {
-                    let with_path = several || seen.place.member.is_some();
-                    let separator = if shown > 0 { "\n" } else { "" };
-                    text.extend(format!("{separator}{}", Page { seen: &seen, with_path }).bytes());
-                    shown += 1;
-                }
-                Err(failure) => {
-                    code = ExitCode::FAILURE;
-                    if self.json {
-                        add_line(&mut text, &failure);
-                    } else {
-                        complain(&failure);
+            let mut page = Vec::new();
+            let mut is_silent = true;
+            look.at(&target, &mut |seen| {
+                is_silent = false;
+                match seen {
+                    Ok(seen) if self.json => add_line(&mut page, &seen.record),
+                    Ok(seen) => {
+                        let with_path = several || seen.place.member.is_some();
+                        let separator = if shown > 0 { "\n" } else { "" };
+                        page.extend(format!("{separator}{}", Page { seen: &seen, with_path }).bytes());
+                        shown += 1;
+                    }
+                    Err(failure) => {
+                        code = ExitCode::FAILURE;
+                        if self.json {
+                            add_line(&mut page, &failure);
+                        } else {
+                            complain(&failure);
+                        }
                     }
                 }
             });
-            stdout.write_all(&text)?;
+            if is_silent {
+                remark(&format_args!("{}: no frame in it", text::path(&target.path)));
+            }
+            stdout.write_all(&page)?;
         }
         Ok(code)
     }
@@ -143,6 +150,7 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
     let stored = record.nchunks.map_or("a number that is not known".into(), |n| text::count(n, "chunk"));
     match &record.grid {
         Some(grid) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
+        None if record.nchunks == Some(0) => writeln!(f, "nchunks : {stored}")?,
         None => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
     if let Some(blocks) = &record.blocks_per_chunk {

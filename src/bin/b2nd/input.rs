@@ -1,13 +1,12 @@
 //! Which files to look at: those of the command line, of a list, and in folders.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::{iter, thread};
 
 use b2nd_serde::frame::is_sparse_frame;
-use clap::Args;
+use clap::{Args, value_parser};
 use walkdir::WalkDir;
 
 use crate::json::{Failure, Place, Problem};
@@ -28,10 +27,10 @@ pub(crate) struct Paths {
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     files_from: Option<PathBuf>,
     /// Paths of --files-from end with NUL, as `find -print0` writes them
-    #[arg(short = '0', long, requires = "files_from")]
+    #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths")]
     null: bool,
-    /// In folders, looks only at names that end so
-    #[arg(long, value_name = "EXT", value_delimiter = ',')]
+    /// In folders, looks only at names with such an extension
+    #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension)]
     ext: Vec<String>,
     /// Follows symbolic links in folders
     #[arg(short = 'L', long)]
@@ -40,14 +39,23 @@ pub(crate) struct Paths {
     #[arg(long)]
     pub(crate) unordered: bool,
     /// Threads
-    #[arg(short, long, value_name = "N")]
-    jobs: Option<std::num::NonZeroUsize>,
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+}
+
+/// An extension, which may be given with its dot.
+fn extension(text: &str) -> Result<String, String> {
+    let extension = text.strip_prefix('.').unwrap_or(text);
+    if extension.is_empty() || extension.contains(['*', '?', '/']) {
+        return Err("expected the end of a name, such as b2nd or tar.gz".into());
+    }
+    Ok(extension.into())
 }
 
 impl Paths {
     pub(crate) fn jobs(&self) -> usize {
         let fit = || thread::available_parallelism().map_or(MIN_JOBS, |cores| cores.get().max(MIN_JOBS));
-        self.jobs.map_or_else(fit, std::num::NonZeroUsize::get)
+        self.jobs.map_or_else(fit, usize::from)
     }
 
     /// The paths that were given, as they were given.
@@ -56,27 +64,55 @@ impl Paths {
     }
 
     /// All that is to be looked at, in the order of the paths given, and in folders by name.
-    pub(crate) fn targets(self) -> Result<Targets, Failure> {
-        let roots: Box<dyn Iterator<Item = io::Result<PathBuf>> + Send> = match self.files_from {
+    pub(crate) fn targets(self) -> Targets {
+        let roots = match self.files_from {
             None => Box::new(self.roots.into_iter().map(Ok)),
-            Some(list) => {
-                let end = if self.null { 0 } else { b'\n' };
-                Box::new(open(&list)?.split(end).map(|line| line.map(path_of)))
-            }
+            Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let (ext, follow, unordered) = (self.ext, self.follow, self.unordered);
-        Ok(Targets { roots, walk: None, ext, follow, unordered, is_here: false })
+        Targets { roots, walk: None, ext, follow, unordered, is_here: false }
     }
 }
 
-fn open(list: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
-    if list == Path::new("-") {
-        return Ok(Box::new(BufReader::new(io::stdin())));
+/// The paths that were given. If their list cannot be read any further, that is the last thing it tells.
+type Roots = Box<dyn Iterator<Item = Result<PathBuf, Failure>> + Send>;
+
+fn listed(list: PathBuf, end: u8) -> Roots {
+    let reader: Box<dyn BufRead + Send> = if list == Path::new("-") {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        match File::open(&list) {
+            Ok(file) => Box::new(BufReader::new(file)),
+            Err(error) => {
+                return Box::new(iter::once(Err(Place { path: &list, member: None }.failure(error))));
+            }
+        }
+    };
+    let mut lines = Some(reader.split(end));
+    Box::new(iter::from_fn(move || {
+        loop {
+            match lines.as_mut()?.next()? {
+                Ok(line) => {
+                    let line = without_return(line, end);
+                    if !line.is_empty() {
+                        return Some(Ok(path_of(line)));
+                    }
+                }
+                Err(error) => {
+                    lines = None;
+                    return Some(Err(Place { path: &list, member: None }.failure(error)));
+                }
+            }
+        }
+    }))
+}
+
+/// A line that Windows has ended, too.
+fn without_return(mut line: Vec<u8>, end: u8) -> Vec<u8> {
+    if end == b'\n' && line.last() == Some(&b'\r') {
+        line.pop();
     }
-    match File::open(list) {
-        Ok(file) => Ok(Box::new(BufReader::new(file))),
-        Err(error) => Err(Place { path: list, member: None }.failure(error)),
-    }
+    line
 }
 
 #[cfg(unix)]
@@ -87,7 +123,7 @@ fn path_of(line: Vec<u8>) -> PathBuf {
 
 #[cfg(not(unix))]
 fn path_of(line: Vec<u8>) -> PathBuf {
-    String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned().into()
+    String::from_utf8_lossy(&line).into_owned().into()
 }
 
 /// A file, or the directory of a sparse frame.
@@ -107,7 +143,7 @@ impl Target {
 
     /// Whether its name says that it is one of Blosc2.
     pub(crate) fn is_named_blosc2(&self) -> bool {
-        self.is_sparse || EXTENSIONS.into_iter().any(|name| has_extension(&self.path, name))
+        self.is_sparse || is_named_blosc2(&self.path)
     }
 
     pub(crate) fn is_named_zip(&self) -> bool {
@@ -115,13 +151,29 @@ impl Target {
     }
 }
 
-fn has_extension(path: &Path, name: &str) -> bool {
-    path.extension().is_some_and(|extension| extension == OsStr::new(name))
+/// Whether this is the directory of a sparse frame which has lost its header.
+fn is_remnant(path: &Path) -> bool {
+    let is_chunk =
+        |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| has_extension(&entry.path(), "chunk"));
+    is_named_blosc2(path) && fs::read_dir(path).is_ok_and(|mut entries| entries.any(is_chunk))
+}
+
+fn is_named_blosc2(path: &Path) -> bool {
+    EXTENSIONS.into_iter().any(|name| has_extension(path, name))
+}
+
+/// Whether a name ends with a dot and this, in large or small letters.
+fn has_extension(path: &Path, extension: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let Some((stem, end)) = name.len().checked_sub(extension.len()).map(|at| name.split_at(at)) else {
+        return false;
+    };
+    stem.len() > 1 && stem.ends_with(b".") && end.eq_ignore_ascii_case(extension.as_bytes())
 }
 
 /// What there is to look at, found on the way.
 pub(crate) struct Targets {
-    roots: Box<dyn Iterator<Item = io::Result<PathBuf>> + Send>,
+    roots: Roots,
     walk: Option<walkdir::IntoIter>,
     ext: Vec<String>,
     follow: bool,
@@ -152,11 +204,7 @@ impl Targets {
     fn next_root(&mut self) -> Option<Option<Result<Target, Failure>>> {
         let path = match self.roots.next()? {
             Ok(path) => path,
-            Err(error) => {
-                let list = Place { path: Path::new("-"), member: None };
-                self.roots = Box::new(std::iter::empty());
-                return Some(Some(Err(list.failure(error))));
-            }
+            Err(failure) => return Some(Some(Err(failure))),
         };
         let place = Place { path: &path, member: None };
         Some(match fs::metadata(&path) {
@@ -185,7 +233,7 @@ impl Targets {
         let entry = match walk.next() {
             Some(Ok(entry)) => entry,
             Some(Err(error)) => {
-                let path = error.path().unwrap_or(Path::new("")).to_owned();
+                let path = self.shown(error.path().unwrap_or(Path::new("")).into());
                 let message = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
                 return Some(Err(Place { path: &path, member: None }.failure(Problem::new("io", message))));
             }
@@ -194,11 +242,12 @@ impl Targets {
                 return None;
             }
         };
-        let is_sparse = entry.file_type().is_dir() && is_sparse_frame(entry.path());
+        let is_sparse =
+            entry.file_type().is_dir() && (is_sparse_frame(entry.path()) || is_remnant(entry.path()));
         if is_sparse {
             walk.skip_current_dir();
         }
-        let is_wanted = self.ext.is_empty() || self.ext.iter().any(|ext| ends_with(entry.path(), ext));
+        let is_wanted = self.ext.is_empty() || self.ext.iter().any(|ext| has_extension(entry.path(), ext));
         ((is_sparse || entry.file_type().is_file()) && is_wanted)
             .then(|| Ok(Target { path: self.shown(entry.into_path()), is_given: false, is_sparse }))
     }
@@ -210,9 +259,4 @@ impl Targets {
             _ => path,
         }
     }
-}
-
-/// Whether a name has this extension, which may be given with its dot.
-fn ends_with(path: &Path, ext: &str) -> bool {
-    has_extension(path, ext.strip_prefix('.').unwrap_or(ext))
 }

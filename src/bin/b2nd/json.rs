@@ -260,8 +260,10 @@ fn json(value: rmpv::Value) -> serde_json::Value {
             (_, Some(value)) => value.into(),
             _ => serde_json::Value::Null,
         },
-        F32(value) => value.into(),
-        F64(value) => value.into(),
+        F32(value) if value.is_finite() => value.into(),
+        F64(value) if value.is_finite() => value.into(),
+        F32(value) => value.to_string().into(),
+        F64(value) => value.to_string().into(),
         String(value) => std::string::String::from_utf8_lossy(value.as_bytes()).into(),
         Binary(bytes) | Ext(_, bytes) => hex(&bytes).into(),
         Array(values) => values.into_iter().map(json).collect(),
@@ -307,14 +309,19 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 pub(crate) struct Failure {
     pub(crate) path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) member: Option<String>,
+    pub(crate) member: Option<Box<str>>,
     pub(crate) error: Problem,
+}
+
+impl Failure {
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place { path: Path::new(&self.path), member: self.member.as_deref() }
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, member, error } = self;
-        write!(f, "{}: {error}", Place { path: Path::new(path), member: member.as_deref() })
+        write!(f, "{}: {}", self.place(), self.error)
     }
 }
 
@@ -328,18 +335,21 @@ pub(crate) struct Problem {
     /// The rule that is broken, with its advice.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
+    /// What to try instead.
+    #[serde(skip)]
+    pub(crate) hint: Option<&'static str>,
 }
 
 impl Problem {
     pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, offset: None, message: message.into(), finding: None }
+        Self { kind, offset: None, message: message.into(), finding: None, hint: None }
     }
 }
 
 impl From<Finding> for Problem {
     fn from(finding: Finding) -> Self {
         let (kind, offset) = (finding.code().name(), finding.offset());
-        Self { kind, offset, message: finding.message().into(), finding: Some(finding.into()) }
+        Self { offset, finding: Some(finding.clone().into()), ..Self::new(kind, finding.message()) }
     }
 }
 
@@ -365,10 +375,11 @@ impl From<io::Error> for Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.finding, self.offset) {
-            (Some(finding), _) => finding.fmt(f),
-            (None, Some(offset)) => write!(f, "byte {offset}: {}", self.message),
-            (None, None) => f.write_str(&self.message),
+            (Some(finding), _) => finding.fmt(f)?,
+            (None, Some(offset)) => write!(f, "byte {offset}: {}", self.message)?,
+            (None, None) => f.write_str(&self.message)?,
         }
+        self.hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::mem;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use b2nd_serde::frame::Severity;
 use clap::Args;
@@ -11,7 +12,7 @@ use clap::Args;
 use crate::Outcome;
 use crate::input::{Paths, Target};
 use crate::json::{Failure, add_line};
-use crate::output::{BOLD, Progress, RED, complain, remark};
+use crate::output::{BOLD, Progress, RED, remark};
 use crate::pool::Pool;
 use crate::summary::Summary;
 use crate::table::{Columns, Side, shortened};
@@ -138,13 +139,6 @@ impl Ls {
         let Self { paths, scan, json, summary, tree } = self;
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: scan };
         let mut listing = Listing::new(paths.given(), summary, tree, paths.unordered);
-        let targets = match paths.targets() {
-            Ok(targets) => targets,
-            Err(failure) => {
-                complain(&failure);
-                return Ok(ExitCode::FAILURE);
-            }
-        };
         let look = Look { scan, ..Look::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let mut batch = Batch::default();
@@ -157,7 +151,7 @@ impl Ls {
             }
             batch
         };
-        pool.run(targets, work, |batch| listing.take(batch))?;
+        pool.run(paths.targets(), work, |batch| listing.take(batch))?;
         listing.end(json)
     }
 }
@@ -190,17 +184,22 @@ impl Batch {
     }
 }
 
-/// As wide as `datetime64[ns]`.
-const WIDEST: usize = 14;
+/// As wide as eight numbers of one digit.
+pub(crate) const WIDEST: usize = 15;
 
 /// Rows are held back until there are so many, so that they stand below each other.
 const HELD_BACK: usize = 1000;
+
+/// Nor are they held back for longer, where somebody is watching.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// What is printed, in which form.
 struct Listing {
     files: u64,
     counts: Counts,
     held_back: usize,
+    is_watched: bool,
+    printed: Instant,
     rows: Vec<Entry>,
     columns: Columns<6>,
     has_header: bool,
@@ -218,6 +217,8 @@ impl Listing {
             files: 0,
             counts: Counts::default(),
             held_back: if unordered { 0 } else { HELD_BACK },
+            is_watched: io::stdout().is_terminal(),
+            printed: Instant::now(),
             rows: Vec::new(),
             columns: Columns::new([Left, Left, Left, Left, Right, Right], [WIDEST; 6]),
             has_header: io::stdout().is_terminal(),
@@ -232,7 +233,7 @@ impl Listing {
         self.counts.add(batch.counts);
         self.progress.show(self.files);
         for failure in &batch.failures {
-            complain(failure);
+            self.progress.complain(failure);
         }
         if !batch.json.is_empty() {
             io::stdout().write_all(&batch.json)?;
@@ -244,10 +245,12 @@ impl Listing {
             Some(tree) => batch.entries.into_iter().for_each(|entry| tree.add(entry)),
             None => self.rows.extend(batch.entries),
         }
-        if self.rows.len() > self.held_back { self.print_rows() } else { Ok(()) }
+        let has_waited = self.is_watched && self.printed.elapsed() > PATIENCE;
+        if has_waited || self.rows.len() > self.held_back { self.print_rows() } else { Ok(()) }
     }
 
     fn print_rows(&mut self) -> io::Result<()> {
+        self.printed = Instant::now();
         let mut lines = Vec::new();
         let header = HEADER.map(String::from);
         let has_header = mem::take(&mut self.has_header) && !self.rows.is_empty();

@@ -6,6 +6,7 @@ mod completions;
 mod decode;
 mod dump;
 mod encode;
+mod hex;
 mod info;
 mod input;
 mod json;

@@ -43,12 +43,20 @@ impl Progress {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{spinner} {pos} files, {per_sec}, {elapsed}");
-            let bar = ProgressBar::new_spinner();
+            let style = ProgressStyle::with_template("{spinner} {human_pos} files, {elapsed}");
+            let bar = ProgressBar::new_spinner().with_elapsed(LONG);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             bar
         });
         bar.set_position(files);
+    }
+
+    /// Says what went wrong, beside the count.
+    pub(crate) fn complain(&self, what: &dyn Display) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| complain(what)),
+            None => complain(what),
+        }
     }
 }
 

@@ -45,26 +45,31 @@ impl Pool {
         let source = Mutex::new(Source { items, batches: 0 });
         let sink = Mutex::new(Sink { take, batches: 0, result: Ok(()) });
         let turn = Condvar::new();
-        thread::scope(|scope| {
-            for _ in 0..self.jobs {
-                scope.spawn(|| {
-                    while let Some((number, batch)) = self.batch(&source) {
-                        let done = work(batch);
-                        let mut sink = lock(&sink);
-                        while self.is_ordered && sink.batches != number {
-                            sink = turn.wait(sink).unwrap_or_else(PoisonError::into_inner);
-                        }
-                        if sink.result.is_ok() {
-                            sink.result = (sink.take)(done);
-                        }
-                        sink.batches += 1;
-                        turn.notify_all();
-                        if sink.result.is_err() {
-                            break;
-                        }
-                    }
-                });
+        let work_on = || {
+            while let Some((number, batch)) = self.batch(&source) {
+                let done = work(batch);
+                let mut sink = lock(&sink);
+                while self.is_ordered && sink.batches != number {
+                    sink = turn.wait(sink).unwrap_or_else(PoisonError::into_inner);
+                }
+                if sink.result.is_ok() {
+                    sink.result = (sink.take)(done);
+                }
+                sink.batches += 1;
+                turn.notify_all();
+                if sink.result.is_err() {
+                    break;
+                }
             }
+        };
+        thread::scope(|scope| {
+            for _ in 1..self.jobs {
+                // Where no more threads are to be had, those that there are do it all.
+                if thread::Builder::new().spawn_scoped(scope, work_on).is_err() {
+                    break;
+                }
+            }
+            work_on();
         });
         sink.into_inner().unwrap_or_else(PoisonError::into_inner).result
     }

@@ -60,9 +60,10 @@ pub(crate) fn path(path: &Path) -> String {
     clean(&path.to_string_lossy())
 }
 
-/// Nobody has checked a text out of a file: a control character does not get to the terminal.
+/// Nobody has checked a text out of a file: what steers a terminal, or turns its text around, does not get there.
 pub(crate) fn clean(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.replace(|c: char| c.is_control() || turns(c), "\u{fffd}")
 }
 
 /// A number of things with their noun.

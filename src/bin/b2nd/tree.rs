@@ -1,13 +1,14 @@
 //! Folders drawn as a tree.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::ls::Entry;
+use crate::ls::{Entry, WIDEST};
 use crate::table::{Columns, Side};
 use crate::text;
 
 /// Names have the most room, with the branches before them.
-const WIDEST: [usize; 4] = [44, 14, 14, 14];
+const WIDTHS: [usize; 4] = [44, WIDEST, WIDEST, WIDEST];
 
 /// Folders, files, members of files.
 #[derive(Default)]
@@ -16,6 +17,8 @@ struct Node {
     /// Shape, dtype and size.
     cells: Option<[String; 3]>,
     children: Vec<Node>,
+    /// Where the children are, by name: those of a folder need not come one after the other.
+    by_name: HashMap<String, usize>,
 }
 
 pub(crate) struct Tree {
@@ -29,7 +32,7 @@ impl Tree {
         Self { roots: roots.to_vec(), top: Node::default() }
     }
 
-    /// Adds an array. They come in order: those of a folder one after the other.
+    /// Adds an array.
     pub(crate) fn add(&mut self, entry: Entry) {
         let Entry { path, inner, cells, .. } = entry;
         let [shape, _, _, dtype, nbytes, _] = cells;
@@ -52,7 +55,7 @@ impl Tree {
         for node in &self.top.children {
             node.draw("", "", "", &mut lines);
         }
-        let mut columns = Columns::new([Side::Left, Side::Left, Side::Left, Side::Right], WIDEST);
+        let mut columns = Columns::new([Side::Left, Side::Left, Side::Left, Side::Right], WIDTHS);
         for line in &lines {
             columns.fit(line);
         }
@@ -61,13 +64,13 @@ impl Tree {
 }
 
 impl Node {
-    /// The last child, if it has this name, or a new one.
+    /// The child of this name, which may be a new one.
     fn child(&mut self, name: &str) -> &mut Self {
-        if self.children.last().is_none_or(|last| last.name != name) {
+        let index = *self.by_name.entry(name.into()).or_insert(self.children.len());
+        if index == self.children.len() {
             self.children.push(Self { name: name.into(), ..Self::default() });
         }
-        let last = self.children.len() - 1;
-        &mut self.children[last]
+        &mut self.children[index]
     }
 
     fn draw(&self, before: &str, branch: &str, below: &str, lines: &mut Vec<[String; 4]>) {

@@ -1,7 +1,7 @@
 //! The frames in a file: itself, the members of a zip file, or wherever a scan finds them.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use b2nd_serde::frame::{
@@ -44,7 +44,7 @@ impl Look {
     /// Looks at all frames of a file.
     pub(crate) fn at(self, target: &Target, each: &mut Each<'_>) {
         let place = Place { path: &target.path, member: None };
-        if self.scan && !target.is_sparse {
+        if self.scan && !target.is_sparse && !target.is_named_zip() {
             return scan_file(target, place, each);
         }
         let settle = || Frame::open_checked(&target.path);
@@ -69,7 +69,8 @@ impl Look {
             }
             _ => {}
         }
-        each(Err(place.failure(error)));
+        let hint = hint(target, &error);
+        each(Err(place.failure(Problem { hint, ..error.into() })));
     }
 
     fn zip(self, place: Place<'_>, each: &mut Each<'_>) {
@@ -80,7 +81,7 @@ impl Look {
         let (file, members) = match members {
             Ok(members) => members,
             Err(Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
-                return each(Err(place.failure(Problem::new("not-a-zip", error.to_string()))));
+                return each(Err(place.failure(not_a_zip(place.path, &error))));
             }
             Err(error) => return each(Err(place.failure(error))),
         };
@@ -160,6 +161,29 @@ impl Look {
     }
 }
 
+/// Where to look for what is not in a file that was given.
+fn hint(target: &Target, error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Io(_) if target.is_given && target.path.is_dir() => {
+            Some("b2nd ls lists the arrays in a folder")
+        }
+        Error::Refused(finding) if finding.code() == Code::NotAFrame => {
+            (target.is_given && !target.is_named_blosc2()).then_some("b2nd ls --scan looks for frames inside")
+        }
+        _ => None,
+    }
+}
+
+fn not_a_zip(path: &Path, error: &io::Error) -> Problem {
+    let is_empty = fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
+    let message = if is_empty {
+        "the file is empty".into()
+    } else {
+        format!("no zip file, or cut short: {}", error.to_string().to_lowercase())
+    };
+    Problem::new("not-a-zip", message)
+}
+
 /// What is wrong with a member of a zip file that is no frame, if it should be one.
 fn unexpected(member: &Member) -> Option<Problem> {
     if !Target::given(member.name().into()).is_named_blosc2() {
@@ -167,7 +191,8 @@ fn unexpected(member: &Member) -> Option<Problem> {
     }
     Some(match member.content() {
         Content::Compressed => Problem::new("compressed-member", "the zip file has it compressed"),
-        _ => Problem::new(Code::NotAFrame.name(), Code::NotAFrame.meaning()),
+        _ if member.len() == 0 => Problem::new(Code::NotAFrame.name(), "the member is empty"),
+        _ => Problem::new(Code::NotAFrame.name(), "not a Blosc2 frame"),
     })
 }
 
