@@ -123,8 +123,9 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
     let rust = format!("{bytes:#04x?}");
     let upper = EXAMPLE_HEX.to_uppercase();
     let python = format!("b'{}'", bytes.escape_ascii());
-    let python_all =
-        format!(r#"b"{}""#, bytes.iter().map(|byte| format!(r"\x{byte:02x}")).collect::<String>());
+    let escapes =
+        EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| [r"\x", text(pair)].concat()).collect::<String>();
+    let python_all = format!(r#"b"{escapes}""#);
     for digits in [EXAMPLE_HEX, &spaced, &rust, &upper, &python, &python_all] {
         assert_eq!(text(&run(here(), &["dump", "--hex", digits]).stdout), expected, "{digits}");
         assert_eq!(text(&run_with(digits.as_bytes(), here(), &["dump"]).stdout), expected, "{digits}");
