@@ -18,7 +18,7 @@ use crate::text::{self, Tuple};
 
 /// Prints what the bytes of a metalayer say
 ///
-/// What is given may be the bytes themselves, or hexadecimal digits.
+/// What is given may be the bytes themselves, hexadecimal digits, or what Python prints of bytes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd decode metalayer.bin

@@ -17,7 +17,8 @@ use crate::output::complain;
 /// Shows a frame's header and metalayers byte by byte, or a metalayer alone
 ///
 /// Each line has the offset, the bytes, their type, the value and its name. On bad bytes it shows all up to them, and
-/// what was expected there. What is given may be a frame, a metalayer, or either as hexadecimal digits.
+/// what was expected there. What is given may be a frame, a metalayer, or either as hexadecimal digits or as Python
+/// prints bytes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd dump array.b2nd

@@ -38,7 +38,7 @@ pub(crate) struct Paths {
     /// Prints results as they come, in any order and in little memory
     #[arg(long)]
     pub(crate) unordered: bool,
-    /// Threads
+    /// Threads; without it as many as there are cores, and 16 at least
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 }
