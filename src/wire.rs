@@ -516,15 +516,13 @@ pub(crate) struct Slots<'a, T> {
 }
 
 impl<T: FixedInt> Slots<'_, T> {
-    /// Puts the next integer if there is room for it, and answers whether there was.
+    /// Puts the next integer, if there is room for it.
     #[inline]
-    pub(crate) fn put(&mut self, value: T) -> bool {
-        let Some((item, left)) = core::mem::take(&mut self.left).split_at_mut_checked(T::WIDTH) else {
-            return false;
-        };
-        value.encode(item);
-        self.left = left;
-        true
+    pub(crate) fn put(&mut self, value: T) {
+        if let Some((item, left)) = core::mem::take(&mut self.left).split_at_mut_checked(T::WIDTH) {
+            value.encode(item);
+            self.left = left;
+        }
     }
 }
 

@@ -62,6 +62,19 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
         self.serialize_seq(Some(len))
     }
 
+    #[inline]
+    fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<()> {
+        let values = values.into_iter();
+        let (least, most) = values.size_hint();
+        // One too many: a sequence may have no end. Zipped with a range, unlike `take`, a slice is a loop of one count.
+        let enough = usize::from(self.ndim) + 1;
+        let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;
+        for (_, value) in (0..enough).zip(values) {
+            dimensions.put(&value)?;
+        }
+        SerializeSeq::end(dimensions)
+    }
+
     transparent! {}
 
     refuse! { integers bool floats char str bytes none unit variants map structs }
@@ -75,22 +88,27 @@ pub(super) struct Dimensions<'s, W> {
     count: usize,
 }
 
+impl<W: FixedInt + Width> Dimensions<'_, W> {
+    #[inline]
+    fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        match integer(value) {
+            Ok(dimension) => self.slots.put(dimension),
+            Err(error) => return Err(error.in_dimension(self.entry, self.count)),
+        }
+        self.count += 1;
+        Ok(())
+    }
+}
+
 impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
     type Ok = ();
     type Error = Error;
 
     #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        let has_slot = match integer(value) {
-            Ok(dimension) => self.slots.put(dimension),
-            Err(error) => return Err(error.in_dimension(self.entry, self.count)),
-        };
-        self.count += 1;
-        // Not at the end: a sequence may have none. What has a slot is not one too many.
-        if !has_slot && self.count > usize::from(self.ndim) {
-            return Err(wrong_count(self.count, self.ndim));
-        }
-        Ok(())
+        self.put(value)?;
+        // Not at the end: a sequence may have none.
+        if self.count > usize::from(self.ndim) { Err(wrong_count(self.count, self.ndim)) } else { Ok(()) }
     }
 
     #[inline]
