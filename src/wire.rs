@@ -392,7 +392,8 @@ pub(crate) fn check_str(text: &str) -> Result<(), TextFault> {
 
 /// A buffer, and how far it has been written.
 ///
-/// What goes past the end is counted, not kept: so a buffer of no bytes measures.
+/// What goes past the end is counted, not kept: so a buffer of no bytes measures. What the entries of a struct are put
+/// with is always inlined, since a call would hold this in memory.
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
     bytes: &'a mut [u8],
@@ -400,64 +401,64 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(bytes: &'a mut [u8]) -> Self {
         Self { bytes, position: 0 }
     }
 
     /// Bytes put so far, those past the end of the buffer counted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn position(&self) -> usize {
         self.position
     }
 
-    /// Whether all that was put is in the buffer.
-    #[inline]
-    pub(crate) fn is_whole(&self) -> bool {
-        self.position <= self.bytes.len()
+    /// Bytes of the buffer.
+    #[inline(always)]
+    pub(crate) fn room(&self) -> usize {
+        self.bytes.len()
     }
 
-    /// Takes back what was put from `start` on: answers how many bytes that was, and for how many there is room.
-    #[cold]
-    pub(crate) fn rewind(&mut self, start: usize) -> (usize, usize) {
-        let put = self.position - start;
-        self.position = start;
-        (put, self.bytes.len() - start)
+    /// What the buffer has left.
+    #[inline(always)]
+    pub(crate) fn rest(&mut self) -> Output<'_> {
+        Output::new(self.bytes.get_mut(self.position..).unwrap_or_default())
     }
 
-    pub(crate) fn into_written(self) -> &'a mut [u8] {
-        self.bytes.get_mut(..self.position).unwrap_or_default()
+    /// Goes over so many bytes, which have been put into the [`rest`](Self::rest).
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, length: usize) {
+        self.position += length;
     }
 
     /// The next bytes of the buffer, if it still has them.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
         let start = self.position;
         self.position += length;
         self.bytes.get_mut(start..self.position)
     }
 
-    #[inline]
+    #[inline(always)]
     fn byte(&mut self, byte: u8) {
         if let Some([slot]) = self.advance(1) {
             *slot = byte;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn layout(&mut self, layout: Layout) {
         self.byte(ARRAY + layout.marked_entries());
     }
 
     /// Puts `version`, `ndim` or `dtype_format`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fixint(&mut self, value: u8) {
         self.byte(value);
     }
 
     /// Puts what stands before the integers of a dimension vector, and lends the room for them: none where it is past
     /// the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
         let left = match self.advance(length).and_then(<[u8]>::split_first_mut) {
@@ -477,16 +478,14 @@ impl<'a> Output<'a> {
         self.text_part(text);
     }
 
-    /// Puts the marker and a length, and answers where: the length can be put right later.
+    /// Puts the marker and a length, which can be put right later.
     #[inline]
-    pub(crate) fn text_header(&mut self, length: usize) -> usize {
-        let start = self.position;
+    pub(crate) fn text_header(&mut self, length: usize) {
         if let Some([marker, value @ ..]) = self.advance(STR32_HEADER) {
             *marker = STR32;
             let length = u32::try_from(length).unwrap_or(u32::MAX);
             value.copy_from_slice(&length.to_be_bytes());
         }
-        start
     }
 
     #[inline]
@@ -496,15 +495,15 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Bytes of the text whose header stands at `start`.
-    pub(crate) fn text_length(&self, start: usize) -> usize {
-        self.position - start - STR32_HEADER
+    /// Bytes of the text whose header begins the output.
+    pub(crate) fn text_length(&self) -> usize {
+        self.position - STR32_HEADER
     }
 
-    /// Writes the header at `start` once more, for the text that now stands behind it.
-    pub(crate) fn close_text(&mut self, start: usize) {
-        let end = core::mem::replace(&mut self.position, start);
-        self.text_header(end - start - STR32_HEADER);
+    /// Writes the header that begins the output once more, for the text that now stands behind it.
+    pub(crate) fn close_text(&mut self) {
+        let end = core::mem::take(&mut self.position);
+        self.text_header(end - STR32_HEADER);
         self.position = end;
     }
 }

@@ -314,8 +314,19 @@ fn a_sequence_without_an_end_is_refused() {
             serializer.collect_seq(iter::repeat(1))
         }
     }
-    let error = to_vec(&(0, 2, Endless, [2, 3], [1, 2])).unwrap_err();
-    assert_eq!(error.to_string(), "shape has 3 dimensions, but ndim is 2");
+    struct Looping;
+    impl Writable for Looping {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeSeq as _;
+            let mut dimensions = serializer.serialize_seq(None)?;
+            loop {
+                dimensions.serialize_element(&1)?;
+            }
+        }
+    }
+    for error in [to_vec(&(0, 2, Endless, [2, 3], [1, 2])), to_vec(&(0, 2, Looping, [2, 3], [1, 2]))] {
+        assert_eq!(error.unwrap_err().to_string(), "shape has 3 dimensions, but ndim is 2");
+    }
 }
 
 #[test]

@@ -9,17 +9,20 @@ use super::text::TextSerializer;
 use super::vector::VectorSerializer;
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::{Entry, KnownName, Layout, MAX_NDIM};
+use crate::wire::Output;
 
 /// The position behind an error.
 const FAILED: u8 = u8::MAX;
 
 /// A value of entries that is being written.
 #[derive(Debug)]
-pub struct Entries<'s, 'a> {
-    serializer: &'s mut Serializer<'a>,
+pub struct Entries<'s> {
+    /// What the serializer's buffer has left.
+    output: Output<'s>,
+    /// The serializer's position: where the metalayer begins, and only at its end moved behind it.
+    position: &'s mut usize,
+    counting: bool,
     layout: Layout,
-    /// Where the metalayer begins in the output.
-    start: usize,
     /// The position of the next entry; [`FAILED`] after an error, whatever the value makes of it.
     next: u8,
     ndim: u8,
@@ -28,15 +31,17 @@ pub struct Entries<'s, 'a> {
     meta: bool,
 }
 
-impl<'s, 'a> Entries<'s, 'a> {
+impl<'s> Entries<'s> {
     #[inline]
-    pub(super) fn new(serializer: &'s mut Serializer<'a>, layout: Layout) -> Self {
-        let start = serializer.output.position();
-        serializer.output.layout(layout);
+    pub(super) fn new(serializer: &'s mut Serializer<'_>, layout: Layout) -> Self {
+        let left = serializer.buffer.get_mut(serializer.position..).unwrap_or_default();
+        let mut output = Output::new(left);
+        output.layout(layout);
         Self {
-            serializer,
+            output,
+            position: &mut serializer.position,
+            counting: serializer.counting,
             layout,
-            start,
             next: 0,
             ndim: 0,
             #[cfg(feature = "alloc")]
@@ -47,7 +52,7 @@ impl<'s, 'a> Entries<'s, 'a> {
     /// The entries of a `Meta`. Its first field is the layout, which its name has told.
     #[cfg(feature = "alloc")]
     #[inline]
-    pub(super) fn of_meta(serializer: &'s mut Serializer<'a>, layout: Layout) -> Self {
+    pub(super) fn of_meta(serializer: &'s mut Serializer<'_>, layout: Layout) -> Self {
         Self { meta: true, ..Self::new(serializer, layout) }
     }
 
@@ -81,8 +86,7 @@ impl<'s, 'a> Entries<'s, 'a> {
 
     #[inline(always)]
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<()> {
-        let ndim = self.ndim;
-        let output = &mut self.serializer.output;
+        let output = &mut self.output;
         match entry {
             Entry::Version | Entry::DtypeFormat => output.fixint(fixint(value)?),
             Entry::Ndim => {
@@ -93,11 +97,18 @@ impl<'s, 'a> Entries<'s, 'a> {
                 self.ndim = ndim;
                 output.fixint(ndim);
             }
-            Entry::Shape => value.serialize(VectorSerializer::<i64>::new(output, entry, ndim))?,
-            Entry::Chunkshape | Entry::Blockshape => {
-                value.serialize(VectorSerializer::<i32>::new(output, entry, ndim))?;
+            Entry::Shape => {
+                let slots = output.vector::<i64>(self.ndim);
+                value.serialize(VectorSerializer::new(slots, entry, self.ndim))?;
             }
-            Entry::Dtype => value.serialize(TextSerializer { output })?,
+            Entry::Chunkshape | Entry::Blockshape => {
+                let slots = output.vector::<i32>(self.ndim);
+                value.serialize(VectorSerializer::new(slots, entry, self.ndim))?;
+            }
+            Entry::Dtype => {
+                let length = value.serialize(TextSerializer { output: output.rest() })?;
+                output.skip(length);
+            }
         }
         Ok(())
     }
@@ -107,7 +118,12 @@ impl<'s, 'a> Entries<'s, 'a> {
         if usize::from(self.next) != self.layout.entries().len() {
             return Err(wrong_count(self.layout, self.next));
         }
-        self.serializer.check_room(self.start)
+        let (needed, given) = (self.output.position(), self.output.room());
+        if needed > given && !self.counting {
+            return Err(too_small(needed, given));
+        }
+        *self.position += needed;
+        Ok(())
     }
 }
 
@@ -135,7 +151,12 @@ fn wrong_count(layout: Layout, gives: u8) -> Error {
     Error::new(Detail::Gives { layout, gives: Length::new(gives.into()) })
 }
 
-impl SerializeSeq for Entries<'_, '_> {
+#[cold]
+fn too_small(needed: usize, given: usize) -> Error {
+    Error::new(Detail::BufferTooSmall { needed: Length::new(needed), given: Length::new(given) })
+}
+
+impl SerializeSeq for Entries<'_> {
     type Ok = ();
     type Error = Error;
 
@@ -150,7 +171,7 @@ impl SerializeSeq for Entries<'_, '_> {
     }
 }
 
-impl SerializeTuple for Entries<'_, '_> {
+impl SerializeTuple for Entries<'_> {
     type Ok = ();
     type Error = Error;
 
@@ -165,7 +186,7 @@ impl SerializeTuple for Entries<'_, '_> {
     }
 }
 
-impl SerializeTupleStruct for Entries<'_, '_> {
+impl SerializeTupleStruct for Entries<'_> {
     type Ok = ();
     type Error = Error;
 
@@ -180,7 +201,7 @@ impl SerializeTupleStruct for Entries<'_, '_> {
     }
 }
 
-impl SerializeStruct for Entries<'_, '_> {
+impl SerializeStruct for Entries<'_> {
     type Ok = ();
     type Error = Error;
 

@@ -16,7 +16,6 @@ use serde::ser::Impossible;
 
 use crate::error::{Detail, Error, Length, Result, ValueType};
 use crate::layout::Layout;
-use crate::wire::Output;
 use entries::Entries;
 use methods::{refuse, transparent};
 
@@ -61,7 +60,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
 pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8]> {
     let mut serializer = Serializer::new(buffer);
     value.serialize(&mut serializer)?;
-    Ok(serializer.output.into_written())
+    Ok(serializer.into_written())
 }
 
 /// Writes a value as a metalayer to a writer, in one call of `write_all`.
@@ -162,7 +161,8 @@ fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<
 /// ```
 #[derive(Debug)]
 pub struct Serializer<'a> {
-    output: Output<'a>,
+    buffer: &'a mut [u8],
+    position: usize,
     layout: Option<Layout>,
     /// What does not fit the buffer is no error: its size is asked for.
     counting: bool,
@@ -173,7 +173,7 @@ impl<'a> Serializer<'a> {
     #[must_use]
     #[inline]
     pub fn new(buffer: &'a mut [u8]) -> Self {
-        Self { output: Output::new(buffer), layout: None, counting: false }
+        Self { buffer, position: 0, layout: None, counting: false }
     }
 
     #[inline]
@@ -191,11 +191,16 @@ impl<'a> Serializer<'a> {
 
     /// Bytes written so far: the length of what was written, or where the next metalayer will begin.
     ///
-    /// After an error it is somewhere within the metalayer that failed, or at its start if the buffer was too small.
+    /// After an error it is where the metalayer that failed began.
     #[must_use]
     #[inline]
     pub fn position(&self) -> usize {
-        self.output.position()
+        self.position
+    }
+
+    #[inline]
+    fn into_written(self) -> &'a mut [u8] {
+        self.buffer.get_mut(..self.position).unwrap_or_default()
     }
 
     /// The layout of a value of so many entries.
@@ -208,27 +213,17 @@ impl<'a> Serializer<'a> {
             Some(layout) => Err(Error::new(Detail::Gives { layout, gives: Length::new(gives) })),
         }
     }
-
-    /// Checks at the end of a metalayer that the buffer has taken all of it.
-    #[inline]
-    fn check_room(&mut self, start: usize) -> Result<()> {
-        if self.counting || self.output.is_whole() {
-            return Ok(());
-        }
-        let (needed, given) = self.output.rewind(start);
-        Err(Error::new(Detail::BufferTooSmall { needed: Length::new(needed), given: Length::new(given) }))
-    }
 }
 
-impl<'s, 'a> serde::Serializer for &'s mut Serializer<'a> {
+impl<'s> serde::Serializer for &'s mut Serializer<'_> {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = Entries<'s, 'a>;
-    type SerializeTuple = Entries<'s, 'a>;
-    type SerializeTupleStruct = Entries<'s, 'a>;
+    type SerializeSeq = Entries<'s>;
+    type SerializeTuple = Entries<'s>;
+    type SerializeTupleStruct = Entries<'s>;
     type SerializeTupleVariant = Impossible<(), Error>;
     type SerializeMap = Impossible<(), Error>;
-    type SerializeStruct = Entries<'s, 'a>;
+    type SerializeStruct = Entries<'s>;
     type SerializeStructVariant = Impossible<(), Error>;
 
     #[inline]

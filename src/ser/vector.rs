@@ -1,7 +1,5 @@
 //! A serializer for a dimension vector.
 
-use core::marker::PhantomData;
-
 use serde::Serialize;
 use serde::ser::{Impossible, SerializeSeq, SerializeTuple, SerializeTupleStruct};
 
@@ -9,32 +7,33 @@ use super::integer::{Width, integer};
 use super::methods::{refuse, transparent};
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::Entry;
-use crate::wire::{FixedInt, Output, Slots};
+use crate::wire::{FixedInt, Slots};
 
 /// Takes a sequence, tuple or tuple struct of `ndim` integers.
-pub(super) struct VectorSerializer<'s, 'a, W> {
-    output: &'s mut Output<'a>,
+pub(super) struct VectorSerializer<'s, W> {
+    slots: Slots<'s, W>,
     entry: Entry,
     ndim: u8,
-    width: PhantomData<W>,
 }
 
-impl<'s, 'a, W> VectorSerializer<'s, 'a, W> {
+impl<'s, W> VectorSerializer<'s, W> {
     #[inline]
-    pub(super) fn new(output: &'s mut Output<'a>, entry: Entry, ndim: u8) -> Self {
-        Self { output, entry, ndim, width: PhantomData }
+    pub(super) fn new(slots: Slots<'s, W>, entry: Entry, ndim: u8) -> Self {
+        Self { slots, entry, ndim }
     }
 }
 
 #[inline]
 fn check_count(found: usize, ndim: u8) -> Result<()> {
-    if found == usize::from(ndim) {
-        return Ok(());
-    }
-    Err(Error::new(Detail::Dimensions { found: Length::new(found), ndim }))
+    if found == usize::from(ndim) { Ok(()) } else { Err(wrong_count(found, ndim)) }
 }
 
-impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, '_, W> {
+#[cold]
+fn wrong_count(found: usize, ndim: u8) -> Error {
+    Error::new(Detail::Dimensions { found: Length::new(found), ndim })
+}
+
+impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     type Ok = ();
     type Error = Error;
     type SerializeSeq = Dimensions<'s, W>;
@@ -50,8 +49,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, '_, W> 
         if let Some(len) = len {
             check_count(len, self.ndim)?;
         }
-        let slots = self.output.vector(self.ndim);
-        Ok(Dimensions { slots, entry: self.entry, ndim: self.ndim, count: 0 })
+        Ok(Dimensions { slots: self.slots, entry: self.entry, ndim: self.ndim, count: 0 })
     }
 
     #[inline]
@@ -62,6 +60,19 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, '_, W> 
     #[inline]
     fn serialize_tuple_struct(self, _name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct> {
         self.serialize_seq(Some(len))
+    }
+
+    #[inline]
+    fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<()> {
+        let values = values.into_iter();
+        let (least, most) = values.size_hint();
+        // One too many: a sequence may have no end. Zipped with a range, unlike `take`, a slice is a loop of one count.
+        let enough = usize::from(self.ndim) + 1;
+        let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;
+        for (_, value) in (0..enough).zip(values) {
+            dimensions.put(&value)?;
+        }
+        SerializeSeq::end(dimensions)
     }
 
     transparent! {}
@@ -77,19 +88,27 @@ pub(super) struct Dimensions<'s, W> {
     count: usize,
 }
 
+impl<W: FixedInt + Width> Dimensions<'_, W> {
+    #[inline]
+    fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        match integer(value) {
+            Ok(dimension) => self.slots.put(dimension),
+            Err(error) => return Err(error.in_dimension(self.entry, self.count)),
+        }
+        self.count += 1;
+        Ok(())
+    }
+}
+
 impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
     type Ok = ();
     type Error = Error;
 
     #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        match integer(value) {
-            Ok(dimension) => self.slots.put(dimension),
-            Err(error) => return Err(error.in_dimension(self.entry, self.count)),
-        }
-        self.count += 1;
+        self.put(value)?;
         // Not at the end: a sequence may have none.
-        if self.count > usize::from(self.ndim) { check_count(self.count, self.ndim) } else { Ok(()) }
+        if self.count > usize::from(self.ndim) { Err(wrong_count(self.count, self.ndim)) } else { Ok(()) }
     }
 
     #[inline]
