@@ -1,7 +1,7 @@
 //! From a file to a frame: which bytes are read, and how often.
 
 use std::format;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +28,8 @@ impl Frame<File> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is no frame, or is shorter than its frame (after it has been read once more).
+    /// If the file cannot be read, is no frame, or is shorter than its frame (after it has been read once more). A pipe
+    /// or another thing that is no file is refused without waiting for it.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -40,7 +41,6 @@ impl Frame<File> {
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // A directory is found out by its failure: there are more files than directories.
         match Self::open_file(path) {
             Err(_) if path.is_dir() => {
                 let frame = Self::open_file(&file_with_header(path)?)?;
@@ -51,8 +51,31 @@ impl Frame<File> {
     }
 
     fn open_file(path: &Path) -> Result<Self, Error> {
-        let frame = Self::read_on(File::open(path)?, 0)?;
-        Ok(Self { path: Some(path.into()), ..frame })
+        let frame = open_at_once(path).map_err(Error::from).and_then(|file| Self::read_on(file, 0));
+        // What is no file shows where it is sought in, and so by a failure; a frame that comes with the first read has
+        // to be asked.
+        let is_other = match &frame {
+            Ok(frame) => frame.header.frame_len <= FIRST_READ && !frame.reader.metadata()?.is_file(),
+            Err(_) => fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()),
+        };
+        if is_other {
+            let text = "neither a file nor a directory";
+            return Err(io::Error::new(ErrorKind::InvalidInput, text).into());
+        }
+        Ok(Self { path: Some(path.into()), ..frame? })
+    }
+}
+
+/// Opens a file to read. Nobody is waited for who would have to open the other end of a pipe.
+pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    match options.open(path) {
+        // A file that its server or tape has to give out first, which it does now.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
+        file => file,
     }
 }
 
