@@ -44,24 +44,84 @@ fn shape_and_dtype_change_in_place() {
 fn what_cannot_be_changed_says_why_and_stays() {
     let folder = copies();
     let before = fs::read(folder.path().join("int32_3x5.b2nd")).unwrap();
-    let cases: [&[&str]; 5] = [
+    fs::write(folder.path().join("longer.b2nd"), [&before[..], b"more"].concat()).unwrap();
+    fs::write(folder.path().join("there"), "precious").unwrap();
+    let cases: [&[&str]; 12] = [
         &["set", "int32_3x5.b2nd", "--shape", "5,5"],
         &["set", "int32_3x5.b2nd", "--shape", "4,6", "--dtype", "<f8"],
-        &["set", "int32_3x5.b2nd", "--dtype", "int32"],
+        &["set", "int32_3x5.b2nd", "--dtype", "[('x', '<i4')]"],
+        &["set", "int32_3x5.b2nd", "--dtype", "int33"],
         &["set", "uint16_6x8.caterva", "--dtype", "<u2"],
+        &["set", "longer.b2nd", "--shape", "4,6"],
         &["rewrite", "uint16_6x8.caterva", "new.b2nd"],
+        &["rewrite", "none.b2nd", "new.b2nd"],
+        &["rewrite", "longer.b2nd", "new.b2nd"],
+        &["rewrite", "int32_3x5.b2nd", "there"],
+        &["rewrite", "int32_3x5.b2nd", "no folder/new.b2nd"],
+        &["rewrite", "int32_3x5.b2nd", "there/new.b2nd"],
     ];
     let mut messages = String::new();
     for arguments in cases {
         for option in [&[][..], &["--dry-run"]] {
             let output = run(folder.path(), &[arguments, option].concat());
             assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{arguments:?}");
-            messages = if option.is_empty() { messages + text(&output.stderr) } else { messages };
+            if option.is_empty() {
+                messages += text(&output.stderr);
+            } else {
+                assert!(messages.ends_with(text(&output.stderr)), "a dry run is refused as the change is");
+            }
         }
     }
     snapshot("set_refused", &messages);
     assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
+}
+
+#[test]
+fn a_dtype_goes_by_any_of_its_names() {
+    let folder = copies();
+    let file = folder.path().join("int32_3x5.b2nd");
+    for (given, written) in [("float32", "<f4"), ("uint32", "<u4"), (">i4", ">i4"), ("i4", "<i4")] {
+        let output = run(folder.path(), &["set", "int32_3x5.b2nd", "--dtype", given]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(Frame::open(&file).unwrap().array().unwrap().unwrap().dtype(), Some(written));
+    }
+    let output = run(folder.path(), &["rewrite", "uint16_6x8.caterva", "new.b2nd", "--dtype", "uint16"]);
+    assert!(text(&output.stdout).contains("none -> <u2\n"));
+}
+
+#[test]
+fn where_nothing_changes_it_says_what_was_done() {
+    let folder = copies();
+    let said = |arguments: &[&str]| {
+        let output = run(folder.path(), arguments);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""), "{arguments:?}");
+        text(&output.stderr).to_owned()
+    };
+    let set = ["set", "int32_3x5.b2nd", "--dtype", "int32"];
+    assert_eq!(said(&set), "b2nd: nothing to change\n");
+    assert_eq!(said(&[&set[..], &["--dry-run"]].concat()), "b2nd: nothing would change\n");
+    let rewrite = ["rewrite", "int32_3x5.b2nd", "new.b2nd"];
+    assert_eq!(said(&[&rewrite[..], &["--dry-run"]].concat()), "b2nd: nothing would change\n");
     assert!(!folder.path().join("new.b2nd").exists());
+    assert_eq!(said(&rewrite), "b2nd: wrote new.b2nd\n");
+    assert!(folder.path().join("new.b2nd").exists());
+}
+
+#[test]
+fn a_lock_that_another_process_holds_is_respected_by_a_dry_run_too() {
+    let folder = copies();
+    let lock = fs::File::create(folder.path().join("int32_3x5.b2nd.b2lock")).unwrap();
+    fs4::FileExt::try_lock(&lock).unwrap();
+    for arguments in
+        [&["set", "int32_3x5.b2nd", "--dtype", "<f4"][..], &["rewrite", "int32_3x5.b2nd", "new.b2nd"]]
+    {
+        for option in [&[][..], &["--dry-run"]] {
+            let output = run(folder.path(), &[arguments, option].concat());
+            let expected = "b2nd: int32_3x5.b2nd: another process holds the lock int32_3x5.b2nd.b2lock\n";
+            assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
+        }
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use b2nd_serde::frame::{Code, Finding, Frame, Severity, check};
-use common::{corpus, data};
+use common::{copy_tree, corpus, data};
 
 fn errors(findings: &[Finding]) -> Vec<Code> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
@@ -367,8 +367,8 @@ fn every_code_is_found_and_says_what_to_do() {
         assert_eq!(found.unwrap().severity(), code.severity());
         all.insert(code);
     }
-    // What only a zip file can have wrong is tested where zip files are, and a header of 64 MiB below.
-    all.extend([Code::ZipMember, Code::TooLong]);
+    // What only a zip file can have wrong is tested where zip files are, a header of 64 MiB and a directory below.
+    all.extend([Code::ZipMember, Code::TooLong, Code::MissingChunkFile]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
     let names: BTreeSet<_> = all.iter().map(|code| code.name()).collect();
     assert_eq!(names.len(), all.len());
@@ -397,6 +397,10 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
     let (contiguous, sparse) = (file("int32_3x5.b2nd"), file("sparse.b2nd/chunks.b2frame"));
     let (index, other) = (folder.path().join("chunks.b2frame"), folder.path().join("array.b2nd"));
     let codes = |path: &Path| check(path).unwrap().iter().map(Finding::code).collect::<Vec<_>>();
+    for number in 0..4 {
+        let name = format!("{number:08X}.chunk");
+        fs::copy(data().join("sparse.b2nd").join(&name), folder.path().join(name)).unwrap();
+    }
 
     fs::write(&index, &contiguous).unwrap();
     assert_eq!(codes(&index), []);
@@ -408,6 +412,32 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
     assert_eq!(codes(&other), []);
     fs::write(&other, &sparse).unwrap();
     assert_eq!(codes(&other), [Code::FrameType]);
+}
+
+#[test]
+fn the_chunks_of_a_sparse_frame_have_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    // One that no chunk has is no fault: C-Blosc2 leaves it where a chunk becomes one value.
+    fs::write(path.join("00000004.chunk"), b"").unwrap();
+    fs::write(path.join("notes.txt"), b"").unwrap();
+    assert_eq!(check(&path).unwrap(), []);
+    for (name, there) in [("00000002.chunk", 3), ("00000000.chunk", 2), ("00000001.chunk", 1)] {
+        fs::remove_file(path.join(name)).unwrap();
+        let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
+        let says = format!("found {there} of 4 chunk files: {first} is the first that is missing");
+        // By the directory, and by the file in it.
+        for path in [&path, &path.join("chunks.b2frame")] {
+            let findings = check(path).unwrap();
+            assert_eq!(errors(&findings), [Code::MissingChunkFile]);
+            assert_eq!(findings[0].message(), says);
+            assert_eq!((findings[0].expected(), findings[0].found()), (Some(4), Some(there)));
+        }
+    }
+    // Elsewhere nothing is known of its files.
+    let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
+    assert_eq!(Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap(), []);
 }
 
 #[test]

@@ -105,6 +105,11 @@ pub(super) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     Err(io::Error::new(ErrorKind::NotFound, text).into())
 }
 
+/// The folder that a file is in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 impl<R: Read + Seek> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///
@@ -188,7 +193,10 @@ fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64, longest: 
     }
     let (bound, expected) = match &parsed {
         Ok(frame) => ("", frame.header().frame_len),
-        Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
+        Err(Error::Incomplete { .. }) if available == 0 => {
+            let why = if offset == 0 { "the file is empty" } else { "the file ends before it" };
+            return Err(not_a_frame(why).into());
+        }
         Err(Error::Incomplete { needed }) => ("at least ", *needed as u64),
         Err(_) => return parsed,
     };

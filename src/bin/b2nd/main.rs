@@ -8,6 +8,7 @@ mod dump;
 mod encode;
 mod info;
 mod input;
+mod interrupt;
 mod json;
 mod ls;
 mod man;
