@@ -141,3 +141,54 @@ fn a_rewrite_is_an_array_in_the_present_format() {
     let object = &objects(&in_place)[0];
     assert_eq!((&object["path"], &object["dtype"]), (&"new.b2nd".into(), &"<i2".into()));
 }
+
+/// A frame of so many bytes, nearly all of which are a hole in its file.
+#[cfg(unix)]
+fn with_hole(path: &std::path::Path, length: u64) {
+    use std::io::{Seek, SeekFrom, Write};
+    let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    bytes[16..24].copy_from_slice(&length.to_be_bytes());
+    let (start, trailer) = bytes.split_at(bytes.len() - 35);
+    let mut file = fs::File::create(path).unwrap();
+    file.write_all(start).unwrap();
+    file.seek(SeekFrom::Start(length - 35)).unwrap();
+    file.write_all(trailer).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_rewrite_that_is_interrupted_leaves_nothing() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    let folder = tempfile::tempdir().unwrap();
+    let names = || -> Vec<_> {
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    };
+    with_hole(&folder.path().join("old.b2nd"), 1 << 29);
+    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+        // The copy may be done before the signal comes.
+        let is_caught = (0..100).any(|_| {
+            let mut rewrite = common::command::b2nd(folder.path(), &["rewrite", "old.b2nd", "new.b2nd"]);
+            let mut child = rewrite.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut is_running = || child.try_wait().unwrap().is_none();
+            while names().len() == 1 && is_running() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if is_running() {
+                Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+            }
+            let output = child.wait_with_output().unwrap();
+            if output.status.success() {
+                fs::remove_file(folder.path().join("new.b2nd")).unwrap();
+                return false;
+            }
+            assert_eq!(output.status.signal(), Some(number), "{}", text(&output.stderr));
+            assert_eq!((text(&output.stdout), text(&output.stderr)), ("", ""));
+            assert_eq!(names(), ["old.b2nd"]);
+            true
+        });
+        assert!(is_caught, "{signal} always came too late");
+    }
+}
