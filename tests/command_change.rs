@@ -142,6 +142,28 @@ fn a_rewrite_is_an_array_in_the_present_format() {
     assert_eq!((&object["path"], &object["dtype"]), (&"new.b2nd".into(), &"<i2".into()));
 }
 
+#[test]
+fn what_json_prints_is_as_the_schema_says() {
+    let folder = copies();
+    let schema = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/b2nd.schema.json");
+    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let cases: [(&[&str], &str, &str); 5] = [
+        (&["set", "--dry-run", "int32_3x5.b2nd", "--shape", "4,6"], "int32_3x5.b2nd", "shape"),
+        (&["set", "int32_3x5.b2nd", "--shape", "4,6"], "int32_3x5.b2nd", "shape"),
+        (&["set", "int32_3x5.b2nd", "--shape", "4,7"], "int32_3x5.b2nd", "error"),
+        (&["rewrite", "squeezed.caterva", "new.b2nd", "--dtype", "<u2"], "new.b2nd", "shape"),
+        (&["rewrite", "none.b2nd", "newer.b2nd"], "none.b2nd", "error"),
+    ];
+    for (arguments, path, key) in cases {
+        let output = run(folder.path(), &[arguments, &["--json"]].concat());
+        let [object] = &objects(&output)[..] else { panic!("{}", text(&output.stdout)) };
+        assert!(schema.is_valid(object), "{object}");
+        assert_eq!(object["path"], path);
+        assert!(object.get(key).is_some(), "{object}");
+    }
+}
+
 /// A frame of so many bytes, nearly all of which are a hole in its file.
 #[cfg(unix)]
 fn with_hole(path: &std::path::Path, length: u64) {
