@@ -41,9 +41,9 @@ const PIECE: u64 = 1 << 22;
 /// because the error would be copied with it, and so is one that is not its whole file.
 ///
 /// The new file is written under another name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed: whoever
-/// looks sees the old file or the new one, and if the process is killed, nothing but a file of that name is left. Of a
-/// sparse frame, `chunks.b2frame` alone is written anew and renamed, where it stands; a copy is a new directory. A
-/// symbolic link stays one.
+/// looks sees the old file or the new one, and if the process is killed, nothing but a file of that name is left. Once it
+/// has its name, nothing fails any more. Of a sparse frame, `chunks.b2frame` alone is written anew and renamed, where it
+/// stands; a copy is a new directory. A symbolic link stays one.
 ///
 /// In place, the exclusive lock of a `.b2lock` is held, for a copy the shared one; neither is waited for. **Without a
 /// `.b2lock`, a handle that is open elsewhere does not know of the new file: what it writes may be lost with the old one,
