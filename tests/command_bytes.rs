@@ -201,6 +201,21 @@ fn encode_says_why_shapes_do_not_work_together() {
 }
 
 #[test]
+fn a_dtype_is_written_as_writers_of_the_layout_do() {
+    let dtype = |given: &str, layout: &str| {
+        let options = [&EXAMPLE[..8], &[given, "--layout", layout, "--json"]].concat();
+        objects(&run(here(), &options))[0]["dtype"].clone()
+    };
+    for given in ["int32", "<i4", "i4", "i"] {
+        assert_eq!(dtype(given, "b2nd"), "<i4", "{given}");
+        assert_eq!(dtype(given, "b2nd-mismarked"), "<i4", "{given}");
+        assert_eq!(dtype(given, "b2nd-six"), "int32", "{given}");
+    }
+    assert_eq!(dtype("uint8", "b2nd"), "|u1");
+    assert_eq!(dtype("[('a', 'int16')]", "b2nd"), "[('a', '<i2')]");
+}
+
+#[test]
 fn decode_is_encode_the_other_way() {
     let output = run_with(&run(here(), &EXAMPLE).stdout, here(), &["decode"]);
     snapshot("decode", &screen(&output));

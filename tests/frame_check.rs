@@ -230,6 +230,8 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
     let in_trailer = |at: usize, bytes: &[u8]| changed(vlmetalayers.clone(), &[(at, bytes)]);
     vec![
         ("text", b"not a frame, but some text".to_vec(), Code::NotAFrame),
+        ("no bytes", Vec::new(), Code::NotAFrame),
+        ("zeros", vec![0; 600], Code::NotAFrame),
         ("appended bytes", longer, Code::LongerFile),
         ("another header", with(&[(0, &[0x9f])]), Code::HeaderMarker),
         ("nbytes as uint64", with(&[(29, &[0xcf])]), Code::HeaderMarker),
@@ -281,6 +283,7 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("index of other chunks", with_index_of_5(), Code::ChunkIndexCount),
         ("a chunk taken for the index", with(&[(39, &[0; 8])]), Code::ChunkIndexPlace),
         ("an offset behind the chunks", with_offset(3, 225), Code::ChunkOffset),
+        ("offsets without chunks", without_chunks(), Code::ChunkOffset),
         ("an offset twice", with_offset(3, 64), Code::ChunkOffset),
         ("a gap behind the index", with_gap("int32_3x5.b2nd", 35), Code::ChunkIndexGap),
         ("trailer without its end", with_end("int32_3x5.b2nd", 23, &[0xcd]), Code::TrailerMarker),
@@ -313,6 +316,14 @@ fn with_offset(chunk: usize, offset: i64) -> Vec<u8> {
     assert_eq!(flags & 7, 7, "the index is not stored behind a header of 32 bytes");
     assert_eq!(file[offsets + 8..offsets + 16], 64_i64.to_le_bytes());
     changed(file, &[(offsets + 8 * chunk, &offset.to_le_bytes())])
+}
+
+/// `int32_3x5.b2nd` with its index right behind the header.
+fn without_chunks() -> Vec<u8> {
+    let mut file = file("int32_3x5.b2nd");
+    file.drain(165..165 + 256);
+    let frame_len = file.len() as u64;
+    changed(file, &[(16, &frame_len.to_be_bytes()), (39, &[0; 8])])
 }
 
 #[test]
@@ -367,8 +378,8 @@ fn every_code_is_found_and_says_what_to_do() {
         assert_eq!(found.unwrap().severity(), code.severity());
         all.insert(code);
     }
-    // What only a zip file can have wrong is tested where zip files are, and a header of 64 MiB below.
-    all.extend([Code::ZipMember, Code::TooLong]);
+    // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
+    all.extend([Code::ZipMember, Code::TooLong, Code::MissingChunkFile]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
     let names: BTreeSet<_> = all.iter().map(|code| code.name()).collect();
     assert_eq!(names.len(), all.len());
@@ -397,6 +408,10 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
     let (contiguous, sparse) = (file("int32_3x5.b2nd"), file("sparse.b2nd/chunks.b2frame"));
     let (index, other) = (folder.path().join("chunks.b2frame"), folder.path().join("array.b2nd"));
     let codes = |path: &Path| check(path).unwrap().iter().map(Finding::code).collect::<Vec<_>>();
+    for number in 0..4 {
+        let name = format!("{number:08X}.chunk");
+        fs::copy(data().join("sparse.b2nd").join(&name), folder.path().join(name)).unwrap();
+    }
 
     fs::write(&index, &contiguous).unwrap();
     assert_eq!(codes(&index), []);

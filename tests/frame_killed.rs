@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use b2nd_serde::frame::{Frame, rewrite};
-use common::{copy_tree, data, header_file};
+use common::{copy_tree, data, header_file, remove};
 
 /// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new names
 /// in a folder, on and on, to one of two states and back.
@@ -96,8 +96,7 @@ fn sweep(folder: &Path) -> usize {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let left: Vec<_> = names.filter(|name| name.starts_with(".b2nd-")).collect();
     for name in &left {
-        let path = folder.join(name);
-        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+        remove(&folder.join(name));
     }
     left.len()
 }

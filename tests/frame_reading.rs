@@ -6,7 +6,7 @@ mod common;
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
 use b2nd_serde::frame::{Array, Code, Error, Field, Frame, Generation};
 use common::{corpus, data, unhex};
@@ -404,6 +404,29 @@ fn a_directory_without_a_frame_says_so() {
     let error = Frame::open(data()).unwrap_err();
     assert_eq!(error.to_string(), "a directory without chunks.b2frame, so not a sparse frame");
     assert!(matches!(error, Error::Io(error) if error.kind() == io::ErrorKind::NotFound));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_refused_without_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.b2nd");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let socket = folder.path().join("socket.b2nd");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let refused = |path: &std::path::Path| {
+        let error = Frame::open(path).unwrap_err();
+        assert_eq!(error.to_string(), "neither a file nor a directory");
+    };
+    refused(&pipe);
+    refused(&socket);
+    refused("/dev/null".as_ref());
+    // Nor is a pipe read that has a frame in it, whether or not one read would take it.
+    for name in ["scalar.b2nd", "int32_3x5.b2nd"] {
+        let mut writer = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        writer.write_all(&fs::read(data().join(name)).unwrap()).unwrap();
+        refused(&pipe);
+    }
 }
 
 /// Asks all that can be asked of a frame.

@@ -483,6 +483,7 @@ fn what_is_refused_says_what_was_expected_and_found() {
         ChangeError::SharedBytes { name: "vendor".into() },
         ChangeError::DtypeLength { expected: 3, found: 6 },
         ChangeError::OtherChunks { expected: vec![2, 2], shape: vec![5, 5], found: vec![3, 2] },
+        ChangeError::OtherChunks { expected: vec![1, 1], shape: vec![5, 5], found: vec![3, 3] },
         ChangeError::OtherChunkshape { expected: [vec![2, 3], vec![1, 2]], found: [vec![3, 2], vec![1, 2]] },
         ChangeError::ReadOnlyLayout { layout },
         ChangeError::NoDtype { layout },
@@ -492,6 +493,7 @@ fn what_is_refused_says_what_was_expected_and_found() {
         ChangeError::FirstGeneration,
         ChangeError::UserMetadata { len: 4 },
         ChangeError::TooLarge,
+        ChangeError::Stopped,
     ] {
         let name =
             format!("{error:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();

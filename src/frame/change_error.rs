@@ -126,6 +126,8 @@ pub enum ChangeError {
     },
     /// A number of the new header would be larger than the format allows.
     TooLarge,
+    /// The one who asked for a rewrite has stopped it.
+    Stopped,
 }
 
 impl fmt::Display for ChangeError {
@@ -158,8 +160,10 @@ impl fmt::Display for ChangeError {
             }
             Self::OtherChunks { expected, shape, found } => {
                 let count = |grid: &[u64]| grid.iter().map(|&chunks| u128::from(chunks)).product::<u128>();
-                write!(f, "expected a shape of {} chunks ({expected:?}), ", count(expected))?;
-                write!(f, "found {shape:?}, which takes {} ({found:?})", count(found))
+                let (expected_count, found_count) = (count(expected), count(found));
+                let noun = if expected_count == 1 { "chunk" } else { "chunks" };
+                write!(f, "expected a shape of {expected_count} {noun} ({expected:?}), ")?;
+                write!(f, "found {shape:?}, which takes {found_count} ({found:?})")
             }
             Self::OtherChunkshape { expected: [chunks, blocks], found: [other_chunks, other_blocks] } => {
                 write!(f, "expected chunkshape {chunks:?} and blockshape {blocks:?}, which the data has, ")?;
@@ -188,6 +192,7 @@ impl fmt::Display for ChangeError {
             Self::TooLarge => {
                 f.write_str("a length or an offset in the header would be larger than the format allows")
             }
+            Self::Stopped => f.write_str("stopped before the new file was whole; nothing of it is left"),
         }
     }
 }

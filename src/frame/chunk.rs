@@ -1,4 +1,9 @@
-//! The header of a Blosc2 chunk: little-endian, 16 bytes, or 32 with filters and special values.
+//! A Blosc2 chunk: a header, which is little-endian and has 16 bytes, or 32 with filters and special values; and data.
+
+use std::borrow::Cow;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
 
 /// The shorter header.
 const SHORT: usize = 16;
@@ -39,9 +44,29 @@ impl ChunkHeader {
         (cbytes >= length).then_some(Self { length, is_stored: flags & IS_STORED != 0, nbytes, cbytes })
     }
 
+    /// The data of a chunk, of so many bytes at most, or why there is none.
+    pub(super) fn data(self, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
+        match self.stored(chunk) {
+            Some(data) => Ok(Cow::Borrowed(data)),
+            None if self.nbytes > longest => Err(format!("{} bytes are more than {longest}", self.nbytes)),
+            None => decompress(chunk).map(Cow::Owned),
+        }
+    }
+
     /// The data of a chunk that has it as it is.
     pub(super) fn stored(self, chunk: &[u8]) -> Option<&[u8]> {
         let data = chunk.get(self.length..)?.get(..self.nbytes)?;
         (self.is_stored || data.is_empty()).then_some(data)
     }
+}
+
+#[cfg(feature = "decompress")]
+fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
+    // What a frame has beside its data is too short to be worth a second thread.
+    blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
+}
+
+#[cfg(not(feature = "decompress"))]
+fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
+    Err("compressed, and the feature `decompress` is off".into())
 }

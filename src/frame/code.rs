@@ -71,7 +71,7 @@ codes! {
     // The file and the header.
     NotAFrame "not-a-frame" Error
         "The magic bytes of a frame are not there."
-        "Look whether the file is another format. zip_members lists the frames in a zip file, scan finds those in any file."
+        "Look whether the file is another format. The frames in a zip file can be listed, and a scan finds those in any file."
     Truncated "truncated" Error
         "The file ends before the frame does, as its header says."
         "Fetch the file again; what is missing is not in it."
@@ -79,7 +79,7 @@ codes! {
         "The file goes on behind the frame."
         "Nothing, if something else was appended on purpose: no reader looks there."
     TooLong "too-long" Error
-        "The header is longer than 64 MiB, or the trailer than 256 MiB, or the header of a frame in a zip file than 1 MiB: more than this crate makes room for because a file says so. Real ones take some KiB."
+        "The header is longer than 64 MiB, or the trailer than 256 MiB, or the header of a frame in a zip file than 1 MiB: more than is made room for because a file says so. Real ones take some KiB."
         "Look whether the file is damaged. Where it really is so long, read it with C-Blosc2."
     ZipMember "zip-member" Error
         "What a zip file says of a member cannot be: its local header is damaged, or its bytes are those of another member too."
@@ -92,7 +92,7 @@ codes! {
         "Restore the header from another copy."
     FrameVersion "frame-version" Error
         "The version of the format is above 3, the last one known."
-        "Read it with a newer C-Blosc2; what this crate says of it may be wrong."
+        "Read it with a newer C-Blosc2; what is said of it here may be wrong."
     FrameType "frame-type" Error
         "The frame is neither contiguous nor sparse, which the whole byte says and not half of it; or a directory has a frame that says it is contiguous, or a file of another name one that says it is sparse."
         "Put the file where it came from: chunks.b2frame belongs in its directory."
@@ -161,7 +161,7 @@ codes! {
     // The array's metalayer: its meaning.
     ArrayVersion "array-version" Error
         "The array's metalayer has a version other than 0, whose rules are not known."
-        "Read it with a newer version of this crate."
+        "Read it with a newer version of b2nd-serde."
     NegativeDimension "negative-dimension" Error
         "A dimension is negative."
         "Restore the metalayer from another copy."
@@ -223,12 +223,15 @@ codes! {
     ChunkOffset "chunk-offset" Error
         "The chunk index, where it can be read because it is not compressed, has an offset outside of the chunks, which C-Blosc2 refuses, or the same one twice, for which it reads the same data twice."
         "Restore the file from another copy; a scan of the chunks can rebuild the index."
+    MissingChunkFile "missing-chunk-file" Error
+        "A chunk of a sparse frame has no file in its directory. C-Blosc2 cannot read that chunk, and does not open the frame where it is the first one."
+        "Copy the directory again, whole; what is missing is not in it."
     TrailerMarker "trailer-marker" Error
         "A byte of the trailer is not the marker that the format has there."
-        "Restore the file from another copy; array and data can be read without a trailer by this crate, not by C-Blosc2."
+        "Restore the file from another copy. C-Blosc2 does not open a file without its trailer; what the array is can be read without."
     TrailerLength "trailer-length" Error
         "The length of the trailer is less than that of an empty one, or more than the frame has behind its header."
-        "Restore the file from another copy; array and data can be read without a trailer by this crate, not by C-Blosc2."
+        "Restore the file from another copy. C-Blosc2 does not open a file without its trailer; what the array is can be read without."
     TrailerPlace "trailer-place" Error
         "The frame has no chunks, and its trailer does not stand right behind the header, where a reader looks for it."
         "Restore the file from another copy."

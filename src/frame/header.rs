@@ -152,18 +152,28 @@ pub(super) fn length(prefix: &[u8]) -> Result<usize, Unknown> {
     let magic = prefix.get(MAGIC_AT..).unwrap_or_default();
     let there = magic.len().min(MAGIC.len());
     if magic.get(..there) != MAGIC.get(..there) {
-        return Err(Unknown::Refused(not_a_frame()));
+        return Err(Unknown::Refused(other_bytes(prefix)));
     }
     if prefix.len() < LEAST {
         let marker = prefix.first().map(|&marker| Generation::of_marker(marker));
         let is_none = there < MAGIC.len() && marker == Some(None);
-        return Err(if is_none { Unknown::Refused(not_a_frame()) } else { Unknown::Needs(LEAST) });
+        return Err(if is_none { Unknown::Refused(other_bytes(prefix)) } else { Unknown::Needs(LEAST) });
     }
     start(&mut walk(prefix)).map(|(_, length, _)| length).map_err(Unknown::Refused)
 }
 
-pub(super) fn not_a_frame() -> Finding {
-    Finding::new(Code::NotAFrame, Place::Header).text("not a Blosc2 frame: no b2frame magic at byte 2".into())
+/// That these bytes begin no frame, though some of them may have been meant to.
+fn other_bytes(prefix: &[u8]) -> Finding {
+    let is_zeroed = prefix.iter().take(LEAST).all(|&byte| byte == 0);
+    not_a_frame(if is_zeroed {
+        "it begins with zeros: never written, or lost"
+    } else {
+        "no b2frame magic at byte 2"
+    })
+}
+
+pub(super) fn not_a_frame(why: &str) -> Finding {
+    Finding::new(Code::NotAFrame, Place::Header).text(format!("not a Blosc2 frame: {why}"))
 }
 
 /// That a header or trailer is longer than it is read.

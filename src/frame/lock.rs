@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fs4::{FileExt, TryLockError};
 
-use super::open::PAUSE;
+use super::open::{PAUSE, open_at_once};
 use super::{ChangeError, Error};
 
 const SUFFIX: &str = ".b2lock";
@@ -62,7 +62,7 @@ impl SharedLock {
         patience: Duration,
     ) -> io::Result<Option<Self>> {
         // Whoever may read the frame may read it, also where he may not read the file beside it.
-        let Ok(sidecar) = File::open(sidecar(path, is_sparse)) else { return Ok(None) };
+        let Ok(sidecar) = open_at_once(&sidecar(path, is_sparse)) else { return Ok(None) };
         loop {
             // Not the method of the standard library, which is younger than the oldest compiler that this is for.
             match FileExt::try_lock_shared(&sidecar) {

@@ -1,10 +1,11 @@
 //! From a file to a frame: which bytes are read, and how often.
 
 use std::format;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::vec;
 use std::vec::Vec;
 
 use super::finding::{Code, Finding, Place};
@@ -28,7 +29,8 @@ impl Frame<File> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is no frame, or is shorter than its frame (after it has been read once more).
+    /// If the file cannot be read, is no frame, or is shorter than its frame (after it has been read once more). A pipe
+    /// or another thing that is no file is refused without waiting for it.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -40,7 +42,6 @@ impl Frame<File> {
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // A directory is found out by its failure: there are more files than directories.
         match Self::open_file(path) {
             Err(_) if path.is_dir() => {
                 let frame = Self::open_file(&file_with_header(path)?)?;
@@ -51,9 +52,40 @@ impl Frame<File> {
     }
 
     fn open_file(path: &Path) -> Result<Self, Error> {
-        let frame = Self::read_on(File::open(path)?, 0)?;
-        Ok(Self { path: Some(path.into()), ..frame })
+        let read = |file: File| {
+            let prefix = read_once(FIRST_READ, |bytes| read_start(&file, bytes))?;
+            Self::begin_with(prefix, file, 0)
+        };
+        match open_at_once(path).map_err(Error::from).and_then(read) {
+            Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
+            // What is no file is found out by its failure too.
+            Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
+                Err(io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory").into())
+            }
+            error => error,
+        }
     }
+}
+
+/// Opens a file to read. Nobody is waited for who would have to open the other end of a pipe.
+pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    match options.open(path) {
+        // A file that its server or tape has to give out first, which it does now.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
+        file => file,
+    }
+}
+
+/// Reads the first bytes of a file, which a pipe and what else has no places refuses.
+fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
+    #[cfg(not(unix))]
+    return { file }.read(bytes);
 }
 
 /// Whether this is the directory of a sparse frame.
@@ -82,6 +114,11 @@ pub(super) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     Err(io::Error::new(ErrorKind::NotFound, text).into())
 }
 
+/// The folder that a file is in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 impl<R: Read + Seek> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///
@@ -106,12 +143,13 @@ impl<R: Read + Seek> Frame<R> {
     /// ```
     pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
         reader.seek(SeekFrom::Start(offset))?;
-        Self::read_on(reader, offset)
+        let prefix = read_once(FIRST_READ, |bytes| reader.read(bytes))?;
+        Self::begin_with(prefix, reader, offset)
     }
 
-    /// Reads the header of a frame from a reader that stands at its offset.
-    fn read_on(mut reader: R, offset: u64) -> Result<Self, Error> {
-        let frame = match read_here(&mut reader, offset, u64::MAX, u64::MAX) {
+    /// Reads the header of which the first bytes are here.
+    fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
+        let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
             // A writer may have been between the header and what follows it.
             Err(error) if error.code() == Some(Code::Truncated) => {
                 read(&mut reader, offset, u64::MAX, u64::MAX)
@@ -131,13 +169,18 @@ pub(super) fn read(
     longest: u64,
 ) -> Result<Frame, Error> {
     reader.seek(SeekFrom::Start(offset))?;
-    read_here(reader, offset, limit, longest)
+    let prefix = read_once(FIRST_READ.min(limit), |bytes| reader.read(bytes))?;
+    read_on(prefix, reader, offset, limit, longest)
 }
 
-/// The same of a reader that stands at the offset.
-fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64, longest: u64) -> Result<Frame, Error> {
-    let mut prefix = Vec::new();
-    read_once(reader, FIRST_READ.min(limit), &mut prefix)?;
+/// The same after the first bytes.
+fn read_on(
+    mut prefix: Vec<u8>,
+    reader: &mut (impl Read + Seek),
+    offset: u64,
+    limit: u64,
+    longest: u64,
+) -> Result<Frame, Error> {
     let mut parsed = Frame::parse(&prefix);
     match &parsed {
         Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
@@ -165,7 +208,10 @@ fn read_here(reader: &mut (impl Read + Seek), offset: u64, limit: u64, longest: 
     }
     let (bound, expected) = match &parsed {
         Ok(frame) => ("", frame.header().frame_len),
-        Err(Error::Incomplete { .. }) if available == 0 => return Err(not_a_frame().into()),
+        Err(Error::Incomplete { .. }) if available == 0 => {
+            let why = if offset == 0 { "the file is empty" } else { "the file ends before it" };
+            return Err(not_a_frame(why).into());
+        }
         Err(Error::Incomplete { needed }) => ("at least ", *needed as u64),
         Err(_) => return parsed,
     };
@@ -185,13 +231,13 @@ pub(super) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> 
 }
 
 /// Reads so many bytes, or fewer, as they come at once.
-fn read_once(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
-    bytes.resize(usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?, 0);
+fn read_once(length: u64, mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?];
     loop {
-        match reader.read(bytes) {
+        match read(&mut bytes) {
             Ok(read) => {
                 bytes.truncate(read);
-                return Ok(());
+                return Ok(bytes);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -1,19 +1,22 @@
 //! A copy of a frame in the present format, with another header and the same data.
 
+use core::ops::ControlFlow;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tempfile::{Builder, TempDir};
+use tempfile::Builder;
 
 use super::canonical::Canonical;
+use super::chunk_files;
+use super::finding::Severity;
 use super::lock::{ExclusiveLock, SharedLock, sidecar};
-use super::open::{SPARSE_INDEX, file_with_header};
+use super::open::{SPARSE_INDEX, file_with_header, folder_of};
 use super::{ChangeError, Error, Frame};
 
-/// How the files of a sparse frame end in which its chunks are.
-const CHUNK_SUFFIX: &str = "chunk";
+/// Bytes that are copied between two reports of progress.
+const PIECE: u64 = 1 << 22;
 
 /// Writes a frame anew whose array has a metalayer `b2nd` of the present layout: to a new name, or in the place of the
 /// old one if both paths lead to the same file.
@@ -38,9 +41,9 @@ const CHUNK_SUFFIX: &str = "chunk";
 /// because the error would be copied with it, and so is one that is not its whole file.
 ///
 /// The new file is written under another name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed: whoever
-/// looks sees the old file or the new one, and if the process is killed, nothing but a file of that name is left. Of a
-/// sparse frame, `chunks.b2frame` alone is written anew and renamed, where it stands; a copy is a new directory. A
-/// symbolic link stays one.
+/// looks sees the old file or the new one, and if the process is killed, nothing but a file of that name is left. Once it
+/// has its name, nothing fails any more. Of a sparse frame, `chunks.b2frame` alone is written anew and renamed, where it
+/// stands; a copy is a new directory. A symbolic link stays one.
 ///
 /// In place, the exclusive lock of a `.b2lock` is held, for a copy the shared one; neither is waited for. **Without a
 /// `.b2lock`, a handle that is open elsewhere does not know of the new file: what it writes may be lost with the old one,
@@ -74,17 +77,72 @@ pub fn rewrite(
     to: impl AsRef<Path>,
     dtype: Option<&str>,
 ) -> Result<Frame<File>, Error> {
+    rewrite_with_progress(from, to, dtype, |_| ControlFlow::Continue(()))
+}
+
+/// [`rewrite`], which tells how far it is, and can be told to stop.
+///
+/// `progress` is called with the bytes that have been copied: with 0 when all has been checked and nothing is written
+/// yet, then for each piece of 4 MiB or chunk file, and a last time before the new file gets its name. There are about
+/// as many as the [`cbytes`](super::Header::cbytes) of the header. Where it breaks, nothing of the new file is left.
+///
+/// # Errors
+///
+/// As [`rewrite`], and [`ChangeError::Stopped`].
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use b2nd_serde::frame::{ChangeError, Error, rewrite_with_progress};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let new = folder.path().join("new.b2nd");
+/// let old = "tests/data/uint16_6x8.caterva";
+/// // Only to see whether it could be done.
+/// let result = rewrite_with_progress(old, &new, Some("<u2"), |_| ControlFlow::Break(()));
+/// assert!(matches!(result, Err(Error::Change(ChangeError::Stopped))));
+/// assert!(!new.exists());
+///
+/// let mut copied = 0;
+/// rewrite_with_progress(old, &new, Some("<u2"), |bytes| {
+///     copied = bytes;
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(copied, 415);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn rewrite_with_progress(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    dtype: Option<&str>,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Frame<File>, Error> {
     // The frame is opened as it was given, because a directory may hold another frame than a file.
     let (from, to) = (from.as_ref(), to.as_ref());
     let source = file_with_header(from)?;
+    let mut progress = Progress { copied: 0, report: &mut progress };
     if is_same(&source, to) {
-        in_place(from, &source, dtype)?;
+        in_place(from, &source, to, dtype, &mut progress)
     } else if to.symlink_metadata().is_ok() {
-        return Err(ChangeError::Exists { path: to.into() }.into());
+        Err(ChangeError::Exists { path: to.into() }.into())
     } else {
-        copy(from, &source, to, dtype)?;
+        copy(from, &source, to, dtype, &mut progress)
     }
-    Frame::open(to)
+}
+
+/// How far a rewrite is.
+struct Progress<'r> {
+    copied: u64,
+    report: &'r mut dyn FnMut(u64) -> ControlFlow<()>,
+}
+
+impl Progress<'_> {
+    fn advance(&mut self, bytes: u64) -> Result<(), Error> {
+        self.copied = self.copied.saturating_add(bytes);
+        match (self.report)(self.copied) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(ChangeError::Stopped.into()),
+        }
+    }
 }
 
 impl Frame<File> {
@@ -118,24 +176,43 @@ fn is_sparse(source: &Path) -> Result<bool, Error> {
     Ok(Frame::open(source)?.header().is_sparse())
 }
 
-fn in_place(from: &Path, source: &Path, dtype: Option<&str>) -> Result<(), Error> {
+fn in_place(
+    from: &Path,
+    source: &Path,
+    to: &Path,
+    dtype: Option<&str>,
+    progress: &mut Progress<'_>,
+) -> Result<Frame<File>, Error> {
     let mut lock = ExclusiveLock::take(source, is_sparse(source)?)?;
     let mut frame = Frame::open(from)?;
     let canonical = Canonical::of(&mut frame, dtype)?;
     let target = fs::canonicalize(source)?;
-    let folder = folder_of(&target);
-    let mut new = temporary().tempfile_in(folder)?;
-    write(&mut frame, &canonical, new.as_file_mut())?;
+    let folder = Folder::of(&target)?;
+    check_old(&frame)?;
+    progress.advance(0)?;
+    let mut new = temporary().tempfile_in(folder.path).map_err(unnamed)?;
+    write(&mut frame, &canonical, new.as_file_mut(), progress)?;
+    let after = Frame::parse(&canonical.header)?;
     if let Some(lock) = &mut lock {
         lock.raise_counter()?;
     }
     // Not every system replaces a file that is open.
     drop(frame);
-    new.persist(&target).map_err(|error| error.error)?;
-    Ok(sync(folder)?)
+    let by_directory = to.is_dir();
+    let path = file_with_header(to)?;
+    let file = new.persist(&target).map_err(|error| error.error)?;
+    // If this fails, the new file still has its name, and is whole.
+    let _ = folder.sync();
+    Ok(Frame { path: Some(path), by_directory, ..after.with_reader(file) })
 }
 
-fn copy(from: &Path, source: &Path, to: &Path, dtype: Option<&str>) -> Result<(), Error> {
+fn copy(
+    from: &Path,
+    source: &Path,
+    to: &Path,
+    dtype: Option<&str>,
+    progress: &mut Progress<'_>,
+) -> Result<Frame<File>, Error> {
     let is_sparse = is_sparse(source)?;
     let _lock = match SharedLock::take(source, is_sparse, Instant::now(), Duration::ZERO) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -145,22 +222,31 @@ fn copy(from: &Path, source: &Path, to: &Path, dtype: Option<&str>) -> Result<()
     };
     let mut frame = Frame::open(from)?;
     let canonical = Canonical::of(&mut frame, dtype)?;
-    let folder = folder_of(to);
-    if is_sparse {
-        let new = temporary().tempdir_in(folder)?;
-        copy_chunks(folder_of(source), &new)?;
-        write(&mut frame, &canonical, &mut File::create_new(new.path().join(SPARSE_INDEX))?)?;
+    let after = Frame::parse(&canonical.header)?;
+    let folder = Folder::of(to)?;
+    check_old(&frame)?;
+    progress.advance(0)?;
+    let (file, path) = if is_sparse {
+        let new = temporary().tempdir_in(folder.path).map_err(unnamed)?;
+        copy_chunks(folder_of(source), new.path(), progress)?;
+        let index = new.path().join(SPARSE_INDEX);
+        let mut file = File::options().read(true).write(true).create_new(true).open(&index)?;
+        write(&mut frame, &canonical, &mut file, progress)?;
+        check_copied(&index)?;
         fs::set_permissions(new.path(), fs::metadata(folder_of(source))?.permissions())?;
-        sync(new.path())?;
+        Folder::of(&index)?.sync()?;
         fs::rename(new.path(), to)?;
         // There is nothing to be removed under its old name.
         let _ = new.keep();
+        (file, to.join(SPARSE_INDEX))
     } else {
-        let mut new = temporary().tempfile_in(folder)?;
-        write(&mut frame, &canonical, new.as_file_mut())?;
-        new.persist_noclobber(to).map_err(|error| error.error)?;
-    }
-    Ok(sync(folder)?)
+        let mut new = temporary().tempfile_in(folder.path).map_err(unnamed)?;
+        write(&mut frame, &canonical, new.as_file_mut(), progress)?;
+        (new.persist_noclobber(to).map_err(|error| error.error)?, to.into())
+    };
+    // As above.
+    let _ = folder.sync();
+    Ok(Frame { path: Some(path), by_directory: is_sparse, ..after.with_reader(file) })
 }
 
 /// Files that are not there yet under their name.
@@ -170,38 +256,87 @@ fn temporary() -> Builder<'static, 'static> {
     builder
 }
 
-/// Writes the new file with the header, and makes sure that the old one is still as it was read.
-fn write(frame: &mut Frame<File>, canonical: &Canonical, new: &mut File) -> Result<(), Error> {
+/// Why there is no temporary file, without its name, which nobody has given.
+fn unnamed(error: io::Error) -> io::Error {
+    use ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        kind @ (PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull) => kind.into(),
+        _ => error,
+    }
+}
+
+/// Writes the new file with the header.
+fn write(
+    frame: &mut Frame<File>,
+    canonical: &Canonical,
+    new: &mut File,
+    progress: &mut Progress<'_>,
+) -> Result<(), Error> {
     let old = &mut frame.reader;
     new.write_all(&canonical.header)?;
     old.seek(SeekFrom::Start(canonical.kept.start))?;
-    let length = canonical.kept.end.saturating_sub(canonical.kept.start);
-    if io::copy(&mut old.take(length), new)? != length {
-        return Err(Error::Changing(None));
+    let mut left = canonical.kept.end.saturating_sub(canonical.kept.start);
+    while left > 0 {
+        let copied = io::copy(&mut old.take(left.min(PIECE)), new)?;
+        if copied == 0 {
+            return Err(Error::Changing(None));
+        }
+        left = left.saturating_sub(copied);
+        progress.advance(copied)?;
     }
     new.write_all(&canonical.trailer)?;
     new.set_permissions(old.metadata()?.permissions())?;
     new.sync_all()?;
+    check_old(frame)?;
+    progress.advance(0)
+}
+
+/// Makes sure that the old frame is a whole file, and as it was read.
+fn check_old(frame: &Frame<File>) -> Result<(), Error> {
     frame.check_whole(&mut File::open(frame.path().ok_or(ChangeError::NoPath)?)?)
 }
 
-fn copy_chunks(from: &Path, to: &TempDir) -> io::Result<()> {
+fn copy_chunks(from: &Path, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        if Path::new(&entry.file_name()).extension().is_some_and(|suffix| suffix == CHUNK_SUFFIX) {
-            let copy = to.path().join(entry.file_name());
-            fs::copy(entry.path(), &copy)?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if chunk_files::number(&entry.file_name()).is_some() && path.is_file() {
+            let copied = fs::copy(path, &copy)?;
             File::open(copy)?.sync_all()?;
+            progress.advance(copied)?;
         }
     }
     Ok(())
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// Makes sure that all chunks of a sparse frame have come along: one may have been deleted meanwhile.
+fn check_copied(index: &Path) -> Result<(), Error> {
+    let findings = Frame::open(index)?.check()?;
+    match findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
+        Some(wrong) => Err(Error::Changing(Some(wrong.into()))),
+        None => Ok(()),
+    }
 }
 
-/// Makes the new names in a directory last. Not every system lets a directory be opened for it.
-fn sync(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+/// The folder in which a file gets its name.
+struct Folder<'p> {
+    path: &'p Path,
+    /// Opened before, so that nothing is left to fail once the file has its name.
+    opened: Option<File>,
+}
+
+impl<'p> Folder<'p> {
+    fn of(file: &'p Path) -> io::Result<Self> {
+        let path = folder_of(file);
+        if !fs::metadata(path)?.is_dir() {
+            return Err(ErrorKind::NotADirectory.into());
+        }
+        // Not every system lets a directory be opened, and not every directory may be.
+        Ok(Self { path, opened: File::open(path).ok() })
+    }
+
+    /// Makes the new name last.
+    fn sync(&self) -> io::Result<()> {
+        self.opened.as_ref().map_or(Ok(()), File::sync_all)
+    }
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::format;
 use std::io::{Read, Seek, SeekFrom};
-use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -229,16 +228,8 @@ impl Vlmetalayer {
     /// [`Error::Decode`] if the chunk is damaged, if the value is longer than 256 MiB, or if it is compressed and the
     /// feature `decompress` is off.
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
-        let value = match self.chunk_header() {
-            None => Err("not a Blosc2 chunk".into()),
-            Some(header) => match header.stored(self.chunk()) {
-                Some(value) => Ok(Cow::Borrowed(value)),
-                None if header.nbytes > LONGEST => {
-                    Err(format!("{} bytes are more than {LONGEST}", header.nbytes))
-                }
-                None => decompress(self.chunk()).map(Cow::Owned),
-            },
-        };
+        let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
+        let value = header.and_then(|header| header.data(self.chunk(), LONGEST));
         value.map_err(|reason| Error::decode(self.name(), reason))
     }
 
@@ -254,17 +245,6 @@ impl Vlmetalayer {
     pub(super) fn chunk_header(&self) -> Option<ChunkHeader> {
         ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes == self.chunk().len())
     }
-}
-
-#[cfg(feature = "decompress")]
-fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
-    // A value is too short to be worth a second thread.
-    blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
-}
-
-#[cfg(not(feature = "decompress"))]
-fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
-    Err("compressed, and the feature `decompress` is off".into())
 }
 
 impl<R: Read + Seek> Frame<R> {

@@ -118,6 +118,11 @@ pub fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
+/// Removes a file, or a folder with what is in it.
+pub fn remove(path: &Path) {
+    if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+}
+
 /// Holds a text against the snapshot of this name, in the folder `snapshots`.
 #[track_caller]
 pub fn snapshot(name: &str, text: &str) {

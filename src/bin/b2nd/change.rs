@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use b2nd_serde::frame::{Error, Frame};
 
 use crate::Outcome;
-use crate::json::{Place, Record, line};
+use crate::json::{Failure, Place, Record, line};
 use crate::output::{complain, remark};
 use crate::text;
 
@@ -44,35 +44,51 @@ impl Change {
         Ok(text)
     }
 
-    fn json(&self, path: &Path) -> Result<Vec<u8>, Error> {
+    fn json(&self, path: &Path) -> Result<String, Error> {
         let array = self.after.array()?;
         let findings = self.after.check_header();
-        Ok(line(&Record::new(Place { path, member: None }, &self.after, array.as_ref(), &findings)))
+        let record = Record::new(Place { path, member: None }, &self.after, array.as_ref(), &findings);
+        Ok(String::from_utf8_lossy(&line(&record)).into_owned())
     }
 }
 
-/// Shows what was changed, or would be, or why it was not.
-pub(crate) fn show(path: &Path, change: Result<Change, Error>, json: bool, dry_run: bool) -> Outcome {
-    let shown =
-        change.and_then(|change| if json { change.json(path) } else { Ok(change.text()?.into_bytes()) });
-    match shown {
-        Ok(shown) => {
-            io::stdout().write_all(&shown)?;
-            if shown.is_empty() {
-                remark(&"nothing to change");
-            } else if dry_run {
-                remark(&"nothing was written");
+/// How a change is shown.
+pub(crate) struct Shown<'p> {
+    /// The file that is changed, or written.
+    pub(crate) path: &'p Path,
+    pub(crate) json: bool,
+    pub(crate) dry_run: bool,
+    /// Whether it is written whether or not something is not as before.
+    pub(crate) is_new: bool,
+}
+
+impl Shown<'_> {
+    /// Shows what was changed, or would be, or why it was not.
+    pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
+        let place = Place { path: self.path, member: None };
+        let shown = change.and_then(|change| {
+            let shown = if self.json { change.json(self.path) } else { change.text() };
+            shown.map_err(|error| place.failure(error))
+        });
+        let failure = match shown {
+            Ok(shown) => {
+                io::stdout().write_all(shown.as_bytes())?;
+                match (self.dry_run, self.is_new, shown.is_empty()) {
+                    (true, _, true) => remark(&"nothing would change"),
+                    (true, _, false) => remark(&"nothing was written"),
+                    (false, true, _) if !self.json => remark(&format_args!("wrote {place}")),
+                    (false, false, true) => remark(&"nothing to change"),
+                    _ => {}
+                }
+                return Ok(ExitCode::SUCCESS);
             }
-            Ok(ExitCode::SUCCESS)
+            Err(failure) => failure,
+        };
+        if self.json {
+            io::stdout().write_all(&line(&failure))?;
+        } else {
+            complain(&failure);
         }
-        Err(error) => {
-            let failure = Place { path, member: None }.failure(error);
-            if json {
-                io::stdout().write_all(&line(&failure))?;
-            } else {
-                complain(&failure);
-            }
-            Ok(ExitCode::FAILURE)
-        }
+        Ok(ExitCode::FAILURE)
     }
 }

@@ -145,7 +145,8 @@ impl Display for Batch {
 /// Says what a code means, and what to do.
 fn explain(code: Code) {
     let options = textwrap::Options::new(80).initial_indent("    ").subsequent_indent("    ");
-    let text = textwrap::fill(&format!("{} {}", code.meaning(), code.advice()), options);
+    let meaning = textwrap::fill(code.meaning(), &options);
+    let advice = textwrap::fill(&format!("What to do: {}", code.advice()), &options);
     // Where nobody listens, nothing is lost.
-    let _ = writeln!(io::stderr(), "\n{code}\n{text}");
+    let _ = writeln!(io::stderr(), "\n{code}\n{meaning}\n{advice}");
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::str::FromStr;
 
+use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
 use clap::Args;
 
@@ -16,7 +17,7 @@ use crate::output::complain;
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd encode --shape 400,3 --chunks 110,3 --blocks 57,3 --dtype '|u1'
-  b2nd encode --shape 3,5 --chunks 2,3 --blocks 1,2 --dtype '<i4' | b2nd dump")]
+  b2nd encode --shape 3,5 --chunks 2,3 --blocks 1,2 --dtype int32 | b2nd dump")]
 pub(crate) struct Encode {
     /// Items along each dimension; () is a scalar
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
@@ -27,7 +28,7 @@ pub(crate) struct Encode {
     /// Items of a block along each dimension
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
     blocks: Numbers<i32>,
-    /// The type of an item, as NumPy writes it
+    /// The type of an item, as NumPy names it: uint8, |u1
     #[arg(long)]
     dtype: String,
     /// The layout: b2nd, b2nd-mismarked, b2nd-six or caterva
@@ -56,6 +57,15 @@ pub(crate) fn numbers<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<
         number.parse().map_err(|error| format!("'{number}': {error}"))
     };
     inner.split(',').map(number).collect::<Result<_, _>>().map(Numbers)
+}
+
+/// A dtype as metalayers have it: its type string, or in layout b2nd-six its name. What is none stays what it is.
+pub(crate) fn spelled(text: &str, is_six: bool) -> String {
+    match text.parse::<Dtype>() {
+        Ok(dtype) if is_six => dtype.numpy_str().to_string(),
+        Ok(dtype) => dtype.type_string().to_string(),
+        Err(_) => text.into(),
+    }
 }
 
 fn layout(name: &str) -> Result<Layout, String> {
@@ -90,7 +100,8 @@ impl Encode {
     }
 
     fn encode(&self) -> Result<(Meta, Vec<u8>), Box<dyn Error>> {
-        let meta = Meta::new(&self.shape.0, &self.chunks.0, &self.blocks.0, &self.dtype)?;
+        let dtype = spelled(&self.dtype, self.layout == Layout::B2ndSix);
+        let meta = Meta::new(&self.shape.0, &self.chunks.0, &self.blocks.0, &dtype)?;
         let dtype = meta.parse_dtype().map_err(|error| format!("dtype: {error}"))?;
         let geometry = meta.geometry()?;
         if let Some(dtype) = dtype {

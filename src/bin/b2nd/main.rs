@@ -9,6 +9,7 @@ mod encode;
 mod hex;
 mod info;
 mod input;
+mod interrupt;
 mod json;
 mod ls;
 mod man;

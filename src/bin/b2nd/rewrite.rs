@@ -1,29 +1,32 @@
 //! `b2nd rewrite`: a copy in the present format.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use b2nd_serde::frame::{Error, Frame, rewrite};
+use b2nd_serde::frame::{ChangeError, Error, Frame, rewrite_with_progress};
 use clap::Args;
 
 use crate::Outcome;
-use crate::change::{Change, show};
+use crate::change::{Change, Shown};
+use crate::interrupt::Interrupts;
+use crate::json::{Failure, Place};
 
 /// Copies an array in the present format, which C-Blosc2 and python-blosc2 open
 ///
 /// Its data is copied as it is. FROM and TO may be the same file.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  b2nd rewrite old.caterva new.b2nd --dtype '<u2'
+  b2nd rewrite old.caterva new.b2nd --dtype uint16
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
 pub(crate) struct Rewrite {
     /// The file, or the directory of a sparse frame
     from: PathBuf,
     /// The new file or directory
     to: PathBuf,
-    /// The type of an item, as NumPy writes it; needed where the layout has none
+    /// The type of an item, as NumPy names it: uint16, <u2; needed where the layout has none
     #[arg(long)]
     dtype: Option<String>,
-    /// Shows what would change, and writes nothing
+    /// Shows what would change, or why it cannot, and writes nothing
     #[arg(long)]
     dry_run: bool,
     /// Prints a JSON object of the new array
@@ -33,18 +36,38 @@ pub(crate) struct Rewrite {
 
 impl Rewrite {
     pub(crate) fn run(self) -> Outcome {
-        let path = if self.dry_run { &self.from } else { &self.to };
-        show(path, self.change(), self.json, self.dry_run)
+        let interrupts = Interrupts::hold_back();
+        let change = self.change(&interrupts);
+        if change.is_err() {
+            // By now nothing is left of the new file.
+            interrupts.follow();
+        }
+        Shown { path: &self.to, json: self.json, dry_run: self.dry_run, is_new: true }.show(change)
     }
 
-    fn change(&self) -> Result<Change, Error> {
-        let mut frame = Frame::open(&self.from)?;
-        let before = Frame::parse(frame.header_bytes())?;
+    fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
+        let of_from = |error: Error| Place { path: &self.from, member: None }.failure(error);
         let dtype = self.dtype.as_deref();
-        let after = frame.rewritten(dtype)?;
-        if !self.dry_run {
-            rewrite(&self.from, &self.to, dtype)?;
+        let mut frame = Frame::open(&self.from).map_err(of_from)?;
+        let before = Frame::parse(frame.header_bytes()).map_err(of_from)?;
+        let after = frame.rewritten(dtype).map_err(of_from)?;
+        // Where the old file is to be replaced, it is not open any more.
+        drop(frame);
+        let result = rewrite_with_progress(&self.from, &self.to, dtype, |_| {
+            if self.dry_run || interrupts.is_caught() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        match result {
+            Ok(_) => Ok(Change { before, after }),
+            Err(Error::Change(ChangeError::Stopped)) if self.dry_run => Ok(Change { before, after }),
+            // The old file has been read to its end a moment ago.
+            Err(error @ (Error::Io(_) | Error::Change(ChangeError::Exists { .. }))) => {
+                Err(Place { path: &self.to, member: None }.failure(error))
+            }
+            Err(error) => Err(of_from(error)),
         }
-        Ok(Change { before, after })
     }
 }

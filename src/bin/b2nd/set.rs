@@ -2,21 +2,23 @@
 
 use std::path::PathBuf;
 
-use b2nd_serde::frame::{Error, Frame};
+use b2nd_serde::Layout;
+use b2nd_serde::frame::{ArrayLayout, Error, Frame};
 use clap::{ArgGroup, Args};
 
 use crate::Outcome;
-use crate::change::{Change, show};
-use crate::encode::{Numbers, numbers};
+use crate::change::{Change, Shown};
+use crate::encode::{Numbers, numbers, spelled};
+use crate::json::Place;
 
 /// Gives an array another shape or dtype where it stands; its data is not touched
 ///
-/// The shape may change only within the chunks that are there, the dtype only to one of the same size whose name is as
-/// long. Nobody else should have the file open.
+/// The shape may change only within the chunks that are there, the dtype only to one of the same size whose type string
+/// is as long. Nobody else should have the file open.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
 #[command(after_help = "Examples:
-  b2nd set array.b2nd --dtype '<f4' --dry-run
+  b2nd set array.b2nd --dtype float32 --dry-run
   b2nd set array.b2nd --shape 4,6")]
 pub(crate) struct Set {
     /// The file, or the directory of a sparse frame
@@ -24,10 +26,10 @@ pub(crate) struct Set {
     /// Items along each dimension
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
     shape: Option<Numbers<i64>>,
-    /// The type of an item, as NumPy writes it
+    /// The type of an item, as NumPy names it: float32, <f4
     #[arg(long)]
     dtype: Option<String>,
-    /// Shows what would change, and writes nothing
+    /// Shows what would change, or why it cannot, and writes nothing
     #[arg(long)]
     dry_run: bool,
     /// Prints a JSON object of the array as it is then
@@ -37,21 +39,25 @@ pub(crate) struct Set {
 
 impl Set {
     pub(crate) fn run(self) -> Outcome {
-        show(&self.file, self.change(), self.json, self.dry_run)
+        let change = self.change().map_err(|error| Place { path: &self.file, member: None }.failure(error));
+        Shown { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
     }
 
     fn change(&self) -> Result<Change, Error> {
         let mut frame = Frame::open(&self.file)?;
         let before = Frame::parse(frame.header_bytes())?;
-        let shape = self.shape.as_ref().map(|shape| before.with_shape(&shape.0)).transpose()?;
-        let after = match (&self.dtype, shape) {
-            (Some(dtype), Some(shape)) => shape.with_dtype(dtype)?,
-            (Some(dtype), None) => before.with_dtype(dtype)?,
-            (None, Some(shape)) => shape,
-            (None, None) => before.clone(),
-        };
-        if let (false, Some(layer)) = (self.dry_run, after.array_metalayer()) {
-            // Both at once.
+        let layout = before.array()?.map(|array| array.layout());
+        let mut after = before.clone();
+        if let Some(Numbers(shape)) = &self.shape {
+            after = after.with_shape(shape)?;
+        }
+        if let Some(dtype) = &self.dtype {
+            after =
+                after.with_dtype(&spelled(dtype, layout == Some(ArrayLayout::Format(Layout::B2ndSix))))?;
+        }
+        // Both at once. A dry run writes what is there, which is refused as the change would be, and changes nothing.
+        let written = if self.dry_run { &before } else { &after };
+        if let Some(layer) = written.array_metalayer() {
             frame.set_metalayer(layer.name(), layer.bytes())?;
         }
         Ok(Change { before, after })

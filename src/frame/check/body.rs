@@ -1,20 +1,26 @@
 //! What stands behind the header: the chunk index and the trailer.
 
+use std::collections::BTreeSet;
 use std::format;
-use std::io::{Read, Seek};
-use std::string::String;
+use std::io::{self, Read, Seek};
+use std::path::Path;
 use std::vec::Vec;
 
 use crate::frame::chunk::ChunkHeader;
+use crate::frame::chunk_files;
 use crate::frame::fields::{Field, Generation};
 use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::open::{SPARSE_INDEX, folder_of};
 use crate::frame::{Error, Frame, Trailer};
 
 /// Bytes of the chunk index for each chunk.
 const OFFSET_NBYTES: u64 = 8;
 
-/// The longest chunk index whose offsets are looked at. Long ones are compressed anyway, and closed.
+/// The longest chunk index whose offsets are looked at.
 const LONGEST_INDEX: usize = 1 << 20;
+
+/// The same, decompressed.
+const LONGEST_OFFSETS: usize = 1 << 26;
 
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
@@ -69,7 +75,8 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
     let start = (header.header_len as u64).saturating_add(stored);
     let left = trailer.unwrap_or(header.frame_len).saturating_sub(start);
     let nchunks = header.nchunks();
-    let is_in_frame = !header.is_sparse() && header.generation == Generation::Present;
+    let is_present = header.generation == Generation::Present;
+    let is_in_frame = !header.is_sparse() && is_present;
     let about = |code| Finding::new(code, Place::ChunkIndex).at(start);
 
     let length = left.min(ChunkHeader::LONGEST as u64);
@@ -93,32 +100,68 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
         let text = format!("{gap} bytes between the chunk index and the trailer");
         about(Code::ChunkIndexGap).numbers(0, gap).text(text)
     });
-    if !is_in_frame || index.cbytes > LONGEST_INDEX {
+    if !is_present || index.cbytes > LONGEST_INDEX {
         return Ok(odd);
     }
     let chunk = frame.bytes_at(start, index.cbytes as u64)?;
-    let wrong =
-        index.stored(&chunk).and_then(|offsets| check_offsets(offsets, stored)).map(|(offset, text)| {
-            let most = stored.saturating_sub(ChunkHeader::LONGEST as u64);
-            about(Code::ChunkOffset).numbers(most, offset).text(text)
-        });
+    let wrong = if is_in_frame {
+        index.stored(&chunk).and_then(|offsets| check_offsets(offsets, stored, about(Code::ChunkOffset)))
+    } else {
+        match (directory(frame), index.data(&chunk, LONGEST_OFFSETS)) {
+            (Some(directory), Ok(offsets)) => {
+                check_files(&offsets, directory, about(Code::MissingChunkFile))?
+            }
+            _ => None,
+        }
+    };
     Ok(wrong.or(odd))
 }
 
-/// The first offset that C-Blosc2 refuses, and why. Negative ones stand for chunks of one value, which take no bytes.
-fn check_offsets(offsets: &[u8], stored: u64) -> Option<(u64, String)> {
+/// The offsets of chunks. Negative ones stand for chunks of one value, which take no bytes.
+fn offsets(index: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let offset = |bytes: &[u8]| u64::try_from(i64::from_le_bytes(*bytes.first_chunk()?)).ok();
-    let mut offsets: Vec<u64> = offsets.chunks_exact(8).filter_map(offset).collect();
+    index.chunks_exact(8).filter_map(offset)
+}
+
+/// The directory of a sparse frame that stands in one.
+fn directory<R>(frame: &Frame<R>) -> Option<&Path> {
+    let path = frame.path().filter(|path| path.file_name().is_some_and(|name| name == SPARSE_INDEX))?;
+    Some(folder_of(path))
+}
+
+/// Chunks of a sparse frame whose files are not there, so that C-Blosc2 cannot read them.
+fn check_files(index: &[u8], directory: &Path, finding: Finding) -> io::Result<Option<Finding>> {
+    let numbers: BTreeSet<u64> = offsets(index).collect();
+    let missing = chunk_files::missing(&numbers, directory)?;
+    Ok(missing.first().map(|&first| {
+        let (all, there) = (numbers.len(), numbers.len() - missing.len());
+        let first = chunk_files::name(first);
+        let text = format!("found {there} of {all} chunk files: {first} is the first that is missing");
+        finding.numbers(all, there).text(text)
+    }))
+}
+
+/// The first offset that C-Blosc2 refuses, and why.
+fn check_offsets(index: &[u8], stored: u64, finding: Finding) -> Option<Finding> {
+    let mut offsets: Vec<u64> = offsets(index).collect();
     offsets.sort_unstable();
     let twice = offsets.windows(2).find_map(|pair| match pair {
         [a, b] if a == b => Some(*a),
         _ => None,
     });
     if let Some(offset) = twice {
-        return Some((offset, format!("two chunks have the offset {offset}")));
+        return Some(finding.text(format!("two chunks have the offset {offset}")));
     }
-    let most = stored.checked_sub(ChunkHeader::LONGEST as u64);
-    let last = offsets.last().copied().filter(|&offset| most.is_none_or(|most| offset > most))?;
-    let most = most.unwrap_or_default();
-    Some((last, format!("expected at most {most} for the offset of a chunk, found {last}")))
+    let last = offsets.last().copied()?;
+    match stored.checked_sub(ChunkHeader::LONGEST as u64) {
+        Some(most) if last <= most => None,
+        Some(most) => {
+            let text = format!("expected at most {most} for the offset of a chunk, found {last}");
+            Some(finding.numbers(most, last).text(text))
+        }
+        None => {
+            let text = format!("found the offset {last} of a chunk, but no chunk fits in {stored} bytes");
+            Some(finding.text(text))
+        }
+    }
 }

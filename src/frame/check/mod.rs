@@ -30,8 +30,8 @@ const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Checks the frame in a file, or in the directory of a sparse frame, as it is now.
 ///
-/// That the file is no frame, or that its header cannot be read, is a finding like any other. The chunk files of a sparse
-/// frame are not looked at.
+/// That the file is no frame, or that its header cannot be read, is a finding like any other. Of a sparse frame, the
+/// chunk files have to be there, as far as the chunk index can be read: mostly that takes the feature `decompress`.
 ///
 /// What another process is writing looks broken in between. So a frame with an error is checked again after 10
 /// milliseconds, until two checks agree and nothing was written between them.
@@ -132,7 +132,8 @@ impl<R> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Holds the frame against the format, its parts against each other, and against its file. The data is not read.
+    /// Holds the frame against the format, its parts against each other, and against its file, or files. The data is not
+    /// read.
     ///
     /// The header is not checked once more: a frame that was read has one that is well-formed. It is looked at once: where
     /// another process may be writing the file, [`check`] looks again.
