@@ -10,7 +10,8 @@ use b2nd_serde::{Layout, Meta, to_vec};
 use clap::Args;
 
 use crate::Outcome;
-use crate::json::{Failure, Metalayer, Problem, hex, line};
+use crate::hex::hex;
+use crate::json::{Failure, Metalayer, Problem, line};
 use crate::output::complain;
 
 /// Prints the bytes of a metalayer, or why these shapes do not work together

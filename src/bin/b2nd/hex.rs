@@ -6,6 +6,17 @@ use std::io::{self, ErrorKind};
 #[derive(Clone)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // A `String` takes all there is.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
 /// The bytes, or where they are a text, which no frame or metalayer is, what it says.
 pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     match std::str::from_utf8(&bytes) {

@@ -12,6 +12,7 @@ use b2nd_serde::frame::{
 use b2nd_serde::{DumpRow, Geometry, Meta};
 use serde::Serialize;
 
+use crate::hex::hex;
 use crate::text;
 
 /// A frame: an array, or just chunks, of which what an array has is null.
@@ -291,17 +292,6 @@ pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
     let mut line = Vec::new();
     add_line(&mut line, value);
     line
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // A `String` takes all there is.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// What went wrong with a file.
