@@ -135,7 +135,7 @@
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | yes | the module `dtype`: what NumPy's dtype strings mean |
 //! | `frame` | yes | the module `frame`: find the metalayer in a file |
-//! | `decompress` | | with `frame`: the values of vlmetalayers that are compressed |
+//! | `decompress` | | what is compressed beside the data: values of vlmetalayers, and the chunk index for `check` |
 //! | `cli` | | the command `b2nd` |
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
