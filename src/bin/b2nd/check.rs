@@ -63,7 +63,7 @@ impl Check {
             batch
         };
         let mut all = Batch::default();
-        let mut progress = Progress::new(false);
+        let mut progress = Progress::of_files(false);
         pool.run(paths.targets(), work, |batch| {
             all.files += batch.files;
             all.frames += batch.frames;

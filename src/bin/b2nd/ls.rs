@@ -224,7 +224,7 @@ impl Listing {
             has_header: io::stdout().is_terminal(),
             summary: summary.then(Summary::default),
             tree: tree.then(|| Tree::new(roots)),
-            progress: Progress::new(summary || tree),
+            progress: Progress::of_files(summary || tree),
         }
     }
 

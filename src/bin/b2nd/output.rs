@@ -25,33 +25,47 @@ pub(crate) fn remark(what: &dyn Display) {
 /// After so long, work is long.
 const LONG: Duration = Duration::from_secs(1);
 
-/// A count of files on standard error, if that is a terminal and the output does not go there too.
+/// How far the work is, on standard error, if that is a terminal and the output does not go there too.
 pub(crate) struct Progress {
     start: Option<Instant>,
+    template: &'static str,
+    /// How much there is to do, if that is known.
+    all: Option<u64>,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
-    /// `is_silent` says that standard output gets nothing before the end.
-    pub(crate) fn new(is_silent: bool) -> Self {
-        let is_free = is_silent || !std::io::stdout().is_terminal();
-        Self { start: (is_free && std::io::stderr().is_terminal()).then(Instant::now), bar: None }
+    /// Of a number of files. `is_silent` says that standard output gets nothing before the end.
+    pub(crate) fn of_files(is_silent: bool) -> Self {
+        Self::new(is_silent, "{spinner} {human_pos} files, {elapsed}", None)
     }
 
-    pub(crate) fn show(&mut self, files: u64) {
+    /// Of so many bytes, while standard output gets nothing.
+    pub(crate) fn of_bytes(all: u64) -> Self {
+        Self::new(true, "{spinner} {binary_bytes} of {binary_total_bytes}, {elapsed}", Some(all))
+    }
+
+    fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {
+        let is_free = is_silent || !std::io::stdout().is_terminal();
+        let start = (is_free && std::io::stderr().is_terminal()).then(Instant::now);
+        Self { start, template, all, bar: None }
+    }
+
+    pub(crate) fn show(&mut self, done: u64) {
         if self.start.is_none_or(|start| start.elapsed() < LONG) {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{spinner} {human_pos} files, {elapsed}");
-            let bar = ProgressBar::new_spinner().with_elapsed(LONG);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            let style = ProgressStyle::with_template(self.template);
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+            let bar = ProgressBar::no_length().with_style(style).with_elapsed(LONG);
+            self.all.inspect(|&all| bar.set_length(all));
             bar
         });
-        bar.set_position(files);
+        bar.set_position(done);
     }
 
-    /// Says what went wrong, beside the count.
+    /// Says what went wrong, beside it.
     pub(crate) fn complain(&self, what: &dyn Display) {
         match &self.bar {
             Some(bar) => bar.suspend(|| complain(what)),

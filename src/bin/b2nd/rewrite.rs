@@ -10,6 +10,7 @@ use crate::Outcome;
 use crate::change::{Change, Shown};
 use crate::interrupt::Interrupts;
 use crate::json::{Failure, Place};
+use crate::output::Progress;
 
 /// Copies an array in the present format, which C-Blosc2 and python-blosc2 open
 ///
@@ -53,13 +54,17 @@ impl Rewrite {
         let after = frame.rewritten(dtype).map_err(of_from)?;
         // Where the old file is to be replaced, it is not open any more.
         drop(frame);
-        let result = rewrite_with_progress(&self.from, &self.to, dtype, |_| {
+        let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
+        let result = rewrite_with_progress(&self.from, &self.to, dtype, |copied| {
+            progress.show(copied);
             if self.dry_run || interrupts.is_caught() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
         });
+        // Takes it off the screen.
+        drop(progress);
         match result {
             Ok(_) => Ok(Change { before, after }),
             Err(Error::Change(ChangeError::Stopped)) if self.dry_run => Ok(Change { before, after }),
