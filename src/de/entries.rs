@@ -8,7 +8,7 @@ use serde::de::value::UnitDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
 
 use super::value::{Value, Visit};
-use super::vector::{Vector, takes_dimensions};
+use super::vector::Vector;
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::{Entry, KnownName, Layout};
 use crate::wire::{FixedInt, Input};
@@ -78,17 +78,10 @@ impl<'a, 'de> Entries<'a, 'de> {
         W: FixedInt + Visit<'de>,
         S: DeserializeSeed<'de>,
     {
-        let mut items = match self.input.vector::<W>(entry, self.ndim) {
-            Ok(items) => items,
-            Err(error) => return Err(self.fail(error)),
-        };
-        let value = seed.deserialize(Vector(&mut items));
-        if items.has_failed() {
-            self.next = FAILED;
-        }
-        match value {
-            Ok(_) if !items.are(0) => Err(takes_dimensions(&items, items.drawn())),
-            value => value,
+        let start = self.input.position() + 1;
+        match self.input.vector::<W>(entry, self.ndim) {
+            Ok(items) => seed.deserialize(Vector(items)).map_err(|error| at_item::<W>(error, start)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
@@ -117,6 +110,15 @@ impl<'a, 'de> Entries<'a, 'de> {
     #[cold]
     pub(super) fn locate(&self, error: Error) -> Error {
         error.at(if self.next == 0 { self.start } else { self.input.position() })
+    }
+}
+
+/// Adds the place of the item that an error names.
+#[cold]
+fn at_item<W: FixedInt>(error: Error, start: usize) -> Error {
+    match error.index() {
+        Some(index) => error.at(start + index * W::WIDTH),
+        None => error,
     }
 }
 
