@@ -267,7 +267,7 @@ impl<'de> Input<'de> {
 /// Whether each integer of a dimension vector has its marker.
 #[inline]
 fn are_marked<T: FixedInt>(items: &[u8]) -> bool {
-    items.iter().step_by(T::WIDTH).all(|&marker| marker == T::MARKER)
+    items.chunks_exact(T::WIDTH).all(|item| item.first() == Some(&T::MARKER))
 }
 
 /// The integers of a dimension vector: all there, each behind its marker.
