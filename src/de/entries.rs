@@ -58,8 +58,8 @@ impl<'a, 'de> Entries<'a, 'de> {
                 }
                 Err(error) => return Err(self.fail(error)),
             },
-            Entry::Shape => self.read_vector::<i64, S>(entry, seed),
-            Entry::Chunkshape | Entry::Blockshape => self.read_vector::<i32, S>(entry, seed),
+            Entry::Shape => return self.read_vector::<i64, S>(entry, seed),
+            Entry::Chunkshape | Entry::Blockshape => return self.read_vector::<i32, S>(entry, seed),
             Entry::Dtype => match self.input.text(entry) {
                 Ok(text) => seed.deserialize(Value(text)),
                 Err(error) => return Err(self.fail(error)),
@@ -78,9 +78,11 @@ impl<'a, 'de> Entries<'a, 'de> {
         W: FixedInt + Visit<'de>,
         S: DeserializeSeed<'de>,
     {
-        let start = self.input.position() + 1;
+        let offset = self.input.position();
         match self.input.vector::<W>(entry, self.ndim) {
-            Ok(items) => seed.deserialize(Vector(items)).map_err(|error| at_item::<W>(error, start)),
+            Ok(items) => {
+                seed.deserialize(Vector(items)).map_err(|error| in_vector::<W>(error, entry, offset))
+            }
             Err(error) => Err(self.fail(error)),
         }
     }
@@ -113,13 +115,11 @@ impl<'a, 'de> Entries<'a, 'de> {
     }
 }
 
-/// Adds the place of the item that an error names.
+/// Adds the place: that of the dimension that the error names, or of the whole vector.
 #[cold]
-fn at_item<W: FixedInt>(error: Error, start: usize) -> Error {
-    match error.index() {
-        Some(index) => error.at(start + index * W::WIDTH),
-        None => error,
-    }
+fn in_vector<W: FixedInt>(error: Error, entry: Entry, offset: usize) -> Error {
+    let before = error.index().map_or(0, |index| 1 + index * W::WIDTH);
+    error.in_entry(entry).at(offset + before)
 }
 
 /// The entries in their order.
