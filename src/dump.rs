@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::layout::{Encoding, Entry};
 use crate::wire::{FixedInt, Input};
 
@@ -271,12 +271,21 @@ impl Walk<'_, '_> {
     }
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
-        let items = self.input.vector::<T>(entry, ndim)?;
-        self.row(1, 0, &ArrayOf(ndim), &"", &entry)?;
-        for (index, item) in items.enumerate() {
-            let value: i64 = item?.into();
-            self.row(T::WIDTH, 1, &width, &value, &format_args!("{entry}[{index}]"))?;
+        let vector = self.input.vector::<T>(entry, ndim);
+        // Up to a wrong marker the dimensions are good.
+        let good = match &vector {
+            Ok(items) => Some(items.len()),
+            Err(error) => error.index().filter(|_| error.kind() == ErrorKind::Marker),
+        };
+        if let Some(good) = good {
+            self.row(1, 0, &ArrayOf(ndim), &"", &entry)?;
+            let items = self.bytes.get(self.shown..).unwrap_or_default().chunks(T::WIDTH);
+            for (index, value) in items.filter_map(T::decode).take(good).enumerate() {
+                let value: i64 = value.into();
+                self.row(T::WIDTH, 1, &width, &value, &format_args!("{entry}[{index}]"))?;
+            }
         }
+        vector?;
         Ok(())
     }
 

@@ -50,7 +50,7 @@ pub(crate) trait FixedInt: Copy + Into<i64> {
     /// Writes marker and value into a slice of [`WIDTH`](Self::WIDTH) bytes.
     fn encode(self, item: &mut [u8]);
 
-    /// Reads a slice of [`WIDTH`](Self::WIDTH) bytes; `None` if the marker is another one.
+    /// Reads a slice of [`WIDTH`](Self::WIDTH) bytes, its marker looked at before; `None` if it is no such slice.
     fn decode(item: &[u8]) -> Option<Self>;
 }
 
@@ -70,10 +70,8 @@ macro_rules! fixed_int {
 
             #[inline]
             fn decode(item: &[u8]) -> Option<Self> {
-                match item.split_first() {
-                    Some((&Self::MARKER, value)) => Some(Self::from_be_bytes(value.try_into().ok()?)),
-                    _ => None,
-                }
+                let (_, value) = item.split_first()?;
+                Some(Self::from_be_bytes(value.try_into().ok()?))
             }
         }
     };
@@ -128,9 +126,9 @@ impl<'de> Input<'de> {
         walk.position += 1;
         walk.fixint(Entry::Version)?;
         let ndim = walk.ndim()?;
-        walk.vector::<i64>(Entry::Shape, ndim)?.try_for_each(|item| item.map(drop))?;
-        walk.vector::<i32>(Entry::Chunkshape, ndim)?.try_for_each(|item| item.map(drop))?;
-        walk.vector::<i32>(Entry::Blockshape, ndim)?.try_for_each(|item| item.map(drop))?;
+        walk.vector::<i64>(Entry::Shape, ndim)?;
+        walk.vector::<i32>(Entry::Chunkshape, ndim)?;
+        walk.vector::<i32>(Entry::Blockshape, ndim)?;
         match walk.rest().first() {
             Some(&STR32) => Ok(Layout::B2ndSix),
             Some(&byte) if is_fixint(byte) => Ok(Layout::B2ndMismarked),
@@ -170,28 +168,20 @@ impl<'de> Input<'de> {
         Ok(ndim)
     }
 
-    /// Takes a dimension vector whole, with one look at the length of the input. The markers of its items are
-    /// looked at as each is drawn.
+    /// Takes a dimension vector whole, with one look at the length of the input and one at each marker.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8) -> Result<Items<'de, T>> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
         match self.rest().get(..length).and_then(<[u8]>::split_first) {
-            Some((&marker, items)) if marker == vector_marker(ndim) => {
+            Some((&marker, items)) if marker == vector_marker(ndim) && are_marked::<T>(items) => {
                 self.position += length;
-                Ok(Items {
-                    left: items,
-                    end: self.position,
-                    entry,
-                    ndim,
-                    has_failed: false,
-                    int: PhantomData,
-                })
+                Ok(Items { left: items, int: PhantomData })
             }
             _ => Err(self.bad_vector::<T>(entry, ndim)),
         }
     }
 
-    /// The first thing that is wrong with the dimension vector here, which is not whole.
+    /// The first thing that is wrong with the dimension vector here.
     #[cold]
     fn bad_vector<T: FixedInt>(&self, entry: Entry, ndim: u8) -> Error {
         let Some((&marker, items)) = self.rest().split_first() else {
@@ -274,68 +264,35 @@ impl<'de> Input<'de> {
     }
 }
 
-/// The integers of a dimension vector: its bytes are all there, its markers not yet looked at.
+/// Whether each integer of a dimension vector has its marker.
+#[inline]
+fn are_marked<T: FixedInt>(items: &[u8]) -> bool {
+    items.chunks_exact(T::WIDTH).all(|item| item.first() == Some(&T::MARKER))
+}
+
+/// The integers of a dimension vector: all there, each behind its marker.
 #[derive(Debug)]
 pub(crate) struct Items<'de, T> {
     left: &'de [u8],
-    /// The offset in the input behind the last one.
-    end: usize,
-    entry: Entry,
-    ndim: u8,
-    has_failed: bool,
     int: PhantomData<T>,
 }
 
 impl<T: FixedInt> Items<'_, T> {
-    #[inline]
-    pub(crate) fn ndim(&self) -> u8 {
-        self.ndim
-    }
-
     /// Whether so many are left. Where this is known at compile time, so is the length of their bytes from here on.
     #[inline]
     pub(crate) fn are(&self, count: usize) -> bool {
         count.checked_mul(T::WIDTH) == Some(self.left.len())
     }
-
-    /// How many have been drawn.
-    pub(crate) fn drawn(&self) -> usize {
-        usize::from(self.ndim) - self.len()
-    }
-
-    /// Adds to an error that it was met at the item drawn last.
-    #[cold]
-    pub(crate) fn locate(&self, error: Error) -> Error {
-        error
-            .in_dimension(self.entry, self.drawn().saturating_sub(1))
-            .at(self.end - self.left.len() - T::WIDTH)
-    }
-
-    /// Whether one that was drawn had a wrong marker.
-    #[inline]
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed
-    }
-
-    #[cold]
-    fn wrong_marker(&mut self, item: &[u8]) -> Error {
-        self.has_failed = true;
-        let found = item.first().copied().unwrap_or_default();
-        self.locate(Error::new(Detail::Marker { found, ndim: 0 }))
-    }
 }
 
 impl<T: FixedInt> Iterator for Items<'_, T> {
-    type Item = Result<T>;
+    type Item = T;
 
     #[inline]
-    fn next(&mut self) -> Option<Result<T>> {
+    fn next(&mut self) -> Option<T> {
         let (item, left) = self.left.split_at_checked(T::WIDTH)?;
         self.left = left;
-        Some(match T::decode(item) {
-            Some(value) => Ok(value),
-            None => Err(self.wrong_marker(item)),
-        })
+        T::decode(item)
     }
 
     #[inline]

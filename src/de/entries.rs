@@ -8,7 +8,7 @@ use serde::de::value::UnitDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
 
 use super::value::{Value, Visit};
-use super::vector::{Vector, takes_dimensions};
+use super::vector::Vector;
 use crate::error::{Detail, Error, Length, Result};
 use crate::layout::{Entry, KnownName, Layout};
 use crate::wire::{FixedInt, Input};
@@ -58,8 +58,8 @@ impl<'a, 'de> Entries<'a, 'de> {
                 }
                 Err(error) => return Err(self.fail(error)),
             },
-            Entry::Shape => self.read_vector::<i64, S>(entry, seed),
-            Entry::Chunkshape | Entry::Blockshape => self.read_vector::<i32, S>(entry, seed),
+            Entry::Shape => return self.read_vector::<i64, S>(entry, seed),
+            Entry::Chunkshape | Entry::Blockshape => return self.read_vector::<i32, S>(entry, seed),
             Entry::Dtype => match self.input.text(entry) {
                 Ok(text) => seed.deserialize(Value(text)),
                 Err(error) => return Err(self.fail(error)),
@@ -78,17 +78,12 @@ impl<'a, 'de> Entries<'a, 'de> {
         W: FixedInt + Visit<'de>,
         S: DeserializeSeed<'de>,
     {
-        let mut items = match self.input.vector::<W>(entry, self.ndim) {
-            Ok(items) => items,
-            Err(error) => return Err(self.fail(error)),
-        };
-        let value = seed.deserialize(Vector(&mut items));
-        if items.has_failed() {
-            self.next = FAILED;
-        }
-        match value {
-            Ok(_) if !items.are(0) => Err(takes_dimensions(&items, items.drawn())),
-            value => value,
+        let offset = self.input.position();
+        match self.input.vector::<W>(entry, self.ndim) {
+            Ok(items) => {
+                seed.deserialize(Vector(items)).map_err(|error| in_vector::<W>(error, entry, offset))
+            }
+            Err(error) => Err(self.fail(error)),
         }
     }
 
@@ -118,6 +113,13 @@ impl<'a, 'de> Entries<'a, 'de> {
     pub(super) fn locate(&self, error: Error) -> Error {
         error.at(if self.next == 0 { self.start } else { self.input.position() })
     }
+}
+
+/// Adds the place: that of the dimension that the error names, or of the whole vector.
+#[cold]
+fn in_vector<W: FixedInt>(error: Error, entry: Entry, offset: usize) -> Error {
+    let before = error.index().map_or(0, |index| 1 + index * W::WIDTH);
+    error.in_entry(entry).at(offset + before)
 }
 
 /// The entries in their order.

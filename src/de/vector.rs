@@ -7,33 +7,60 @@ use serde::forward_to_deserialize_any;
 
 use super::value::{Value, Visit};
 use crate::error::{Detail, Error, Length, Result, ValueType};
+use crate::layout::MAX_NDIM;
 use crate::wire::{FixedInt, Items};
 
-/// A dimension vector. Whoever lends the items sees how many were taken.
-pub(super) struct Vector<'a, 'de, W>(pub(super) &'a mut Items<'de, W>);
+/// A dimension vector.
+pub(super) struct Vector<'de, W>(pub(super) Items<'de, W>);
 
-impl<'de, W: FixedInt + Visit<'de>> Vector<'_, 'de, W> {
+impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
+    /// Lets a visitor take the dimensions, which have to be all.
+    #[inline]
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let ndim = self.0.len();
+        let mut dimensions = Dimensions { items: self.0, ndim };
+        match visitor.visit_seq(&mut dimensions) {
+            Ok(_) if !dimensions.items.are(0) => Err(takes_dimensions(dimensions.drawn(), ndim)),
+            value => value,
+        }
+    }
+
     #[inline]
     fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value> {
         if !self.0.are(takes) {
-            return Err(takes_dimensions(self.0, takes));
+            return Err(takes_dimensions(takes, self.0.len()));
         }
-        visitor.visit_seq(self)
+        self.visit(visitor)
     }
 }
 
 /// The error for a type that takes another number of dimensions than there are.
 #[cold]
-pub(super) fn takes_dimensions<W: FixedInt>(items: &Items<'_, W>, takes: usize) -> Error {
-    Error::new(Detail::TakesDimensions { takes: Length::new(takes), ndim: items.ndim() })
+fn takes_dimensions(takes: usize, ndim: usize) -> Error {
+    let ndim = u8::try_from(ndim).unwrap_or(MAX_NDIM);
+    Error::new(Detail::TakesDimensions { takes: Length::new(takes), ndim })
 }
 
-impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'_, 'de, W> {
+/// The dimensions on their way into a visitor. What they are in is left to whoever lent the vector: the less stands
+/// here, the more of it is in registers.
+struct Dimensions<'de, W> {
+    items: Items<'de, W>,
+    ndim: usize,
+}
+
+impl<W: FixedInt> Dimensions<'_, W> {
+    #[inline]
+    fn drawn(&self) -> usize {
+        self.ndim - self.items.len()
+    }
+}
+
+impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
     type Error = Error;
 
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_seq(self)
+        self.visit(visitor)
     }
 
     #[inline]
@@ -95,15 +122,15 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'_, 'de, W> {
     }
 }
 
-impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Vector<'_, 'de, W> {
+impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Dimensions<'de, W> {
     type Error = Error;
 
     #[inline(always)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
-        let Some(item) = self.0.next() else { return Ok(None) };
-        match seed.deserialize(Value(item?)) {
+        let Some(item) = self.items.next() else { return Ok(None) };
+        match seed.deserialize(Value(item)) {
             Ok(value) => Ok(Some(value)),
-            Err(error) => Err(self.0.locate(error)),
+            Err(error) => Err(error.at_index(self.drawn() - 1)),
         }
     }
 
@@ -114,6 +141,6 @@ impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Vector<'_, 'de, W> {
 
     #[inline]
     fn size_hint(&self) -> Option<usize> {
-        Some(self.0.len())
+        Some(self.items.len())
     }
 }

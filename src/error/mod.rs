@@ -160,15 +160,21 @@ impl Error {
         self
     }
 
-    /// Adds the entry and the dimension, unless the error names an entry.
+    /// Adds the dimension, unless the error names an entry.
     #[cold]
-    pub(crate) fn in_dimension(mut self, entry: Entry, index: usize) -> Self {
+    #[inline(never)]
+    pub(crate) fn at_index(mut self, index: usize) -> Self {
         let parts = self.parts_mut();
         if parts.entry.is_none() {
-            parts.entry = Some(entry);
             parts.index = u8::try_from(index).unwrap_or(NO_INDEX);
         }
         self
+    }
+
+    /// Adds the entry and the dimension, unless the error names an entry.
+    #[cold]
+    pub(crate) fn in_dimension(self, entry: Entry, index: usize) -> Self {
+        self.at_index(index).in_entry(entry)
     }
 
     /// Adds the place in the input, unless the error names one.
