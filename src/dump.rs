@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::layout::{Encoding, Entry};
 use crate::wire::{FixedInt, Input};
 
@@ -272,10 +272,10 @@ impl Walk<'_, '_> {
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
         let vector = self.input.vector::<T>(entry, ndim);
-        // Up to a wrong marker the dimensions are good.
+        // Up to the one that is wrong, or cut, the dimensions are good.
         let good = match &vector {
             Ok(items) => Some(items.len()),
-            Err(error) => error.index().filter(|_| error.kind() == ErrorKind::Marker),
+            Err(error) => error.index(),
         };
         if let Some(good) = good {
             self.row(1, 0, &ArrayOf(ndim), &"", &entry)?;

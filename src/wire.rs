@@ -349,8 +349,7 @@ pub(crate) fn check_str(text: &str) -> Result<(), TextFault> {
 
 /// A buffer, and how far it has been written.
 ///
-/// What goes past the end is counted, not kept: so a buffer of no bytes measures. What the entries of a struct are put
-/// with is always inlined, since a call would hold this in memory.
+/// What goes past the end is counted, not kept: so a buffer of no bytes measures.
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
     bytes: &'a mut [u8],
@@ -358,64 +357,64 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn new(bytes: &'a mut [u8]) -> Self {
         Self { bytes, position: 0 }
     }
 
     /// Bytes put so far, those past the end of the buffer counted.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn position(&self) -> usize {
         self.position
     }
 
     /// Bytes of the buffer.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn room(&self) -> usize {
         self.bytes.len()
     }
 
     /// What the buffer has left.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn rest(&mut self) -> Output<'_> {
         Output::new(self.bytes.get_mut(self.position..).unwrap_or_default())
     }
 
     /// Goes over so many bytes, which have been put into the [`rest`](Self::rest).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn skip(&mut self, length: usize) {
         self.position += length;
     }
 
     /// The next bytes of the buffer, if it still has them.
-    #[inline(always)]
+    #[inline]
     fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
         let start = self.position;
         self.position += length;
         self.bytes.get_mut(start..self.position)
     }
 
-    #[inline(always)]
+    #[inline]
     fn byte(&mut self, byte: u8) {
         if let Some([slot]) = self.advance(1) {
             *slot = byte;
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn layout(&mut self, layout: Layout) {
         self.byte(ARRAY + layout.marked_entries());
     }
 
     /// Puts `version`, `ndim` or `dtype_format`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn fixint(&mut self, value: u8) {
         self.byte(value);
     }
 
     /// Puts what stands before the integers of a dimension vector, and lends the room for them: none where it is past
     /// the end.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
         let left = match self.advance(length).and_then(<[u8]>::split_first_mut) {

@@ -50,6 +50,16 @@ fn a_borrowing_type_allocates_nothing_and_to_vec_once() {
 }
 
 #[test]
+fn each_vector_is_allocated_once_as_long_as_it_is() {
+    for ndim in [1, 3, 8, 16] {
+        let bytes = to_vec(&meta_of_rank(ndim, "<i4")).unwrap();
+        let read = measure(|| drop(from_slice::<Seven>(&bytes).unwrap()));
+        let dimensions = u64::from(ndim) * (8 + 4 + 4);
+        assert_eq!((read.count_total, read.bytes_total), (4, dimensions + 3), "{ndim}");
+    }
+}
+
+#[test]
 fn a_geometry_allocates_nothing() {
     const SLICE: [Range<u64>; 16] = [const { 1..4 }; 16];
     for ndim in [0, 1, 2, 16] {

@@ -287,6 +287,18 @@ fn a_buffer_that_is_too_small_for_the_second_keeps_the_first() {
 }
 
 #[test]
+fn after_an_error_the_next_metalayer_stands_where_the_bad_one_would() {
+    let mut buffer = [0; 53 + 44];
+    let mut serializer = Serializer::new(&mut buffer);
+    seven().serialize(&mut serializer).unwrap();
+    assert!((0, 2, [3, 5], [2.0, 3.0], [1, 2]).serialize(&mut serializer).is_err());
+    assert_eq!(serializer.position(), 53);
+    five().serialize(&mut serializer).unwrap();
+    assert_eq!(serializer.position(), 53 + 44);
+    assert_eq!(from_slice::<common::Five>(&buffer[53..]).unwrap(), five());
+}
+
+#[test]
 fn a_collection_is_extended_and_handed_back() {
     let bytes = to_extend(&five(), vec![1, 2, 3]).unwrap();
     assert_eq!(bytes, [&[1, 2, 3], &to_vec(&five()).unwrap()[..]].concat());
@@ -394,6 +406,8 @@ fn an_error_that_the_type_passes_over_remains_one() {
     // What is wrong with the type alone is the type's business.
     type Dtype<T> = (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, T);
     assert!(from_slice::<Dtype<Lenient<u8>>>(&bytes).unwrap().6.0.is_none());
+    assert!(from_slice::<Entries<Lenient<u8>>>(&bytes).unwrap().2.0.is_none());
+    assert!(from_slice::<Entries<Lenient<[u64; 3]>>>(&bytes).unwrap().2.0.is_none());
     assert!(from_slice::<Entries<Stubborn>>(&bytes).is_ok());
     assert!(from_slice::<Stubborn>(&bytes).is_ok());
     // What is wrong with the bytes is not.
@@ -426,4 +440,56 @@ fn an_error_that_the_type_passes_over_remains_one() {
         }
     }
     assert_eq!(to_vec(&Retrying).unwrap_err().to_string(), "the type has passed over an error");
+
+    /// Gives an entry the name of another one first.
+    struct Renaming;
+    impl Writable for Renaming {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeStruct as _;
+            let mut entries = serializer.serialize_struct("Renaming", 5)?;
+            entries.serialize_field("version", &0)?;
+            entries.serialize_field("ndim", &0)?;
+            let _ = entries.serialize_field("chunkshape", &[0; 0]);
+            for name in ["shape", "chunkshape", "blockshape"] {
+                let _ = entries.serialize_field(name, &[0; 0]);
+            }
+            entries.end()
+        }
+    }
+    assert_eq!(to_vec(&Renaming).unwrap_err().to_string(), "the type has passed over an error");
+}
+
+#[test]
+fn a_wrong_marker_comes_before_what_the_type_says_of_the_vector() {
+    let mut bytes = to_vec(&(0, 4, [-1; 4], [1; 4], [1; 4])).unwrap();
+    bytes[4 + 2 * 9] = 0xd2;
+    type Caterva<T> = (u8, u8, T, [u32; 4], [u32; 4]);
+    let expected = "byte 22: expected int64 (0xd3) for shape[2], found int32 (0xd2)";
+    assert_eq!(from_slice::<Caterva<[i64; 2]>>(&bytes).unwrap_err().to_string(), expected);
+    assert_eq!(from_slice::<Caterva<[u64; 4]>>(&bytes).unwrap_err().to_string(), expected);
+    assert_eq!(from_slice::<Caterva<String>>(&bytes).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn a_visitor_that_leaves_dimensions_is_refused() {
+    struct First;
+    impl<'de> serde::de::Deserialize<'de> for First {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = First;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("a dimension")
+                }
+                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<First, A::Error> {
+                    seq.next_element::<u64>().map(|_| First)
+                }
+            }
+            deserializer.deserialize_seq(Visitor)
+        }
+    }
+    let bytes = to_vec(&seven()).unwrap();
+    type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
+    let Err(error) = from_slice::<Entries<First>>(&bytes) else { panic!("the second dimension is left") };
+    assert_eq!(error.to_string(), "byte 3: shape has 2 dimensions, the type takes 1");
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
-use crate::machine::fastest_tenth;
+use crate::machine::tenth_percentile;
 use crate::rows::{RANKS, Row};
 
 /// Samples that are shorter only warm up.
@@ -35,8 +35,8 @@ impl Figures {
     pub fn of(samples: &[Sample]) -> Option<Self> {
         let samples = samples.iter().filter(|sample| sample.ours + sample.theirs >= SHORTEST);
         Some(Self {
-            ours: fastest_tenth(samples.clone().map(|sample| sample.nanoseconds_of(sample.ours)))?,
-            theirs: fastest_tenth(samples.map(|sample| sample.nanoseconds_of(sample.theirs)))?,
+            ours: tenth_percentile(samples.clone().map(|sample| sample.nanoseconds_of(sample.ours)))?,
+            theirs: tenth_percentile(samples.map(|sample| sample.nanoseconds_of(sample.theirs)))?,
         })
     }
 

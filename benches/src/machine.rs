@@ -25,8 +25,8 @@ pub fn version_of(package: &str) -> &'static str {
     version.map_or("unknown", |(version, _)| version)
 }
 
-/// The slowest of the fastest tenth: what else runs on the machine has no part in it, nor has a lucky strike.
-pub fn fastest_tenth(times: impl Iterator<Item = f64>) -> Option<f64> {
+/// The 10th percentile: what else runs on the machine has no part in it, nor has a lucky strike.
+pub fn tenth_percentile(times: impl Iterator<Item = f64>) -> Option<f64> {
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 10).copied()

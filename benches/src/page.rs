@@ -22,9 +22,9 @@ const INTRODUCTION: &str = "\
 # Benchmarks
 
 Written by `benches/run`, which repeats it on another machine. Each figure is a ratio: the time of this crate in times
-of the peer, so less than 1 is faster. Both run in one process, in turns of some milliseconds, in three rounds; the
-time of each is the 10th percentile of its turns, which the other programs of a busy machine hardly touch. Columns are
-ranks, all with the dtype `<i4`.
+of the peer, so less than 1 is faster. Both run in one process, in turns of some milliseconds, and in a whole run in
+three rounds; the time of each is the 10th percentile of its turns, which the other programs of a busy machine hardly
+touch. Columns are ranks, all with the dtype `<i4`.
 
 ";
 
@@ -33,7 +33,8 @@ A ratio over its goal is in bold. `cannot`: rmp-serde takes the marker of 16 dim
 
 - The C functions allocate what they write and the dtype that they read; `free` is included.
 - The hand-written pair does the same checks as this crate and gives the same output, in plain Rust, for this one
-  layout and struct. Of an error it says only that there is one.
+  layout and struct. Of an error it says only that there is one. Into a `Meta` it goes by `Meta::new`, which checks the
+  dtype and copies the dimensions once more.
 - rmp-serde writes fewer bytes, which are no B2ND.
 - `B2ndMeta` also checks the geometry, and that no dimension is negative.
 

@@ -162,7 +162,7 @@ impl Names {
     ///
     /// `fields` lists aliases beside the names, so its length is no number of entries. What is certain is that a
     /// well-known name means its own entry: a name out of its place is an error, here with the entry it stands at.
-    #[inline(always)]
+    #[inline]
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>> {
         if layout == Layout::B2nd && is_plain(fields) {
             return Ok(None);
@@ -209,7 +209,7 @@ impl Names {
 }
 
 /// Whether the fields are the seven entries, by their own names.
-#[inline(always)]
+#[inline]
 fn is_plain(fields: &[&str]) -> bool {
     match *fields {
         [version, ndim, shape, chunkshape, blockshape, dtype_format, dtype] => {
@@ -311,10 +311,5 @@ impl<'de> SeqAccess<'de> for AsMeta<'_, '_, 'de> {
             },
         };
         Ok(Some(value))
-    }
-
-    #[inline(always)]
-    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>> {
-        self.next_element_seed(PhantomData)
     }
 }

@@ -1,8 +1,6 @@
 //! A deserializer for a dimension vector.
 
-use core::marker::PhantomData;
-
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::value::{Value, Visit};
@@ -125,18 +123,13 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
 impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Dimensions<'de, W> {
     type Error = Error;
 
-    #[inline(always)]
+    #[inline]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
         let Some(item) = self.items.next() else { return Ok(None) };
         match seed.deserialize(Value(item)) {
             Ok(value) => Ok(Some(value)),
             Err(error) => Err(error.at_index(self.drawn() - 1)),
         }
-    }
-
-    #[inline(always)]
-    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>> {
-        self.next_element_seed(PhantomData)
     }
 
     #[inline]

@@ -57,10 +57,12 @@ impl<'s> Entries<'s> {
     }
 
     /// Checks that a field with a well-known name stands at its own entry.
-    #[inline(always)]
-    fn check_name(&self, key: &str) -> Result<()> {
+    #[inline]
+    fn check_name(&mut self, key: &str) -> Result<()> {
         match self.layout.entry(self.next) {
-            Some(entry) if key != entry.name() => check_other_name(key, entry),
+            Some(entry) if key != entry.name() => {
+                check_other_name(key, entry).inspect_err(|_| self.next = FAILED)
+            }
             _ => Ok(()),
         }
     }
@@ -113,7 +115,7 @@ impl<'s> Entries<'s> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn finish(self) -> Result<()> {
         if usize::from(self.next) != self.layout.entries().len() {
             return Err(wrong_count(self.layout, self.next));
