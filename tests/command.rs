@@ -114,11 +114,33 @@ fn control_characters_do_not_get_to_the_terminal() {
     file[162..165].copy_from_slice(b"\x1b[m");
     let name = "\x1b[2J.b2nd";
     fs::write(folder.path().join(name), file).unwrap();
-    for arguments in [&["info", name, name][..], &["ls"], &["check"], &["dump", name], &["ls", "--tree"]] {
-        let output = common::command::run(folder.path(), arguments);
-        assert!(!output.stdout.contains(&0x1b), "{arguments:?}: {}", text(&output.stdout));
-        assert!(!output.stderr.contains(&0x1b), "{arguments:?}: {}", text(&output.stderr));
+    // A zip file with a member of such a name that is not where it should be.
+    let zip = fs::read(common::data().join("tree.b2z")).unwrap();
+    let member = b"group/large.b2nd";
+    let mut bad = zip.clone();
+    for at in 0..zip.len() - member.len() {
+        if zip[at..].starts_with(member) {
+            bad[at..at + member.len()].copy_from_slice(b"group/\x1b[2Jx.b2nd");
+        }
     }
+    let local_header = zip.windows(member.len()).position(|bytes| bytes == member).unwrap() - 30;
+    bad[local_header] = 0;
+    fs::write(folder.path().join("bad.b2z"), bad).unwrap();
+    let names = ["info", name, name, "bad.b2z"];
+    for arguments in [&names[..], &["ls"], &["check"], &["dump", name], &["ls", "--tree"], &["ls", "--scan"]]
+    {
+        // Without colours, all that steers a terminal is taken out of a pipe.
+        let output = common::command::run(folder.path(), &[&["--color", "always"], arguments].concat());
+        for printed in [&output.stdout, &output.stderr] {
+            assert!(
+                !text(printed).contains("\x1b[2J") && !text(printed).contains("\x1b[m"),
+                "{arguments:?}: {}",
+                text(printed)
+            );
+        }
+    }
+    let output = common::command::run(folder.path(), &["info", "bad.b2z"]);
+    assert!(text(&output.stderr).contains("[2Jx.b2nd"), "it is told: {}", text(&output.stderr));
 }
 
 #[test]
@@ -127,7 +149,7 @@ fn colour_is_only_where_it_is_wanted() {
     let arguments = ["check", "bad/resized.b2nd"];
     let is_coloured = |options: &[&str], variables: &[(&str, &str)]| {
         let mut command = b2nd(folder.path(), options);
-        command.args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        command.args(arguments);
         let output = command.envs(variables.iter().copied()).output().unwrap();
         output.stdout.contains(&0x1b)
     };

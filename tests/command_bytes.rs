@@ -142,6 +142,7 @@ fn what_is_neither_bytes_nor_their_digits_is_told() {
     for (given, expected) in [
         ("[151, 0, 1]", "an odd number of digits in '151'"),
         (r"b'\x9'", r"b'\x9' is not what Python prints of bytes"),
+        ("b'1' b'2'", "b'1' b'2' is not what Python prints of bytes"),
     ] {
         for command in ["dump", "decode"] {
             let output = run_with(given.as_bytes(), here(), &[command]);

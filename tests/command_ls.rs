@@ -72,6 +72,9 @@ fn a_sparse_frame_that_lost_its_header_is_told() {
     let lost = objects.iter().find(|object| object["path"] == "sparse.b2nd").unwrap();
     assert_eq!(lost["error"]["message"], "a directory without chunks.b2frame, so not a sparse frame");
     assert!(!paths(&objects).contains(&"a_folder.b2nd".into()));
+    for command in ["ls", "check"] {
+        assert_eq!(run(folder.path(), &[command, "sparse.b2nd"]).status.code(), Some(1), "given by name");
+    }
 }
 
 #[test]

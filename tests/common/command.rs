@@ -13,6 +13,10 @@ use super::data;
 pub fn b2nd(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_b2nd"));
     command.args(arguments).current_dir(folder);
+    // What people set for their terminals.
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env_remove(variable);
+    }
     command
 }
 

@@ -67,7 +67,8 @@ pub(crate) fn unhex_argument(text: &str) -> Result<Bytes, String> {
 
 /// The bytes of which Python prints a `b` and this.
 fn python(quoted: &str) -> Option<Vec<u8>> {
-    let inner = ['\'', '"'].into_iter().find_map(|quote| quoted.strip_prefix(quote)?.strip_suffix(quote))?;
+    let quote = quoted.bytes().next()?;
+    let inner = quoted.get(1..)?.strip_suffix(char::from(quote))?;
     let mut bytes = Vec::new();
     let mut rest = inner.bytes();
     while let Some(byte) = rest.next() {
@@ -83,7 +84,7 @@ fn python(quoted: &str) -> Option<Vec<u8>> {
                 escaped @ (b'\\' | b'\'' | b'"') => escaped,
                 _ => return None,
             },
-            byte if byte.is_ascii() => byte,
+            byte if byte.is_ascii() && byte != quote => byte,
             _ => return None,
         });
     }

@@ -151,11 +151,13 @@ impl Target {
     }
 }
 
-/// Whether this is the directory of a sparse frame which has lost its header.
-fn is_remnant(path: &Path) -> bool {
+/// Whether this is the directory of a sparse frame, which may have lost its header.
+fn is_sparse(path: &Path) -> bool {
     let is_chunk =
         |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| has_extension(&entry.path(), "chunk"));
-    is_named_blosc2(path) && fs::read_dir(path).is_ok_and(|mut entries| entries.any(is_chunk))
+    let is_remnant =
+        || is_named_blosc2(path) && fs::read_dir(path).is_ok_and(|mut entries| entries.any(is_chunk));
+    is_sparse_frame(path) || is_remnant()
 }
 
 fn is_named_blosc2(path: &Path) -> bool {
@@ -213,7 +215,7 @@ impl Targets {
             Ok(metadata) if !metadata.is_dir() => {
                 Some(Err(place.failure(Problem::new("io", "neither a file nor a directory"))))
             }
-            Ok(_) if is_sparse_frame(&path) => Some(Ok(Target { path, is_given: true, is_sparse: true })),
+            Ok(_) if is_sparse(&path) => Some(Ok(Target { path, is_given: true, is_sparse: true })),
             Ok(_) => {
                 let is_here = path == Path::new(".");
                 let mut walk = WalkDir::new(path).min_depth(1).follow_links(self.follow);
@@ -242,8 +244,7 @@ impl Targets {
                 return None;
             }
         };
-        let is_sparse =
-            entry.file_type().is_dir() && (is_sparse_frame(entry.path()) || is_remnant(entry.path()));
+        let is_sparse = entry.file_type().is_dir() && is_sparse(entry.path());
         if is_sparse {
             walk.skip_current_dir();
         }

@@ -191,10 +191,17 @@ impl<'f> Record<'f> {
             }
         }
         let layers = trailer.map(Trailer::vlmetalayers).unwrap_or_default();
+        let mut room = MOST_SHOWN;
         let layers = layers.iter().map(|layer| {
-            let (value, error) = match layer.value() {
-                Ok(bytes) => (Some(value(&bytes)), None),
-                Err(error) => (None, Some(error.to_string())),
+            let nbytes = layer.nbytes().unwrap_or_default();
+            let (value, error) = if nbytes > room {
+                (None, Some(format!("metalayer {}: {nbytes} bytes, more than are shown", layer.name())))
+            } else {
+                room -= nbytes;
+                match layer.value() {
+                    Ok(bytes) => (Some(value(&bytes)), None),
+                    Err(error) => (None, Some(error.to_string())),
+                }
             };
             VlLayer {
                 name: layer.name().into(),
@@ -208,6 +215,9 @@ impl<'f> Record<'f> {
         self
     }
 }
+
+/// The most bytes of all values of a frame that are shown: compressed, a few can claim any number.
+const MOST_SHOWN: usize = 1 << 24;
 
 /// The layout's name; the two of Caterva 0.1 are the same three entries.
 fn layout(layout: ArrayLayout) -> &'static str {
@@ -243,11 +253,12 @@ fn filters(header: &Header) -> Option<Vec<String>> {
     (header.generation != Generation::Beta1).then(|| header.pipeline().map(name).collect())
 }
 
-/// `MessagePack` as JSON; what JSON has not got, as text.
-fn value(mut bytes: &[u8]) -> serde_json::Value {
-    match rmpv::decode::read_value(&mut bytes) {
-        Ok(value) => json(value),
-        Err(_) => hex(bytes).into(),
+/// `MessagePack` as JSON; what JSON has not got, as text, and what is no `MessagePack`, as digits.
+fn value(bytes: &[u8]) -> serde_json::Value {
+    let mut rest = bytes;
+    match rmpv::decode::read_value(&mut rest) {
+        Ok(value) if rest.is_empty() => json(value),
+        _ => hex(bytes).into(),
     }
 }
 
@@ -361,14 +372,15 @@ impl From<io::Error> for Problem {
     }
 }
 
-/// The message, with its place.
+/// The message, with its place, as a terminal can bear it.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.finding, self.offset) {
-            (Some(finding), _) => finding.fmt(f)?,
-            (None, Some(offset)) => write!(f, "byte {offset}: {}", self.message)?,
-            (None, None) => f.write_str(&self.message)?,
-        }
+        let message = match (&self.finding, self.offset) {
+            (Some(finding), _) => finding.to_string(),
+            (None, Some(offset)) => format!("byte {offset}: {}", self.message),
+            (None, None) => self.message.clone(),
+        };
+        f.write_str(&text::clean(&message))?;
         self.hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Of a number of files. `is_silent` says that standard output gets nothing before the end.
     pub(crate) fn of_files(is_silent: bool) -> Self {
-        Self::new(is_silent, "{spinner} {human_pos} files, {elapsed}", None)
+        Self::new(is_silent, "{spinner} files: {human_pos}, {elapsed}", None)
     }
 
     /// Of so many bytes, while standard output gets nothing.
@@ -52,13 +52,13 @@ impl Progress {
     }
 
     pub(crate) fn show(&mut self, done: u64) {
-        if self.start.is_none_or(|start| start.elapsed() < LONG) {
+        let Some(elapsed) = self.start.map(|start| start.elapsed()).filter(|&elapsed| elapsed >= LONG) else {
             return;
-        }
+        };
         let bar = self.bar.get_or_insert_with(|| {
             let style = ProgressStyle::with_template(self.template);
             let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
-            let bar = ProgressBar::no_length().with_style(style).with_elapsed(LONG);
+            let bar = ProgressBar::no_length().with_style(style).with_elapsed(elapsed);
             self.all.inspect(|&all| bar.set_length(all));
             bar
         });

@@ -46,10 +46,11 @@ impl Pool {
         let sink = Mutex::new(Sink { take, batches: 0, result: Ok(()) });
         let turn = Condvar::new();
         let work_on = || {
+            let _release = Release { sink: &sink, turn: &turn };
             while let Some((number, batch)) = self.batch(&source) {
                 let done = work(batch);
                 let mut sink = lock(&sink);
-                while self.is_ordered && sink.batches != number {
+                while self.is_ordered && sink.batches != number && sink.result.is_ok() {
                     sink = turn.wait(sink).unwrap_or_else(PoisonError::into_inner);
                 }
                 if sink.result.is_ok() {
@@ -86,7 +87,22 @@ impl Pool {
     }
 }
 
-/// A thread that panics takes the others with it, at the end of their scope.
+/// Lets the other threads go if this one panics: they may be waiting for what it will not do.
+struct Release<'p, F> {
+    sink: &'p Mutex<Sink<F>>,
+    turn: &'p Condvar,
+}
+
+impl<F> Drop for Release<'_, F> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            lock(self.sink).result = Err(io::Error::other("a thread has panicked"));
+            self.turn.notify_all();
+        }
+    }
+}
+
+/// A thread that panics ends the others too, so nobody sees what it has left half-done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
