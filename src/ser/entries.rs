@@ -58,11 +58,9 @@ impl<'s> Entries<'s> {
 
     /// Checks that a field with a well-known name stands at its own entry.
     #[inline]
-    fn check_name(&mut self, key: &str) -> Result<()> {
+    fn check_name(&self, key: &str) -> Result<()> {
         match self.layout.entry(self.next) {
-            Some(entry) if key != entry.name() => {
-                check_other_name(key, entry).inspect_err(|_| self.next = FAILED)
-            }
+            Some(entry) if key != entry.name() => check_other_name(key, entry),
             _ => Ok(()),
         }
     }
@@ -213,7 +211,10 @@ impl SerializeStruct for Entries<'_> {
         if self.meta && !has_field(self.layout, key) {
             return Ok(());
         }
-        self.check_name(key)?;
+        if let Err(error) = self.check_name(key) {
+            self.next = FAILED;
+            return Err(error);
+        }
         self.entry(value)
     }
 
