@@ -379,7 +379,7 @@ fn every_code_is_found_and_says_what_to_do() {
         all.insert(code);
     }
     // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
-    all.extend([Code::ZipMember, Code::TooLong, Code::MissingChunkFile]);
+    all.extend([Code::ZipMember, Code::TooLong, Code::ChunkFile]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
     let names: BTreeSet<_> = all.iter().map(|code| code.name()).collect();
     assert_eq!(names.len(), all.len());

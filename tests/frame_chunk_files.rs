@@ -22,18 +22,47 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     for (name, there) in [("00000002.chunk", 3), ("00000000.chunk", 2), ("00000001.chunk", 1)] {
         fs::remove_file(path.join(name)).unwrap();
         let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
-        let says = format!("found {there} of 4 chunk files: {first} is the first that is missing");
+        let says = format!("expected 4 whole chunk files, found {there}: {first} is missing");
         // By the directory, and by the file in it.
         for path in [&path, &path.join("chunks.b2frame")] {
             let findings = check(path).unwrap();
             let [finding] = &findings[..] else { panic!("{findings:?}") };
-            assert_eq!((finding.code(), finding.message()), (Code::MissingChunkFile, &*says));
+            assert_eq!((finding.code(), finding.message()), (Code::ChunkFile, &*says));
             assert_eq!((finding.expected(), finding.found()), (Some(4), Some(there)));
         }
     }
     // Elsewhere nothing is known of its files.
     let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
     assert_eq!(Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap(), []);
+}
+
+#[test]
+fn a_chunk_file_that_is_not_whole_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    let chunk = fs::read(&file).unwrap();
+    assert_eq!(chunk.len(), 80);
+    for (bytes, why) in [
+        (&b""[..], "is no chunk"),
+        (&chunk[..15], "is no chunk"),
+        (&[0; 80], "is no chunk"),
+        (&chunk[..20], "has 20 bytes, the chunk 80"),
+        (&chunk[..79], "has 79 bytes, the chunk 80"),
+    ] {
+        fs::write(&file, bytes).unwrap();
+        let findings = check(&path).unwrap();
+        assert_eq!(
+            findings[0].message(),
+            format!("expected 4 whole chunk files, found 3: 00000002.chunk {why}")
+        );
+        let error = b2nd_serde::frame::rewrite(&path, folder.path().join("copy"), None).unwrap_err();
+        assert_eq!(error.code(), Some(Code::ChunkFile), "{error}");
+    }
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert!(check(&path).unwrap()[0].message().ends_with("00000002.chunk is missing"));
 }
 
 /// The header of `sparse.b2nd` for so many chunks, with an index in which chunk 1 is all zeros and the others have
@@ -68,7 +97,8 @@ fn a_compressed_index_is_read_too() {
     let file = with_chunks(1000);
     fs::write(path.join("chunks.b2frame"), &file).unwrap();
     for number in 2..=1001 {
-        fs::write(path.join(format!("{number:08X}.chunk")), b"").unwrap();
+        fs::copy(data().join("sparse.b2nd/00000000.chunk"), path.join(format!("{number:08X}.chunk")))
+            .unwrap();
     }
     // The one of chunk 1 is not asked for.
     fs::remove_file(path.join("000003E8.chunk")).unwrap();
@@ -76,8 +106,8 @@ fn a_compressed_index_is_read_too() {
     fs::remove_file(path.join("00000100.chunk")).unwrap();
     let findings = check(&path).unwrap();
     assert_eq!(findings.len(), 1);
-    let says = "found 998 of 999 chunk files: 00000100.chunk is the first that is missing";
-    assert_eq!((findings[0].code(), findings[0].message()), (Code::MissingChunkFile, says));
+    let says = "expected 999 whole chunk files, found 998: 00000100.chunk is missing";
+    assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
 
     // An index that is damaged does no harm.
     let header_len = Frame::parse(&file).unwrap().header().header_len;
@@ -107,7 +137,7 @@ fn a_file_is_missed_where_python_blosc2_misses_it() {
     let mut missed = 0;
     for frame in &frames {
         let findings = check(frame["path"].as_str().unwrap()).unwrap();
-        let is_missed = findings.iter().any(|finding| finding.code() == Code::MissingChunkFile);
+        let is_missed = findings.iter().any(|finding| finding.code() == Code::ChunkFile);
         assert_eq!(is_missed, frame["reads"] == false, "{frame}: {findings:?}");
         missed += usize::from(is_missed);
     }

@@ -50,7 +50,7 @@ fn every_file_that_a_killed_resize_left_with_wrong_data_is_found() {
             // Where chunks are left over behind the array, it reads well; what is wrong is still told. One of them may
             // have lost its file already.
             "whole" => {
-                let of_resizes = [Code::InterruptedResize, Code::MissingChunkFile];
+                let of_resizes = [Code::InterruptedResize, Code::ChunkFile];
                 assert!(errors.clone().all(|error| of_resizes.contains(&error.code())), "{findings:?}");
                 assert_eq!(is_found, is_interrupted, "{findings:?}");
             }

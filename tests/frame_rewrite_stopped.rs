@@ -12,7 +12,7 @@ use b2nd_serde::frame::{ChangeError, Error, Frame, check, rewrite, rewrite_with_
 use common::{copy_tree, data, header_file};
 
 /// Bytes put into a frame, so that it is copied in several pieces.
-const GAP: usize = 9 << 20;
+const GAP: usize = (8 << 20) + 1;
 
 /// A copy of a file of the project with a gap before its trailer.
 fn large(folder: &Path, name: &str) -> PathBuf {

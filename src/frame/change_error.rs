@@ -143,7 +143,9 @@ impl fmt::Display for ChangeError {
                 )
             }
             Self::Locked { path } => write!(f, "another process holds the lock {}", path.display()),
-            Self::Exists { path } => write!(f, "expected a new name for the copy, found {}", path.display()),
+            Self::Exists { path } => {
+                write!(f, "{} exists already, and a copy replaces nothing", path.display())
+            }
             Self::NoArray => f.write_str("the frame holds no array"),
             Self::NoMetalayer { name } => write!(f, "the frame has no metalayer {name}"),
             Self::Length { name, expected, found } => {

@@ -4,13 +4,15 @@
 //! has an offset. It is not the place of the chunk: chunks can be put in between others, or be deleted. A file that no
 //! chunk has is no fault: the one of a chunk that became one value stays, without bytes.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::format;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::string::String;
+use std::vec::Vec;
+
+use super::chunk::ChunkHeader;
+use super::open::open_at_once;
 
 const SUFFIX: &str = ".chunk";
 
@@ -26,17 +28,38 @@ pub(super) fn number(file: &OsStr) -> Option<u64> {
     (name(number) == file).then_some(number)
 }
 
-/// Of these numbers, those without a file in the directory; none where the directory may not be listed.
-pub(super) fn missing(numbers: &BTreeSet<u64>, directory: &Path) -> io::Result<BTreeSet<u64>> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(BTreeSet::new()),
-        entries => entries?,
+/// What is wrong with the file of a chunk.
+#[derive(Clone, Copy)]
+pub(super) enum Fault {
+    Missing,
+    /// It does not begin with the header of a chunk.
+    NoChunk,
+    Short {
+        /// The bytes of the chunk.
+        cbytes: usize,
+        /// The bytes of the file.
+        length: u64,
+    },
+}
+
+/// What is wrong with the file of this number; nothing is known of one that may not be read.
+pub(super) fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> {
+    let file = match open_at_once(&directory.join(name(number))) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(Fault::Missing)),
+        Err(error) => return Err(error),
     };
-    let mut missing = numbers.clone();
-    for entry in entries {
-        if let Some(number) = number(&entry?.file_name()) {
-            missing.remove(&number);
-        }
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Ok(Some(Fault::Missing));
     }
-    Ok(missing)
+    let length = metadata.len();
+    let mut header = Vec::new();
+    file.take(ChunkHeader::LONGEST as u64).read_to_end(&mut header)?;
+    Ok(match ChunkHeader::parse(&header) {
+        Some(ChunkHeader { cbytes, .. }) if cbytes as u64 > length => Some(Fault::Short { cbytes, length }),
+        Some(_) => None,
+        None => Some(Fault::NoChunk),
+    })
 }

@@ -223,8 +223,8 @@ codes! {
     ChunkOffset "chunk-offset" Error
         "The chunk index, where it can be read because it is not compressed, has an offset outside of the chunks, which C-Blosc2 refuses, or the same one twice, for which it reads the same data twice."
         "Restore the file from another copy; a scan of the chunks can rebuild the index."
-    MissingChunkFile "missing-chunk-file" Error
-        "A chunk of a sparse frame has no file in its directory. C-Blosc2 cannot read that chunk, and does not open the frame where it is the first one."
+    ChunkFile "chunk-file" Error
+        "A chunk of a sparse frame has no file in its directory, or one that is not whole. C-Blosc2 cannot read that chunk, and does not open the frame where it is the first one."
         "Copy the directory again, whole; what is missing is not in it."
     TrailerMarker "trailer-marker" Error
         "A byte of the trailer is not the marker that the format has there."

@@ -1,9 +1,10 @@
 //! A copy of a frame in the present format, with another header and the same data.
 
 use core::ops::ControlFlow;
+use std::format;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{self, Path};
 use std::time::{Duration, Instant};
 
 use tempfile::Builder;
@@ -82,7 +83,7 @@ pub fn rewrite(
 
 /// [`rewrite`], which tells how far it is, and can be told to stop.
 ///
-/// `progress` is called with the bytes that have been copied: with 0 when all has been checked and nothing is written
+/// `progress` is called with the bytes that have been copied: with 0 when all has been checked and nothing is copied
 /// yet, then for each piece of 4 MiB or chunk file, and a last time before the new file gets its name. There are about
 /// as many as the [`cbytes`](super::Header::cbytes) of the header. Where it breaks, nothing of the new file is left.
 ///
@@ -122,10 +123,14 @@ pub fn rewrite_with_progress(
     let mut progress = Progress { copied: 0, report: &mut progress };
     if is_same(&source, to) {
         in_place(from, &source, to, dtype, &mut progress)
-    } else if to.symlink_metadata().is_ok() {
-        Err(ChangeError::Exists { path: to.into() }.into())
     } else {
-        copy(from, &source, to, dtype, &mut progress)
+        match to.symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                copy(from, &source, to, dtype, &mut progress)
+            }
+            Err(error) => Err(error.into()),
+            Ok(_) => Err(ChangeError::Exists { path: to.into() }.into()),
+        }
     }
 }
 
@@ -189,8 +194,8 @@ fn in_place(
     let target = fs::canonicalize(source)?;
     let folder = Folder::of(&target)?;
     check_old(&frame)?;
-    progress.advance(0)?;
     let mut new = temporary().tempfile_in(folder.path).map_err(unnamed)?;
+    progress.advance(0)?;
     write(&mut frame, &canonical, new.as_file_mut(), progress)?;
     let after = Frame::parse(&canonical.header)?;
     if let Some(lock) = &mut lock {
@@ -225,9 +230,9 @@ fn copy(
     let after = Frame::parse(&canonical.header)?;
     let folder = Folder::of(to)?;
     check_old(&frame)?;
-    progress.advance(0)?;
     let (file, path) = if is_sparse {
         let new = temporary().tempdir_in(folder.path).map_err(unnamed)?;
+        progress.advance(0)?;
         copy_chunks(folder_of(source), new.path(), progress)?;
         let index = new.path().join(SPARSE_INDEX);
         let mut file = File::options().read(true).write(true).create_new(true).open(&index)?;
@@ -240,7 +245,11 @@ fn copy(
         let _ = new.keep();
         (file, to.join(SPARSE_INDEX))
     } else {
+        if to.as_os_str().as_encoded_bytes().last().is_some_and(|&last| path::is_separator(last.into())) {
+            return Err(io::Error::from(ErrorKind::NotADirectory).into());
+        }
         let mut new = temporary().tempfile_in(folder.path).map_err(unnamed)?;
+        progress.advance(0)?;
         write(&mut frame, &canonical, new.as_file_mut(), progress)?;
         (new.persist_noclobber(to).map_err(|error| error.error)?, to.into())
     };
@@ -301,7 +310,8 @@ fn copy_chunks(from: &Path, to: &Path, progress: &mut Progress<'_>) -> Result<()
         let entry = entry?;
         let (path, copy) = (entry.path(), to.join(entry.file_name()));
         if chunk_files::number(&entry.file_name()).is_some() && path.is_file() {
-            let copied = fs::copy(path, &copy)?;
+            let copied = fs::copy(&path, &copy)
+                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
             File::open(copy)?.sync_all()?;
             progress.advance(copied)?;
         }

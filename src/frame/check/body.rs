@@ -7,7 +7,7 @@ use std::path::Path;
 use std::vec::Vec;
 
 use crate::frame::chunk::ChunkHeader;
-use crate::frame::chunk_files;
+use crate::frame::chunk_files::{self, Fault};
 use crate::frame::fields::{Field, Generation};
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::open::{SPARSE_INDEX, folder_of};
@@ -108,9 +108,7 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
         index.stored(&chunk).and_then(|offsets| check_offsets(offsets, stored, about(Code::ChunkOffset)))
     } else {
         match (directory(frame), index.data(&chunk, LONGEST_OFFSETS)) {
-            (Some(directory), Ok(offsets)) => {
-                check_files(&offsets, directory, about(Code::MissingChunkFile))?
-            }
+            (Some(directory), Ok(offsets)) => check_files(&offsets, directory, about(Code::ChunkFile))?,
             _ => None,
         }
     };
@@ -129,15 +127,26 @@ fn directory<R>(frame: &Frame<R>) -> Option<&Path> {
     Some(folder_of(path))
 }
 
-/// Chunks of a sparse frame whose files are not there, so that C-Blosc2 cannot read them.
+/// The first chunk of a sparse frame whose file is not there, or not whole, so that C-Blosc2 cannot read it.
 fn check_files(index: &[u8], directory: &Path, finding: Finding) -> io::Result<Option<Finding>> {
     let numbers: BTreeSet<u64> = offsets(index).collect();
-    let missing = chunk_files::missing(&numbers, directory)?;
-    Ok(missing.first().map(|&first| {
-        let (all, there) = (numbers.len(), numbers.len() - missing.len());
-        let first = chunk_files::name(first);
-        let text = format!("found {there} of {all} chunk files: {first} is the first that is missing");
-        finding.numbers(all, there).text(text)
+    let (mut first, mut count) = (None, 0_usize);
+    for &number in &numbers {
+        if let Some(fault) = chunk_files::fault(number, directory)? {
+            first = first.or(Some((number, fault)));
+            count += 1;
+        }
+    }
+    Ok(first.map(|(number, fault)| {
+        let (all, whole) = (numbers.len(), numbers.len() - count);
+        let why = match fault {
+            Fault::Missing => "is missing".into(),
+            Fault::NoChunk => "is no chunk".into(),
+            Fault::Short { cbytes, length } => format!("has {length} bytes, the chunk {cbytes}"),
+        };
+        let name = chunk_files::name(number);
+        let text = format!("expected {all} whole chunk files, found {whole}: {name} {why}");
+        finding.numbers(all, whole).text(text)
     }))
 }
 
