@@ -127,6 +127,38 @@ fn values_of_metalayers_are_json() {
 }
 
 #[test]
+fn a_value_that_cannot_be_shown_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = std::fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let layers =
+        objects(&run(&data(), &["info", "--json", "--meta", "vlmetalayers.b2nd"]))[0]["vlmetalayers"].clone();
+    let chunk = |layer: usize| usize::try_from(layers[layer]["offset"].as_u64().unwrap()).unwrap();
+    let shown = |at: usize, bytes: &[u8]| {
+        let mut file = good.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        std::fs::write(folder.path().join("bad.b2nd"), file).unwrap();
+        let output = run(folder.path(), &["info", "--json", "--meta", "bad.b2nd"]);
+        let object = objects(&output).remove(0);
+        assert!(schema().is_valid(&object), "{object}");
+        object["vlmetalayers"].clone()
+    };
+    // What is no `MessagePack`, or has something behind it, is digits.
+    let stored = chunk(0) + 32;
+    assert_eq!(shown(stored, b"\xd9\xff")[0]["value"], "d9ff656c76696e");
+    assert_eq!(shown(stored, b"\x05")[0]["value"], "056b656c76696e");
+    // A few bytes cannot claim gigabytes.
+    let long = &shown(chunk(1) + 4, &(17_i32 << 20).to_le_bytes())[1];
+    assert_eq!(
+        (&long["value"], &long["error"]),
+        (&Value::Null, &"metalayer note: 17825792 bytes, more than are shown".into())
+    );
+    // A damaged chunk keeps its reason, and does not keep the other from being shown.
+    let damaged = shown(chunk(1) + 40, &[0xff; 12]);
+    assert_eq!((&damaged[0]["value"], &damaged[1]["value"]), (&"kelvin".into(), &Value::Null));
+    assert!(damaged[1]["error"].as_str().unwrap().starts_with("metalayer note: "), "{damaged}");
+}
+
+#[test]
 fn an_interrupted_resize_is_named() {
     let folder = folder();
     let output = run(folder.path(), &["ls", "--json", "bad/resized.b2nd"]);

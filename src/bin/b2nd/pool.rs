@@ -106,3 +106,18 @@ impl<F> Drop for Release<'_, F> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_work_and_nobody_waits_for_it() {
+        for is_ordered in [true, false] {
+            let pool = Pool { jobs: 4, is_ordered, is_slow: true };
+            let work = |batch: Vec<i32>| assert!(!batch.contains(&3), "on purpose");
+            let run = || pool.run(0..1000, work, |()| Ok(()));
+            assert!(std::panic::catch_unwind(run).is_err());
+        }
+    }
+}

@@ -164,7 +164,7 @@ impl Look {
 /// Where to look for what is not in a file that was given.
 fn hint(target: &Target, error: &Error) -> Option<&'static str> {
     match error {
-        Error::Io(_) if target.is_given && target.path.is_dir() => {
+        Error::Io(_) if target.is_given && !target.is_sparse && target.path.is_dir() => {
             Some("b2nd ls lists the arrays in a folder")
         }
         Error::Refused(finding) if finding.code() == Code::NotAFrame => {
