@@ -129,14 +129,14 @@ fn values_of_metalayers_are_json() {
 #[test]
 fn a_value_that_cannot_be_shown_says_why() {
     let folder = tempfile::tempdir().unwrap();
-    let good = std::fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let good = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let layers =
         objects(&run(&data(), &["info", "--json", "--meta", "vlmetalayers.b2nd"]))[0]["vlmetalayers"].clone();
     let chunk = |layer: usize| usize::try_from(layers[layer]["offset"].as_u64().unwrap()).unwrap();
     let shown = |at: usize, bytes: &[u8]| {
         let mut file = good.clone();
         file[at..at + bytes.len()].copy_from_slice(bytes);
-        std::fs::write(folder.path().join("bad.b2nd"), file).unwrap();
+        fs::write(folder.path().join("bad.b2nd"), file).unwrap();
         let output = run(folder.path(), &["info", "--json", "--meta", "bad.b2nd"]);
         let object = objects(&output).remove(0);
         assert!(schema().is_valid(&object), "{object}");
