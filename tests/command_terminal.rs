@@ -106,6 +106,22 @@ fn a_complaint_has_a_line_of_its_own_beside_the_count_of_files() {
 }
 
 #[test]
+fn rows_are_shown_as_they_come_below_their_header() {
+    let (command, mut pty, pts) = at_terminal(&data(), &["ls", "--files-from", "-"]);
+    let mut child = command.stdin(Stdio::piped()).spawn(pts).unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "none").unwrap();
+    screen(&mut pty, Some("none:"));
+    thread::sleep(Duration::from_millis(250));
+    writeln!(stdin, "none_yet\nscalar.b2nd").unwrap();
+    // Before the list ends.
+    let shown = screen(&mut pty, Some("scalar.b2nd"));
+    assert!(shown.contains("SHAPE"), "{shown:?}");
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
 fn a_terminal_gets_colours_and_a_header_and_a_pipe_does_not() {
     let folder = folder();
     let (command, mut pty, pts) = at_terminal(folder.path(), &["ls", "images"]);

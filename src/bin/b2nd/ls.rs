@@ -250,10 +250,13 @@ impl Listing {
     }
 
     fn print_rows(&mut self) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
         self.printed = Instant::now();
         let mut lines = Vec::new();
         let header = HEADER.map(String::from);
-        let has_header = mem::take(&mut self.has_header) && !self.rows.is_empty();
+        let has_header = mem::take(&mut self.has_header);
         if has_header {
             self.columns.fit(&header);
         }
