@@ -217,6 +217,20 @@ fn a_dtype_is_written_as_writers_of_the_layout_do() {
 }
 
 #[test]
+fn only_layout_caterva_takes_no_dtype() {
+    let shapes = ["encode", "--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2"];
+    let encoded = run(here(), &[&shapes[..], &["--layout", "caterva"]].concat());
+    let bytes = b2nd_serde::to_vec(&(0, 2, [3, 5], [2, 3], [1, 2])).unwrap();
+    assert_eq!((encoded.status.code(), unhex(text(&encoded.stdout).trim())), (Some(0), bytes));
+    for layout in [&[][..], &["--layout", "b2nd"], &["--layout", "b2nd-mismarked"], &["--layout", "b2nd-six"]]
+    {
+        let output = run(here(), &[&shapes[..], layout].concat());
+        assert_eq!(output.status.code(), Some(2), "{layout:?}");
+        assert!(text(&output.stderr).contains("--dtype"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn decode_is_encode_the_other_way() {
     let output = run_with(&run(here(), &EXAMPLE).stdout, here(), &["decode"]);
     snapshot("decode", &screen(&output));

@@ -29,9 +29,10 @@ pub(crate) struct Encode {
     /// Items of a block along each dimension
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
     blocks: Numbers<i32>,
-    /// The type of an item, as NumPy names it: uint8, |u1
-    #[arg(long)]
-    dtype: String,
+    /// The type of an item, as NumPy names it: uint8, |u1; layout caterva has none
+    #[arg(long, required_unless_present = "layout")]
+    #[arg(required_if_eq_any([("layout", "b2nd"), ("layout", "b2nd-mismarked"), ("layout", "b2nd-six")]))]
+    dtype: Option<String>,
     /// The layout: b2nd, b2nd-mismarked, b2nd-six or caterva
     #[arg(long, default_value = "b2nd", value_parser = layout, hide_default_value = false)]
     layout: Layout,
@@ -101,11 +102,13 @@ impl Encode {
     }
 
     fn encode(&self) -> Result<(Meta, Vec<u8>), Box<dyn Error>> {
-        let dtype = spelled(&self.dtype, self.layout == Layout::B2ndSix);
-        let meta = Meta::new(&self.shape.0, &self.chunks.0, &self.blocks.0, &dtype)?;
-        let dtype = meta.parse_dtype().map_err(|error| format!("dtype: {error}"))?;
+        let is_six = self.layout == Layout::B2ndSix;
+        let dtype = self.dtype.as_ref().map(|dtype| spelled(dtype, is_six));
+        let text = dtype.as_deref().unwrap_or_default();
+        let meta = Meta::new(&self.shape.0, &self.chunks.0, &self.blocks.0, text)?;
         let geometry = meta.geometry()?;
         if let Some(dtype) = dtype {
+            let dtype: Dtype = dtype.parse().map_err(|error| format!("dtype: {error}"))?;
             geometry.chunk_nbytes(dtype.item_size())?;
         }
         let meta = meta.with_layout(self.layout)?;
