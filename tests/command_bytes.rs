@@ -220,7 +220,7 @@ fn a_dtype_is_written_as_writers_of_the_layout_do() {
 fn only_layout_caterva_takes_no_dtype() {
     let shapes = ["encode", "--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2"];
     let encoded = run(here(), &[&shapes[..], &["--layout", "caterva"]].concat());
-    let bytes = b2nd_serde::to_vec(&(0, 2, [3, 5], [2, 3], [1, 2])).unwrap();
+    let bytes = to_vec(&(0, 2, [3, 5], [2, 3], [1, 2])).unwrap();
     assert_eq!((encoded.status.code(), unhex(text(&encoded.stdout).trim())), (Some(0), bytes));
     for layout in [&[][..], &["--layout", "b2nd"], &["--layout", "b2nd-mismarked"], &["--layout", "b2nd-six"]]
     {
