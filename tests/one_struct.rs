@@ -281,6 +281,8 @@ fn a_type_that_displays_itself_is_a_dtype() {
 
     let with_nul = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, Kind { order: '\0', size: 4 })).unwrap_err();
     assert_eq!(with_nul.to_string(), "dtype has a NUL at its byte 0");
-    let in_a_later_piece = (0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{}{}", 16, "8\0"));
+    // Not a literal, which would be one piece with the rest.
+    let (size, end) = (16, String::from("8\0"));
+    let in_a_later_piece = (0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"));
     assert_eq!(to_vec(&in_a_later_piece).unwrap_err().to_string(), "dtype has a NUL at its byte 5");
 }
