@@ -120,14 +120,13 @@ pub fn rewrite_with_progress(
     // The frame is opened as it was given, because a directory may hold another frame than a file.
     let (from, to) = (from.as_ref(), to.as_ref());
     let source = file_with_header(from)?;
+    let job = Job { from, source: &source, to, dtype };
     let mut progress = Progress { copied: 0, report: &mut progress };
     if is_same(&source, to) {
-        in_place(from, &source, to, dtype, &mut progress)
+        job.in_place(&mut progress)
     } else {
         match to.symlink_metadata() {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                copy(from, &source, to, dtype, &mut progress)
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => job.copy(&mut progress),
             Err(error) => Err(error.into()),
             Ok(_) => Err(ChangeError::Exists { path: to.into() }.into()),
         }
@@ -181,81 +180,82 @@ fn is_sparse(source: &Path) -> Result<bool, Error> {
     Ok(Frame::open(source)?.header().is_sparse())
 }
 
-fn in_place(
-    from: &Path,
-    source: &Path,
-    to: &Path,
-    dtype: Option<&str>,
-    progress: &mut Progress<'_>,
-) -> Result<Frame<File>, Error> {
-    let mut lock = ExclusiveLock::take(source, is_sparse(source)?)?;
-    let mut frame = Frame::open(from)?;
-    let canonical = Canonical::of(&mut frame, dtype)?;
-    let target = fs::canonicalize(source)?;
-    let folder = Folder::of(&target)?;
-    check_old(&frame)?;
-    let mut new = temporary().tempfile_in(folder.path).map_err(unnamed)?;
-    progress.advance(0)?;
-    write(&mut frame, &canonical, new.as_file_mut(), progress)?;
-    let after = Frame::parse(&canonical.header)?;
-    if let Some(lock) = &mut lock {
-        lock.raise_counter()?;
-    }
-    // Not every system replaces a file that is open.
-    drop(frame);
-    let by_directory = to.is_dir();
-    let path = file_with_header(to)?;
-    let file = new.persist(&target).map_err(|error| error.error)?;
-    // If this fails, the new file still has its name, and is whole.
-    let _ = folder.sync();
-    Ok(Frame { path: Some(path), by_directory, ..after.with_reader(file) })
+/// What is rewritten, and where to.
+struct Job<'p> {
+    from: &'p Path,
+    /// The file of `from` that has the header.
+    source: &'p Path,
+    to: &'p Path,
+    dtype: Option<&'p str>,
 }
 
-fn copy(
-    from: &Path,
-    source: &Path,
-    to: &Path,
-    dtype: Option<&str>,
-    progress: &mut Progress<'_>,
-) -> Result<Frame<File>, Error> {
-    let is_sparse = is_sparse(source)?;
-    let _lock = match SharedLock::take(source, is_sparse, Instant::now(), Duration::ZERO) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            return Err(ChangeError::Locked { path: sidecar(source, is_sparse) }.into());
-        }
-        lock => lock?,
-    };
-    let mut frame = Frame::open(from)?;
-    let canonical = Canonical::of(&mut frame, dtype)?;
-    let after = Frame::parse(&canonical.header)?;
-    let folder = Folder::of(to)?;
-    check_old(&frame)?;
-    let (file, path) = if is_sparse {
-        let new = temporary().tempdir_in(folder.path).map_err(unnamed)?;
-        progress.advance(0)?;
-        copy_chunks(folder_of(source), new.path(), progress)?;
-        let index = new.path().join(SPARSE_INDEX);
-        let mut file = File::options().read(true).write(true).create_new(true).open(&index)?;
-        write(&mut frame, &canonical, &mut file, progress)?;
-        check_copied(&index)?;
-        fs::set_permissions(new.path(), fs::metadata(folder_of(source))?.permissions())?;
-        Folder::of(&index)?.sync()?;
-        fs::rename(new.path(), to)?;
-        // There is nothing to be removed under its old name.
-        let _ = new.keep();
-        (file, to.join(SPARSE_INDEX))
-    } else {
-        if to.as_os_str().as_encoded_bytes().last().is_some_and(|&last| path::is_separator(last.into())) {
-            return Err(io::Error::from(ErrorKind::NotADirectory).into());
-        }
+impl Job<'_> {
+    fn in_place(&self, progress: &mut Progress<'_>) -> Result<Frame<File>, Error> {
+        let Self { from, source, to, dtype } = *self;
+        let mut lock = ExclusiveLock::take(source, is_sparse(source)?)?;
+        let mut frame = Frame::open(from)?;
+        let canonical = Canonical::of(&mut frame, dtype)?;
+        let target = fs::canonicalize(source)?;
+        let folder = Folder::of(&target)?;
+        check_old(&frame)?;
         let mut new = temporary().tempfile_in(folder.path).map_err(unnamed)?;
         progress.advance(0)?;
         write(&mut frame, &canonical, new.as_file_mut(), progress)?;
-        (new.persist_noclobber(to).map_err(|error| error.error)?, to.into())
-    };
-    // As above.
-    let _ = folder.sync();
-    Ok(Frame { path: Some(path), by_directory: is_sparse, ..after.with_reader(file) })
+        let after = Frame::parse(&canonical.header)?;
+        if let Some(lock) = &mut lock {
+            lock.raise_counter()?;
+        }
+        // Not every system replaces a file that is open.
+        drop(frame);
+        let by_directory = to.is_dir();
+        let path = file_with_header(to)?;
+        let file = new.persist(&target).map_err(|error| error.error)?;
+        // If this fails, the new file still has its name, and is whole.
+        let _ = folder.sync();
+        Ok(Frame { path: Some(path), by_directory, ..after.with_reader(file) })
+    }
+
+    fn copy(&self, progress: &mut Progress<'_>) -> Result<Frame<File>, Error> {
+        let Self { from, source, to, dtype } = *self;
+        let is_sparse = is_sparse(source)?;
+        let _lock = match SharedLock::take(source, is_sparse, Instant::now(), Duration::ZERO) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                return Err(ChangeError::Locked { path: sidecar(source, is_sparse) }.into());
+            }
+            lock => lock?,
+        };
+        let mut frame = Frame::open(from)?;
+        let canonical = Canonical::of(&mut frame, dtype)?;
+        let after = Frame::parse(&canonical.header)?;
+        let folder = Folder::of(to)?;
+        check_old(&frame)?;
+        let (file, path) = if is_sparse {
+            let new = temporary().tempdir_in(folder.path).map_err(unnamed)?;
+            progress.advance(0)?;
+            copy_chunks(folder_of(source), new.path(), progress)?;
+            let index = new.path().join(SPARSE_INDEX);
+            let mut file = File::options().read(true).write(true).create_new(true).open(&index)?;
+            write(&mut frame, &canonical, &mut file, progress)?;
+            check_copied(&index)?;
+            fs::set_permissions(new.path(), fs::metadata(folder_of(source))?.permissions())?;
+            Folder::of(&index)?.sync()?;
+            fs::rename(new.path(), to)?;
+            // There is nothing to be removed under its old name.
+            let _ = new.keep();
+            (file, to.join(SPARSE_INDEX))
+        } else {
+            if to.as_os_str().as_encoded_bytes().last().is_some_and(|&last| path::is_separator(last.into())) {
+                return Err(io::Error::from(ErrorKind::NotADirectory).into());
+            }
+            let mut new = temporary().tempfile_in(folder.path).map_err(unnamed)?;
+            progress.advance(0)?;
+            write(&mut frame, &canonical, new.as_file_mut(), progress)?;
+            (new.persist_noclobber(to).map_err(|error| error.error)?, to.into())
+        };
+        // As above.
+        let _ = folder.sync();
+        Ok(Frame { path: Some(path), by_directory: is_sparse, ..after.with_reader(file) })
+    }
 }
 
 /// Files that are not there yet under their name.

@@ -55,10 +55,7 @@ impl Check {
             let mut batch = Batch::default();
             for target in targets {
                 batch.files += 1;
-                match target {
-                    Ok(target) => look.at(&target, &mut |seen| batch.take(seen, json)),
-                    Err(failure) => batch.take(Err(failure), json),
-                }
+                look.at_found(target, &mut |seen| batch.take(seen, json));
             }
             batch
         };

@@ -350,7 +350,8 @@ impl Problem {
 impl From<Finding> for Problem {
     fn from(finding: Finding) -> Self {
         let (kind, offset) = (finding.code().name(), finding.offset());
-        Self { offset, finding: Some(finding.clone().into()), ..Self::new(kind, finding.message()) }
+        let problem = Self::new(kind, finding.message());
+        Self { offset, finding: Some(finding.into()), ..problem }
     }
 }
 

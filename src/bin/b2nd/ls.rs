@@ -144,10 +144,7 @@ impl Ls {
             let mut batch = Batch::default();
             for target in targets {
                 batch.files += 1;
-                match target {
-                    Ok(target) => look.at(&target, &mut |seen| batch.take(seen, json, summary)),
-                    Err(failure) => batch.take(Err(failure), json, summary),
-                }
+                look.at_found(target, &mut |seen| batch.take(seen, json, summary));
             }
             batch
         };
@@ -213,15 +210,16 @@ const HEADER: [&str; 6] = ["SHAPE", "CHUNKS", "BLOCKS", "DTYPE", "NBYTES", "CBYT
 impl Listing {
     fn new(roots: &[PathBuf], summary: bool, tree: bool, unordered: bool) -> Self {
         use Side::{Left, Right};
+        let is_watched = io::stdout().is_terminal();
         Self {
             files: 0,
             counts: Counts::default(),
             held_back: if unordered { 0 } else { HELD_BACK },
-            is_watched: io::stdout().is_terminal(),
+            is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
             columns: Columns::new([Left, Left, Left, Left, Right, Right], [WIDEST; 6]),
-            has_header: io::stdout().is_terminal(),
+            has_header: is_watched,
             summary: summary.then(Summary::default),
             tree: tree.then(|| Tree::new(roots)),
             progress: Progress::of_files(summary || tree),

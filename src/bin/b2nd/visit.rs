@@ -41,6 +41,14 @@ const MAGIC_END: i128 = 10;
 type Each<'e> = dyn FnMut(Result<Seen<'_>, Failure>) + 'e;
 
 impl Look {
+    /// Looks at what was found, or hands on why nothing was.
+    pub(crate) fn at_found(self, found: Result<Target, Failure>, each: &mut Each<'_>) {
+        match found {
+            Ok(target) => self.at(&target, each),
+            Err(failure) => each(Err(failure)),
+        }
+    }
+
     /// Looks at all frames of a file.
     pub(crate) fn at(self, target: &Target, each: &mut Each<'_>) {
         let place = Place { path: &target.path, member: None };
