@@ -6,8 +6,8 @@ use std::boxed::Box;
 use std::io;
 use std::string::String;
 
-use super::change_error::ChangeError;
 use super::finding::{Code, Finding};
+use crate::frame::edit::change_error::ChangeError;
 
 /// Why a frame cannot be read, or cannot be changed.
 ///
@@ -47,7 +47,7 @@ pub enum Error {
 }
 
 impl Error {
-    pub(super) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+    pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
         Self::Decode { name: name.into(), source: source.into() }
     }
 

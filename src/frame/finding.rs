@@ -84,19 +84,19 @@ impl fmt::Display for Place {
 }
 
 impl Finding {
-    pub(super) fn new(code: Code, place: Place) -> Self {
+    pub(crate) fn new(code: Code, place: Place) -> Self {
         Self { code, place, offset: None, expected: None, found: None, text: String::new() }
     }
 
-    pub(super) fn at(self, offset: u64) -> Self {
+    pub(crate) fn at(self, offset: u64) -> Self {
         Self { offset: Some(offset), ..self }
     }
 
-    pub(super) fn numbers(self, expected: impl Number, found: impl Number) -> Self {
+    pub(crate) fn numbers(self, expected: impl Number, found: impl Number) -> Self {
         Self { expected: Some(expected.wide()), found: Some(found.wide()), ..self }
     }
 
-    pub(super) fn text(self, text: String) -> Self {
+    pub(crate) fn text(self, text: String) -> Self {
         Self { text, ..self }
     }
 
@@ -154,7 +154,7 @@ impl fmt::Display for Finding {
 }
 
 /// Any integer that a frame has.
-pub(super) trait Number {
+pub(crate) trait Number {
     fn wide(self) -> i128;
 }
 

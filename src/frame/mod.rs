@@ -29,28 +29,14 @@
 //! chunks ([`Frame::set_shape`]), the dtype ([`Frame::set_dtype`]), any metalayer ([`Frame::set_metalayer`]).
 //! [`rewrite`] makes a frame of the present format out of an older one, with a dtype where it had none.
 
-mod array;
-mod canonical;
-mod change;
-mod change_error;
 mod check;
-mod chunk;
-mod chunk_files;
 mod code;
 mod dump;
+mod edit;
 mod error;
-mod fields;
+mod find;
 mod finding;
-mod header;
-mod lock;
-mod open;
-mod rewrite;
-mod scan;
-mod section;
-mod stable;
-mod trailer;
-mod walk;
-mod zip;
+mod format;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,23 +44,23 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::take_from_slice;
-pub use array::{Array, ArrayLayout};
-pub use change_error::ChangeError;
 pub use check::check;
 pub use dump::{Dump, dump};
+pub use edit::change_error::ChangeError;
+pub use edit::rewrite::{rewrite, rewrite_with_progress};
 pub use error::Error;
-pub use fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
+pub use find::open::is_sparse_frame;
+pub use find::scan::{Scan, scan};
+pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Code, Finding, Place, Severity};
-pub use header::Header;
-use header::Unknown;
-pub use open::is_sparse_frame;
-pub use rewrite::{rewrite, rewrite_with_progress};
-pub use scan::{Scan, scan};
-pub use section::Metalayer;
-use section::{Kind, Part, Section};
-pub use trailer::{Trailer, Vlmetalayer};
-use walk::{Rules, Walk};
-pub use zip::{Content, Member, zip_members};
+pub use format::array::{Array, ArrayLayout};
+use format::cursor::{Rules, Walk};
+pub use format::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
+pub use format::header::Header;
+use format::header::{self, Unknown};
+pub use format::section::Metalayer;
+use format::section::{Kind, Part, Section};
+pub use format::trailer::{Trailer, Vlmetalayer};
 
 /// The names of an array's metalayer, the present one first.
 const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];

@@ -4,15 +4,15 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-use crate::frame::array::{Array, ArrayLayout, meaningless};
 use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::array::{Array, ArrayLayout, meaningless};
 use crate::frame::{Field, Frame, Header};
 use crate::{Geometry, Layout};
 
 /// Ranks that readers before C-Blosc2 2.21.3 have room for.
 const OLD_MAX_RANK: usize = 8;
 
-pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
+pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     match frame.read_array() {
         None => Vec::new(),
         Some(Ok(array)) => {
@@ -74,7 +74,7 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
 }
 
 /// What of an array is wrong: the meaning of its numbers, and their agreement with the header.
-pub(in crate::frame) fn of_array(array: &Array<'_>, header: &Header) -> Vec<Finding> {
+pub(crate) fn of_array(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     let geometry = match array.geometry() {
         Ok(geometry) => geometry,
         Err(error) => return [meaningless(array, error)].into(),

@@ -6,11 +6,11 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::vec::Vec;
 
-use crate::frame::chunk::ChunkHeader;
-use crate::frame::chunk_files::{self, Fault};
-use crate::frame::fields::{Field, Generation};
+use crate::frame::check::chunk_files::{self, Fault};
+use crate::frame::find::open::{SPARSE_INDEX, folder_of};
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::open::{SPARSE_INDEX, folder_of};
+use crate::frame::format::chunk::ChunkHeader;
+use crate::frame::format::fields::{Field, Generation};
 use crate::frame::{Error, Frame, Trailer};
 
 /// Bytes of the chunk index for each chunk.
@@ -22,7 +22,7 @@ const LONGEST_INDEX: usize = 1 << 20;
 /// The same, decompressed.
 const LONGEST_OFFSETS: usize = 1 << 26;
 
-pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
+pub(crate) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     let mut end = None;
     match frame.trailer() {

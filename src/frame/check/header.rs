@@ -3,10 +3,10 @@
 use std::format;
 use std::vec::Vec;
 
-use crate::frame::fields::{Field, FrameType, Generation};
+use crate::frame::find::open::SPARSE_INDEX;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::open::SPARSE_INDEX;
-use crate::frame::section::CONTENT_HEADER;
+use crate::frame::format::fields::{Field, FrameType, Generation};
+use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Frame, Metalayer};
 
 /// The last version of the format that is known.
@@ -18,7 +18,7 @@ const MAX_FILTERS: u8 = 6;
 const FIRST_OWN_FILTER: u8 = 160;
 
 /// The header by itself.
-pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
+pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
     let about = |code, field| {
         let finding = Finding::new(code, Place::Header);
@@ -142,7 +142,7 @@ fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
 }
 
 /// The length of the frame against that of its file. In another file, anything may follow the frame.
-pub(super) fn against_file<R>(frame: &Frame<R>, available: u64) -> Option<Finding> {
+pub(crate) fn against_file<R>(frame: &Frame<R>, available: u64) -> Option<Finding> {
     let frame_len = frame.header().frame_len;
     let (code, text) = if available < frame_len {
         (Code::Truncated, format!("cut short: the frame takes {frame_len} bytes, the file has {available}"))

@@ -8,15 +8,17 @@ use std::time::{Duration, SystemTime};
 use std::vec;
 use std::vec::Vec;
 
-use super::finding::{Finding, Severity};
-use super::open::{available, file_with_header};
-use super::{Error, Frame};
+use crate::frame::find::open::{available, file_with_header};
+use crate::frame::finding::{Finding, Severity};
+use crate::frame::{Error, Frame};
 
 mod agreement;
 mod body;
+pub(crate) mod chunk_files;
 mod header;
+mod stable;
 
-pub(super) use agreement::of_array as agreement;
+pub(crate) use agreement::of_array as agreement;
 
 /// Bytes of the header that are read once more at a time.
 const PIECE: usize = 1 << 16;

@@ -9,20 +9,20 @@ use super::{Text, kind};
 const SHORT_TEXT: usize = 9;
 
 /// A value, or the head of one that has others in it.
-pub(super) struct Value {
+pub(crate) struct Value {
     /// Bytes of the marker, the length and a short value.
-    pub(super) head: usize,
+    pub(crate) head: usize,
     /// Bytes of a long value, behind the head.
-    pub(super) body: usize,
+    pub(crate) body: usize,
     /// Values that follow in this one.
-    pub(super) children: usize,
-    pub(super) kind: String,
-    pub(super) text: String,
+    pub(crate) children: usize,
+    pub(crate) kind: String,
+    pub(crate) text: String,
 }
 
 impl Value {
     /// The value at the start of these bytes, if it is one and all there.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (&marker, rest) = bytes.split_first()?;
         // Where the number of bytes or values stands behind the marker, in so many bytes.
         let size = |width: usize| {

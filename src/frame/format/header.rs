@@ -3,24 +3,24 @@
 use core::ops::Range;
 use std::format;
 
-use super::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
-use super::finding::{Code, Finding, Place};
-use super::walk::{Rules, Walk};
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::cursor::{Rules, Walk};
+use crate::frame::format::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
 
-pub(super) const MAGIC: &[u8; 8] = b"b2frame\0";
+pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";
 
 /// Bytes that have to be there to know how long the header and the frame are.
-pub(super) const LEAST: usize = 24;
+pub(crate) const LEAST: usize = 24;
 
 /// Where the length of the header stands.
-pub(super) const HEADER_LEN_AT: u64 = 11;
+pub(crate) const HEADER_LEN_AT: u64 = 11;
 
 /// The longest header that is read: 16 metalayers of 4 MiB. Real ones take up to some KiB; the format would have 2 GiB,
 /// which nobody shall have to make room for because a file says so.
-pub(super) const LONGEST: usize = 1 << 26;
+pub(crate) const LONGEST: usize = 1 << 26;
 
 /// The first byte of the frame is the generation, the second one the marker of the magic.
-pub(super) const MAGIC_AT: usize = 2;
+pub(crate) const MAGIC_AT: usize = 2;
 
 /// A codec of this number has its true one beside the filters.
 const CODEC_ELSEWHERE: u8 = 6;
@@ -141,14 +141,14 @@ impl Header {
 }
 
 /// Why the length of a header is not known: more bytes are needed, or it is none.
-pub(super) enum Unknown {
+pub(crate) enum Unknown {
     /// So many bytes are needed.
     Needs(usize),
     Refused(Finding),
 }
 
 /// The length of the header that begins here.
-pub(super) fn length(prefix: &[u8]) -> Result<usize, Unknown> {
+pub(crate) fn length(prefix: &[u8]) -> Result<usize, Unknown> {
     let magic = prefix.get(MAGIC_AT..).unwrap_or_default();
     let there = magic.len().min(MAGIC.len());
     if magic.get(..there) != MAGIC.get(..there) {
@@ -172,12 +172,12 @@ fn other_bytes(prefix: &[u8]) -> Finding {
     })
 }
 
-pub(super) fn not_a_frame(why: &str) -> Finding {
+pub(crate) fn not_a_frame(why: &str) -> Finding {
     Finding::new(Code::NotAFrame, Place::Header).text(format!("not a Blosc2 frame: {why}"))
 }
 
 /// That a header or trailer is longer than it is read.
-pub(super) fn too_long(place: Place, at: u64, longest: usize, length: usize) -> Finding {
+pub(crate) fn too_long(place: Place, at: u64, longest: usize, length: usize) -> Finding {
     let text = format!("expected at most {longest} bytes for the length of {place}, found {length}");
     Finding::new(Code::TooLong, place).at(at).numbers(longest, length).text(text)
 }
@@ -215,7 +215,7 @@ fn start(walk: &mut Walk<'_>) -> Result<(Generation, usize, u64), Finding> {
 }
 
 /// Reads the header up to its metalayers.
-pub(super) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
     let mut walk = walk(bytes);
     let (generation, header_len, frame_len) = start(&mut walk)?;
     walk.marker(0xa4, "the flags")?;

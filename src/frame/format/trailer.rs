@@ -8,17 +8,17 @@ use std::vec::Vec;
 
 use serde::de::DeserializeOwned;
 
-use super::chunk::ChunkHeader;
-use super::fields::Generation;
-use super::finding::{Code, Finding, Place};
-use super::header::{Header, too_long};
-use super::open::read_up_to;
-use super::section::{Kind, Metalayer, Part, Section};
-use super::walk::{Rules, Walk};
-use super::{Error, Frame};
+use crate::frame::find::open::read_up_to;
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::chunk::ChunkHeader;
+use crate::frame::format::cursor::{Rules, Walk};
+use crate::frame::format::fields::Generation;
+use crate::frame::format::header::{Header, too_long};
+use crate::frame::format::section::{Kind, Metalayer, Part, Section};
+use crate::frame::{Error, Frame};
 
 /// What stands at the end of every trailer: `ce` and its length, `d8` and a fingerprint.
-pub(super) const END: usize = 23;
+pub(crate) const END: usize = 23;
 
 /// The bytes of the shortest trailer of all generations.
 const LEAST: usize = 30;
@@ -242,7 +242,7 @@ impl Vlmetalayer {
         rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
     }
 
-    pub(super) fn chunk_header(&self) -> Option<ChunkHeader> {
+    pub(crate) fn chunk_header(&self) -> Option<ChunkHeader> {
         ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes == self.chunk().len())
     }
 }
@@ -286,7 +286,7 @@ impl<R: Read + Seek> Frame<R> {
     }
 
     /// Bytes of the frame: as many as there are, up to a length.
-    pub(super) fn bytes_at(&mut self, position: u64, length: u64) -> Result<Vec<u8>, Error> {
+    pub(crate) fn bytes_at(&mut self, position: u64, length: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         self.reader.seek(SeekFrom::Start(self.offset.saturating_add(position)))?;
         read_up_to(&mut self.reader, length, &mut bytes)?;

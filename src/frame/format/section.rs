@@ -10,11 +10,11 @@ use std::vec::Vec;
 
 use core::ops::Range;
 
-use super::finding::{Code, Finding};
-use super::walk::Walk;
+use crate::frame::finding::{Code, Finding};
+use crate::frame::format::cursor::Walk;
 
 /// The bytes of a header or trailer, which its metalayers share. Not a slice: that would have to be copied to be shared.
-pub(super) type Part = Arc<Vec<u8>>;
+pub(crate) type Part = Arc<Vec<u8>>;
 
 /// A metalayer of a frame: bytes with a name.
 ///
@@ -37,7 +37,7 @@ pub struct Metalayer {
 
 impl Metalayer {
     /// The one content of a trailer before the present generation, at the walk's position.
-    pub(super) fn unnamed(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
+    pub(crate) fn unnamed(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
         let content = content(walk, kind, "")?;
         Ok(Self { name: String::new(), part: part.clone(), content, offset_field: 0 })
     }
@@ -79,32 +79,32 @@ impl core::fmt::Debug for Metalayer {
 }
 
 /// Bytes before a content: its marker and its length.
-pub(super) const CONTENT_HEADER: usize = 5;
+pub(crate) const CONTENT_HEADER: usize = 5;
 
 /// The metalayers of a header or trailer, with what stands around them. Positions count from the start of the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// Where its `93` stands.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// The size of the index as it says: from the `93` up to the `dc`.
-    pub(super) index_size: u16,
+    pub(crate) index_size: u16,
     /// Where the index ends: where a `dc` should stand.
-    pub(super) list: usize,
-    pub(super) metalayers: Vec<Metalayer>,
+    pub(crate) list: usize,
+    pub(crate) metalayers: Vec<Metalayer>,
 }
 
 /// The codes and limits of one kind of section.
-pub(super) struct Kind {
-    pub(super) count: Code,
-    pub(super) offset: Code,
-    pub(super) length: Code,
-    pub(super) max_count: u16,
+pub(crate) struct Kind {
+    pub(crate) count: Code,
+    pub(crate) offset: Code,
+    pub(crate) length: Code,
+    pub(crate) max_count: u16,
 }
 
 impl Section {
     /// Reads the section at the walk's position; offsets count from the start of the walk's bytes. The walk is left
     /// behind the index.
-    pub(super) fn parse(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
+    pub(crate) fn parse(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
         let start = walk.position;
         walk.marker(0x93, "the metalayers")?;
         walk.marker(0xcd, "the size of the index")?;

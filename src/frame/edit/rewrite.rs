@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use tempfile::Builder;
 
-use super::canonical::Canonical;
-use super::chunk_files;
-use super::finding::Severity;
-use super::lock::{ExclusiveLock, SharedLock, sidecar};
-use super::open::{SPARSE_INDEX, file_with_header, folder_of};
-use super::{ChangeError, Error, Frame};
+use crate::frame::check::chunk_files;
+use crate::frame::edit::canonical::Canonical;
+use crate::frame::find::lock::{ExclusiveLock, SharedLock, sidecar};
+use crate::frame::find::open::{SPARSE_INDEX, file_with_header, folder_of};
+use crate::frame::finding::Severity;
+use crate::frame::{ChangeError, Error, Frame};
 
 /// Bytes that are copied between two reports of progress.
 const PIECE: u64 = 1 << 22;
@@ -38,7 +38,7 @@ const PIECE: u64 = 1 << 22;
 ///
 /// Chunks, chunk index and trailer are copied as they are, and so are all other metalayers; nothing is decompressed.
 /// The dtype is written as its [type string](crate::dtype::Dtype::type_string), so `uint8` becomes `|u1`. Its items have to be of
-/// the frame's [type size](super::Header::typesize). A frame of which [`check`](super::check()) finds an error is refused,
+/// the frame's [type size](crate::frame::Header::typesize). A frame of which [`check`](crate::frame::check()) finds an error is refused,
 /// because the error would be copied with it, and so is one that is not its whole file.
 ///
 /// The new file is written under another name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed: whoever
@@ -85,7 +85,7 @@ pub fn rewrite(
 ///
 /// `progress` is called with the bytes that have been copied: with 0 when all has been checked and nothing is copied
 /// yet, then for each piece of 4 MiB or chunk file, and a last time before the new file gets its name. There are about
-/// as many as the [`cbytes`](super::Header::cbytes) of the header. Where it breaks, nothing of the new file is left.
+/// as many as the [`cbytes`](crate::frame::Header::cbytes) of the header. Where it breaks, nothing of the new file is left.
 ///
 /// # Errors
 ///

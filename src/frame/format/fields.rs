@@ -34,7 +34,7 @@ impl Generation {
         }
     }
 
-    pub(super) fn of_marker(marker: u8) -> Option<Self> {
+    pub(crate) fn of_marker(marker: u8) -> Option<Self> {
         [Self::Beta1, Self::Beta2, Self::Present].into_iter().find(|generation| generation.marker() == marker)
     }
 
@@ -82,7 +82,7 @@ pub enum Field {
 
 impl Field {
     /// Where the value stands, behind its marker, and how many bytes it has; the metalayers have none of their own.
-    pub(super) fn position(self, generation: Generation) -> Option<(usize, usize)> {
+    pub(crate) fn position(self, generation: Generation) -> Option<(usize, usize)> {
         let (start, length) = match self {
             Self::HeaderLen => return Some((11, 4)),
             Self::FrameLen => return Some((16, 8)),
@@ -222,7 +222,7 @@ pub enum SplitMode {
 }
 
 impl SplitMode {
-    pub(super) fn of_bits(bits: u8) -> Self {
+    pub(crate) fn of_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::Always,
             1 => Self::Never,

@@ -6,13 +6,13 @@ use std::fs::File;
 use std::string::ToString;
 use std::vec::Vec;
 
-use super::array::{Array, ArrayLayout};
-use super::change::{check_dtype, put};
-use super::fields::Generation;
-use super::finding::Severity;
-use super::trailer::{END, Trailer};
-use super::{ChangeError, Error, Frame, Header};
 use crate::dtype::Dtype;
+use crate::frame::edit::change::{check_dtype, put};
+use crate::frame::finding::Severity;
+use crate::frame::format::array::{Array, ArrayLayout};
+use crate::frame::format::fields::Generation;
+use crate::frame::format::trailer::{END, Trailer};
+use crate::frame::{ChangeError, Error, Frame, Header};
 use crate::{Layout, Meta, to_vec};
 
 /// The version of the format that is written, in the lower half of the first byte of flags.
@@ -41,15 +41,15 @@ const ARRAY_ENTRY: &[u8] = b"\xa4b2nd\xd2";
 /// not kept.
 ///
 /// Chunks and chunk index are kept as they are, because the offsets of chunks count from the end of the header.
-pub(super) struct Canonical {
-    pub(super) header: Vec<u8>,
-    pub(super) kept: Range<u64>,
-    pub(super) trailer: Vec<u8>,
+pub(crate) struct Canonical {
+    pub(crate) header: Vec<u8>,
+    pub(crate) kept: Range<u64>,
+    pub(crate) trailer: Vec<u8>,
 }
 
 impl Canonical {
     /// Of a frame that is sound, with another dtype if one is given.
-    pub(super) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
+    pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {
             return Err(ChangeError::FirstGeneration.into());
         }

@@ -8,10 +8,10 @@ use std::vec::Vec;
 
 use rawzip::{CompressionMethod, ErrorKind, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
-use super::finding::{Code, Finding, Place};
-use super::open::read;
-use super::scan::MAX_HEADER;
-use super::{Error, Frame};
+use crate::frame::find::open::read;
+use crate::frame::find::scan::MAX_HEADER;
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::{Error, Frame};
 
 /// A file in a zip file.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Member {
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or is no zip file: in one that is damaged, [`scan`](super::scan()) finds the frames.
+/// If the file cannot be read, or is no zip file: in one that is damaged, [`scan`](crate::frame::scan()) finds the frames.
 ///
 /// ```
 /// use std::fs::File;

@@ -8,18 +8,18 @@ use std::time::Duration;
 use std::vec;
 use std::vec::Vec;
 
-use super::finding::{Code, Finding, Place};
-use super::header::{HEADER_LEN_AT, not_a_frame, too_long};
-use super::{Error, Frame};
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::header::{HEADER_LEN_AT, not_a_frame, too_long};
+use crate::frame::{Error, Frame};
 
 /// Bytes of the first read: they hold the header of every ordinary array.
 const FIRST_READ: u64 = 512;
 
 /// How long a reader waits for a writer before it looks again.
-pub(super) const PAUSE: Duration = Duration::from_millis(1);
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
 /// The file of a sparse frame that has the header.
-pub(super) const SPARSE_INDEX: &str = "chunks.b2frame";
+pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
 
 impl Frame<File> {
     /// Reads the header of a frame in a file, or in the directory of a sparse frame.
@@ -68,7 +68,7 @@ impl Frame<File> {
 }
 
 /// Opens a file to read. Nobody is waited for who would have to open the other end of a pipe.
-pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
+pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -102,7 +102,7 @@ pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
 }
 
 /// The file itself, or in a directory, the one that has the header.
-pub(super) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     if !path.is_dir() {
         return Ok(path.into());
     }
@@ -115,7 +115,7 @@ pub(super) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The folder that a file is in.
-pub(super) fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -162,7 +162,7 @@ impl<R: Read + Seek> Frame<R> {
 
 /// Reads the header once, of at most so many bytes, and holds the length of the frame against the file, of which only a
 /// number of bytes count.
-pub(super) fn read(
+pub(crate) fn read(
     reader: &mut (impl Read + Seek),
     offset: u64,
     limit: u64,
@@ -224,7 +224,7 @@ fn read_on(
 }
 
 /// The bytes of the file from the offset on, where the reader is left.
-pub(super) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
+pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
     let end = reader.seek(SeekFrom::End(0))?;
     reader.seek(SeekFrom::Start(offset))?;
     Ok(end.saturating_sub(offset))
@@ -246,7 +246,7 @@ fn read_once(length: u64, mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) 
 }
 
 /// Reads on until so many bytes are there, or the file ends.
-pub(super) fn read_up_to(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn read_up_to(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     let start = bytes.len();
     let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;

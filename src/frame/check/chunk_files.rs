@@ -11,18 +11,18 @@ use std::path::Path;
 use std::string::String;
 use std::vec::Vec;
 
-use super::chunk::ChunkHeader;
-use super::open::open_at_once;
+use crate::frame::find::open::open_at_once;
+use crate::frame::format::chunk::ChunkHeader;
 
 const SUFFIX: &str = ".chunk";
 
 /// The name of the file with this number.
-pub(super) fn name(number: u64) -> String {
+pub(crate) fn name(number: u64) -> String {
     format!("{number:08X}{SUFFIX}")
 }
 
 /// The number of a file that has a chunk.
-pub(super) fn number(file: &OsStr) -> Option<u64> {
+pub(crate) fn number(file: &OsStr) -> Option<u64> {
     let file = file.to_str()?;
     let number = u64::from_str_radix(file.strip_suffix(SUFFIX)?, 16).ok()?;
     (name(number) == file).then_some(number)
@@ -30,7 +30,7 @@ pub(super) fn number(file: &OsStr) -> Option<u64> {
 
 /// What is wrong with the file of a chunk.
 #[derive(Clone, Copy)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Missing,
     /// It does not begin with the header of a chunk.
     NoChunk,
@@ -43,7 +43,7 @@ pub(super) enum Fault {
 }
 
 /// What is wrong with the file of this number; nothing is known of one that may not be read.
-pub(super) fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> {
+pub(crate) fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> {
     let file = match open_at_once(&directory.join(name(number))) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),

@@ -3,9 +3,9 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::vec::Vec;
 
-use super::header::{self, LEAST, MAGIC, MAGIC_AT, Unknown};
-use super::open::{available, read_up_to};
-use super::{Error, Frame};
+use crate::frame::find::open::{available, read_up_to};
+use crate::frame::format::header::{self, LEAST, MAGIC, MAGIC_AT, Unknown};
+use crate::frame::{Error, Frame};
 
 /// The first bytes of a frame, up to the end of its magic bytes.
 const START: usize = MAGIC_AT + MAGIC.len();
@@ -14,7 +14,7 @@ const START: usize = MAGIC_AT + MAGIC.len();
 const WINDOW: u64 = 1 << 16;
 
 /// The longest header that is read in another file.
-pub(super) const MAX_HEADER: u64 = 1 << 20;
+pub(crate) const MAX_HEADER: u64 = 1 << 20;
 
 /// The longest one after many that were none, so that a file full of magic bytes is not read over and over.
 const MAX_HEADER_LATER: u64 = 512;

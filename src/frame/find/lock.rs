@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use fs4::{FileExt, TryLockError};
 
-use super::open::{PAUSE, open_at_once};
-use super::{ChangeError, Error};
+use crate::frame::find::open::{PAUSE, open_at_once};
+use crate::frame::{ChangeError, Error};
 
 const SUFFIX: &str = ".b2lock";
 
@@ -23,7 +23,7 @@ const COUNTER_AT: u64 = 8;
 /// The lock file of a frame, by the file that has its header.
 ///
 /// It stands beside the file itself, not beside a symbolic link to it.
-pub(super) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
+pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
     if is_sparse {
@@ -48,14 +48,14 @@ impl Drop for Held {
 
 /// The lock of a reader, held as long as this lives.
 #[derive(Debug)]
-pub(super) struct SharedLock {
+pub(crate) struct SharedLock {
     _held: Held,
 }
 
 impl SharedLock {
     /// Takes the lock, if there is one to take; waits for it as long as the patience lasts, and then fails with
     /// `WouldBlock`.
-    pub(super) fn take(
+    pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
         start: Instant,
@@ -76,13 +76,13 @@ impl SharedLock {
 
 /// The lock of a writer, held as long as this lives.
 #[derive(Debug)]
-pub(super) struct ExclusiveLock {
+pub(crate) struct ExclusiveLock {
     held: Held,
 }
 
 impl ExclusiveLock {
     /// Takes the lock, if there is one to take; does not wait for it.
-    pub(super) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
+    pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
         let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -97,7 +97,7 @@ impl ExclusiveLock {
 
     /// Raises the counter, by which the others who have the frame open know that they have to read it again. A file that
     /// is too short for it counts from 0.
-    pub(super) fn raise_counter(&mut self) -> io::Result<()> {
+    pub(crate) fn raise_counter(&mut self) -> io::Result<()> {
         let Held(sidecar) = &mut self.held;
         let mut counter = [0; 8];
         sidecar.seek(SeekFrom::Start(COUNTER_AT))?;

@@ -6,11 +6,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::check::agreement;
-use super::finding::{Code, Finding, Severity};
-use super::lock::SharedLock;
-use super::open::{PAUSE, file_with_header};
-use super::{Error, Frame};
+use crate::frame::check::agreement;
+use crate::frame::find::lock::SharedLock;
+use crate::frame::find::open::{PAUSE, file_with_header};
+use crate::frame::finding::{Code, Finding, Severity};
+use crate::frame::{Error, Frame};
 
 impl Frame<File> {
     /// Reads the header of a frame that another process may be writing: until two reads agree, and what they say of the
@@ -23,7 +23,7 @@ impl Frame<File> {
     /// # Errors
     ///
     /// [`Error::Changing`] if the patience ends before that: another process is writing, or was broken off while it
-    /// wrote, which [`check`](super::check()) can tell. Otherwise as [`open`](Self::open).
+    /// wrote, which [`check`](crate::frame::check()) can tell. Otherwise as [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::string::String;
 use std::vec::Vec;
 
-use super::array::ArrayLayout;
+use crate::frame::format::array::ArrayLayout;
 use crate::{Layout, dtype, geometry};
 
 /// Why a frame cannot be changed in place, or rewritten. No file has been touched.

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::string::ToString;
 use std::vec::Vec;
 
-use super::array::Array;
-use super::check::agreement;
-use super::finding::Severity;
-use super::lock::ExclusiveLock;
-use super::open::{available, read_up_to};
-use super::section::CONTENT_HEADER;
-use super::{ChangeError, Error, Frame, Header, Metalayer};
 use crate::dtype::{Dtype, ParseError};
+use crate::frame::check::agreement;
+use crate::frame::find::lock::ExclusiveLock;
+use crate::frame::find::open::{available, read_up_to};
+use crate::frame::finding::Severity;
+use crate::frame::format::array::Array;
+use crate::frame::format::section::CONTENT_HEADER;
+use crate::frame::{ChangeError, Error, Frame, Header, Metalayer};
 use crate::{Layout, Meta};
 
 /// Where the first dimension of the shape stands in a metalayer, its marker not counted: behind the markers of layout
@@ -25,7 +25,7 @@ const SHAPE_AT: usize = 5;
 const SHAPE_STEP: usize = 9;
 
 /// Changes in place, for a frame that was opened by its path: only what keeps its length can be changed so.
-/// [`rewrite`](super::rewrite()) makes a frame with another length.
+/// [`rewrite`](crate::frame::rewrite()) makes a frame with another length.
 ///
 /// The file is changed by one write of the changed bytes, and synced. No data is touched. A change is refused, and the
 /// file stays as it is, if its header is no longer the one that was read, and if the frame is not the whole file.
@@ -72,7 +72,7 @@ impl Frame<File> {
     /// # Errors
     ///
     /// If the length is another, or if the dtype is none that NumPy or `ml_dtypes` has, or is not of the frame's
-    /// [type size](super::Header::typesize).
+    /// [type size](crate::frame::Header::typesize).
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -150,7 +150,7 @@ impl Frame<File> {
     }
 
     /// Refuses a file of which the frame is only a part, or whose header is not the one that was read.
-    pub(super) fn check_whole(&self, file: &mut File) -> Result<(), Error> {
+    pub(crate) fn check_whole(&self, file: &mut File) -> Result<(), Error> {
         let mut now = Vec::new();
         let file_len = available(file, 0)?;
         read_up_to(file, self.bytes.len() as u64, &mut now)?;
@@ -290,7 +290,7 @@ fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), ChangeError> {
 }
 
 /// Refuses a dtype whose items are of another size than those of the frame.
-pub(super) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), ChangeError> {
+pub(crate) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), ChangeError> {
     let (expected, found) = (header.typesize, dtype.item_size());
     if usize::try_from(expected) == Ok(found) {
         Ok(())
@@ -300,7 +300,7 @@ pub(super) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), ChangeEr
 }
 
 /// Writes bytes over others.
-pub(super) fn put(target: &mut [u8], at: usize, bytes: &[u8]) {
+pub(crate) fn put(target: &mut [u8], at: usize, bytes: &[u8]) {
     for (target, &byte) in target.iter_mut().skip(at).zip(bytes) {
         *target = byte;
     }

@@ -5,10 +5,10 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::fields::{Filter, FrameType, Generation};
-use super::section::CONTENT_HEADER;
-use super::{ARRAY_NAMES, Error, Frame};
 use crate::dump::{DumpRow, Lines, Row, Sink, Text, fault, metalayer, raw};
+use crate::frame::format::fields::{Filter, FrameType, Generation};
+use crate::frame::format::section::CONTENT_HEADER;
+use crate::frame::{ARRAY_NAMES, Error, Frame};
 use crate::wire::{CATERVA_THREE, Marker};
 
 mod value;

@@ -16,23 +16,23 @@ const IS_STORED: u8 = 0x02;
 
 /// What the header of a chunk says of its sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ChunkHeader {
+pub(crate) struct ChunkHeader {
     /// The bytes of the header itself.
-    pub(super) length: usize,
+    pub(crate) length: usize,
     /// Whether the bytes behind the header are the data as it is.
-    pub(super) is_stored: bool,
+    pub(crate) is_stored: bool,
     /// The bytes of the data, decompressed.
-    pub(super) nbytes: usize,
+    pub(crate) nbytes: usize,
     /// The bytes of the chunk, header included.
-    pub(super) cbytes: usize,
+    pub(crate) cbytes: usize,
 }
 
 impl ChunkHeader {
     /// Bytes that are enough for any header.
-    pub(super) const LONGEST: usize = EXTENDED;
+    pub(crate) const LONGEST: usize = EXTENDED;
 
     /// The header of the chunk that begins here; `None` if none can.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let header = bytes.first_chunk::<SHORT>()?;
         let [_, _, flags, ..] = *header;
         let length = if flags & IS_EXTENDED == IS_EXTENDED { EXTENDED } else { SHORT };
@@ -45,7 +45,7 @@ impl ChunkHeader {
     }
 
     /// The data of a chunk, of so many bytes at most, or why there is none.
-    pub(super) fn data(self, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
+    pub(crate) fn data(self, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
         match self.stored(chunk) {
             Some(data) => Ok(Cow::Borrowed(data)),
             None if self.nbytes > longest => Err(format!("{} bytes are more than {longest}", self.nbytes)),
@@ -54,7 +54,7 @@ impl ChunkHeader {
     }
 
     /// The data of a chunk that has it as it is.
-    pub(super) fn stored(self, chunk: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn stored(self, chunk: &[u8]) -> Option<&[u8]> {
         let data = chunk.get(self.length..)?.get(..self.nbytes)?;
         (self.is_stored || data.is_empty()).then_some(data)
     }

@@ -4,10 +4,10 @@ use core::fmt;
 use std::format;
 use std::vec::Vec;
 
-use super::fields::Generation;
-use super::finding::{Code, Finding, Place};
-use super::section::Metalayer;
-use super::walk::{Rules, Walk};
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::cursor::{Rules, Walk};
+use crate::frame::format::fields::Generation;
+use crate::frame::format::section::Metalayer;
 use crate::layout::MAX_NDIM;
 use crate::{Entry, Error, ErrorKind, Geometry, Layout, Meta, geometry, take_from_slice};
 
@@ -77,7 +77,7 @@ impl fmt::Display for ArrayLayout {
 }
 
 impl<'f> Array<'f> {
-    pub(super) fn read(metalayer: &'f Metalayer, generation: Generation) -> Result<Self, Finding> {
+    pub(crate) fn read(metalayer: &'f Metalayer, generation: Generation) -> Result<Self, Finding> {
         let bytes = metalayer.bytes();
         let (says, stale_tail) = if bytes.first() == Some(&0x93) {
             let (first, rest) = First::read(metalayer)?;
@@ -235,7 +235,7 @@ fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
 }
 
 /// What is wrong with the meaning of an array's numbers.
-pub(super) fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
+pub(crate) fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
     let code = match error.kind() {
         geometry::ErrorKind::Version => Code::ArrayVersion,
         geometry::ErrorKind::Negative => Code::NegativeDimension,

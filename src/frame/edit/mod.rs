@@ -1,0 +1,6 @@
+//! Frames that change: in place, and into new files.
+
+pub(crate) mod canonical;
+pub(crate) mod change;
+pub(crate) mod change_error;
+pub(crate) mod rewrite;

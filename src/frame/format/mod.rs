@@ -1,0 +1,9 @@
+//! The bytes of a frame: header, metalayers, chunk index, trailer.
+
+pub(crate) mod array;
+pub(crate) mod chunk;
+pub(crate) mod cursor;
+pub(crate) mod fields;
+pub(crate) mod header;
+pub(crate) mod section;
+pub(crate) mod trailer;
