@@ -133,13 +133,13 @@
 //! | | | `no_std`, no allocation: [`to_slice`], [`from_slice`], [`take_from_slice`], [`serialized_size`], [`dump`], [`Geometry`] |
 //! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, the text of errors that types raise |
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
-//! | `dtype` | yes | the module `dtype`: what NumPy's dtype strings mean |
-//! | `frame` | yes | the module `frame`: find the metalayer in a file |
+//! | `dtype` | | the module `dtype`: what NumPy's dtype strings mean |
+//! | `frame` | | the module `frame`: find the metalayer in a file |
 //! | `decompress` | | what is compressed beside the data: values of vlmetalayers, and the chunk index for `check` |
-//! | `cli` | | the command `b2nd` |
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![warn(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used))]

@@ -2,9 +2,6 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
-#[cfg(feature = "cli")]
-pub mod command;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -89,14 +86,20 @@ pub fn header_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
 }
 
+/// The folder of the library's package. The tests of the command are in a package below it.
+pub fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if package.ends_with("cli") { package.parent().unwrap() } else { package }
+}
+
 /// The folder of real files of this project.
 pub fn data() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+    root().join("tests/data")
 }
 
 /// The folder of a larger corpus of real files, and its manifest, where there is one: `B2ND_CORPUS` names it.
 pub fn corpus() -> Option<(PathBuf, Vec<Value>)> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
+    let beside = || root().join("../shared/corpus");
     let folder = std::env::var_os("B2ND_CORPUS").map_or_else(beside, PathBuf::from);
     let Ok(manifest) = fs::read_to_string(folder.join("manifest.json")) else {
         eprintln!("no corpus here: B2ND_CORPUS can name one");
@@ -127,7 +130,7 @@ pub fn remove(path: &Path) {
 #[track_caller]
 pub fn snapshot(name: &str, text: &str) {
     insta::with_settings!({
-        snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots"),
+        snapshot_path => root().join("snapshots"),
         prepend_module_to_snapshot => false,
         omit_expression => true,
     }, {

@@ -1,0 +1,243 @@
+//! `b2nd dump`, `encode` and `decode`: metalayers as bytes, and back.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{corpus, data, root, snapshot, unhex};
+use crate::run::{folder, objects, run, run_with, screen, text};
+use b2nd_serde::{Meta, to_vec};
+
+/// The worked example of the draft specification.
+const EXAMPLE: [&str; 9] =
+    ["encode", "--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype", "<i4"];
+const EXAMPLE_HEX: &str = "97000292d30000000000000003d3000000000000000592d200000002d20000000392d200000001d200000002\
+    00db000000033c6934";
+
+fn here() -> &'static Path {
+    root()
+}
+
+#[test]
+fn a_header_byte_by_byte() {
+    snapshot("dump_int32_3x5", text(&run(&data(), &["dump", "int32_3x5.b2nd"]).stdout));
+    snapshot("dump_squeezed", text(&run(&data(), &["dump", "squeezed.caterva"]).stdout));
+    snapshot("dump_vlmetalayers", text(&run(&data(), &["dump", "vlmetalayers.b2nd"]).stdout));
+    let old = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // A header of the generation before, which has no blocksize.
+    let old = [&[0x9d], &old[1..14], &[160], &old[15..52], &old[57..99], &[0xd2, 0, 0, 0, 102], &old[104..]]
+        .concat();
+    snapshot("dump_older", text(&run_with(&old, here(), &["dump"]).stdout));
+}
+
+#[test]
+fn bad_bytes_are_marked() {
+    let folder = folder();
+    let mut screens = Vec::new();
+    for file in ["bad/cut.b2nd", "bad/marker.b2nd", "bad/zeroed.b2nd", "bad/empty.b2nd", "images/notes.txt"] {
+        let output = run(folder.path(), &["dump", file]);
+        let lines: Vec<&str> = text(&output.stdout).lines().chain(text(&output.stderr).lines()).collect();
+        let last = lines.len().saturating_sub(4);
+        let status = output.status.code().unwrap();
+        screens.push(format!("{file}: status {status}\n{}\n", lines[last..].join("\n")));
+    }
+    let good = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    for (at, byte) in [
+        (0, 0x9f),
+        (10, 0xd3),
+        (11, 0x7f),
+        (57, 0xc3),
+        (68, 1),
+        (87, 0x92),
+        (92, 0xff),
+        (100, 0x7f),
+        (107, 0xc5),
+        (108, 0x7f),
+        (113, 0x80),
+        (163, 0xff),
+    ] {
+        let mut bad = good.clone();
+        bad[at] = byte;
+        let output = run_with(&bad[..165], here(), &["dump"]);
+        let lines: Vec<&str> = text(&output.stdout).lines().collect();
+        let last = lines.len().saturating_sub(3);
+        let status = output.status.code().unwrap();
+        screens.push(format!("byte {at} = {byte:02x}: status {status}\n{}\n", lines[last..].join("\n")));
+        assert_eq!(text(&output.stdout).matches("^^").count(), 1, "{}", text(&output.stdout));
+    }
+    let cut = run_with(&good[..120], here(), &["dump"]);
+    assert_eq!(cut.status.code(), Some(1));
+    snapshot("dump_of_bad_headers", &screens.concat());
+}
+
+#[test]
+fn every_byte_of_a_header_is_shown_once() {
+    for file in ["int32_3x5.b2nd", "rank16.b2nd", "squeezed.caterva", "vlmetalayers.b2nd", "struct_long.b2nd"]
+    {
+        let bytes = fs::read(data().join(file)).unwrap();
+        let dump = &objects(&run(&data(), &["dump", "--json", file]))[0];
+        let mut shown = Vec::new();
+        for value in dump["values"].as_array().unwrap() {
+            assert_eq!(value["offset"], shown.len(), "{file}");
+            shown.extend(unhex(value["hex"].as_str().unwrap()));
+        }
+        let header_len = u32::from_be_bytes(bytes[11..15].try_into().unwrap()) as usize;
+        assert_eq!(shown, bytes[..header_len], "{file}");
+    }
+}
+
+#[test]
+fn every_header_of_the_corpus_is_understood() {
+    let Some((folder, entries)) = corpus() else { return };
+    for entry in entries {
+        let offset = entry["frame_offset"].as_u64().unwrap_or(0).to_string();
+        let file = entry["metadata_file"].as_str().unwrap();
+        let output = run(&folder, &["dump", "--offset", &offset, file]);
+        assert_eq!(output.status.code(), Some(0), "{file}: {}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn no_bytes_are_too_bad_for_a_dump() {
+    let good = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    for at in 0..182 {
+        for byte in [0, 0x7f, 0x80, 0xff] {
+            let mut bad = good[..182].to_vec();
+            bad[at] = byte;
+            let dump = b2nd_serde::frame::dump(&bad).to_string();
+            assert!(!dump.is_empty(), "{at} {byte}");
+            let cut = b2nd_serde::frame::dump(&bad[..at]).to_string();
+            assert!(cut.matches("^^").count() == 1, "{at} {byte}: {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_metalayer_comes_as_digits_or_as_it_is() {
+    let bytes = unhex(EXAMPLE_HEX);
+    let expected = b2nd_serde::dump(&bytes).to_string();
+    let spaced = EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| text(pair).to_owned() + " ").collect::<String>();
+    let rust = format!("{bytes:#04x?}");
+    let upper = EXAMPLE_HEX.to_uppercase();
+    let python = format!("b'{}'", bytes.escape_ascii());
+    let escapes =
+        EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| [r"\x", text(pair)].concat()).collect::<String>();
+    let python_all = format!(r#"b"{escapes}""#);
+    for digits in [EXAMPLE_HEX, &spaced, &rust, &upper, &python, &python_all] {
+        assert_eq!(text(&run(here(), &["dump", "--hex", digits]).stdout), expected, "{digits}");
+        assert_eq!(text(&run_with(digits.as_bytes(), here(), &["dump"]).stdout), expected, "{digits}");
+    }
+    assert_eq!(text(&run_with(&bytes, here(), &["dump"]).stdout), expected);
+    assert_eq!(text(&run_with(&bytes, here(), &["dump", "-"]).stdout), expected);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("bytes"), &bytes).unwrap();
+    assert_eq!(text(&run(folder.path(), &["dump", "bytes"]).stdout), expected);
+}
+
+#[test]
+fn what_is_neither_bytes_nor_their_digits_is_told() {
+    for (given, expected) in [
+        ("[151, 0, 1]", "an odd number of digits in '151'"),
+        (r"b'\x9'", r"b'\x9' is not what Python prints of bytes"),
+        ("b'1' b'2'", "b'1' b'2' is not what Python prints of bytes"),
+    ] {
+        for command in ["dump", "decode"] {
+            let output = run_with(given.as_bytes(), here(), &[command]);
+            assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{given}");
+            let complaint = "neither a frame, nor a metalayer, nor the digits of one";
+            assert!(
+                text(&output.stderr).contains(&format!("{complaint}: {expected}")),
+                "{}",
+                text(&output.stderr)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_frame_inside_another_file_is_dumped_at_its_offset() {
+    let output = run(&data(), &["dump", "--offset", "46", "tree.b2z"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("shape[1]"));
+    let sparse = run(&data(), &["dump", "sparse.b2nd"]);
+    assert!(text(&sparse.stdout).contains("sframe"));
+}
+
+#[test]
+fn encode_gives_the_bytes_of_the_draft_specification() {
+    let output = run(here(), &EXAMPLE);
+    assert_eq!(text(&output.stdout), format!("{EXAMPLE_HEX}\n"));
+    let raw = run(here(), &[&EXAMPLE[..], &["--raw"]].concat());
+    assert_eq!(raw.stdout, unhex(EXAMPLE_HEX));
+    let tuples = ["encode", "--shape", "(3, 5)", "--chunks", "[2, 3]", "--blocks", "1, 2", "--dtype", "<i4"];
+    assert_eq!(run(here(), &tuples).stdout, output.stdout);
+    let scalar =
+        run(here(), &["encode", "--shape", "()", "--chunks", "()", "--blocks", "", "--dtype", "|u1"]);
+    let expected = to_vec(&Meta::new(&[], &[], &[], "|u1").unwrap()).unwrap();
+    assert_eq!(unhex(text(&scalar.stdout).trim()), expected);
+}
+
+#[test]
+fn encode_says_why_shapes_do_not_work_together() {
+    let cases = [
+        ["400,3", "110", "57,3", "|u1"],
+        ["400,3", "0,3", "57,3", "|u1"],
+        ["400,3", "110,3", "0,3", "|u1"],
+        ["-1,3", "110,3", "57,3", "|u1"],
+        ["400,3", "110,3", "57,3", "int33"],
+        ["4000000000", "2000000000", "1000", "<f8"],
+        ["1000000", "100000,100000", "1,1", "<f8"],
+    ];
+    let mut messages = String::new();
+    for [shape, chunks, blocks, dtype] in cases {
+        let options = ["encode", "--shape", shape, "--chunks", chunks, "--blocks", blocks, "--dtype", dtype];
+        let output = run(here(), &options);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{options:?}");
+        messages += text(&output.stderr);
+    }
+    snapshot("encode_refused", &messages);
+}
+
+#[test]
+fn a_dtype_is_written_as_writers_of_the_layout_do() {
+    let dtype = |given: &str, layout: &str| {
+        let options = [&EXAMPLE[..8], &[given, "--layout", layout, "--json"]].concat();
+        objects(&run(here(), &options))[0]["dtype"].clone()
+    };
+    for given in ["int32", "<i4", "i4", "i"] {
+        assert_eq!(dtype(given, "b2nd"), "<i4", "{given}");
+        assert_eq!(dtype(given, "b2nd-mismarked"), "<i4", "{given}");
+        assert_eq!(dtype(given, "b2nd-six"), "int32", "{given}");
+    }
+    assert_eq!(dtype("uint8", "b2nd"), "|u1");
+    assert_eq!(dtype("[('a', 'int16')]", "b2nd"), "[('a', '<i2')]");
+}
+
+#[test]
+fn only_layout_caterva_takes_no_dtype() {
+    let shapes = ["encode", "--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2"];
+    let encoded = run(here(), &[&shapes[..], &["--layout", "caterva"]].concat());
+    let bytes = to_vec(&(0, 2, [3, 5], [2, 3], [1, 2])).unwrap();
+    assert_eq!((encoded.status.code(), unhex(text(&encoded.stdout).trim())), (Some(0), bytes));
+    for layout in [&[][..], &["--layout", "b2nd"], &["--layout", "b2nd-mismarked"], &["--layout", "b2nd-six"]]
+    {
+        let output = run(here(), &[&shapes[..], layout].concat());
+        assert_eq!(output.status.code(), Some(2), "{layout:?}");
+        assert!(text(&output.stderr).contains("--dtype"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn decode_is_encode_the_other_way() {
+    let output = run_with(&run(here(), &EXAMPLE).stdout, here(), &["decode"]);
+    snapshot("decode", &screen(&output));
+    for layout in ["b2nd", "b2nd-mismarked", "b2nd-six", "caterva"] {
+        let raw = run(here(), &[&EXAMPLE[..], &["--layout", layout, "--raw"]].concat());
+        let decoded = &objects(&run_with(&raw.stdout, here(), &["decode", "--json"]))[0];
+        assert_eq!(decoded["layout"], layout);
+        assert_eq!(decoded["shape"], serde_json::json!([3, 5]));
+        assert_eq!(unhex(decoded["hex"].as_str().unwrap()), raw.stdout);
+    }
+    let bad = run(here(), &["decode", "--hex", &EXAMPLE_HEX[..40]]);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(text(&bad.stderr).contains("byte 13: expected 9 bytes for shape[1]"), "{}", text(&bad.stderr));
+}

@@ -1,0 +1,212 @@
+//! `b2nd set` and `b2nd rewrite`: what they change, and that `--dry-run` does not.
+
+use std::fs;
+
+use crate::common::{data, root, snapshot};
+use crate::run::{objects, run, screen, text};
+use b2nd_serde::frame::{Frame, check};
+
+/// A folder with copies of real files.
+fn copies() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["int32_3x5.b2nd", "uint16_6x8.caterva", "squeezed.caterva"] {
+        fs::copy(data().join(file), folder.path().join(file)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn shape_and_dtype_change_in_place() {
+    let folder = copies();
+    let file = folder.path().join("int32_3x5.b2nd");
+    let before = fs::read(&file).unwrap();
+    let arguments = ["set", "int32_3x5.b2nd", "--shape", "4,6", "--dtype", "<f4"];
+
+    let dry = run(folder.path(), &[&arguments[..], &["--dry-run"]].concat());
+    assert_eq!(fs::read(&file).unwrap(), before, "a dry run writes nothing");
+    let output = run(folder.path(), &arguments);
+    snapshot("set", &(screen(&dry) + &screen(&output)));
+    assert_eq!(dry.stdout, output.stdout);
+
+    let frame = Frame::open(&file).unwrap();
+    let array = frame.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+    assert_eq!(check(&file).unwrap(), []);
+    let after = fs::read(&file).unwrap();
+    assert_eq!(after[165..], before[165..], "the data is not touched");
+}
+
+#[test]
+fn what_cannot_be_changed_says_why_and_stays() {
+    let folder = copies();
+    let before = fs::read(folder.path().join("int32_3x5.b2nd")).unwrap();
+    fs::write(folder.path().join("longer.b2nd"), [&before[..], b"more"].concat()).unwrap();
+    fs::write(folder.path().join("there"), "precious").unwrap();
+    let cases: [&[&str]; 12] = [
+        &["set", "int32_3x5.b2nd", "--shape", "5,5"],
+        &["set", "int32_3x5.b2nd", "--shape", "4,6", "--dtype", "<f8"],
+        &["set", "int32_3x5.b2nd", "--dtype", "[('x', '<i4')]"],
+        &["set", "int32_3x5.b2nd", "--dtype", "int33"],
+        &["set", "uint16_6x8.caterva", "--dtype", "<u2"],
+        &["set", "longer.b2nd", "--shape", "4,6"],
+        &["rewrite", "uint16_6x8.caterva", "new.b2nd"],
+        &["rewrite", "none.b2nd", "new.b2nd"],
+        &["rewrite", "longer.b2nd", "new.b2nd"],
+        &["rewrite", "int32_3x5.b2nd", "there"],
+        &["rewrite", "int32_3x5.b2nd", "no folder/new.b2nd"],
+        &["rewrite", "int32_3x5.b2nd", "there/new.b2nd"],
+    ];
+    let mut messages = String::new();
+    for arguments in cases {
+        for option in [&[][..], &["--dry-run"]] {
+            let output = run(folder.path(), &[arguments, option].concat());
+            assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{arguments:?}");
+            if option.is_empty() {
+                messages += text(&output.stderr);
+            } else {
+                assert!(messages.ends_with(text(&output.stderr)), "a dry run is refused as the change is");
+            }
+        }
+    }
+    snapshot("set_refused", &messages);
+    assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
+}
+
+#[test]
+fn a_dtype_goes_by_any_of_its_names() {
+    let folder = copies();
+    let file = folder.path().join("int32_3x5.b2nd");
+    for (given, written) in [("float32", "<f4"), ("uint32", "<u4"), (">i4", ">i4"), ("i4", "<i4")] {
+        let output = run(folder.path(), &["set", "int32_3x5.b2nd", "--dtype", given]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(Frame::open(&file).unwrap().array().unwrap().unwrap().dtype(), Some(written));
+    }
+    let output = run(folder.path(), &["rewrite", "uint16_6x8.caterva", "new.b2nd", "--dtype", "uint16"]);
+    assert!(text(&output.stdout).contains("none -> <u2\n"));
+}
+
+#[test]
+fn where_nothing_changes_it_says_what_was_done() {
+    let folder = copies();
+    let said = |arguments: &[&str]| {
+        let output = run(folder.path(), arguments);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""), "{arguments:?}");
+        text(&output.stderr).to_owned()
+    };
+    let set = ["set", "int32_3x5.b2nd", "--dtype", "int32"];
+    assert_eq!(said(&set), "b2nd: nothing to change\n");
+    assert_eq!(said(&[&set[..], &["--dry-run"]].concat()), "b2nd: nothing would change\n");
+    let rewrite = ["rewrite", "int32_3x5.b2nd", "new.b2nd"];
+    assert_eq!(said(&[&rewrite[..], &["--dry-run"]].concat()), "b2nd: nothing would change\n");
+    assert!(!folder.path().join("new.b2nd").exists());
+    assert_eq!(said(&rewrite), "b2nd: wrote new.b2nd\n");
+    assert!(folder.path().join("new.b2nd").exists());
+}
+
+#[test]
+fn a_lock_that_another_process_holds_is_respected_by_a_dry_run_too() {
+    let folder = copies();
+    let lock = fs::File::create(folder.path().join("int32_3x5.b2nd.b2lock")).unwrap();
+    fs4::FileExt::try_lock(&lock).unwrap();
+    for arguments in
+        [&["set", "int32_3x5.b2nd", "--dtype", "<f4"][..], &["rewrite", "int32_3x5.b2nd", "new.b2nd"]]
+    {
+        for option in [&[][..], &["--dry-run"]] {
+            let output = run(folder.path(), &[arguments, option].concat());
+            let expected = "b2nd: int32_3x5.b2nd: another process holds the lock int32_3x5.b2nd.b2lock\n";
+            assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
+        }
+    }
+}
+
+#[test]
+fn a_rewrite_is_an_array_in_the_present_format() {
+    let folder = copies();
+    let arguments = ["rewrite", "squeezed.caterva", "new.b2nd", "--dtype", "<u2"];
+    let dry = run(folder.path(), &[&arguments[..], &["--dry-run"]].concat());
+    assert!(!folder.path().join("new.b2nd").exists(), "a dry run writes nothing");
+    let output = run(folder.path(), &arguments);
+    snapshot("rewrite", &(screen(&dry) + &screen(&output)));
+    assert_eq!(dry.stdout, output.stdout);
+    assert_eq!(check(folder.path().join("new.b2nd")).unwrap(), []);
+
+    let again = run(folder.path(), &arguments);
+    assert_eq!(again.status.code(), Some(1), "nothing is written over");
+    let in_place = run(folder.path(), &["rewrite", "--json", "new.b2nd", "new.b2nd", "--dtype", "<i2"]);
+    let object = &objects(&in_place)[0];
+    assert_eq!((&object["path"], &object["dtype"]), (&"new.b2nd".into(), &"<i2".into()));
+}
+
+#[test]
+fn what_json_prints_is_as_the_schema_says() {
+    let folder = copies();
+    let schema = root().join("docs/b2nd.schema.json");
+    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let cases: [(&[&str], &str, &str); 5] = [
+        (&["set", "--dry-run", "int32_3x5.b2nd", "--shape", "4,6"], "int32_3x5.b2nd", "shape"),
+        (&["set", "int32_3x5.b2nd", "--shape", "4,6"], "int32_3x5.b2nd", "shape"),
+        (&["set", "int32_3x5.b2nd", "--shape", "4,7"], "int32_3x5.b2nd", "error"),
+        (&["rewrite", "squeezed.caterva", "new.b2nd", "--dtype", "<u2"], "new.b2nd", "shape"),
+        (&["rewrite", "none.b2nd", "newer.b2nd"], "none.b2nd", "error"),
+    ];
+    for (arguments, path, key) in cases {
+        let output = run(folder.path(), &[arguments, &["--json"]].concat());
+        let [object] = &objects(&output)[..] else { panic!("{}", text(&output.stdout)) };
+        assert!(schema.is_valid(object), "{object}");
+        assert_eq!(object["path"], path);
+        assert!(object.get(key).is_some(), "{object}");
+    }
+}
+
+/// A frame of so many bytes, nearly all of which are a hole in its file.
+#[cfg(unix)]
+fn with_hole(path: &std::path::Path, length: u64) {
+    use std::io::{Seek, SeekFrom, Write};
+    let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    bytes[16..24].copy_from_slice(&length.to_be_bytes());
+    let (start, trailer) = bytes.split_at(bytes.len() - 35);
+    let mut file = fs::File::create(path).unwrap();
+    file.write_all(start).unwrap();
+    file.seek(SeekFrom::Start(length - 35)).unwrap();
+    file.write_all(trailer).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_rewrite_that_is_interrupted_leaves_nothing() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    let folder = tempfile::tempdir().unwrap();
+    let names = || -> Vec<_> {
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    };
+    with_hole(&folder.path().join("old.b2nd"), 1 << 29);
+    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+        // The copy may be done before the signal comes.
+        let is_caught = (0..100).any(|_| {
+            let mut rewrite = crate::run::b2nd(folder.path(), &["rewrite", "old.b2nd", "new.b2nd"]);
+            let mut child = rewrite.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut is_running = || child.try_wait().unwrap().is_none();
+            while names().len() == 1 && is_running() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if is_running() {
+                Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+            }
+            let output = child.wait_with_output().unwrap();
+            if output.status.success() {
+                fs::remove_file(folder.path().join("new.b2nd")).unwrap();
+                return false;
+            }
+            assert_eq!(output.status.signal(), Some(number), "{}", text(&output.stderr));
+            assert_eq!((text(&output.stdout), text(&output.stderr)), ("", ""));
+            assert_eq!(names(), ["old.b2nd"]);
+            true
+        });
+        assert!(is_caught, "{signal} always came too late");
+    }
+}

@@ -1,0 +1,237 @@
+//! The command line: what it prints, where, and with which status it ends.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Output, Stdio};
+
+use crate::common::root;
+use crate::run::{b2nd, folder, run_with, text};
+
+/// Runs the command in the folder of this project.
+fn run(arguments: &[&str]) -> Output {
+    crate::run::run(root(), arguments)
+}
+
+#[test]
+fn info_shows_an_array_as_python_blosc2_does() {
+    let output = run(&["info", "tests/data/int32_3x5.b2nd"]);
+    crate::common::snapshot("info", text(&output.stdout));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn info_shows_several_arrays_with_their_paths() {
+    let output = run(&[
+        "info",
+        "tests/data/scalar.b2nd",
+        "tests/data/sparse.b2nd",
+        "tests/data/struct_non_ascii.b2nd",
+        "tests/data/empty.b2nd",
+        "tests/data/rank16.b2nd",
+        "tests/data/squeezed.caterva",
+    ]);
+    crate::common::snapshot("info_several", text(&output.stdout));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn a_file_that_is_no_array_gets_one_line_on_stderr_and_status_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::read(crate::common::data().join("int32_3x5.b2nd")).unwrap();
+    let with = |at: usize, bytes: &[u8]| {
+        let mut file = file.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    let cases: [(&str, &[u8]); 9] = [
+        ("empty.b2nd", b""),
+        ("zeroed.b2nd", &[0; 600]),
+        ("text.b2nd", b"not an array"),
+        ("cut_in_magic.b2nd", &file[..5]),
+        ("cut_in_header.b2nd", &file[..100]),
+        ("cut_in_data.b2nd", &file[..300]),
+        ("bad_offset.b2nd", &with(100, &[0x7f])),
+        ("bad_metalayer.b2nd", &with(116, &[0xd2])),
+        ("bad_header.b2nd", &with(87, &[0x94])),
+    ];
+    let mut lines = String::new();
+    for (name, bytes) in cases {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let output = run(&["info", path.to_str().unwrap()]);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{name}");
+        let stderr = text(&output.stderr).replace(folder.path().to_str().unwrap(), "FOLDER");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        lines += &stderr;
+    }
+    let output = run(&["info", "tests/data/none.b2nd"]);
+    assert_eq!(output.status.code(), Some(1));
+    lines += text(&output.stderr);
+    crate::common::snapshot("info_failures", &lines);
+}
+
+#[test]
+fn one_bad_file_does_not_hide_the_others() {
+    let output = run(&["info", "Cargo.toml", "tests/data/scalar.b2nd"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("dtype   : float64"));
+    assert_eq!(text(&output.stderr).lines().count(), 1);
+}
+
+#[test]
+fn a_frame_without_an_array_shows_its_super_chunk() {
+    let folder = folder();
+    let output = crate::run::run(folder.path(), &["info", "chunks_only.b2frame"]);
+    crate::common::snapshot("info_super_chunk", text(&output.stdout));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn meta_shows_the_values_of_other_metalayers() {
+    let output = run(&["info", "--meta", "tests/data/vlmetalayers.b2nd"]);
+    crate::common::snapshot("info_meta", text(&output.stdout));
+    let output = run(&["info", "tests/data/vlmetalayers.b2nd"]);
+    assert!(!text(&output.stdout).contains("kelvin"));
+}
+
+#[test]
+fn info_shows_the_members_of_a_zip_file() {
+    let output = run(&["info", "tests/data/tree.b2z"]);
+    let members: Vec<&str> =
+        text(&output.stdout).lines().filter_map(|line| line.strip_prefix("member  : ")).collect();
+    assert_eq!(members, ["group/large.b2nd", "group/small.b2nd", "embed.b2e"]);
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn control_characters_do_not_get_to_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = fs::read(crate::common::data().join("int32_3x5.b2nd")).unwrap();
+    file[162..165].copy_from_slice(b"\x1b[m");
+    let name = "\x1b[2J.b2nd";
+    fs::write(folder.path().join(name), file).unwrap();
+    // A zip file with a member of such a name that is not where it should be.
+    let zip = fs::read(crate::common::data().join("tree.b2z")).unwrap();
+    let member = b"group/large.b2nd";
+    let mut bad = zip.clone();
+    for at in 0..zip.len() - member.len() {
+        if zip[at..].starts_with(member) {
+            bad[at..at + member.len()].copy_from_slice(b"group/\x1b[2Jx.b2nd");
+        }
+    }
+    let local_header = zip.windows(member.len()).position(|bytes| bytes == member).unwrap() - 30;
+    bad[local_header] = 0;
+    fs::write(folder.path().join("bad.b2z"), bad).unwrap();
+    let names = ["info", name, name, "bad.b2z"];
+    for arguments in [&names[..], &["ls"], &["check"], &["dump", name], &["ls", "--tree"], &["ls", "--scan"]]
+    {
+        // Without colours, all that steers a terminal is taken out of a pipe.
+        let output = crate::run::run(folder.path(), &[&["--color", "always"], arguments].concat());
+        for printed in [&output.stdout, &output.stderr] {
+            assert!(
+                !text(printed).contains("\x1b[2J") && !text(printed).contains("\x1b[m"),
+                "{arguments:?}: {}",
+                text(printed)
+            );
+        }
+    }
+    let output = crate::run::run(folder.path(), &["info", "bad.b2z"]);
+    assert!(text(&output.stderr).contains("[2Jx.b2nd"), "it is told: {}", text(&output.stderr));
+}
+
+#[test]
+fn colour_is_only_where_it_is_wanted() {
+    let folder = folder();
+    let arguments = ["check", "bad/resized.b2nd"];
+    let is_coloured = |options: &[&str], variables: &[(&str, &str)]| {
+        let mut command = b2nd(folder.path(), options);
+        command.args(arguments);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        output.stdout.contains(&0x1b)
+    };
+    assert!(!is_coloured(&[], &[]), "into a pipe");
+    assert!(is_coloured(&["--color", "always"], &[]));
+    assert!(is_coloured(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!is_coloured(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!is_coloured(&[], &[("NO_COLOR", "1")]));
+}
+
+const COMMANDS: [&str; 10] =
+    ["info", "ls", "check", "dump", "encode", "decode", "set", "rewrite", "completions", "man"];
+
+#[test]
+fn every_command_has_help_with_an_example_and_a_manual_page() {
+    for command in COMMANDS {
+        let help = run(&[command, "--help"]);
+        assert_eq!(help.status.code(), Some(0));
+        let help = text(&help.stdout);
+        assert!(help.contains(&format!("Usage: b2nd {command}")), "{help}");
+        let example = help.split("Example").nth(1).unwrap_or_default();
+        assert!(example.contains(&format!("b2nd {command}")), "{help}");
+        let page = run(&["man", command]);
+        assert_eq!(page.status.code(), Some(0));
+        assert!(text(&page.stdout).contains(".SH SYNOPSIS"), "{command}");
+    }
+    let help = run(&["--help"]);
+    assert!(COMMANDS.iter().all(|command| text(&help.stdout).contains(&format!("  {command} "))));
+    crate::common::snapshot("help", text(&help.stdout));
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = run(&["completions", shell]);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(text(&output.stdout).contains("unordered"), "{shell}");
+    }
+}
+
+#[test]
+fn the_examples_of_encode_and_decode_run_as_they_stand() {
+    let here = root();
+    let help = run(&["encode", "--help"]);
+    let line = text(&help.stdout).lines().find(|line| line.contains("b2nd encode --shape 400,3")).unwrap();
+    let line = line.replace('\'', "");
+    let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
+    let hex = run(&arguments);
+    assert_eq!(hex.status.code(), Some(0));
+    let decoded = run_with(&hex.stdout, here, &["decode"]);
+    assert!(text(&decoded.stdout).contains("shape   : (400, 3)\n"));
+}
+
+#[test]
+fn wrong_usage_is_status_2() {
+    for arguments in [
+        &[][..],
+        &["info"],
+        &["inform", "x"],
+        &["info", "--no-such-option", "x"],
+        &["ls", "--tree", "--json"],
+        &["ls", "-0"],
+        &["ls", "-j", "0"],
+        &["encode", "--shape", "1"],
+        &["encode", "--shape", "a", "--chunks", "1", "--blocks", "1", "--dtype", "|u1"],
+        &["decode", "--hex", "970"],
+        &["dump", "--hex", "zz"],
+        &["set", "array.b2nd"],
+        &["rewrite", "array.b2nd"],
+        &["man", "no-such-command"],
+        &["completions", "no-such-shell"],
+    ] {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let mut child = b2nd(root(), &["info"])
+        .args(vec!["tests/data/struct_long.b2nd"; 200])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}

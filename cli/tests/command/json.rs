@@ -1,0 +1,173 @@
+//! What `--json` prints, held against its schema and against NumPy.
+
+use std::fs;
+
+use crate::common::{corpus, data, root};
+use crate::run::{folder, objects, run, text};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+fn schema() -> Validator {
+    let path = root().join("docs/b2nd.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+/// The schema that is meant for a kind of object, and no other.
+fn of(kind: &str) -> Validator {
+    let path = root().join("docs/b2nd.schema.json");
+    let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    schema["oneOf"] = json!([{ "$ref": format!("#/$defs/{kind}") }]);
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[test]
+fn every_object_is_as_the_schema_says() {
+    let folder = folder();
+    let schema = schema();
+    let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
+    let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
+    let cases: [(&[&str], &str, usize); 14] = [
+        (&["ls", "--json", "images"], "frame", 3),
+        (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
+        (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
+        (&["ls", "--json", "--scan", "tree.b2z"], "frame", 2),
+        (
+            &["info", "--json", "rank16.b2nd", "squeezed.caterva", "chunks_only.b2frame", "sparse.b2nd"],
+            "frame",
+            4,
+        ),
+        (&["info", "--json", "--meta", "images/2024/b.b2nd", "tree.b2z"], "frame", 4),
+        (&["info", "--json", "bad/zeroed.b2nd", "images"], "failure", 2),
+        (&["check", "--json", "bad/resized.b2nd", "tree.b2z"], "frame", 4),
+        (&["check", "--json", "bad/empty.b2nd"], "failure", 1),
+        (&encode("<i4"), "metalayer", 1),
+        (&encode("int33"), "failure", 1),
+        (&["decode", "--json", "--hex", "97c0"], "failure", 1),
+        (&["dump", "--json", "scalar.b2nd"], "dump", 1),
+        (&["dump", "--json", "bad/marker.b2nd"], "dump", 1),
+    ];
+    for (arguments, kind, count) in cases {
+        let output = run(folder.path(), arguments);
+        let objects = objects(&output);
+        assert_eq!(objects.len(), count, "{arguments:?}: {}", text(&output.stdout));
+        let own = of(kind);
+        for object in objects {
+            let wrong: Vec<String> = own.iter_errors(&object).map(|error| error.to_string()).collect();
+            assert!(wrong.is_empty(), "{arguments:?}: {wrong:?}: {object}");
+            assert!(schema.is_valid(&object), "one kind, and one only: {object}");
+        }
+    }
+    assert!(!schema.is_valid(&json!({ "path": "x" })), "the schema refuses something");
+}
+
+#[test]
+fn the_keys_of_an_array_are_these_in_this_order() {
+    let output = run(&data(), &["ls", "--json", "int32_3x5.b2nd"]);
+    let expected =
+        r#"{"path":"int32_3x5.b2nd","member":null,"offset":0,"container":"cframe","metalayer":"b2nd","#
+            .to_owned()
+            + r#""layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunks":[2,3],"blocks":[1,2],"#
+            + r#""dtype_format":0,"dtype":"<i4","itemsize":4,"typesize":4,"nbytes":60,"stored_nbytes":128,"#
+            + r#""cbytes":256,"cratio":0.5,"nchunks":4,"grid":[2,2],"blocks_per_chunk":[2,2],"padding":0.53125,"#
+            + r#""codec":"zstd","clevel":5,"filters":["shuffle"],"header_len":165,"frame_len":520,"#
+            + r#""metalayers":[{"name":"b2nd","offset":112,"len":53}],"has_vlmetalayers":false,"#
+            + r#""stale_bytes":0,"findings":[]}"#
+            + "\n";
+    assert_eq!(text(&output.stdout), expected);
+}
+
+#[test]
+fn a_failure_has_its_path_kind_offset_and_message() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "--json", "bad/marker.b2nd"]);
+    let expected = json!({
+        "path": "bad/marker.b2nd",
+        "error": {
+            "kind": "array-marker",
+            "offset": 116,
+            "message": "metalayer b2nd: byte 4: expected int64 (0xd3) for shape[0], found int32 (0xd2)",
+        },
+    });
+    assert_eq!(objects(&output), [expected]);
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn arrays_are_what_numpy_said() {
+    let expected = fs::read_to_string(data().join("expected.json")).unwrap();
+    let expected: serde_json::Map<String, Value> = serde_json::from_str(&expected).unwrap();
+    for (name, expected) in &expected {
+        let output = run(&data(), &["ls", "--json", name]);
+        let object = &objects(&output)[0];
+        for (key, field) in
+            [("shape", "shape"), ("chunks", "chunkshape"), ("blocks", "blockshape"), ("dtype", "dtype")]
+        {
+            assert_eq!(object[key], expected[field], "{name}: {key}");
+        }
+        assert_eq!(object["layout"], expected["layout"], "{name}");
+        assert_eq!(object["stale_bytes"], expected["stale"], "{name}");
+    }
+}
+
+#[test]
+fn values_of_metalayers_are_json() {
+    let output = run(&data(), &["info", "--json", "--meta", "vlmetalayers.b2nd"]);
+    let object = &objects(&output)[0];
+    assert_eq!(object["metalayers"][1]["value"], json!({ "serial": 7, "tags": ["a", "b"] }));
+    assert_eq!(object["metalayers"][0].get("value"), None);
+    assert_eq!(object["vlmetalayers"][0]["value"], "kelvin");
+    assert_eq!(object["vlmetalayers"][1]["value"], "x".repeat(1000));
+}
+
+#[test]
+fn a_value_that_cannot_be_shown_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let layers =
+        objects(&run(&data(), &["info", "--json", "--meta", "vlmetalayers.b2nd"]))[0]["vlmetalayers"].clone();
+    let chunk = |layer: usize| usize::try_from(layers[layer]["offset"].as_u64().unwrap()).unwrap();
+    let shown = |at: usize, bytes: &[u8]| {
+        let mut file = good.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        fs::write(folder.path().join("bad.b2nd"), file).unwrap();
+        let output = run(folder.path(), &["info", "--json", "--meta", "bad.b2nd"]);
+        let object = objects(&output).remove(0);
+        assert!(schema().is_valid(&object), "{object}");
+        object["vlmetalayers"].clone()
+    };
+    // What is no `MessagePack`, or has something behind it, is digits.
+    let stored = chunk(0) + 32;
+    assert_eq!(shown(stored, b"\xd9\xff")[0]["value"], "d9ff656c76696e");
+    assert_eq!(shown(stored, b"\x05")[0]["value"], "056b656c76696e");
+    // A few bytes cannot claim gigabytes.
+    let long = &shown(chunk(1) + 4, &(17_i32 << 20).to_le_bytes())[1];
+    assert_eq!(
+        (&long["value"], &long["error"]),
+        (&Value::Null, &"metalayer note: 17825792 bytes, more than are shown".into())
+    );
+    // A damaged chunk keeps its reason, and does not keep the other from being shown.
+    let damaged = shown(chunk(1) + 40, &[0xff; 12]);
+    assert_eq!((&damaged[0]["value"], &damaged[1]["value"]), (&"kelvin".into(), &Value::Null));
+    assert!(damaged[1]["error"].as_str().unwrap().starts_with("metalayer note: "), "{damaged}");
+}
+
+#[test]
+fn an_interrupted_resize_is_named() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "--json", "bad/resized.b2nd"]);
+    assert_eq!(objects(&output)[0]["findings"][0]["code"], "interrupted-resize");
+    assert_eq!(output.status.code(), Some(0), "it could be read");
+}
+
+#[test]
+fn the_corpus_is_as_the_schema_says() {
+    let Some((folder, _)) = corpus() else { return };
+    let schema = schema();
+    for arguments in [&["ls", "--json"][..], &["check", "--json"], &["ls", "--json", "--scan"]] {
+        for object in objects(&run(&folder, arguments)) {
+            assert!(schema.is_valid(&object), "{arguments:?}: {object}");
+        }
+    }
+}

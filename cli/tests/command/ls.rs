@@ -1,0 +1,321 @@
+//! `b2nd ls`: which files it finds, in which order, and what it says of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::common::{corpus, data, snapshot};
+use crate::run::{b2nd, folder, objects, run, run_with, screen, text};
+use serde_json::Value;
+
+fn paths(objects: &[Value]) -> Vec<String> {
+    let path = |object: &Value| match object["member"].as_str() {
+        Some(member) => format!("{} {member}", object["path"].as_str().unwrap()),
+        None => object["path"].as_str().unwrap().to_owned(),
+    };
+    objects.iter().map(path).collect()
+}
+
+/// What there is to find in the folder, in its order.
+const FOUND: [&str; 15] = [
+    "bad/cut.b2nd",
+    "bad/empty.b2nd",
+    "bad/marker.b2nd",
+    "bad/not_a_zip.b2z",
+    "bad/resized.b2nd",
+    "bad/zeroed.b2nd",
+    "images/2024/a.b2nd",
+    "images/2024/b.b2nd",
+    "images/named_otherwise.bin",
+    "rank16.b2nd",
+    "scalar.b2nd",
+    "sparse.b2nd",
+    "squeezed.caterva",
+    "tree.b2z group/large.b2nd",
+    "tree.b2z group/small.b2nd",
+];
+
+#[test]
+fn one_line_for_each_array() {
+    let folder = folder();
+    snapshot("ls", &screen(&run(folder.path(), &["ls"])));
+}
+
+#[test]
+fn a_tree_of_folders() {
+    let folder = folder();
+    snapshot("ls_tree", &screen(&run(folder.path(), &["ls", "--tree", ".", "images"])));
+}
+
+#[test]
+fn a_tree_has_each_folder_once_in_whatever_order_the_files_come() {
+    let folder = folder();
+    let list = b"images/2024/b.b2nd\nscalar.b2nd\nimages/2024/a.b2nd\n";
+    let output = run_with(list, folder.path(), &["ls", "--tree", "--files-from", "-"]);
+    let names: Vec<&str> =
+        text(&output.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(names.iter().filter(|name| name.contains("2024")).count(), 1, "{names:?}");
+}
+
+#[test]
+fn a_sparse_frame_that_lost_its_header_is_told() {
+    let folder = folder();
+    fs::remove_file(folder.path().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    fs::create_dir(folder.path().join("a_folder.b2nd")).unwrap();
+    let output = run(folder.path(), &["ls", "--json"]);
+    let objects = objects(&output);
+    let lost = objects.iter().find(|object| object["path"] == "sparse.b2nd").unwrap();
+    assert_eq!(lost["error"]["message"], "a directory without chunks.b2frame, so not a sparse frame");
+    assert!(!paths(&objects).contains(&"a_folder.b2nd".into()));
+    for command in ["ls", "check"] {
+        assert_eq!(run(folder.path(), &[command, "sparse.b2nd"]).status.code(), Some(1), "given by name");
+    }
+}
+
+#[test]
+fn a_file_that_was_given_is_told_where_to_look() {
+    let folder = folder();
+    for (arguments, expected) in [
+        (["ls", "images/notes.txt"], "; b2nd ls --scan looks for frames inside\n"),
+        (["info", "images"], "; b2nd ls lists the arrays in a folder\n"),
+        (["info", "tree.b2z"], ""),
+        (["ls", "bad/zeroed.b2nd"], "\n"),
+    ] {
+        let output = run(folder.path(), &arguments);
+        assert!(text(&output.stderr).ends_with(expected), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).contains(';'), expected.contains(';'), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_summary_counts() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "--summary"]);
+    snapshot("ls_summary", &screen(&output));
+    let output =
+        run(folder.path(), &["ls", "--summary", "--json", "images", "scalar.b2nd", "chunks_only.b2frame"]);
+    let summary = &objects(&output)[0];
+    assert_eq!((&summary["arrays"], &summary["frames_without_array"]), (&4.into(), &1.into()));
+    let rank1 = &summary["ranks"][1];
+    assert_eq!((&rank1["ndim"], &rank1["count"]), (&1.into(), &2.into()));
+    assert_eq!((&rank1["least"], &rank1["largest"]), (&serde_json::json!([5]), &serde_json::json!([6])));
+}
+
+#[test]
+fn files_are_found_by_their_first_bytes_and_those_named_blosc2_must_be_frames() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "--json"]);
+    assert_eq!(paths(&objects(&output)), FOUND);
+    assert_eq!(output.status.code(), Some(1));
+    let failed: Vec<bool> = objects(&output).iter().map(|object| object.get("error").is_some()).collect();
+    assert_eq!(failed, FOUND.map(|path| path.starts_with("bad/") && path != "bad/resized.b2nd"));
+    assert_eq!(text(&output.stderr), "b2nd: 10 arrays, 2 frames without an array, 5 failures\n");
+}
+
+#[test]
+fn the_order_is_that_of_the_paths_however_many_threads() {
+    let folder = folder();
+    for jobs in ["1", "2", "7", "64"] {
+        let output = run(folder.path(), &["ls", "--json", "-j", jobs]);
+        assert_eq!(paths(&objects(&output)), FOUND, "{jobs}");
+    }
+    let output = run(folder.path(), &["ls", "--json", "scalar.b2nd", "images", "rank16.b2nd"]);
+    let given = [&FOUND[10], &FOUND[6], &FOUND[7], &FOUND[8], &FOUND[9]].map(ToString::to_string);
+    assert_eq!(paths(&objects(&output)), given, "the paths that are given keep their order");
+}
+
+#[test]
+fn unordered_prints_the_same_objects() {
+    let folder = folder();
+    let lines = |arguments: &[&str]| -> BTreeSet<String> {
+        text(&run(folder.path(), arguments).stdout).lines().map(String::from).collect()
+    };
+    assert_eq!(lines(&["ls", "--json"]), lines(&["ls", "--json", "--unordered"]));
+    let one = text(&run(folder.path(), &["ls", "--unordered"]).stdout).lines().count();
+    assert_eq!(one, FOUND.len() - 5);
+}
+
+#[test]
+fn names_narrow_what_is_found_in_folders() {
+    let folder = folder();
+    let found = |arguments: &[&str]| paths(&objects(&run(folder.path(), arguments)));
+    assert_eq!(found(&["ls", "--json", "--ext", "b2z,bin", "images", "tree.b2z"]).len(), 3);
+    assert_eq!(found(&["ls", "--json", "--ext", ".caterva"]), ["squeezed.caterva"]);
+    assert!(found(&["ls", "--json", "--ext", "b2nd"]).contains(&"sparse.b2nd".to_owned()));
+    assert_eq!(found(&["ls", "--json", "--ext", "b2z", "scalar.b2nd"]), ["scalar.b2nd"], "given by hand");
+    fs::copy(folder.path().join("scalar.b2nd"), folder.path().join("SCALAR.OF.B2ND")).unwrap();
+    assert_eq!(
+        found(&["ls", "--json", "--ext", "of.b2nd"]),
+        ["SCALAR.OF.B2ND"],
+        "in large letters, and in parts"
+    );
+    assert_eq!(run(folder.path(), &["ls", "--ext", "*.b2nd"]).status.code(), Some(2), "no pattern");
+}
+
+#[test]
+fn a_zip_file_is_opened_if_it_is_given() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "--json", "tree.zip"]);
+    assert_eq!(paths(&objects(&output)), ["tree.zip group/large.b2nd", "tree.zip group/small.b2nd"]);
+    assert_eq!(output.status.code(), Some(0));
+    let output = run(folder.path(), &["ls", "images/notes.txt"]);
+    assert_eq!(output.status.code(), Some(1), "any other file that is given must be a frame");
+}
+
+#[test]
+fn paths_come_from_a_list() {
+    let folder = folder();
+    let lines = b"scalar.b2nd\nimages/2024\n";
+    let expected = ["scalar.b2nd", "images/2024/a.b2nd", "images/2024/b.b2nd"];
+    let found =
+        |input: &[u8], arguments: &[&str]| paths(&objects(&run_with(input, folder.path(), arguments)));
+    assert_eq!(found(lines, &["ls", "--json", "--files-from", "-"]), expected);
+    let nul = b"scalar.b2nd\0images/2024\0";
+    assert_eq!(found(nul, &["ls", "--json", "--files-from", "-", "-0"]), expected);
+    fs::write(folder.path().join("list"), lines).unwrap();
+    assert_eq!(found(b"", &["ls", "--json", "--files-from", "list"]), expected);
+    let windows = b"scalar.b2nd\r\n\r\nimages/2024\r\n";
+    assert_eq!(found(windows, &["ls", "--json", "--files-from", "-"]), expected);
+    for list in ["none", "images"] {
+        for command in ["ls", "check"] {
+            let output = run(folder.path(), &[command, "--json", "--files-from", list]);
+            assert_eq!(paths(&objects(&output)), [list], "told like any other failure");
+            assert_eq!(output.status.code(), Some(1));
+        }
+    }
+    assert_eq!(run(folder.path(), &["ls", "-0", "images"]).status.code(), Some(2), "-0 without a list");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_only_when_asked_or_given() {
+    let folder = folder();
+    let images = folder.path().join("images");
+    std::os::unix::fs::symlink("../scalar.b2nd", images.join("link.b2nd")).unwrap();
+    std::os::unix::fs::symlink("..", images.join("loop")).unwrap();
+    std::os::unix::fs::symlink("nowhere", images.join("broken.b2nd")).unwrap();
+    let count = |arguments: &[&str]| objects(&run(folder.path(), arguments)).len();
+    assert_eq!(count(&["ls", "--json", "images"]), 3);
+    assert_eq!(count(&["ls", "--json", "images/link.b2nd"]), 1);
+    let output = run(folder.path(), &["ls", "--json", "-L", "images"]);
+    let paths = paths(&objects(&output));
+    assert!(paths.contains(&"images/link.b2nd".to_owned()));
+    assert!(paths.contains(&"images/broken.b2nd".to_owned()), "reported");
+    assert!(text(&output.stdout).contains("loop"), "the loop is reported, and ends");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let folder = folder();
+    let pipe = folder.path().join("images/pipe.b2nd");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(objects(&run(folder.path(), &["ls", "--json", "images"])).len(), 3);
+    assert_eq!(run(folder.path(), &["ls", "images/pipe.b2nd"]).status.code(), Some(1));
+}
+
+#[test]
+fn what_cannot_be_read_is_reported_and_the_rest_goes_on() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "none", "scalar.b2nd"]);
+    assert_eq!(text(&output.stdout).lines().count(), 1);
+    assert!(text(&output.stderr).contains("none"));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_scan_finds_frames_inside_any_file() {
+    let folder = folder();
+    let mut file = vec![7; 100_000];
+    let offset = file.len() as u64;
+    file.extend(fs::read(data().join("int32_3x5.b2nd")).unwrap());
+    file.extend([7; 100]);
+    fs::write(folder.path().join("data.h5"), file).unwrap();
+    let output = run(folder.path(), &["ls", "--json", "--scan", "data.h5", "tree.b2z"]);
+    let objects = objects(&output);
+    assert_eq!(objects.len(), 3);
+    assert_eq!((&objects[0]["offset"], &objects[0]["shape"]), (&offset.into(), &serde_json::json!([3, 5])));
+    assert_eq!(output.status.code(), Some(0));
+    let output = run(folder.path(), &["ls", "data.h5"]);
+    assert_eq!(output.status.code(), Some(1), "without a scan it is no frame");
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    for number in 0..2000 {
+        fs::write(folder.path().join(format!("{number}.b2nd")), &file).unwrap();
+    }
+    for arguments in [&["ls"][..], &["ls", "--json"], &["ls", "--unordered"], &["check", "--json"]] {
+        let mut child =
+            b2nd(folder.path(), arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = [0; 10];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn many_files_are_listed_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::read(data().join("scalar.b2nd")).unwrap();
+    let mut expected = Vec::new();
+    for number in 0..10_000 {
+        let part = folder.path().join(format!("{:02}", number / 500));
+        if number % 500 == 0 {
+            fs::create_dir(&part).unwrap();
+        }
+        let name = format!("{number:05}.b2nd");
+        fs::write(part.join(&name), &file).unwrap();
+        expected.push(format!("{:02}/{name}", number / 500));
+    }
+    let output = run(folder.path(), &["ls"]);
+    let listed: Vec<&str> =
+        text(&output.stdout).lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
+    assert_eq!(listed, expected);
+    let output = run(folder.path(), &["ls", "--json", "--unordered"]);
+    let mut unordered = paths(&objects(&output));
+    unordered.sort();
+    assert_eq!(unordered, expected);
+}
+
+#[test]
+fn every_array_of_the_corpus_is_listed_with_what_it_says() {
+    let Some((folder, entries)) = corpus() else { return };
+    let output = run(&folder, &["ls", "--json"]);
+    let objects = objects(&output);
+    let by_path = |path: &str, offset: u64| {
+        objects.iter().find(|object| object["path"] == path && object["offset"] == offset)
+    };
+    let mut scanned = 0;
+    for entry in &entries {
+        let name = entry["file"].as_str().unwrap();
+        if entry["expected"].is_null() {
+            // A frame without an array.
+            continue;
+        }
+        let offset = entry["frame_offset"].as_u64().unwrap_or(0);
+        let scan = |path: &str| crate::run::objects(&run(&folder, &["ls", "--json", "--scan", path]));
+        let own = by_path(name, offset).cloned();
+        let found = own.or_else(|| {
+            scanned += 1;
+            scan(name).into_iter().find(|object| object["offset"] == offset)
+        });
+        let object = found.unwrap_or_else(|| panic!("{name} is not listed"));
+        let expected = &entry["expected"];
+        assert_eq!(object["shape"], expected["shape"], "{name}");
+        assert_eq!(object["chunks"], expected["chunkshape"], "{name}");
+        assert_eq!(object["dtype"], expected["dtype"], "{name}");
+        let frame = &entry["frame"];
+        for (key, field) in
+            [("header_len", "header_len"), ("frame_len", "frame_len"), ("typesize", "typesize")]
+        {
+            assert_eq!(object[key], frame[field], "{name}: {key}");
+        }
+        assert_eq!((&object["stored_nbytes"], &object["cbytes"]), (&frame["nbytes"], &frame["cbytes"]));
+    }
+    assert!(entries.len() > 200 && scanned < 40, "{scanned}");
+}

@@ -1,0 +1,13 @@
+//! The command, run as its users run it.
+
+mod bytes;
+mod change;
+mod check;
+#[path = "../../../tests/common/mod.rs"]
+mod common;
+mod general;
+mod interop;
+mod json;
+mod ls;
+mod run;
+mod terminal;

@@ -1,0 +1,103 @@
+//! Running the command.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::common::data;
+
+/// The command with arguments, in a folder.
+pub(crate) fn b2nd(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_b2nd"));
+    command.args(arguments).current_dir(folder);
+    // What people set for their terminals.
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Runs the command in a folder.
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
+    b2nd(folder, arguments).output().unwrap()
+}
+
+/// Runs the command with bytes on its standard input.
+pub(crate) fn run_with(input: &[u8], folder: &Path, arguments: &[&str]) -> Output {
+    let mut child = b2nd(folder, arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(input));
+        child.wait_with_output().unwrap()
+    })
+}
+
+pub(crate) fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// All that a reader of the screen sees.
+pub(crate) fn screen(output: &Output) -> String {
+    format!(
+        "status {}\n--- stdout\n{}--- stderr\n{}",
+        output.status.code().unwrap(),
+        text(&output.stdout),
+        text(&output.stderr)
+    )
+}
+
+/// The objects that stand on lines of their own.
+pub(crate) fn objects(output: &Output) -> Vec<Value> {
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Real files, and what goes wrong with files, in a folder: some arrays in folders, a frame without one, a zip file,
+/// a sparse frame, and the bad ones in `bad`.
+pub(crate) fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    for path in ["bad", "images/2024", "sparse.b2nd"] {
+        fs::create_dir_all(at(path)).unwrap();
+    }
+    let copies = [
+        ("int32_3x5.b2nd", "images/2024/a.b2nd"),
+        ("vlmetalayers.b2nd", "images/2024/b.b2nd"),
+        ("struct_non_ascii.b2nd", "images/named_otherwise.bin"),
+        ("scalar.b2nd", "scalar.b2nd"),
+        ("squeezed.caterva", "squeezed.caterva"),
+        ("rank16.b2nd", "rank16.b2nd"),
+        ("tree.b2z", "tree.b2z"),
+        ("tree.b2z", "tree.zip"),
+    ];
+    for (from, to) in copies {
+        fs::copy(data().join(from), at(to)).unwrap();
+    }
+    for file in fs::read_dir(data().join("sparse.b2nd")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), at("sparse.b2nd").join(file.file_name())).unwrap();
+    }
+    let good = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let with = |position: usize, bytes: &[u8]| {
+        let mut file = good.clone();
+        file[position..position + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    fs::write(at("images/notes.txt"), "no array").unwrap();
+    fs::write(at("images/x"), "x").unwrap();
+    fs::write(at("chunks_only.b2frame"), with(95, b"x2nd")).unwrap();
+    fs::write(at("bad/cut.b2nd"), &good[..300]).unwrap();
+    fs::write(at("bad/empty.b2nd"), b"").unwrap();
+    fs::write(at("bad/marker.b2nd"), with(116, &[0xd2])).unwrap();
+    fs::write(at("bad/not_a_zip.b2z"), b"not a zip").unwrap();
+    fs::write(at("bad/resized.b2nd"), with(124, &[9])).unwrap();
+    fs::write(at("bad/zeroed.b2nd"), [0; 600]).unwrap();
+    folder
+}

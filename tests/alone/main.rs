@@ -1,0 +1,8 @@
+//! What must not share its process with other tests: counts of allocations, and processes that are killed.
+
+mod allocation;
+#[cfg(feature = "std")]
+#[path = "../common/mod.rs"]
+mod common;
+mod killed;
+mod rewrite_stopped;

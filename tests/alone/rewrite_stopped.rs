@@ -1,0 +1,122 @@
+//! A rewrite tells how far it is, and leaves nothing behind where it is stopped.
+
+#![cfg(feature = "frame")]
+
+use std::fs;
+use std::ops::ControlFlow::{Break, Continue};
+use std::path::{Path, PathBuf};
+
+use crate::common::{copy_tree, data, header_file};
+use b2nd_serde::frame::{ChangeError, Error, Frame, check, rewrite, rewrite_with_progress};
+
+/// Bytes put into a frame, so that it is copied in several pieces.
+const GAP: usize = (8 << 20) + 1;
+
+/// A copy of a file of the project with a gap before its trailer.
+fn large(folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(name);
+    copy_tree(&data().join(name), &path);
+    let mut file = fs::read(header_file(&path)).unwrap();
+    let at = file.len() - 35;
+    file.splice(at..at, std::iter::repeat_n(0xaa, GAP));
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    fs::write(header_file(&path), file).unwrap();
+    path
+}
+
+fn names(folder: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn progress_begins_at_none_and_ends_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, chunk_files) in [("int32_3x5.b2nd", 0), ("sparse.b2nd", 80 * 3 + 76)] {
+        let path = large(folder.path(), name);
+        let behind_header = fs::metadata(header_file(&path)).unwrap().len() - 165;
+        for to in [&path, &folder.path().join("copy")] {
+            let mut reports = Vec::new();
+            rewrite_with_progress(&path, to, None, |bytes| {
+                reports.push(bytes);
+                Continue(())
+            })
+            .unwrap();
+            let all = behind_header + if to == &path { 0 } else { chunk_files };
+            assert_eq!((reports.first(), reports.last()), (Some(&0), Some(&all)), "{name}");
+            assert!(reports.is_sorted() && reports.len() >= 5, "{name}: {reports:?}");
+        }
+        crate::common::remove(&folder.path().join("copy"));
+    }
+}
+
+#[test]
+fn wherever_it_is_stopped_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["int32_3x5.b2nd", "sparse.b2nd"] {
+        let path = large(folder.path(), name);
+        let file = header_file(&path);
+        let (before, left) =
+            (fs::read(&file).unwrap(), [names(folder.path()), names(file.parent().unwrap())]);
+        for to in [&path, &folder.path().join("copy")] {
+            let mut stop_at = 0;
+            loop {
+                let mut reports = 0;
+                let result = rewrite_with_progress(&path, to, None, |_| {
+                    reports += 1;
+                    if reports > stop_at { Break(()) } else { Continue(()) }
+                });
+                match result {
+                    Ok(_) => break,
+                    Err(Error::Change(ChangeError::Stopped)) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                assert_eq!([names(folder.path()), names(file.parent().unwrap())], left, "{name}: {stop_at}");
+                assert!(fs::read(&file).unwrap() == before);
+                stop_at += 1;
+            }
+            assert!(stop_at >= 5, "{name}: stopped at {stop_at} places only");
+        }
+        crate::common::remove(&folder.path().join("copy"));
+    }
+}
+
+#[test]
+fn a_chunk_file_that_goes_meanwhile_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let copy = folder.path().join("copy");
+    let error = rewrite_with_progress(&path, &copy, None, |bytes| {
+        if bytes == 0 {
+            fs::remove_file(path.join("00000002.chunk")).unwrap();
+        }
+        Continue(())
+    })
+    .unwrap_err();
+    assert!(matches!(error, Error::Changing(Some(_))), "{error}");
+    assert!(error.to_string().contains("00000002.chunk"), "{error}");
+    assert_eq!(names(folder.path()), [path]);
+}
+
+#[test]
+fn the_frame_that_is_given_back_is_the_one_that_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["int32_3x5.b2nd", "sparse.b2nd"] {
+        let path = folder.path().join(name);
+        copy_tree(&data().join(name), &path);
+        for to in [path.clone(), folder.path().join("copy"), header_file(&path)] {
+            let mut frame = rewrite(&path, &to, None).unwrap();
+            let opened = Frame::open(&to).unwrap();
+            assert_eq!(frame.path(), opened.path());
+            assert_eq!(frame.header_bytes(), opened.header_bytes());
+            assert_eq!(frame.check().unwrap(), []);
+            assert_eq!(check(&to).unwrap(), []);
+            // It can be changed at once.
+            frame.set_metalayer("b2nd", opened.metalayers()[0].bytes()).unwrap();
+        }
+        crate::common::remove(&folder.path().join("copy"));
+    }
+}

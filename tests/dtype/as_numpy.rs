@@ -1,0 +1,121 @@
+//! A dtype means what NumPy means by it, and prints as NumPy prints it.
+//!
+//! `data/dtypes/make.py` has written what NumPy says. `B2ND_DTYPES` may name a larger file of its making.
+#![cfg(feature = "dtype")]
+
+use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind};
+use serde_json::{Map, Value, json};
+
+/// The parts of a dtype, in the words of the file.
+fn describe(dtype: &Dtype) -> Value {
+    let mut parts = Map::new();
+    let mut set = |key: &str, value: Value| parts.insert(key.into(), value);
+    set("itemsize", dtype.item_size().into());
+    set("alignment", dtype.alignment().into());
+    set("kind", dtype.kind().letter().to_string().into());
+    set(
+        "byteorder",
+        match dtype.byte_order() {
+            Some(ByteOrder::Little) => "<".into(),
+            Some(ByteOrder::Big) => ">".into(),
+            None => Value::Null,
+        },
+    );
+    set("aligned", is_aligned(dtype).into());
+    match dtype.kind() {
+        Kind::Datetime(unit) | Kind::Timedelta(unit) => {
+            set("unit", json!([unit.symbol(), unit.count()]));
+        }
+        Kind::Extension(extension) => {
+            set("extension", extension.name().into());
+        }
+        Kind::Subarray(subarray) => {
+            set("base", describe(subarray.base()));
+            set("shape", subarray.shape().into());
+        }
+        Kind::Struct(parts) => {
+            set("record", parts.is_record().into());
+            set("fields", parts.fields().iter().map(describe_field).collect());
+        }
+        _ => {}
+    }
+    parts.into()
+}
+
+fn describe_field(field: &Field) -> Value {
+    json!({
+        "name": field.name(),
+        "title": field.title(),
+        "offset": field.offset(),
+        "dtype": describe(field.dtype()),
+    })
+}
+
+/// NumPy hands the flag of a structured dtype on to the subarrays of it.
+fn is_aligned(dtype: &Dtype) -> bool {
+    match dtype.kind() {
+        Kind::Struct(parts) => parts.is_aligned(),
+        Kind::Subarray(subarray) => is_aligned(subarray.base()),
+        _ => false,
+    }
+}
+
+/// Of dtypes: each is compared in all its parts, and printed as NumPy prints it, or otherwise where NumPy would print
+/// another dtype. NumPy and we refuse the rest.
+#[derive(Debug, Default)]
+struct Counts {
+    equal: usize,
+    printed_otherwise: usize,
+    refused: usize,
+}
+
+/// Holds every line of a file against ours.
+fn compare(file: &str) -> Counts {
+    let mut counts = Counts::default();
+    for line in file.lines() {
+        let entry: Value = serde_json::from_str(line).expect("a line of JSON");
+        let input = entry["input"].as_str().expect("an input");
+        let parsed = input.parse::<Dtype>();
+        let Some(expected) = entry.get("dtype") else {
+            assert!(parsed.is_err(), "NumPy refuses {input:?}, here it is {parsed:?}");
+            counts.refused += 1;
+            continue;
+        };
+        let dtype = parsed.unwrap_or_else(|error| panic!("{input:?}: {error}"));
+        assert_eq!(&describe(&dtype), expected, "{input:?}");
+        if let Some(display) = entry.get("display") {
+            assert_eq!(&json!(dtype.type_string().to_string()), display, "{input:?}");
+            let numpy_str = entry.get("str").unwrap_or(display);
+            assert_eq!(&json!(dtype.numpy_str().to_string()), numpy_str, "{input:?}");
+            let spelling = if numpy_str == input { numpy_str } else { display };
+            assert_eq!(&json!(dtype.to_string()), spelling, "{input:?}");
+            counts.equal += 1;
+        } else {
+            counts.printed_otherwise += 1;
+        }
+        assert_eq!(dtype.to_string().parse(), Ok(dtype), "{input:?}");
+    }
+    counts
+}
+
+#[test]
+fn the_dtypes_of_the_sample_are_as_in_numpy() {
+    let counts = compare(include_str!("../data/dtypes/sample.jsonl"));
+    assert!(counts.equal >= 300 && counts.refused >= 50, "{counts:?}");
+}
+
+#[test]
+fn the_dtypes_of_real_files_are_as_in_numpy() {
+    let counts = compare(include_str!("../data/dtypes/real_files.jsonl"));
+    assert_eq!((counts.equal, counts.printed_otherwise, counts.refused), (45, 0, 0));
+}
+
+#[test]
+#[ignore = "needs a file of data/dtypes/make.py, named by B2ND_DTYPES"]
+fn the_dtypes_of_a_larger_file_are_as_in_numpy() {
+    let path = std::env::var("B2ND_DTYPES").expect("B2ND_DTYPES");
+    let file = std::fs::read_to_string(path).expect("a file");
+    let counts = compare(&file);
+    eprintln!("{counts:?}");
+    assert!(counts.equal >= 10_000, "{counts:?}");
+}

@@ -1,0 +1,419 @@
+//! Every error says what was expected, what was found, and where: the snapshots have the whole text of each.
+
+#![cfg(feature = "alloc")]
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+#[cfg(feature = "std")]
+use std::io;
+
+use crate::common::{five, seven, six, unhex};
+use b2nd_serde::{Entry, Error, ErrorKind, Layout, Meta, Serializer, dump, from_slice, to_slice, to_vec};
+use serde::ser::{Error as _, Serialize as Writable};
+use serde_bytes::Bytes;
+use serde_derive::{Deserialize, Serialize};
+
+const EXAMPLE: &str = "97000292d30000000000000003d3000000000000000592d200000002d20000000392d200000001d200000002\
+                       00db000000033c6934";
+
+/// The worked example with some bytes replaced.
+fn example(at: usize, with: &[u8]) -> Vec<u8> {
+    let mut bytes = unhex(EXAMPLE);
+    bytes[at..at + with.len()].copy_from_slice(with);
+    bytes
+}
+
+fn cut(length: usize) -> Vec<u8> {
+    unhex(EXAMPLE)[..length].to_vec()
+}
+
+fn line(lines: &mut String, name: &str, error: &Error) {
+    let index = error.index().map_or(String::new(), |index| format!("[{index}]"));
+    let entry = error.entry().map_or("-".into(), |entry| format!("{entry}{index}"));
+    writeln!(lines, "{name}\n    {error}\n    {:?}, {entry}", error.kind()).unwrap();
+}
+
+#[test]
+fn malformed_bytes_are_refused_at_their_place() {
+    let six = to_vec(&six()).unwrap();
+    let cases: &[(&str, Vec<u8>)] = &[
+        ("nothing", vec![]),
+        ("an array of 4", example(0, &[0x94])),
+        ("the layouts of Caterva 0.1", example(0, &[0x93])),
+        ("an array of 8", example(0, &[0x98])),
+        ("array16", example(0, &[0xdc])),
+        ("a map", example(0, &[0x87])),
+        ("end before version", cut(1)),
+        ("version is a uint8", example(1, &[0xcc])),
+        ("end before ndim", cut(2)),
+        ("ndim is negative", example(2, &[0xff])),
+        ("ndim is 17", example(2, &[17])),
+        ("ndim is 127", example(2, &[127])),
+        ("end before shape", cut(3)),
+        ("shape of 3", example(3, &[0x93])),
+        ("shape of 16 where ndim is 16", {
+            let mut bytes = to_vec(&crate::common::meta_of_rank(16, "<i4")).unwrap();
+            bytes[3] = 0x9f;
+            bytes
+        }),
+        ("shape as array16", example(3, &[0xdc])),
+        ("shape[0] is a fixint", example(4, &[3])),
+        ("shape[0] is a uint64", example(4, &[0xcf])),
+        ("shape[1] is an int32", example(13, &[0xd2])),
+        ("end within shape[0]", cut(12)),
+        ("end before shape[1]", cut(13)),
+        ("end within shape[1]", cut(14)),
+        ("end before chunkshape", cut(22)),
+        ("chunkshape[0] is an int64", example(23, &[0xd3])),
+        ("end within chunkshape[1]", cut(30)),
+        ("blockshape of 1", example(33, &[0x91])),
+        ("blockshape[1] is nil", example(39, &[0xc0])),
+        ("end before dtype_format", cut(44)),
+        ("dtype_format is a str32", example(44, &[0xdb])),
+        ("dtype_format is negative", example(44, &[0xe0])),
+        ("end before dtype", cut(45)),
+        ("dtype is a fixstr", example(45, &[0xa3])),
+        ("dtype is a str8", example(45, &[0xd9])),
+        ("dtype is bin32", example(45, &[0xc6])),
+        ("end within the length of dtype", cut(47)),
+        ("dtype of 4 bytes, 3 are there", example(46, &[0, 0, 0, 4])),
+        ("dtype of i32::MAX bytes", example(46, &[0x7f, 0xff, 0xff, 0xff])),
+        ("dtype of -1 bytes", example(46, &[0xff; 4])),
+        ("dtype is not UTF-8", example(51, &[0xff])),
+        ("dtype has a NUL", example(52, &[0])),
+        ("a byte is left", [unhex(EXAMPLE), vec![0]].concat()),
+        ("bytes are left", [unhex(EXAMPLE), unhex(EXAMPLE)].concat()),
+        ("dtype is 2 bytes, one is left", example(46, &[0, 0, 0, 2])),
+        ("marked 6, then neither dtype nor dtype_format", example(0, &[0x96]).tap(44, 0xc0)),
+        ("marked 6, and a fault before it can be told which", example(0, &[0x96]).tap(23, 0xd3)),
+        ("marked 6, end before it can be told which", example(0, &[0x96])[..44].to_vec()),
+        ("marked 6, a dtype_format, end before dtype", example(0, &[0x96])[..45].to_vec()),
+        ("six entries, dtype cut short", six[..six.len() - 1].to_vec()),
+        ("marked 5, but with a dtype", example(0, &[0x95])),
+    ];
+    let mut lines = String::new();
+    for (name, bytes) in cases {
+        let error = from_slice::<Meta>(bytes).unwrap_err();
+        line(&mut lines, name, &error);
+        let any = from_slice::<serde::de::IgnoredAny>(bytes).unwrap_err();
+        assert_eq!(error.to_string(), any.to_string(), "{name}: the type makes no difference");
+    }
+    crate::common::snapshot("errors_malformed", &lines);
+}
+
+trait Tap {
+    fn tap(self, at: usize, byte: u8) -> Self;
+}
+
+impl Tap for Vec<u8> {
+    fn tap(mut self, at: usize, byte: u8) -> Self {
+        self[at] = byte;
+        self
+    }
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct OutOfRange {
+    version: u8,
+    ndim: u8,
+    shape: [i8; 2],
+    chunkshape: [u32; 2],
+    blockshape: [u32; 2],
+    dtype_format: u8,
+    dtype: String,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Swapped {
+    version: u8,
+    ndim: u8,
+    shape: [u64; 2],
+    blockshape: [u32; 2],
+    chunkshape: [u32; 2],
+    dtype_format: u8,
+    dtype: String,
+}
+
+#[test]
+fn a_type_that_takes_something_else_is_told_what_is_there() {
+    type Rank3 = (u8, u8, [u64; 3], [u32; 3], [u32; 3], u8, String);
+    let bytes = unhex(EXAMPLE);
+    let mut lines = String::new();
+    macro_rules! case {
+        ($name:expr, $type:ty, $bytes:expr) => {
+            line(&mut lines, $name, &from_slice::<$type>($bytes).map(drop).unwrap_err());
+        };
+    }
+    case!("five entries of seven", (u8, u8, [u64; 2], [u32; 2], [u32; 2]), &bytes);
+    case!("a struct of five, the input has seven", crate::common::Five, &bytes);
+    case!("a struct of six, the input has seven", crate::common::Six, &bytes);
+    case!("a struct of seven, the input has five", crate::common::Seven, &to_vec(&five()).unwrap());
+    case!("a struct of six without a chunkshape", WithoutChunkshape, &bytes);
+    case!("three dimensions of two", Rank3, &bytes);
+    case!("a negative dimension into u32", OutOfRange2, &example(28, &[0xd2, 0xff, 0xff, 0xff, 0xff]));
+    case!("300 into i8", OutOfRange, &example(20, &[1, 0x2c]));
+    case!("a dimension of 3 into bool", (u8, u8, [bool; 2], (), (), u8, String), &bytes);
+    case!("two fields are swapped", Swapped, &bytes);
+    case!("two fields are swapped, and there is an alias", SwappedAlias, &bytes);
+    case!("a struct that refuses itself when it is whole", Whole, &bytes);
+    case!("a type with a will of its own", (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, Picky), &bytes);
+    crate::common::snapshot("errors_of_types_reading", &lines);
+}
+
+#[derive(Debug, Deserialize)]
+#[allow(dead_code, reason = "reading fails")]
+struct OutOfRange2 {
+    version: u8,
+    ndim: u8,
+    shape: [u64; 2],
+    chunkshape: [u32; 2],
+    blockshape: [u32; 2],
+    dtype_format: u8,
+    dtype: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[allow(dead_code, reason = "reading fails")]
+struct WithoutChunkshape {
+    version: u8,
+    ndim: u8,
+    shape: [u64; 2],
+    blockshape: [u32; 2],
+    dtype_format: u8,
+    dtype: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[allow(dead_code, reason = "reading fails")]
+struct SwappedAlias {
+    version: u8,
+    ndim: u8,
+    #[serde(alias = "dims")]
+    shape: [u64; 2],
+    blocks: [u32; 2],
+    chunks: [u32; 2],
+    dtype_format: u8,
+    dtype: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "crate::common::Seven")]
+struct Whole;
+
+impl TryFrom<crate::common::Seven> for Whole {
+    type Error = &'static str;
+
+    fn try_from(seven: crate::common::Seven) -> Result<Self, Self::Error> {
+        if seven.ndim == 3 { Ok(Whole) } else { Err("expected 3 dimensions") }
+    }
+}
+
+#[derive(Debug)]
+struct Picky;
+
+impl<'de> serde::Deserialize<'de> for Picky {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dtype = <&str as serde::Deserialize>::deserialize(deserializer)?;
+        Err(serde::de::Error::custom(format_args!("{dtype} is too small")))
+    }
+}
+
+impl serde::Serialize for Picky {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(S::Error::custom("not today"))
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_named_with_its_range() {
+    let mut lines = String::new();
+    let mut case = |name: &str, result: Result<Vec<u8>, Error>| line(&mut lines, name, &result.unwrap_err());
+    let dims = [1, 2];
+    case("version 128", to_vec(&(128, 2, dims, dims, dims)));
+    case("version -1", to_vec(&(-1, 2, dims, dims, dims)));
+    case("ndim 17", to_vec(&(0, 17, dims, dims, dims)));
+    case("ndim 256", to_vec(&(0, 256, dims, dims, dims)));
+    case("shape u64::MAX", to_vec(&(0, 2, [1, u64::MAX], dims, dims)));
+    case("shape u128::MAX", to_vec(&(0, 2, [1, u128::MAX], dims, dims)));
+    case("shape i128::MIN", to_vec(&(0, 2, [1, i128::MIN], dims, dims)));
+    case("chunkshape 2^31", to_vec(&(0, 2, dims, [2_147_483_648_u32, 1], dims)));
+    case("blockshape -2^31 - 1", to_vec(&(0, 2, dims, dims, [1, -2_147_483_649_i64])));
+    case("shape of 3", to_vec(&(0, 2, [1, 2, 3], dims, dims)));
+    case("chunkshape of 1", to_vec(&(0, 2, dims, [1], dims)));
+    case("blockshape of 300", to_vec(&(0, 2, dims, dims, vec![1; 300])));
+    case("dtype_format 128", to_vec(&(0, 2, dims, dims, dims, 128, "<i4")));
+    case("dtype with NUL", to_vec(&(0, 2, dims, dims, dims, 0, "<i\0")));
+    case("dtype of bytes that are not UTF-8", to_vec(&(0, 2, dims, dims, dims, 0, Bytes::new(b"<i\xff"))));
+    case("dtype as a plain slice", to_vec(&(0, 2, dims, dims, dims, 0, b"<i4")));
+    case("dtype refuses itself", to_vec(&(0, 2, dims, dims, dims, 0, Picky)));
+    case("a shape of floats", to_vec(&(0, 2, [1.0, 2.0], dims, dims)));
+    case("a missing dtype", to_vec(&(0, 2, dims, dims, dims, 0, None::<&str>)));
+    case("4 entries", to_vec(&(0, 2, dims, dims)));
+    case("8 entries", to_vec(&(0, 2, dims, dims, dims, 0, "<i4", 0)));
+    case("one entry of five that were said", to_vec(&Liar { says: 5, gives: 1 }));
+    case("six entries of five that were said", to_vec(&Liar { says: 5, gives: 6 }));
+    let swapped: Swapped = Swapped {
+        version: 0,
+        ndim: 2,
+        shape: [3, 5],
+        blockshape: [1, 2],
+        chunkshape: [2, 3],
+        dtype_format: 0,
+        dtype: "<i4".into(),
+    };
+    case("two fields are swapped", to_vec(&swapped));
+    case("a sequence that does not say how many entries it has", to_vec(&Endless));
+    case("a value that changes while it is written", to_vec(&Fickle::default()));
+
+    let into = |size| to_slice(&seven(), &mut vec![0; size]).map(|bytes| bytes.to_vec());
+    case("a buffer of 52 bytes", into(52));
+    case("a buffer of no bytes", into(0));
+    let with_layout = |value: &dyn Fn(&mut Serializer) -> Result<(), Error>, layout| {
+        value(&mut Serializer::new(&mut [0; 99]).with_layout(layout)).map(|()| vec![])
+    };
+    case("seven entries as caterva", with_layout(&|to| seven().serialize(to), Layout::Caterva));
+    let meta = Meta::new(&[6], &[4], &[2], "|u1").unwrap();
+    case("a Meta as another layout", with_layout(&|to| meta.serialize(to), Layout::B2ndMismarked));
+    case("a Meta of 17 dimensions", Meta::new(&[1; 17], &[1; 17], &[1; 17], "").map(|_| vec![]));
+    case("a Meta of 300 dimensions", Meta::new(&[1; 300], &[], &[], "").map(|_| vec![]));
+    case("a Meta of two ranks", Meta::new(&[1], &[1, 1], &[1], "").map(|_| vec![]));
+    case("a Meta with a NUL", Meta::new(&[1], &[1], &[1], "\0").map(|_| vec![]));
+    let caterva = meta.with_layout(Layout::Caterva).unwrap();
+    case("a Meta without a dtype", caterva.with_layout(Layout::B2ndSix).map(|_| vec![]));
+    crate::common::snapshot("errors_writing", &lines);
+}
+
+/// A sequence that says another number of entries than it gives.
+struct Liar {
+    says: usize,
+    gives: usize,
+}
+
+impl serde::Serialize for Liar {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeSeq as _;
+        let mut entries = serializer.serialize_seq(Some(self.says))?;
+        for entry in 0..self.gives {
+            if entry < 2 {
+                entries.serialize_element(&0)?;
+            } else {
+                entries.serialize_element(&[0; 0])?;
+            }
+        }
+        entries.end()
+    }
+}
+
+/// A sequence that keeps its length to itself.
+struct Endless;
+
+impl serde::Serialize for Endless {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(std::iter::repeat(0))
+    }
+}
+
+/// A dtype too long for the stack, that is shorter the second time.
+#[derive(Default)]
+struct Fickle(std::cell::Cell<bool>);
+
+impl serde::Serialize for Fickle {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let dtype = if self.0.replace(true) { "x".repeat(600) } else { "x".repeat(700) };
+        (0, 0, [0; 0], [0; 0], [0; 0], 0, dtype).serialize(serializer)
+    }
+}
+
+#[test]
+fn a_field_out_of_its_place_is_named() {
+    fn fault<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> String {
+        from_slice::<T>(bytes).map(drop).unwrap_err().to_string()
+    }
+    #[derive(Deserialize)]
+    #[allow(dead_code, reason = "reading fails")]
+    struct ShortNames {
+        version: u8,
+        ndim: u8,
+        shape: [u64; 2],
+        blocks: [u32; 2],
+        chunks: [u32; 2],
+    }
+    #[derive(Deserialize)]
+    #[allow(dead_code, reason = "reading fails")]
+    struct WithAliases {
+        version: u8,
+        ndim: u8,
+        #[serde(alias = "a", alias = "b", alias = "c")]
+        shape: [u64; 2],
+        block_shape: [u32; 2],
+        chunk_shape: [u32; 2],
+        dtype_format: u8,
+        dtype: String,
+    }
+    let bytes = unhex(EXAMPLE);
+    let short = to_vec(&five()).unwrap();
+    assert_eq!(fault::<Swapped>(&bytes), "byte 0: field blockshape stands where the layout has chunkshape");
+    assert_eq!(fault::<Swapped>(&short), "byte 0: field chunkshape stands behind blockshape");
+    assert_eq!(fault::<ShortNames>(&short), "byte 0: field blocks stands where the layout has chunkshape");
+    assert_eq!(fault::<WithAliases>(&bytes), "byte 0: field chunk_shape stands behind blockshape");
+    assert_eq!(fault::<WithAliases>(&short), "byte 0: field chunk_shape stands behind blockshape");
+}
+
+#[test]
+fn bytes_up_to_a_fault_are_shown() {
+    let mut text = String::new();
+    let cases = [example(28, &[0xd3]), cut(30), cut(4), example(2, &[17]), example(51, &[0xff]), vec![0xc1]];
+    for bytes in cases.iter().chain([&[unhex(EXAMPLE), vec![1, 2, 3]].concat(), &vec![]]) {
+        writeln!(text, "{}", dump(bytes)).unwrap();
+    }
+    crate::common::snapshot("dump_of_faults", &text);
+}
+
+#[test]
+fn an_error_has_parts_for_a_program() {
+    let error = from_slice::<Meta>(&example(28, &[0xd3])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Marker);
+    assert_eq!((error.entry(), error.index(), error.offset()), (Some(Entry::Chunkshape), Some(1), Some(28)));
+    assert!(error.source().is_none());
+    let debug = format!("{error:?}");
+    assert!(debug.contains("kind: Marker") && debug.contains("byte 28: expected int32"), "{debug}");
+
+    let error = to_vec(&(0, 1, [u64::MAX], [1], [1])).unwrap_err();
+    assert_eq!((error.entry(), error.index(), error.offset()), (Some(Entry::Shape), Some(0), None));
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn a_failing_reader_or_writer_is_heard() {
+    struct Failing;
+    impl io::Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is on fire"))
+        }
+    }
+    impl io::Write for Failing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is full"))
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let error = b2nd_serde::from_reader::<_, Meta>(Failing).unwrap_err();
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the disk is on fire"));
+    assert!(error.source().is_some());
+    assert_eq!(io::Error::from(error).kind(), io::ErrorKind::Other);
+    let error = b2nd_serde::to_writer(Failing, &seven()).unwrap_err();
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the disk is full"));
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn an_error_becomes_an_io_error_of_a_fitting_kind() {
+    let cut_short = from_slice::<Meta>(&cut(20)).unwrap_err();
+    assert_eq!(io::Error::from(cut_short).kind(), io::ErrorKind::UnexpectedEof);
+    let malformed = from_slice::<Meta>(&example(4, &[0])).unwrap_err();
+    let text = malformed.to_string();
+    let error = io::Error::from(malformed);
+    assert_eq!((error.kind(), error.to_string()), (io::ErrorKind::InvalidData, text));
+}

@@ -1,0 +1,191 @@
+//! `Meta` keeps its layout, gives every accepted input back, and is a plain object elsewhere.
+
+#![cfg(feature = "alloc")]
+
+use std::fmt::Write as _;
+
+use crate::common::{meta_of_rank, unhex};
+use b2nd_serde::{ErrorKind, Layout, Meta, from_slice, take_from_slice, to_vec};
+use serde_derive::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Newtype<T>(T);
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Transparent {
+    meta: Meta,
+}
+
+#[test]
+fn every_layout_comes_back_byte_for_byte() {
+    for &layout in Layout::ALL {
+        for ndim in 0..=16 {
+            let meta = meta_of_rank(ndim, "<i4").with_layout(layout).unwrap();
+            let bytes = to_vec(&meta).unwrap();
+            let read: Meta = from_slice(&bytes).unwrap();
+            assert_eq!((read.layout(), &read), (layout, &meta));
+            assert_eq!(to_vec(&read).unwrap(), bytes);
+
+            let wrapped: Option<Newtype<Option<Transparent>>> = from_slice(&bytes).unwrap();
+            assert_eq!(to_vec(&wrapped).unwrap(), bytes, "through newtypes and Option");
+        }
+    }
+}
+
+#[test]
+fn what_is_odd_but_well_formed_comes_back_too() {
+    for hex in [
+        // Version 127, dtype format 127.
+        "977f009090907fdb00000000",
+        "967f0090909000db00000000",
+        // Negative and zero dimensions.
+        "97000191d3ffffffffffffffff91d20000000091d28000000000db000000017c",
+        "96000191d3800000000000000091d2ffffffff91d200000000db00000000",
+        "95000191d3000000000000000091d20000000091d200000001",
+    ] {
+        let bytes = unhex(hex);
+        assert_eq!(to_vec(&from_slice::<Meta>(&bytes).unwrap()).unwrap(), bytes, "{hex}");
+    }
+    let odd: Meta = from_slice(&unhex("977f0090909007db00000000")).unwrap();
+    assert_eq!((odd.version(), odd.dtype_format(), odd.dtype()), (127, Some(7), Some("")));
+}
+
+#[test]
+fn a_stale_tail_is_handed_back() {
+    let mut bytes = to_vec(&meta_of_rank(2, "<i4")).unwrap();
+    bytes.extend([1, 2, 3]);
+    let (meta, rest): (Meta, _) = take_from_slice(&bytes).unwrap();
+    assert_eq!((meta, rest), (meta_of_rank(2, "<i4"), &[1, 2, 3][..]));
+    assert_eq!(from_slice::<Meta>(&bytes).unwrap_err().kind(), ErrorKind::TrailingBytes);
+}
+
+#[test]
+fn json_is_a_plain_object_of_layout_and_entries() {
+    let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4").unwrap();
+    for (layout, dtype_format, dtype) in [
+        (Layout::B2nd, json!(0), json!("<i4")),
+        (Layout::B2ndMismarked, json!(0), json!("<i4")),
+        (Layout::B2ndSix, Value::Null, json!("<i4")),
+        (Layout::Caterva, Value::Null, Value::Null),
+    ] {
+        let meta = meta.clone().with_layout(layout).unwrap();
+        let expected = json!({
+            "layout": layout.name(), "version": 0, "ndim": 2,
+            "shape": [3, 5], "chunkshape": [2, 3], "blockshape": [1, 2],
+            "dtype_format": dtype_format, "dtype": dtype,
+        });
+        assert_eq!(serde_json::to_value(&meta).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<Meta>(expected.clone()).unwrap(), meta);
+
+        // Without the layout, the entries that are there decide.
+        let mut object = expected;
+        object.as_object_mut().unwrap().remove("layout");
+        let inferred = serde_json::from_value::<Meta>(object).unwrap();
+        let expected = if layout == Layout::B2ndMismarked { Layout::B2nd } else { layout };
+        assert_eq!(inferred.layout(), expected);
+    }
+}
+
+#[test]
+fn json_is_read_with_every_check_of_the_format() {
+    let good = json!({
+        "layout": "b2nd", "version": 0, "ndim": 2, "shape": [3, 5], "chunkshape": [2, 3], "blockshape": [1, 2],
+        "dtype_format": 0, "dtype": "<i4",
+    });
+    let with = |field: &str, value: Value| {
+        let mut object = good.clone();
+        object[field] = value;
+        serde_json::from_value::<Meta>(object).unwrap_err().to_string()
+    };
+    let without = |field: &str| {
+        let mut object = good.clone();
+        object.as_object_mut().unwrap().remove(field);
+        serde_json::from_value::<Meta>(object).unwrap_err().to_string()
+    };
+    let mut text = String::new();
+    for (name, error) in [
+        ("an unknown layout", with("layout", json!("b3nd"))),
+        ("layout caterva, but a dtype", with("layout", json!("caterva"))),
+        ("layout b2nd-six, but a dtype_format", with("layout", json!("b2nd-six"))),
+        ("dtype null", with("dtype", Value::Null)),
+        ("dtype_format null", with("dtype_format", Value::Null)),
+        ("version 128", with("version", json!(128))),
+        ("version 256", with("version", json!(256))),
+        ("version -1", with("version", json!(-1))),
+        ("dtype_format 128", with("dtype_format", json!(128))),
+        ("ndim 3", with("ndim", json!(3))),
+        ("ndim 17", with("ndim", json!(17))),
+        ("shape of 3", with("shape", json!([1, 2, 3]))),
+        ("shape of 17", with("shape", json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]))),
+        ("chunkshape of 1", with("chunkshape", json!([1]))),
+        ("blockshape of 0", with("blockshape", json!([]))),
+        ("shape 2^63", with("shape", json!([1, 9_223_372_036_854_775_808_u64]))),
+        ("chunkshape 2^31", with("chunkshape", json!([1, 2_147_483_648_u64]))),
+        ("shape 1.5", with("shape", json!([1, 1.5]))),
+        ("dtype with NUL", with("dtype", json!("<i\0"))),
+        ("dtype 4", with("dtype", json!(4))),
+        ("a field of another name", with("data_type", json!("<i4"))),
+        ("no version", without("version")),
+        ("no shape", without("shape")),
+        ("no dtype", without("dtype")),
+    ] {
+        writeln!(text, "{name}\n    {error}").unwrap();
+    }
+    let twice = r#"{"ndim": 1, "ndim": 1}"#;
+    writeln!(text, "ndim twice\n    {}", serde_json::from_str::<Meta>(twice).unwrap_err()).unwrap();
+    crate::common::snapshot("errors_of_json", &text);
+}
+
+#[test]
+fn other_formats_round_trip_whether_they_have_names_or_not() {
+    for &layout in Layout::ALL {
+        let meta = meta_of_rank(5, "[('größe', '<f4')]").with_layout(layout).unwrap();
+        let compact = rmp_serde::to_vec(&meta).unwrap();
+        assert_eq!(rmp_serde::from_slice::<Meta>(&compact).unwrap(), meta);
+        let named = rmp_serde::to_vec_named(&meta).unwrap();
+        assert_eq!(rmp_serde::from_slice::<Meta>(&named).unwrap(), meta);
+        // A format without markers reads a field only as wide as it was written.
+        let unmarked = bcs::to_bytes(&meta).unwrap();
+        assert_eq!(bcs::from_bytes::<Meta>(&unmarked).unwrap(), meta);
+    }
+}
+
+#[test]
+fn an_untagged_enum_has_no_place_for_the_layout() {
+    #[derive(Debug, Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Untagged {
+        Meta(Meta),
+    }
+    let meta = meta_of_rank(2, "<i4");
+    let bytes = to_vec(&Untagged::Meta(meta.clone())).unwrap();
+    assert_eq!(bytes, to_vec(&meta).unwrap());
+    assert!(from_slice::<Untagged>(&bytes).is_err());
+    let Untagged::Meta(read) = serde_json::from_value(json!(meta)).unwrap();
+    assert_eq!(read, meta);
+}
+
+#[test]
+fn a_user_struct_writes_what_meta_reads() {
+    let bytes = to_vec(&crate::common::seven()).unwrap();
+    assert_eq!(from_slice::<Meta>(&bytes).unwrap(), Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4").unwrap());
+}
+
+#[test]
+fn a_change_of_layout_drops_what_it_has_no_entry_for() {
+    let meta = Meta::new(&[6], &[4], &[2], "uint8").unwrap();
+    let six = meta.clone().with_layout(Layout::B2ndSix).unwrap();
+    assert_eq!((six.dtype_format(), six.dtype()), (None, Some("uint8")));
+    assert_eq!(six.with_layout(Layout::B2nd).unwrap(), meta);
+    let caterva = meta.with_layout(Layout::Caterva).unwrap();
+    assert_eq!((caterva.dtype_format(), caterva.dtype()), (None, None));
+    assert!(caterva.clone().with_layout(Layout::Caterva).is_ok());
+    assert!(caterva.with_layout(Layout::B2nd).is_err());
+}
+
+#[test]
+fn a_meta_is_cheap_to_move() {
+    assert!(size_of::<Meta>() <= 112, "{}", size_of::<Meta>());
+}

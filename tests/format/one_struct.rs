@@ -1,0 +1,286 @@
+//! What serde's attributes make of a struct: one for all layouts, other names, entries left out or passed over.
+
+#![cfg(feature = "alloc")]
+
+use std::fmt;
+
+use crate::common::{five, seven, six};
+use b2nd_serde::{ErrorKind, Layout, Meta, from_slice, to_vec};
+use serde::de::IgnoredAny;
+use serde_derive::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+fn bytes_of(layout: Layout) -> Vec<u8> {
+    let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "int32").unwrap();
+    to_vec(&meta.with_layout(layout).unwrap()).unwrap()
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct AnyLayout {
+    version: u8,
+    ndim: u8,
+    shape: Vec<i64>,
+    chunkshape: Vec<i32>,
+    blockshape: Vec<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dtype_format: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dtype: Option<String>,
+}
+
+#[test]
+fn one_struct_with_two_options_goes_both_ways_through_three_layouts() {
+    for (layout, dtype_format, dtype) in [
+        (Layout::B2nd, Some(0), Some("int32")),
+        (Layout::B2ndSix, None, Some("int32")),
+        (Layout::Caterva, None, None),
+    ] {
+        let bytes = bytes_of(layout);
+        let value: AnyLayout = from_slice(&bytes).unwrap();
+        assert_eq!((value.dtype_format, value.dtype.as_deref()), (dtype_format, dtype), "{layout}");
+        assert_eq!((&value.shape[..], &value.blockshape[..]), (&[3, 5][..], &[1, 2][..]));
+        assert_eq!(to_vec(&value).unwrap(), bytes, "{layout}");
+    }
+    let mismarked: AnyLayout = from_slice(&bytes_of(Layout::B2ndMismarked)).unwrap();
+    assert_eq!(to_vec(&mismarked).unwrap(), bytes_of(Layout::B2nd));
+}
+
+#[test]
+fn absent_entries_become_defaults_or_are_missed_by_name() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct WithDefaults {
+        version: u8,
+        ndim: u8,
+        shape: Vec<i64>,
+        chunkshape: Vec<i32>,
+        blockshape: Vec<i32>,
+        #[serde(default)]
+        dtype_format: u8,
+        #[serde(default = "unknown")]
+        dtype: String,
+    }
+    fn unknown() -> String {
+        "|V1".into()
+    }
+    let value: WithDefaults = from_slice(&bytes_of(Layout::Caterva)).unwrap();
+    assert_eq!((value.dtype_format, value.dtype.as_str()), (0, "|V1"));
+
+    let error = from_slice::<crate::common::Seven>(&bytes_of(Layout::Caterva)).unwrap_err();
+    assert_eq!(error.to_string(), "byte 44: missing field `dtype_format`");
+    let error = from_slice::<crate::common::Seven>(&bytes_of(Layout::B2ndSix)).unwrap_err();
+    assert_eq!(error.to_string(), "byte 54: missing field `dtype_format`");
+}
+
+#[test]
+fn any_names_will_do_for_a_struct_of_seven() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct OtherNames {
+        a: u8,
+        b: u8,
+        c: Vec<i64>,
+        d: Vec<i32>,
+        e: Vec<i32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        f: Option<u8>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        g: Option<String>,
+    }
+    for layout in [Layout::B2nd, Layout::B2ndSix, Layout::Caterva] {
+        let bytes = bytes_of(layout);
+        let value: OtherNames = from_slice(&bytes).unwrap();
+        assert_eq!(value.g.is_some(), layout != Layout::Caterva);
+        assert_eq!(to_vec(&value).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_dtype_left_out_alone_is_refused_by_name() {
+    let value = AnyLayout { dtype: None, ..from_slice(&bytes_of(Layout::B2nd)).unwrap() };
+    let error = to_vec(&value).unwrap_err();
+    assert_eq!(error.to_string(), "field dtype_format stands where the layout has dtype");
+    assert_eq!(error.kind(), ErrorKind::FieldOrder);
+}
+
+#[test]
+fn renamed_fields_are_held_against_their_new_names() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Renamed {
+        version: u8,
+        ndim: u8,
+        shape: [u64; 2],
+        #[serde(rename = "chunks")]
+        chunk_shape: [u32; 2],
+        #[serde(rename(serialize = "blocks", deserialize = "block_shape"))]
+        blockshape: [u32; 2],
+        dtype_format: u8,
+        #[serde(rename = "data_type")]
+        dtype: String,
+    }
+    let bytes = to_vec(&seven()).unwrap();
+    assert_eq!(to_vec(&from_slice::<Renamed>(&bytes).unwrap()).unwrap(), bytes);
+}
+
+#[test]
+fn aliases_are_no_entries() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Aliased<T> {
+        version: u8,
+        ndim: u8,
+        #[serde(alias = "dims", alias = "dimensions")]
+        shape: [u64; 2],
+        #[serde(alias = "chunks")]
+        chunkshape: [u32; 2],
+        #[serde(alias = "blocks", alias = "block_shape")]
+        blockshape: [u32; 2],
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dtype_format: Option<u8>,
+        #[serde(alias = "type", default)]
+        dtype: Option<T>,
+    }
+    let bytes = to_vec(&seven()).unwrap();
+    let value: Aliased<String> = from_slice(&bytes).unwrap();
+    assert_eq!(value.dtype.as_deref(), Some("<i4"));
+    assert_eq!(to_vec(&value).unwrap(), bytes);
+
+    // By name where the layout is shorter, although there are more names than entries.
+    for layout in [Layout::B2ndSix, Layout::Caterva] {
+        let value: Aliased<String> = from_slice(&bytes_of(layout)).unwrap();
+        assert_eq!(value.dtype_format, None);
+        assert_eq!(value.dtype.is_some(), layout == Layout::B2ndSix);
+    }
+
+    // Six fields of seven names, and five of six.
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct SixAliased {
+        version: u8,
+        ndim: u8,
+        #[serde(alias = "dims")]
+        shape: [u64; 2],
+        chunkshape: [u32; 2],
+        blockshape: [u32; 2],
+        dtype: String,
+    }
+    let bytes = to_vec(&six()).unwrap();
+    assert_eq!(to_vec(&from_slice::<SixAliased>(&bytes).unwrap()).unwrap(), bytes);
+    assert!(from_slice::<SixAliased>(&bytes_of(Layout::B2nd)).is_err());
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct FiveAliased {
+        version: u8,
+        ndim: u8,
+        shape: [u64; 2],
+        chunkshape: [u32; 2],
+        #[serde(alias = "any")]
+        other: [u32; 2],
+    }
+    let bytes = to_vec(&five()).unwrap();
+    assert_eq!(to_vec(&from_slice::<FiveAliased>(&bytes).unwrap()).unwrap(), bytes);
+    assert!(from_slice::<FiveAliased>(&bytes_of(Layout::B2ndSix)).is_err());
+}
+
+#[test]
+fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
+    // `dims` or `size` may be the shape; so the dtype format, which the layout lacks, cannot be left out.
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "reading fails")]
+    struct Unplaced {
+        version: u8,
+        ndim: u8,
+        #[serde(alias = "size")]
+        dims: [u64; 2],
+        chunkshape: [u32; 2],
+        blockshape: [u32; 2],
+        #[serde(default)]
+        dtype_format: Option<Value>,
+        #[serde(default)]
+        dtype: Option<String>,
+    }
+    for layout in [Layout::B2ndSix, Layout::Caterva] {
+        let error = from_slice::<Unplaced>(&bytes_of(layout)).unwrap_err();
+        let has = layout.entries().len();
+        let expected = format!(
+            "byte 0: layout {layout} has {has} entries, and the names of the type's fields do not tell which they are"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+    assert_eq!(from_slice::<Unplaced>(&bytes_of(Layout::B2nd)).unwrap().dims, [3, 5]);
+}
+
+#[test]
+fn untagged_enums_take_the_variant_that_fits() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Untagged {
+        Seven(crate::common::Seven),
+        Six(crate::common::Six),
+        Five(crate::common::Five),
+    }
+    for value in [Untagged::Seven(seven()), Untagged::Six(six()), Untagged::Five(five())] {
+        let bytes = to_vec(&value).unwrap();
+        assert_eq!(from_slice::<Untagged>(&bytes).unwrap(), value);
+    }
+}
+
+#[test]
+fn an_entry_can_be_passed_over() {
+    type Ranks = (IgnoredAny, u8, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny);
+    assert_eq!(from_slice::<Ranks>(&bytes_of(Layout::B2nd)).unwrap().1, 2);
+    for &layout in Layout::ALL {
+        from_slice::<IgnoredAny>(&bytes_of(layout)).unwrap();
+    }
+    // What is passed over is checked all the same.
+    let mut bytes = bytes_of(Layout::B2nd);
+    bytes[28] = 0xd3;
+    let error = from_slice::<IgnoredAny>(&bytes).unwrap_err();
+    assert_eq!(error.to_string(), "byte 28: expected int32 (0xd2) for chunkshape[1], found int64 (0xd3)");
+}
+
+#[test]
+fn a_json_value_is_an_array_that_writes_back() {
+    for layout in [Layout::B2nd, Layout::B2ndSix, Layout::Caterva] {
+        let bytes = bytes_of(layout);
+        let value: Value = from_slice(&bytes).unwrap();
+        assert_eq!(to_vec(&value).unwrap(), bytes);
+    }
+    let value: Value = from_slice(&to_vec(&seven()).unwrap()).unwrap();
+    assert_eq!(value, json!([0, 2, [3, 5], [2, 3], [1, 2], 0, "<i4"]));
+}
+
+#[test]
+fn a_type_that_displays_itself_is_a_dtype() {
+    struct Kind {
+        order: char,
+        size: usize,
+    }
+    impl fmt::Display for Kind {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{}i{}", self.order, self.size)
+        }
+    }
+    impl serde::Serialize for Kind {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(self)
+        }
+    }
+    let value = |size| (0, 2, [3, 5], [2, 3], [1, 2], 0, Kind { order: '<', size });
+    assert_eq!(to_vec(&value(4)).unwrap(), to_vec(&seven()).unwrap());
+    assert_eq!(b2nd_serde::serialized_size(&value(100)).unwrap(), 55);
+
+    // Longer than the buffer on the stack.
+    struct Long;
+    impl serde::Serialize for Long {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(&format_args!("{:>5000}", '\u{1f980}'))
+        }
+    }
+    let bytes = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, Long)).unwrap();
+    assert_eq!(from_slice::<Meta>(&bytes).unwrap().dtype().map(str::len), Some(4999 + 4));
+
+    let with_nul = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, Kind { order: '\0', size: 4 })).unwrap_err();
+    assert_eq!(with_nul.to_string(), "dtype has a NUL at its byte 0");
+    // Not a literal, which would be one piece with the rest.
+    let (size, end) = (16, String::from("8\0"));
+    let in_a_later_piece = (0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"));
+    assert_eq!(to_vec(&in_a_later_piece).unwrap_err().to_string(), "dtype has a NUL at its byte 5");
+}

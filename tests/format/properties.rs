@@ -1,0 +1,139 @@
+//! Promises for any input, tried on random ones. `PROPTEST_CASES` says how many; 256 without.
+
+#![cfg(feature = "alloc")]
+
+use crate::common::{Five, Seven, Six};
+use b2nd_serde::{Layout, Meta, dump, from_slice, serialized_size, take_from_slice, to_slice, to_vec};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+/// A dtype: usual ones, any text without NUL, and one longer than the buffer on the stack.
+fn dtypes() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => prop::sample::select(vec!["<i4", "|u1", "<f8", "[('a', '<i4'), ('b', '<f8', (2, 3))]", "<M8[ns]"])
+            .prop_map(str::to_owned),
+        4 => "[^\0]{0,60}",
+        1 => "[^\0]{300,400}",
+    ]
+}
+
+fn sevens() -> impl Strategy<Value = Seven> {
+    (0..=16_usize).prop_flat_map(|ndim| {
+        let vectors = (vec(any::<i64>(), ndim), vec(any::<i32>(), ndim), vec(any::<i32>(), ndim));
+        (0..=127_u8, vectors, 0..=127_u8, dtypes()).prop_map(
+            move |(version, (shape, chunkshape, blockshape), dtype_format, dtype)| Seven {
+                version,
+                ndim: ndim.try_into().unwrap(),
+                shape,
+                chunkshape,
+                blockshape,
+                dtype_format,
+                dtype,
+            },
+        )
+    })
+}
+
+/// A well-formed metalayer of any layout.
+fn metalayers() -> impl Strategy<Value = (Layout, Vec<u8>)> {
+    (sevens(), prop::sample::select(Layout::ALL.to_vec())).prop_map(|(seven, layout)| {
+        let meta: Meta = from_slice(&to_vec(&seven).unwrap()).unwrap();
+        (layout, to_vec(&meta.with_layout(layout).unwrap()).unwrap())
+    })
+}
+
+/// Bytes that look like a metalayer until one looks closer.
+fn almost() -> impl Strategy<Value = Vec<u8>> {
+    let edit =
+        (any::<prop::sample::Index>(), prop_oneof![any::<u8>(), 0x90..=0xa1_u8, 0xd0..=0xdb_u8], 0..4_u8);
+    (metalayers(), vec(edit, 1..4)).prop_map(|((_, mut bytes), edits)| {
+        for (index, byte, how) in edits {
+            let at = index.index(bytes.len());
+            match how {
+                0 | 1 => bytes[at] = byte,
+                2 => bytes.insert(at, byte),
+                _ => drop(bytes.remove(at)),
+            }
+            if bytes.is_empty() {
+                bytes.push(byte);
+            }
+        }
+        bytes
+    })
+}
+
+/// What holds for any bytes.
+fn hold_for_any(bytes: &[u8]) {
+    match from_slice::<Meta>(bytes) {
+        Ok(meta) => {
+            assert_eq!(to_vec(&meta).unwrap(), bytes);
+            assert_eq!(serialized_size(&meta).unwrap(), bytes.len());
+            let json = serde_json::to_string(&meta).unwrap();
+            assert_eq!(serde_json::from_str::<Meta>(&json).unwrap(), meta);
+            from_slice::<IgnoredAny>(bytes).unwrap();
+        }
+        Err(error) => {
+            assert!(error.offset().unwrap() <= bytes.len(), "{error}");
+            let any = from_slice::<IgnoredAny>(bytes).unwrap_err();
+            assert_eq!(any.to_string(), error.to_string());
+        }
+    }
+    if let Ok((meta, rest)) = take_from_slice::<Meta>(bytes) {
+        assert_eq!([&to_vec(&meta).unwrap(), rest].concat(), bytes);
+    }
+    // The type makes no difference to the bytes.
+    if let Ok(value) = from_slice::<Seven>(bytes) {
+        assert_eq!(to_vec(&value).unwrap()[1..], bytes[1..]);
+    }
+    if let Ok(value) = from_slice::<Six>(bytes) {
+        assert_eq!(to_vec(&value).unwrap(), bytes);
+    }
+    if let Ok(value) = from_slice::<Five>(bytes) {
+        assert_eq!(to_vec(&value).unwrap(), bytes);
+    }
+    if let Ok(value) = from_slice::<Value>(bytes) {
+        assert_eq!(to_vec(&value).unwrap()[1..], bytes[1..]);
+    }
+    assert!(!dump(bytes).to_string().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read(seven in sevens()) {
+        let bytes = to_vec(&seven).unwrap();
+        prop_assert_eq!(from_slice::<Seven>(&bytes).unwrap(), seven.clone());
+
+        let mut buffer = vec![0xaa; bytes.len() + 7];
+        prop_assert_eq!(&to_slice(&seven, &mut buffer).unwrap()[..], &bytes[..]);
+        prop_assert!(buffer[bytes.len()..].iter().all(|&byte| byte == 0xaa));
+        prop_assert_eq!(serialized_size(&seven).unwrap(), bytes.len());
+        prop_assert!(to_slice(&seven, &mut vec![0; bytes.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn a_metalayer_of_any_layout_comes_back((layout, bytes) in metalayers()) {
+        let meta: Meta = from_slice(&bytes).unwrap();
+        prop_assert_eq!(meta.layout(), layout);
+        hold_for_any(&bytes);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_come_back(bytes in vec(any::<u8>(), 0..100)) {
+        hold_for_any(&bytes);
+    }
+
+    #[test]
+    fn almost_a_metalayer_is_refused_or_comes_back(bytes in almost()) {
+        hold_for_any(&bytes);
+    }
+
+    #[test]
+    fn every_proper_prefix_is_refused((_, bytes) in metalayers()) {
+        for length in 0..bytes.len() {
+            prop_assert!(from_slice::<Meta>(&bytes[..length]).is_err());
+            prop_assert!(take_from_slice::<Meta>(&bytes[..length]).is_err());
+        }
+    }
+}

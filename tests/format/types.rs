@@ -1,0 +1,493 @@
+//! Any Rust type that has the entries in their order is written and read: the position decides, not the type.
+
+#![cfg(feature = "alloc")]
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::iter;
+
+use crate::common::{five, seven, six};
+use arrayvec::{ArrayString, ArrayVec};
+use b2nd_serde::{ErrorKind, Layout, Serializer, from_slice, take_from_slice, to_extend, to_slice, to_vec};
+use serde::de::{Deserialize as _, DeserializeOwned};
+use serde::ser::Serialize as Writable;
+use serde_bytes::{ByteBuf, Bytes};
+use serde_derive::{Deserialize, Serialize};
+
+/// Writes the bytes of the worked example and reads them back, and both agree.
+fn both_ways<T: Writable + DeserializeOwned + PartialEq + Debug>(value: &T) {
+    let bytes = to_vec(&seven()).unwrap();
+    assert_eq!(to_vec(value).unwrap(), bytes);
+    assert_eq!(from_slice::<T>(&bytes).unwrap(), *value);
+}
+
+/// A metalayer of `version`, two `D` and the dtype.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Of<V, S, D, T> {
+    version: V,
+    ndim: V,
+    shape: S,
+    chunkshape: D,
+    blockshape: D,
+    dtype_format: V,
+    dtype: T,
+}
+
+fn with_integer<I: From<u8> + Writable + DeserializeOwned + PartialEq + Debug>() {
+    let vector = |values: [u8; 2]| Vec::from(values.map(I::from));
+    both_ways(&Of {
+        version: I::from(0),
+        ndim: I::from(2),
+        shape: vector([3, 5]),
+        chunkshape: vector([2, 3]),
+        blockshape: vector([1, 2]),
+        dtype_format: I::from(0),
+        dtype: "<i4".to_owned(),
+    });
+}
+
+#[test]
+fn every_integer_type_takes_the_width_of_its_entry() {
+    with_integer::<u8>();
+    with_integer::<u16>();
+    with_integer::<u32>();
+    with_integer::<u64>();
+    with_integer::<u128>();
+    with_integer::<i16>();
+    with_integer::<i32>();
+    with_integer::<i64>();
+    with_integer::<i128>();
+    both_ways(&Of {
+        version: 0_i8,
+        ndim: 2_i8,
+        shape: vec![3_usize, 5],
+        chunkshape: vec![2_isize, 3],
+        blockshape: vec![1, 2],
+        dtype_format: 0,
+        dtype: "<i4".to_owned(),
+    });
+}
+
+fn with_vectors<S, D>(shape: S, chunkshape: D, blockshape: D)
+where
+    S: Writable + DeserializeOwned + PartialEq + Debug,
+    D: Writable + DeserializeOwned + PartialEq + Debug,
+{
+    both_ways(&Of {
+        version: 0_u8,
+        ndim: 2,
+        shape,
+        chunkshape,
+        blockshape,
+        dtype_format: 0,
+        dtype: "<i4".to_owned(),
+    });
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Pair(u32, u32);
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Newtype<T>(T);
+
+#[test]
+fn a_dimension_vector_is_any_sequence() {
+    with_vectors(vec![3_u64, 5], [2_u32, 3], [1, 2]);
+    with_vectors([3_u64, 5], (2_u16, 3_i64), (1, 2));
+    with_vectors((3_u8, 5_i128), Pair(2, 3), Pair(1, 2));
+    with_vectors(Newtype(vec![3_u64, 5]), Some([2_u32, 3]), Some([1, 2]));
+    with_vectors(Some(Newtype(Some([3_u64, 5]))), Newtype(Pair(2, 3)), Newtype(Pair(1, 2)));
+    with_vectors([Newtype(3_u64), Newtype(5)], vec![Some(2_u32), Some(3)], vec![Some(1), Some(2)]);
+    let array = |values: [u32; 2]| values.into_iter().collect::<ArrayVec<u32, 16>>();
+    with_vectors(ArrayVec::<u64, 2>::from([3, 5]), array([2, 3]), array([1, 2]));
+    with_vectors(Box::<[u64]>::from([3, 5]), vec![2_u32, 3], vec![1, 2]);
+}
+
+#[test]
+fn a_slice_is_written_as_a_dimension_vector() {
+    let value = (0, 2, &[3_i64, 5][..], &[2_i32, 3][..], &[1_i32, 2][..], 0, "<i4");
+    assert_eq!(to_vec(&value).unwrap(), to_vec(&seven()).unwrap());
+}
+
+#[test]
+fn no_dimensions_are_an_empty_array() {
+    let scalar = (0_u8, 0_u8, [0_u64; 0], [0_u32; 0], [0_u32; 0]);
+    let bytes = to_vec(&scalar).unwrap();
+    assert_eq!(bytes, [0x95, 0, 0, 0x90, 0x90, 0x90]);
+    assert_eq!(from_slice::<(u8, u8, [u64; 0], [u32; 0], [u32; 0])>(&bytes).unwrap(), scalar);
+}
+
+fn with_dtype<T: Writable + DeserializeOwned + PartialEq + Debug>(dtype: T) {
+    both_ways(&Of {
+        version: 0_u8,
+        ndim: 2,
+        shape: [3_u64, 5],
+        chunkshape: [2_u32, 3],
+        blockshape: [1, 2],
+        dtype_format: 0,
+        dtype,
+    });
+}
+
+#[test]
+fn a_dtype_is_any_string_or_bytes() {
+    with_dtype("<i4".to_owned());
+    with_dtype(Box::<str>::from("<i4"));
+    with_dtype(Cow::Borrowed("<i4"));
+    with_dtype(ArrayString::<8>::from("<i4").unwrap());
+    with_dtype(ByteBuf::from(b"<i4"));
+    with_dtype(Some("<i4".to_owned()));
+    with_dtype(Newtype("<i4".to_owned()));
+}
+
+#[test]
+fn what_can_borrow_does() {
+    let bytes = to_vec(&seven()).unwrap();
+    let dtype = &bytes[50..];
+    type Entries<T> = Of<u8, [u64; 2], [u32; 2], T>;
+    let text = from_slice::<Entries<&str>>(&bytes).unwrap().dtype;
+    assert_eq!((text.as_ptr(), text.len()), (dtype.as_ptr(), 3));
+    let text = from_slice::<Entries<&[u8]>>(&bytes).unwrap().dtype;
+    assert_eq!((text.as_ptr(), text.len()), (dtype.as_ptr(), 3));
+    let text = from_slice::<Entries<&Bytes>>(&bytes).unwrap().dtype;
+    assert_eq!((text.as_ptr(), text.len()), (dtype.as_ptr(), 3));
+
+    #[derive(Deserialize)]
+    #[allow(dead_code, reason = "only the dtype is looked at")]
+    struct Whole<'a>(u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, #[serde(borrow)] Cow<'a, str>);
+    let Cow::Borrowed(text) = from_slice::<Whole>(&bytes).unwrap().6 else { panic!("a copy") };
+    assert_eq!(text.as_ptr(), dtype.as_ptr());
+}
+
+#[test]
+fn the_number_of_entries_selects_the_layout() {
+    for (bytes, marker) in [
+        (to_vec(&seven()), 0x97),
+        (to_vec(&six()), 0x96),
+        (to_vec(&five()), 0x95),
+        (to_vec(&(0, 0, [0; 0], [0; 0], [0; 0])), 0x95),
+        (to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], "f8")), 0x96),
+    ] {
+        assert_eq!(bytes.unwrap()[0], marker);
+    }
+    assert_eq!(from_slice::<crate::common::Six>(&to_vec(&six()).unwrap()).unwrap(), six());
+    assert_eq!(from_slice::<crate::common::Five>(&to_vec(&five()).unwrap()).unwrap(), five());
+}
+
+#[test]
+fn a_layout_that_was_asked_for_is_written() {
+    let mut buffer = [0; 64];
+    let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
+    seven().serialize(&mut serializer).unwrap();
+    let mut expected = to_vec(&seven()).unwrap();
+    assert_eq!(serializer.position(), expected.len());
+    expected[0] = 0x96;
+    assert_eq!(buffer[..53], expected);
+    assert_eq!(from_slice::<crate::common::Seven>(&expected).unwrap(), seven());
+
+    let error = five().serialize(&mut Serializer::new(&mut buffer).with_layout(Layout::B2nd)).unwrap_err();
+    assert_eq!(error.to_string(), "layout b2nd has 7 entries, the value gives 5");
+}
+
+#[test]
+fn structs_tuples_tuple_structs_sequences_newtypes_and_some_are_the_same() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Tuple(u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, String);
+
+    both_ways(&Tuple(0, 2, [3, 5], [2, 3], [1, 2], 0, "<i4".into()));
+    both_ways(&(0_u8, 2_u8, [3_u64, 5], [2_u32, 3], [1_u32, 2], 0_u8, "<i4".to_owned()));
+    both_ways(&Some(Newtype(Some(seven()))));
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Entry {
+        Integer(u64),
+        Vector(Vec<u64>),
+        Text(String),
+    }
+    both_ways(&vec![
+        Entry::Integer(0),
+        Entry::Integer(2),
+        Entry::Vector(vec![3, 5]),
+        Entry::Vector(vec![2, 3]),
+        Entry::Vector(vec![1, 2]),
+        Entry::Integer(0),
+        Entry::Text("<i4".into()),
+    ]);
+}
+
+/// An iterator that keeps its length to itself.
+fn of_unknown_length<T: Clone + Writable>(values: &[T]) -> impl Writable + use<T> {
+    struct Unsized<T>(Vec<T>);
+    impl<T: Writable> Writable for Unsized<T> {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut values = self.0.iter();
+            serializer.collect_seq(iter::from_fn(|| values.next()))
+        }
+    }
+    Unsized(values.to_vec())
+}
+
+#[test]
+fn a_sequence_of_unknown_length_is_counted() {
+    let (shape, chunks, blocks) =
+        (of_unknown_length(&[3, 5]), of_unknown_length(&[2, 3]), of_unknown_length(&[1, 2]));
+    assert_eq!(to_vec(&(0, 2, &shape, &chunks, &blocks, 0, "<i4")).unwrap(), to_vec(&seven()).unwrap());
+
+    let long = of_unknown_length(&[1, 2, 3]);
+    let error = to_vec(&(0, 2, &shape, &long, &blocks, 0, "<i4")).unwrap_err();
+    assert_eq!(error.to_string(), "chunkshape has 3 dimensions, but ndim is 2");
+
+    let entries = of_unknown_length(&[0, 0]);
+    assert_eq!(to_vec(&entries).unwrap_err().kind(), ErrorKind::EntryCount);
+    let error = entries.serialize(&mut Serializer::new(&mut [0; 9]).with_layout(Layout::Caterva));
+    assert_eq!(error.unwrap_err().to_string(), "layout caterva has 5 entries, the value gives 2");
+}
+
+#[test]
+fn several_metalayers_stand_one_behind_the_other() {
+    let mut buffer = [0; 100];
+    let mut serializer = Serializer::new(&mut buffer);
+    seven().serialize(&mut serializer).unwrap();
+    five().serialize(&mut serializer).unwrap();
+    let written = serializer.position();
+
+    let (first, rest) = take_from_slice::<crate::common::Seven>(&buffer[..written]).unwrap();
+    assert_eq!(first, seven());
+    assert_eq!(from_slice::<crate::common::Five>(rest).unwrap(), five());
+
+    let mut deserializer = b2nd_serde::Deserializer::new(&buffer[..written]);
+    assert_eq!(deserializer.layout().unwrap(), Layout::B2nd);
+    assert_eq!(crate::common::Seven::deserialize(&mut deserializer).unwrap(), seven());
+    assert_eq!((deserializer.layout().unwrap(), deserializer.position()), (Layout::Caterva, 53));
+    assert!(deserializer.end().is_err());
+    assert_eq!(crate::common::Five::deserialize(&mut deserializer).unwrap(), five());
+    deserializer.end().unwrap();
+}
+
+#[test]
+fn a_buffer_of_the_exact_size_suffices() {
+    let mut buffer = [0; 53];
+    assert_eq!(to_slice(&seven(), &mut buffer).unwrap().len(), 53);
+    let error = to_slice(&seven(), &mut buffer[..52]).unwrap_err();
+    assert_eq!(error.to_string(), "the metalayer has 53 bytes, the buffer 52");
+}
+
+#[test]
+fn a_buffer_that_is_too_small_for_the_second_keeps_the_first() {
+    let mut buffer = [0; 53 + 10];
+    let mut serializer = Serializer::new(&mut buffer);
+    seven().serialize(&mut serializer).unwrap();
+    let error = five().serialize(&mut serializer).unwrap_err();
+    assert_eq!(error.to_string(), "the metalayer has 44 bytes, the buffer 10");
+    assert_eq!(serializer.position(), 53);
+    assert_eq!(from_slice::<crate::common::Seven>(&buffer[..53]).unwrap(), seven());
+}
+
+#[test]
+fn after_an_error_the_next_metalayer_stands_where_the_bad_one_would() {
+    let mut buffer = [0; 53 + 44];
+    let mut serializer = Serializer::new(&mut buffer);
+    seven().serialize(&mut serializer).unwrap();
+    assert!((0, 2, [3, 5], [2.0, 3.0], [1, 2]).serialize(&mut serializer).is_err());
+    assert_eq!(serializer.position(), 53);
+    five().serialize(&mut serializer).unwrap();
+    assert_eq!(serializer.position(), 53 + 44);
+    assert_eq!(from_slice::<crate::common::Five>(&buffer[53..]).unwrap(), five());
+}
+
+#[test]
+fn a_collection_is_extended_and_handed_back() {
+    let bytes = to_extend(&five(), vec![1, 2, 3]).unwrap();
+    assert_eq!(bytes, [&[1, 2, 3], &to_vec(&five()).unwrap()[..]].concat());
+    let bytes = to_extend(&five(), ArrayVec::<u8, 64>::new()).unwrap();
+    assert_eq!(from_slice::<crate::common::Five>(&bytes).unwrap(), five());
+    assert!(to_extend(&(1, 2), Vec::new()).is_err());
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn a_writer_and_a_reader_meet_in_the_middle() {
+    let mut file = Vec::new();
+    b2nd_serde::to_writer(&mut file, &seven()).unwrap();
+    assert_eq!(b2nd_serde::from_reader::<_, crate::common::Seven>(&file[..]).unwrap(), seven());
+    file.push(0);
+    let error = b2nd_serde::from_reader::<_, crate::common::Seven>(&file[..]).unwrap_err();
+    assert_eq!(error.to_string(), "byte 53: 1 byte is left after the metalayer");
+}
+
+#[test]
+fn a_sequence_without_an_end_is_refused() {
+    struct Endless;
+    impl Writable for Endless {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_seq(iter::repeat(1))
+        }
+    }
+    struct Looping;
+    impl Writable for Looping {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeSeq as _;
+            let mut dimensions = serializer.serialize_seq(None)?;
+            loop {
+                dimensions.serialize_element(&1)?;
+            }
+        }
+    }
+    for error in [to_vec(&(0, 2, Endless, [2, 3], [1, 2])), to_vec(&(0, 2, Looping, [2, 3], [1, 2]))] {
+        assert_eq!(error.unwrap_err().to_string(), "shape has 3 dimensions, but ndim is 2");
+    }
+}
+
+#[test]
+fn the_format_is_not_human_readable() {
+    /// What a serializer or deserializer says of itself, as a number and as a text.
+    #[derive(Debug, PartialEq)]
+    struct Probe(bool);
+    impl Writable for Probe {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            assert!(!serializer.is_human_readable());
+            if self.0 { serializer.serialize_str("<i4") } else { serializer.serialize_u8(2) }
+        }
+    }
+    impl<'de> serde::de::Deserialize<'de> for Probe {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            assert!(!deserializer.is_human_readable());
+            serde::de::IgnoredAny::deserialize(deserializer).map(|_| Probe(false))
+        }
+    }
+    struct Probes;
+    impl Writable for Probes {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            assert!(!serializer.is_human_readable());
+            [Probe(false), Probe(false)].serialize(serializer)
+        }
+    }
+    let bytes = to_vec(&(0, Probe(false), Probes, [2, 3], [1, 2], 0, Probe(true))).unwrap();
+    type Entries = (Probe, Probe, Probe, (Probe, Probe), Probe, Probe, Probe);
+    assert_eq!(from_slice::<Entries>(&bytes).unwrap().6, Probe(false));
+    Probe::deserialize(&mut b2nd_serde::Deserializer::new(&bytes)).unwrap();
+    Probes.serialize(&mut Serializer::new(&mut [])).unwrap_err();
+}
+
+#[test]
+fn an_error_that_the_type_passes_over_remains_one() {
+    /// Reads or writes whatever it can.
+    struct Lenient<T>(Option<T>);
+    impl<'de, T: serde::de::Deserialize<'de>> serde::de::Deserialize<'de> for Lenient<T> {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Ok(Lenient(T::deserialize(deserializer).ok()))
+        }
+    }
+    /// Reads entries, or dimensions, until there are no more, whatever is wrong with them.
+    struct Stubborn;
+    impl<'de> serde::de::Deserialize<'de> for Stubborn {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = Stubborn;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("anything")
+                }
+                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Stubborn, A::Error> {
+                    for _ in 0..20 {
+                        drop(seq.next_element::<serde::de::IgnoredAny>());
+                    }
+                    Ok(Stubborn)
+                }
+            }
+            deserializer.deserialize_seq(Visitor)
+        }
+    }
+    type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
+    let bytes = to_vec(&seven()).unwrap();
+    // What is wrong with the type alone is the type's business.
+    type Dtype<T> = (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, T);
+    assert!(from_slice::<Dtype<Lenient<u8>>>(&bytes).unwrap().6.0.is_none());
+    assert!(from_slice::<Entries<Lenient<u8>>>(&bytes).unwrap().2.0.is_none());
+    assert!(from_slice::<Entries<Lenient<[u64; 3]>>>(&bytes).unwrap().2.0.is_none());
+    assert!(from_slice::<Entries<Stubborn>>(&bytes).is_ok());
+    assert!(from_slice::<Stubborn>(&bytes).is_ok());
+    // What is wrong with the bytes is not.
+    for at in [1, 2, 3, 4, 13, 22, 33, 44, 45] {
+        let mut bytes = bytes.clone();
+        bytes[at] = 0xc1;
+        assert!(from_slice::<Entries<Lenient<[u64; 2]>>>(&bytes).is_err(), "{at}");
+        assert!(from_slice::<Entries<Stubborn>>(&bytes).is_err(), "{at}");
+        assert!(from_slice::<Stubborn>(&bytes).is_err(), "{at}");
+    }
+    bytes
+        .iter()
+        .enumerate()
+        .skip(1)
+        .for_each(|(cut, _)| assert!(from_slice::<Stubborn>(&bytes[..cut]).is_err()));
+
+    /// Writes a shape of floats first.
+    struct Retrying;
+    impl Writable for Retrying {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeTuple as _;
+            let mut entries = serializer.serialize_tuple(5)?;
+            entries.serialize_element(&0)?;
+            entries.serialize_element(&2)?;
+            let _ = entries.serialize_element(&[1.0, 2.0]);
+            for _ in 0..3 {
+                let _ = entries.serialize_element(&[1, 2]);
+            }
+            entries.end()
+        }
+    }
+    assert_eq!(to_vec(&Retrying).unwrap_err().to_string(), "the type has passed over an error");
+
+    /// Gives an entry the name of another one first.
+    struct Renaming;
+    impl Writable for Renaming {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeStruct as _;
+            let mut entries = serializer.serialize_struct("Renaming", 5)?;
+            entries.serialize_field("version", &0)?;
+            entries.serialize_field("ndim", &0)?;
+            let _ = entries.serialize_field("chunkshape", &[0; 0]);
+            for name in ["shape", "chunkshape", "blockshape"] {
+                let _ = entries.serialize_field(name, &[0; 0]);
+            }
+            entries.end()
+        }
+    }
+    assert_eq!(to_vec(&Renaming).unwrap_err().to_string(), "the type has passed over an error");
+}
+
+#[test]
+fn a_wrong_marker_comes_before_what_the_type_says_of_the_vector() {
+    let mut bytes = to_vec(&(0, 4, [-1; 4], [1; 4], [1; 4])).unwrap();
+    bytes[4 + 2 * 9] = 0xd2;
+    type Caterva<T> = (u8, u8, T, [u32; 4], [u32; 4]);
+    let expected = "byte 22: expected int64 (0xd3) for shape[2], found int32 (0xd2)";
+    assert_eq!(from_slice::<Caterva<[i64; 2]>>(&bytes).unwrap_err().to_string(), expected);
+    assert_eq!(from_slice::<Caterva<[u64; 4]>>(&bytes).unwrap_err().to_string(), expected);
+    assert_eq!(from_slice::<Caterva<String>>(&bytes).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn a_visitor_that_leaves_dimensions_is_refused() {
+    struct First;
+    impl<'de> serde::de::Deserialize<'de> for First {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = First;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("a dimension")
+                }
+                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<First, A::Error> {
+                    seq.next_element::<u64>().map(|_| First)
+                }
+            }
+            deserializer.deserialize_seq(Visitor)
+        }
+    }
+    let bytes = to_vec(&seven()).unwrap();
+    type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
+    let Err(error) = from_slice::<Entries<First>>(&bytes) else { panic!("the second dimension is left") };
+    assert_eq!(error.to_string(), "byte 3: shape has 2 dimensions, the type takes 1");
+}

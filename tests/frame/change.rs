@@ -1,0 +1,420 @@
+//! What keeps its length is changed in place, and nothing else is.
+
+#![cfg(feature = "frame")]
+
+use std::fs::{self, File};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::common::{copy_tree, corpus, data, header_file};
+use b2nd_serde::frame::{ChangeError, Code, Error, Frame, Severity, check, rewrite};
+use b2nd_serde::{Layout, Meta, to_vec};
+use fs4::FileExt;
+use tempfile::TempDir;
+
+/// A file of the project that may be changed.
+fn copy(name: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    copy_tree(&data().join(name), &path);
+    (folder, path)
+}
+
+fn refused(result: Result<(), Error>) -> ChangeError {
+    match result {
+        Err(Error::Change(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The positions that differ in two files of one length.
+fn differences(before: &[u8], after: &[u8]) -> Vec<usize> {
+    assert_eq!(before.len(), after.len());
+    (0..before.len()).filter(|&at| before[at] != after[at]).collect()
+}
+
+#[test]
+fn a_new_shape_changes_nothing_but_its_int64s() {
+    for name in ["int32_3x5.b2nd", "sparse.b2nd", "uint16_6x8.caterva", "sparse.caterva", "squeezed.caterva"]
+    {
+        let (_folder, path) = copy(name);
+        let before = fs::read(header_file(&path)).unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        let array = frame.array().unwrap().unwrap();
+        let values = array.metalayer().offset() + 5..array.metalayer().offset() + 5 + 9 + 8;
+        let (chunks, tail) = (array.chunkshape().to_vec(), array.stale_tail().to_vec());
+        let grid: Vec<i64> =
+            array.geometry().unwrap().grid_of_chunks().iter().map(|&n| n.try_into().unwrap()).collect();
+
+        let largest: Vec<i64> = grid.iter().zip(&chunks).map(|(n, &c)| n * i64::from(c)).collect();
+        let smallest: Vec<i64> = grid.iter().zip(&chunks).map(|(n, &c)| (n - 1) * i64::from(c) + 1).collect();
+        for shape in [largest, smallest] {
+            frame.set_shape(&shape).unwrap();
+            let now = fs::read(header_file(&path)).unwrap();
+            let differences = differences(&before, &now);
+            assert!(!differences.is_empty(), "{name}");
+            assert!(differences.iter().all(|at| values.contains(at)), "{name}: {differences:?}");
+            // What was opened says so too, and so does whoever opens it.
+            assert_eq!(frame.array().unwrap().unwrap().shape(), shape);
+            let again = Frame::open(&path).unwrap();
+            assert_eq!(again.array().unwrap().unwrap().shape(), shape);
+            assert_eq!(again.array().unwrap().unwrap().stale_tail(), tail);
+            assert_eq!(again.header_bytes(), frame.header_bytes());
+            assert!(check(&path).unwrap().iter().all(|finding| finding.severity() == Severity::Warning));
+        }
+    }
+}
+
+#[test]
+fn a_shape_that_takes_other_chunks_is_refused_with_both_grids() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    for (shape, grid) in
+        [([5, 5], [3, 2]), ([2, 5], [1, 2]), ([4, 7], [2, 3]), ([2, 12], [1, 4]), ([3, 0], [2, 0])]
+    {
+        let error = refused(frame.set_shape(&shape));
+        let expected = vec![2, 2];
+        assert_eq!(error, ChangeError::OtherChunks { expected, shape: shape.to_vec(), found: grid.to_vec() });
+    }
+    assert!(matches!(refused(frame.set_shape(&[3])), ChangeError::Geometry(_)));
+    assert!(matches!(refused(frame.set_shape(&[3, -5])), ChangeError::Geometry(_)));
+    assert!(matches!(refused(frame.set_shape(&[i64::MAX, 5])), ChangeError::Geometry(_)));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn an_array_without_items_may_have_any_shape_without_items() {
+    let (_folder, path) = copy("empty.b2nd");
+    let mut frame = Frame::open(&path).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().shape(), [0, 4]);
+    frame.set_shape(&[0, 9]).unwrap();
+    assert_eq!(check(&path).unwrap(), []);
+    assert!(matches!(
+        refused(frame.set_shape(&[1, 4])),
+        ChangeError::Geometry(_) | ChangeError::OtherChunks { .. }
+    ));
+}
+
+#[test]
+fn every_array_of_the_corpus_grows_into_its_last_chunks_and_back() {
+    let Some((folder, entries)) = corpus() else { return };
+    let mut changed = 0;
+    for entry in entries.iter().filter(|entry| entry["frame_offset"].is_null()) {
+        let name = entry["file"].as_str().unwrap();
+        let copies = tempfile::tempdir().unwrap();
+        let path = copies.path().join("copy");
+        copy_tree(&folder.join(name), &path);
+        let before = fs::read(header_file(&path)).unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        let Some(array) = frame.array().unwrap() else {
+            assert_eq!(refused(frame.set_shape(&[1])), ChangeError::NoArray, "{name}");
+            continue;
+        };
+        let shape = array.shape().to_vec();
+        let whole: Vec<i64> = shape
+            .iter()
+            .zip(array.chunkshape())
+            .map(|(&s, &c)| if c == 0 { s } else { (s + i64::from(c) - 1) / i64::from(c) * i64::from(c) })
+            .collect();
+        let is_read_only = array.meta().is_none();
+        let is_wrong = name.ends_with("slice_int.cat");
+        match frame.set_shape(&whole) {
+            Err(Error::Change(ChangeError::ReadOnlyLayout { .. })) => assert!(is_read_only, "{name}"),
+            Err(Error::Refused(finding)) => {
+                assert!(is_wrong, "{name}: {finding}");
+                assert_eq!(finding.code(), Code::ChunksizeMismatch);
+            }
+            result => {
+                result.unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().shape(), whole, "{name}");
+                frame.set_shape(&shape).unwrap();
+                changed += 1;
+            }
+        }
+        assert_eq!(fs::read(header_file(&path)).unwrap(), before, "{name}");
+        assert!(!copies.path().join("copy.b2lock").exists());
+    }
+    println!("{changed} arrays changed and changed back");
+    assert_eq!(changed, 280 - 10 - 2);
+}
+
+#[test]
+fn a_dtype_of_the_same_length_and_size_takes_the_place_of_the_old_one() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    frame.set_dtype(">f4").unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(">f4"));
+    assert_eq!(differences(&before, &fs::read(&path).unwrap()), [162, 163]);
+    assert_eq!(check(&path).unwrap(), []);
+
+    let now = fs::read(&path).unwrap();
+    let item_size = ChangeError::ItemSize { expected: 4, dtype: "<f8".into(), found: 8 };
+    assert_eq!(refused(frame.set_dtype("<f8")), item_size);
+    assert_eq!(refused(frame.set_dtype("uint32")), ChangeError::DtypeLength { expected: 3, found: 6 });
+    assert!(matches!(refused(frame.set_dtype("<q4")), ChangeError::Dtype(_)));
+    assert!(matches!(refused(frame.set_dtype("")), ChangeError::Dtype(_)));
+    assert_eq!(fs::read(&path).unwrap(), now);
+
+    let (_folder, path) = copy("uint16_6x8.caterva");
+    let error = Frame::open(&path).unwrap().set_dtype("<u2");
+    assert!(matches!(refused(error), ChangeError::NoDtype { .. }));
+}
+
+#[test]
+fn a_structured_dtype_can_get_other_names_of_the_same_length() {
+    let (_folder, path) = copy("struct_non_ascii.b2nd");
+    let mut frame = Frame::open(&path).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().dtype(), Some("[('größe', '<f4'), ('名前', '<U3')]"));
+    frame.set_dtype("[('breite!', '<f4'), ('前名', '<U3')]").unwrap();
+    assert_eq!(
+        Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(),
+        Some("[('breite!', '<f4'), ('前名', '<U3')]")
+    );
+}
+
+#[test]
+fn any_metalayer_gets_another_value_of_the_same_length() {
+    let (_folder, path) = copy("vlmetalayers.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let layer = frame.metalayers().iter().find(|layer| layer.name() == "vendor").unwrap().clone();
+    let value: Vec<u8> = layer.bytes().iter().map(|byte| !byte).collect();
+    frame.set_metalayer("vendor", &value).unwrap();
+    let range: Vec<usize> = (layer.offset()..layer.offset() + value.len()).collect();
+    assert_eq!(differences(&before, &fs::read(&path).unwrap()), range);
+    assert_eq!(Frame::open(&path).unwrap().metalayers()[1].bytes(), value);
+
+    let (name, expected) = ("vendor".to_owned(), value.len());
+    let error = refused(frame.set_metalayer("vendor", &value[1..]));
+    assert_eq!(error, ChangeError::Length { name, expected, found: expected - 1 });
+    let error = refused(frame.set_metalayer("caterva", b""));
+    assert_eq!(error, ChangeError::NoMetalayer { name: "caterva".into() });
+}
+
+#[test]
+fn a_metalayer_that_is_part_of_another_one_is_left_alone() {
+    let (_folder, path) = copy("vlmetalayers.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    let frame = Frame::parse(&file).unwrap();
+    let [array, vendor] = frame.metalayers() else { panic!("not two") };
+    // Its offset is that of the array's metalayer, or one within it where there is a length of 0.
+    for (at, length) in [(array.offset() - 5, array.bytes().len()), (array.offset() + 4, 0)] {
+        file[vendor.offset_field()..][..4].copy_from_slice(&u32::try_from(at).unwrap().to_be_bytes());
+        file[at] = 0xc6;
+        fs::write(&path, &file).unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        assert_eq!(frame.metalayers()[1].bytes().len(), length);
+        let error = refused(frame.set_metalayer("vendor", &vec![0; length]));
+        assert_eq!(error, ChangeError::SharedBytes { name: "vendor".into() });
+        assert_eq!(fs::read(&path).unwrap(), file);
+    }
+}
+
+#[test]
+fn the_metalayer_of_the_array_is_held_against_its_data() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let mut set = |meta: Meta| frame.set_metalayer("b2nd", &to_vec(&meta).unwrap());
+    // The same number of items and chunks, cut otherwise.
+    fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
+        Meta::new(shape, chunkshape, blockshape, dtype).unwrap()
+    }
+    for [chunks, blocks] in [[[3, 2], [1, 2]], [[2, 3], [2, 1]]] {
+        let error = refused(set(meta(&[3, 5], &chunks, &blocks, "<i4")));
+        let expected = [vec![2, 3], vec![1, 2]];
+        assert_eq!(error, ChangeError::OtherChunkshape { expected, found: [chunks.into(), blocks.into()] });
+    }
+    assert!(matches!(refused(set(meta(&[3, 7], &[2, 3], &[1, 2], "<i4"))), ChangeError::OtherChunks { .. }));
+    assert!(matches!(refused(set(meta(&[3, 5], &[2, 3], &[1, 2], "<i8"))), ChangeError::ItemSize { .. }));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    set(meta(&[4, 6], &[2, 3], &[1, 2], "<u4")).unwrap();
+    assert_eq!(check(&path).unwrap(), []);
+
+    // A layout without a dtype, with the rest of the bytes behind it.
+    let caterva = meta(&[4, 6], &[2, 3], &[1, 2], "<u4").with_layout(Layout::Caterva).unwrap();
+    let caterva = [to_vec(&caterva).unwrap(), vec![0; 9]].concat();
+    let error = ChangeError::OtherLayout { expected: Layout::B2nd, found: Layout::Caterva };
+    assert_eq!(refused(frame.set_metalayer("b2nd", &caterva)), error);
+
+    // Bytes that are no metalayer of an array, and one of another version.
+    let now = fs::read(&path).unwrap();
+    let mut value = frame.array_metalayer().unwrap().bytes().to_vec();
+    assert!(matches!(frame.set_metalayer("b2nd", &[0xff; 53]), Err(Error::Refused(_))));
+    value[1] = 1;
+    let error = frame.set_metalayer("b2nd", &value).unwrap_err();
+    assert_eq!(error.code(), Some(Code::ArrayVersion), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), now);
+}
+
+#[test]
+fn a_wrong_outer_marker_is_put_right() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let right = fs::read(&path).unwrap();
+    let mut wrong = right.clone();
+    wrong[112] = 0x96;
+    fs::write(&path, wrong).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    frame.set_metalayer("b2nd", &right[112..165]).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), right);
+}
+
+#[test]
+fn a_dtype_that_was_wrong_before_does_not_keep_a_shape_from_being_changed() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file[162..165].copy_from_slice(b"|u1");
+    fs::write(&path, file).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    frame.set_shape(&[4, 4]).unwrap();
+    frame.set_dtype("<u4").unwrap();
+    assert_eq!(check(&path).unwrap(), []);
+}
+
+#[test]
+fn an_interrupted_resize_is_not_made_worse() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file[37] = 96;
+    fs::write(&path, &file).unwrap();
+    let error = Frame::open(&path).unwrap().set_shape(&[4, 6]).unwrap_err();
+    assert_eq!(error.code(), Some(Code::InterruptedResize));
+    assert_eq!(fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn a_header_that_changed_since_it_was_read_is_left_alone() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut first = Frame::open(&path).unwrap();
+    let mut second = Frame::open(&path).unwrap();
+    first.set_shape(&[4, 6]).unwrap();
+    let now = fs::read(&path).unwrap();
+    assert!(matches!(second.set_dtype("<f4"), Err(Error::Changing(None))));
+    assert_eq!(fs::read(&path).unwrap(), now);
+    // The one that changed it goes on.
+    first.set_dtype("<f4").unwrap();
+
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(first.set_dtype("<i4"), Err(Error::Io(_))));
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_frame_that_is_not_the_whole_file_is_left_alone() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file.push(0);
+    fs::write(&path, &file).unwrap();
+    let error = refused(Frame::open(&path).unwrap().set_shape(&[4, 6]));
+    assert_eq!(error, ChangeError::PartOfFile { frame_len: 520, file_len: 521 });
+    assert_eq!(fs::read(&path).unwrap(), file);
+
+    let (_folder, path) = copy("tree.b2z");
+    let before = fs::read(&path).unwrap();
+    let frames = b2nd_serde::frame::zip_members(Cursor::new(&before)).unwrap();
+    let member = frames.iter().find(|member| member.frame().is_some()).unwrap();
+    let mut frame = Frame::read_at(File::open(&path).unwrap(), member.offset()).unwrap();
+    let shape = frame.array().unwrap().unwrap().shape().to_vec();
+    assert_eq!(refused(frame.set_shape(&shape)), ChangeError::NoPath);
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+fn counter(path: &Path) -> u64 {
+    u64::from_ne_bytes(fs::read(path).unwrap()[8..16].try_into().unwrap())
+}
+
+#[test]
+fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
+    for (name, lock) in [("int32_3x5.b2nd", "int32_3x5.b2nd.b2lock"), ("sparse.b2nd", "sparse.b2nd/.b2lock")]
+    {
+        let (folder, path) = copy(name);
+        let lock = folder.path().join(lock);
+        let shape = Frame::open(&path).unwrap().array().unwrap().unwrap().shape().to_vec();
+        let larger: Vec<i64> = shape.iter().map(|items| items + 1).collect();
+
+        // Without one, none is made.
+        Frame::open(&path).unwrap().set_shape(&larger[..]).unwrap();
+        assert!(!lock.exists());
+
+        // A fresh one is empty.
+        fs::write(&lock, b"").unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        frame.set_shape(&shape).unwrap();
+        assert_eq!(counter(&lock), 1);
+        fs::write(&lock, [[7; 8], 41_u64.to_ne_bytes()].concat()).unwrap();
+        frame.set_shape(&larger).unwrap();
+        assert_eq!(fs::read(&lock).unwrap(), [[7; 8], 42_u64.to_ne_bytes()].concat());
+
+        // Another process, which has the file open by itself, reads or writes.
+        let before = fs::read(header_file(&path)).unwrap();
+        for take in [FileExt::try_lock, FileExt::try_lock_shared] {
+            let other = File::open(&lock).unwrap();
+            take(&other).unwrap();
+            assert_eq!(refused(frame.set_shape(&shape)), ChangeError::Locked { path: lock.clone() });
+        }
+        assert_eq!(fs::read(header_file(&path)).unwrap(), before);
+        assert_eq!(counter(&lock), 42);
+        frame.set_shape(&shape).unwrap();
+        assert_eq!(counter(&lock), 43);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_does_not_lead_around_the_lock() {
+    let (folder, path) = copy("int32_3x5.b2nd");
+    let (link, lock) = (folder.path().join("link"), folder.path().join("int32_3x5.b2nd.b2lock"));
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    fs::write(&lock, b"").unwrap();
+    let other = File::open(&lock).unwrap();
+    FileExt::try_lock(&other).unwrap();
+    for path in [&path, &link] {
+        let error = refused(Frame::open(path).unwrap().set_shape(&[4, 6]));
+        assert_eq!(error, ChangeError::Locked { path: fs::canonicalize(&lock).unwrap() });
+        let error = refused(rewrite(path, path, Some("<u4")).map(drop));
+        assert_eq!(error, ChangeError::Locked { path: fs::canonicalize(&lock).unwrap() });
+    }
+}
+
+#[test]
+fn a_dtype_in_a_syntax_that_is_not_known_is_not_given_another_text() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file[156] = 7;
+    fs::write(&path, &file).unwrap();
+    let error = refused(Frame::open(&path).unwrap().set_dtype("<u4"));
+    assert_eq!(error.to_string(), "dtype: expected dtype_format 0 (NumPy), found 7");
+    assert_eq!(fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn whoever_waits_for_agreement_meanwhile_sees_the_old_header_or_the_new_one() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let is_done = AtomicBool::new(false);
+    let (old, new) = ([3, 4], [4, 6]);
+    Frame::open(&path).unwrap().set_shape(&old).unwrap();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut seen = [0; 2];
+            while !is_done.load(Ordering::Relaxed) {
+                let frame = Frame::open_stable(&path, Duration::from_secs(10)).unwrap();
+                let array = frame.array().unwrap().unwrap();
+                let is_old = array.shape() == old;
+                assert!(is_old || array.shape() == new, "{array:?}");
+                seen[usize::from(is_old)] += 1;
+            }
+            seen
+        });
+        let mut frame = Frame::open(&path).unwrap();
+        for _ in 0..200 {
+            frame.set_shape(&new).unwrap();
+            frame.set_shape(&old).unwrap();
+        }
+        is_done.store(true, Ordering::Relaxed);
+        println!("{:?}", reader.join().unwrap());
+    });
+}

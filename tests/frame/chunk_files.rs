@@ -1,0 +1,144 @@
+//! Each chunk of a sparse frame that is more than one value has a file, and one that is missing is found.
+
+#![cfg(feature = "frame")]
+
+use std::fs;
+use std::io::Cursor;
+
+use crate::common::{copy_tree, data};
+use b2nd_serde::frame::{Code, Frame, check};
+
+#[test]
+fn the_chunks_of_a_sparse_frame_have_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    // One that no chunk has is no fault: C-Blosc2 leaves it where a chunk becomes one value.
+    fs::write(path.join("00000004.chunk"), b"").unwrap();
+    fs::write(path.join("notes.txt"), b"").unwrap();
+    assert_eq!(check(&path).unwrap(), []);
+    for (name, there) in [("00000002.chunk", 3), ("00000000.chunk", 2), ("00000001.chunk", 1)] {
+        fs::remove_file(path.join(name)).unwrap();
+        let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
+        let says = format!("expected 4 whole chunk files, found {there}: {first} is missing");
+        // By the directory, and by the file in it.
+        for path in [&path, &path.join("chunks.b2frame")] {
+            let findings = check(path).unwrap();
+            let [finding] = &findings[..] else { panic!("{findings:?}") };
+            assert_eq!((finding.code(), finding.message()), (Code::ChunkFile, &*says));
+            assert_eq!((finding.expected(), finding.found()), (Some(4), Some(there)));
+        }
+    }
+    // Elsewhere nothing is known of its files.
+    let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
+    assert_eq!(Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap(), []);
+}
+
+#[test]
+fn a_chunk_file_that_is_not_whole_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    let chunk = fs::read(&file).unwrap();
+    assert_eq!(chunk.len(), 80);
+    for (bytes, why) in [
+        (&b""[..], "is no chunk"),
+        (&chunk[..15], "is no chunk"),
+        (&[0; 80], "is no chunk"),
+        (&chunk[..20], "has 20 bytes, the chunk 80"),
+        (&chunk[..79], "has 79 bytes, the chunk 80"),
+    ] {
+        fs::write(&file, bytes).unwrap();
+        let findings = check(&path).unwrap();
+        assert_eq!(
+            findings[0].message(),
+            format!("expected 4 whole chunk files, found 3: 00000002.chunk {why}")
+        );
+        let error = b2nd_serde::frame::rewrite(&path, folder.path().join("copy"), None).unwrap_err();
+        assert_eq!(error.code(), Some(Code::ChunkFile), "{error}");
+    }
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert!(check(&path).unwrap()[0].message().ends_with("00000002.chunk is missing"));
+}
+
+/// The header of `sparse.b2nd` for so many chunks, with an index in which chunk 1 is all zeros and the others have
+/// the files from 2 on, in another order.
+#[cfg(feature = "decompress")]
+fn with_chunks(count: u32) -> Vec<u8> {
+    use blosc2_pure_rs::compress::{CParams, compress_chunk};
+
+    let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    let header = Frame::parse(&file).unwrap().header().clone();
+    let numbers = (0..count).map(|chunk| if chunk == 1 { -0x7f << 56 } else { i64::from(count + 1 - chunk) });
+    let offsets: Vec<u8> = numbers.flat_map(i64::to_le_bytes).collect();
+    let index = compress_chunk(&offsets, &CParams { typesize: 8, ..CParams::default() }).unwrap();
+    assert!(index.len() < offsets.len(), "not compressed");
+    let trailer = &file[file.len() - 35..];
+    let mut file = [&file[..header.header_len], &index, trailer].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file[30..38].copy_from_slice(&(i64::from(header.chunksize) * i64::from(count)).to_be_bytes());
+    // Of how many chunks the array would be is not the question here.
+    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
+    file[name..name + 4].copy_from_slice(b"else");
+    file
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_compressed_index_is_read_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    fs::create_dir(&path).unwrap();
+    let file = with_chunks(1000);
+    fs::write(path.join("chunks.b2frame"), &file).unwrap();
+    for number in 2..=1001 {
+        fs::copy(data().join("sparse.b2nd/00000000.chunk"), path.join(format!("{number:08X}.chunk")))
+            .unwrap();
+    }
+    // The one of chunk 1 is not asked for.
+    fs::remove_file(path.join("000003E8.chunk")).unwrap();
+    assert_eq!(check(&path).unwrap(), []);
+    fs::remove_file(path.join("00000100.chunk")).unwrap();
+    let findings = check(&path).unwrap();
+    assert_eq!(findings.len(), 1);
+    let says = "expected 999 whole chunk files, found 998: 00000100.chunk is missing";
+    assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
+
+    // An index that is damaged does no harm.
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    let mut frame = Frame::open(&path).unwrap();
+    for at in header_len..file.len() - 35 {
+        for change in [0x01, 0x80, 0xff] {
+            let mut damaged = file.clone();
+            damaged[at] ^= change;
+            fs::write(path.join("chunks.b2frame"), damaged).unwrap();
+            let findings = frame.check().unwrap();
+            assert!(findings.len() <= 1, "{at}: {findings:?}");
+        }
+    }
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+#[ignore = "needs python-blosc2: tests/interop/run"]
+fn a_file_is_missed_where_python_blosc2_misses_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let python = std::env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which tests/interop/run sets");
+    let script = data().with_file_name("interop").join("sparse.py");
+    let output =
+        std::process::Command::new(python).arg(script).arg(folder.path()).arg("300").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let frames: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let mut missed = 0;
+    for frame in &frames {
+        let findings = check(frame["path"].as_str().unwrap()).unwrap();
+        let is_missed = findings.iter().any(|finding| finding.code() == Code::ChunkFile);
+        assert_eq!(is_missed, frame["reads"] == false, "{frame}: {findings:?}");
+        missed += usize::from(is_missed);
+    }
+    println!("{} sparse frames, {missed} of them with a missing chunk file", frames.len());
+    assert!(missed >= 50 && missed <= frames.len() - 100, "too few to show anything");
+}

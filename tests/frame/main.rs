@@ -1,0 +1,11 @@
+//! The frame: finding, reading, checking and changing it.
+
+mod change;
+mod check;
+mod chunk_files;
+#[cfg(feature = "frame")]
+#[path = "../common/mod.rs"]
+mod common;
+mod inside;
+mod reading;
+mod rewrite;

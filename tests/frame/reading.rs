@@ -1,0 +1,501 @@
+//! Every frame says what it holds, whichever way its bytes come.
+
+#![cfg(feature = "frame")]
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+
+use crate::common::{corpus, data, unhex};
+use b2nd_serde::frame::{Array, Code, Error, Field, Frame, Generation};
+use serde_json::{Value, json};
+
+/// A frame of the corpus: its name, its bytes up to the end of its file, and what the manifest says of it.
+struct Entry {
+    name: String,
+    file: Vec<u8>,
+    offset: u64,
+    says: Value,
+}
+
+fn entries() -> Vec<Entry> {
+    let Some((folder, entries)) = corpus() else { return Vec::new() };
+    let read = |says: Value| {
+        let name = says["file"].as_str().unwrap().to_owned();
+        let file = fs::read(folder.join(says["metadata_file"].as_str().unwrap())).unwrap();
+        Entry { name, file, offset: says["frame_offset"].as_u64().unwrap_or_default(), says }
+    };
+    entries.into_iter().map(read).collect()
+}
+
+impl Entry {
+    fn bytes(&self) -> &[u8] {
+        &self.file[usize::try_from(self.offset).unwrap()..]
+    }
+
+    /// Holds a frame against the manifest.
+    fn assert_is<R>(&self, frame: &Frame<R>) {
+        let name = &self.name;
+        let (header, expected) = (frame.header(), &self.says["frame"]);
+        assert_eq!(header.generation.marker() - 0x90, expected["frame_header_nelem"], "{name}");
+        assert_eq!(header.header_len, expected["header_len"], "{name}");
+        assert_eq!(header.frame_len, expected["frame_len"], "{name}");
+        assert_eq!(header.flags, *unhex(expected["flags_hex"].as_str().unwrap()), "{name}");
+        assert_eq!(header.is_sparse(), expected["sframe"], "{name}");
+        assert_eq!(header.nbytes, expected["nbytes"], "{name}");
+        assert_eq!(header.cbytes, expected["cbytes"], "{name}");
+        assert_eq!(header.typesize, expected["typesize"], "{name}");
+        let section = header.position(Field::Metalayers).unwrap().start as u64;
+        assert_eq!(section + self.offset, expected["metalayer_section_offset"], "{name}");
+
+        let layers = self.says["metalayers"].as_array().unwrap();
+        assert_eq!(frame.metalayers().len(), layers.len(), "{name}");
+        for (layer, expected) in frame.metalayers().iter().zip(layers) {
+            assert_eq!(layer.name(), expected["name"], "{name}");
+            assert_eq!(layer.offset() as u64 + self.offset, expected["content_offset"], "{name}");
+            assert_eq!(layer.bytes(), unhex(expected["hex"].as_str().unwrap()), "{name}");
+            let field = frame.header_bytes()[layer.offset_field()..].first_chunk().unwrap();
+            assert_eq!(u32::from_be_bytes(*field) as usize + 5, layer.offset(), "{name}");
+        }
+        match frame.array().unwrap() {
+            Some(array) => self.assert_is_array(&array),
+            None => assert!(self.says["expected"].is_null(), "{name}: an array is not seen"),
+        }
+    }
+
+    fn assert_is_array(&self, array: &Array<'_>) {
+        let name = &self.name;
+        let expected = &self.says["expected"];
+        let ndim = array.shape().len();
+        let says = json!({
+            "ndim": ndim,
+            "shape": array.shape(),
+            "chunkshape": array.chunkshape(),
+            "blockshape": array.blockshape(),
+            "dtype_format": array.meta().and_then(b2nd_serde::Meta::dtype_format),
+            "dtype": array.dtype(),
+        });
+        assert_eq!(says, *expected, "{name}");
+        assert_eq!(array.metalayer().offset() as u64 + self.offset, self.says["offset"], "{name}");
+        let layout = self.says["layout"].as_str().unwrap();
+        let said = match array.layout().to_string().as_str() {
+            "b2nd" => "b2nd-7",
+            "b2nd-mismarked" => "b2nd-7 [array marker says 6 elements]",
+            "b2nd-six" => "b2nd-6",
+            "caterva" if array.metalayer().name() == "b2nd" => "b2nd-5",
+            "caterva" => "caterva-5",
+            "caterva-0.1.0" => "caterva-3 (uint64 0xcf, native-endian ints)",
+            "caterva-0.1.1" => "caterva-3 (int64 0xd3, big-endian)",
+            other => panic!("{other}"),
+        };
+        assert!(layout.starts_with(said), "{name}: {said}, {layout}");
+        let stale = if layout.contains("stale") { 38 } else { 0 };
+        assert_eq!(array.stale_tail().len(), stale, "{name}");
+    }
+}
+
+#[test]
+fn every_frame_of_the_corpus_reads_through_open() {
+    let Some((folder, _)) = corpus() else { return };
+    let mut opened = 0;
+    for entry in entries().iter().filter(|entry| entry.offset == 0) {
+        entry.assert_is(&Frame::open(folder.join(&entry.name)).unwrap());
+        // A sparse frame is known by its directory and by the file in it that has the header.
+        entry.assert_is(&Frame::open(folder.join(entry.says["metadata_file"].as_str().unwrap())).unwrap());
+        opened += 1;
+    }
+    assert_eq!(opened, 290);
+}
+
+#[test]
+fn every_frame_of_the_corpus_reads_at_its_offset_in_any_reader() {
+    let entries = entries();
+    let arrays = entries.iter().filter(|entry| {
+        let mut reader = Cursor::new(&entry.file);
+        entry.assert_is(&Frame::read_at(&mut reader, entry.offset).unwrap());
+        // In the middle of something else too.
+        let moved = [&[0xee; 777], entry.bytes()].concat();
+        let frame = Frame::read_at(Cursor::new(moved), 777).unwrap();
+        entry.assert_is(&frame);
+        frame.array().unwrap().is_some()
+    });
+    assert!(entries.is_empty() || arrays.count() == 284);
+}
+
+#[test]
+fn every_frame_of_the_corpus_reads_from_a_prefix_fed_byte_by_byte() {
+    for entry in entries() {
+        let bytes = entry.bytes();
+        let whole = Frame::parse(bytes).unwrap();
+        entry.assert_is(&whole);
+        let header_len = whole.header().header_len;
+        for length in 0..header_len {
+            match Frame::parse(&bytes[..length]) {
+                Err(Error::Incomplete { needed }) => {
+                    assert!(needed > length && needed <= header_len, "{}: {length}, {needed}", entry.name);
+                }
+                other => panic!("{}: {length}: {other:?}", entry.name),
+            }
+        }
+        entry.assert_is(&Frame::parse(&bytes[..header_len]).unwrap());
+    }
+}
+
+#[test]
+fn a_program_with_its_own_reads_needs_as_many_as_the_parser_says() {
+    for name in ["int32_3x5.b2nd", "struct_long.b2nd", "sparse.b2nd/chunks.b2frame"] {
+        let file = fs::read(data().join(name)).unwrap();
+        let (mut length, mut rounds) = (0, 0);
+        let frame = loop {
+            match Frame::parse(&file[..length]) {
+                Ok(frame) => break frame,
+                Err(Error::Incomplete { needed }) => length = needed,
+                Err(error) => panic!("{name}: {error}"),
+            }
+            rounds += 1;
+        };
+        assert_eq!((length, rounds), (frame.header().header_len, 2), "{name}");
+    }
+}
+
+/// Counts what is asked of a file.
+struct Counting {
+    file: Cursor<Vec<u8>>,
+    reads: Vec<usize>,
+}
+
+impl Counting {
+    fn new(file: Vec<u8>) -> Self {
+        Self { file: Cursor::new(file), reads: Vec::new() }
+    }
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads.push(buffer.len());
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Counting {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn an_ordinary_file_takes_one_read_of_512_bytes_and_a_long_header_two() {
+    let mut counts = [0; 2];
+    for entry in entries() {
+        let mut counting = Counting::new(entry.file.clone());
+        let frame = Frame::read_at(&mut counting, entry.offset).unwrap();
+        let header_len = frame.header().header_len;
+        if header_len <= 512 {
+            assert_eq!(counting.reads, [512], "{}", entry.name);
+            counts[0] += 1;
+        } else {
+            assert_eq!(counting.reads, [512, header_len - 512], "{}", entry.name);
+            counts[1] += 1;
+        }
+    }
+    let long = fs::read(data().join("struct_long.b2nd")).unwrap();
+    let mut counting = Counting::new(long);
+    let header_len = Frame::read_at(&mut counting, 0).unwrap().header().header_len;
+    assert_eq!(counting.reads, [512, header_len - 512]);
+    println!("one read: {}, two: {}", counts[0], counts[1]);
+}
+
+#[test]
+fn a_frame_without_an_array_is_a_frame() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    file[95] = b'x';
+    let frame = Frame::parse(&file).unwrap();
+    assert_eq!(frame.metalayers()[0].name(), "x2nd");
+    assert!(frame.array().unwrap().is_none());
+}
+
+#[test]
+fn a_caterva_array_is_found_by_its_former_name_and_b2nd_goes_first() {
+    let frame = Frame::open(data().join("sparse.caterva")).unwrap();
+    assert_eq!(frame.array_metalayer().unwrap().name(), "caterva");
+    assert_eq!(frame.array().unwrap().unwrap().dtype(), None);
+}
+
+#[test]
+fn the_headers_of_all_generations_say_the_same_in_other_places() {
+    let mut seen = Vec::new();
+    for entry in entries() {
+        let frame = Frame::parse(entry.bytes()).unwrap();
+        let header = frame.header();
+        for (field, marker) in [
+            (Field::HeaderLen, 0xd2),
+            (Field::FrameLen, 0xcf),
+            (Field::Flags, 0xa4),
+            (Field::Nbytes, 0xd3),
+            (Field::Cbytes, 0xd3),
+            (Field::Typesize, 0xd2),
+            (Field::Blocksize, 0xd2),
+            (Field::Chunksize, 0xd2),
+            (Field::CompressionThreads, 0xd1),
+            (Field::DecompressionThreads, 0xd1),
+            (Field::Filters, 0xd8),
+        ] {
+            let Some(position) = header.position(field) else {
+                assert_ne!(header.generation, Generation::Present);
+                continue;
+            };
+            assert_eq!(frame.header_bytes()[position.start - 1], marker, "{}: {field:?}", entry.name);
+        }
+        assert_eq!(header.blocksize.is_some(), header.generation == Generation::Present);
+        assert_eq!(header.nfilters > 0, header.generation != Generation::Beta1, "{}", entry.name);
+        assert!(header.level <= 9);
+        if !seen.contains(&header.generation) {
+            seen.push(header.generation);
+        }
+    }
+    assert!(seen.is_empty() || seen.len() == 3, "{seen:?}");
+}
+
+#[test]
+fn other_metalayers_read_into_types_of_ones_own() {
+    #[derive(Debug, PartialEq, serde_derive::Deserialize)]
+    struct Vendor<'a> {
+        serial: u32,
+        #[serde(borrow)]
+        tags: Vec<&'a str>,
+    }
+    let frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
+    let vendor: Vendor<'_> = frame.metalayer("vendor").unwrap().unwrap();
+    assert_eq!(vendor, Vendor { serial: 7, tags: vec!["a", "b"] });
+    assert_eq!(
+        frame.metalayer::<Value>("vendor").unwrap().unwrap(),
+        json!({"serial": 7, "tags": ["a", "b"]})
+    );
+    assert!(frame.metalayer::<Value>("none").unwrap().is_none());
+
+    let error = frame.metalayer::<u8>("vendor").unwrap_err();
+    assert!(error.to_string().starts_with("metalayer vendor: "), "{error}");
+    let error = frame.metalayer::<(u8, u8)>("b2nd").unwrap_err();
+    assert_eq!(error.to_string(), "metalayer b2nd: byte 0: layout b2nd has 7 entries, the type takes 2");
+    assert!(std::error::Error::source(&error).unwrap().is::<b2nd_serde::Error>());
+}
+
+#[test]
+fn the_other_metalayers_of_the_corpus_are_messagepack() {
+    let mut names = std::collections::BTreeSet::new();
+    for entry in entries() {
+        let frame = Frame::parse(entry.bytes()).unwrap();
+        let array = frame.array_metalayer();
+        for layer in frame.metalayers().iter().filter(|&layer| Some(layer) != array) {
+            frame.metalayer::<serde::de::IgnoredAny>(layer.name()).unwrap().unwrap();
+            names.insert(layer.name().to_owned());
+        }
+    }
+    for name in ["LazyArray", "proxy-source", "b2o", "b2embed", "vendor"] {
+        assert!(names.is_empty() || names.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn the_trailer_of_every_frame_of_the_corpus_is_where_the_frame_ends() {
+    let (mut stored, mut decompressed, mut compressed) = (0, 0, 0);
+    for entry in entries() {
+        let mut frame = Frame::read_at(Cursor::new(&entry.file), entry.offset).unwrap();
+        let trailer = frame.trailer().unwrap();
+        let header = frame.header();
+        assert_eq!(trailer.offset() + trailer.len() as u64, header.frame_len, "{}", entry.name);
+        assert_eq!(!trailer.vlmetalayers().is_empty(), header.has_vlmetalayers, "{}", entry.name);
+        if trailer.vlmetalayers().is_empty() {
+            let least = if header.generation == Generation::Present { 35 } else { 30 };
+            assert_eq!(trailer.len(), least, "{}", entry.name);
+        }
+        for layer in trailer.vlmetalayers() {
+            let nbytes = layer.nbytes().unwrap();
+            match layer.value() {
+                Ok(value) => {
+                    assert_eq!(value.len(), nbytes, "{}", entry.name);
+                    layer.decode::<serde::de::IgnoredAny>().unwrap();
+                    *if matches!(value, Cow::Borrowed(_)) { &mut stored } else { &mut decompressed } += 1;
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains("the feature `decompress` is off"), "{error}");
+                    compressed += 1;
+                }
+            }
+        }
+    }
+    println!("vlmetalayers: {stored} stored, {decompressed} decompressed, {compressed} left compressed");
+    assert_eq!(stored > 0, corpus().is_some());
+    let is_on = cfg!(feature = "decompress");
+    assert_eq!(
+        (decompressed > 0, compressed > 0),
+        (is_on && corpus().is_some(), !is_on && corpus().is_some())
+    );
+}
+
+#[test]
+fn vlmetalayers_have_values() {
+    let mut frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
+    assert!(frame.header().has_vlmetalayers);
+    let trailer = frame.trailer().unwrap();
+    let [unit, note] = trailer.vlmetalayers() else { panic!("{trailer:?}") };
+    assert_eq!(unit.decode::<String>().unwrap(), "kelvin");
+    assert_eq!(*unit.value().unwrap(), *b"\xa6kelvin");
+    let file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    assert!(file[usize::try_from(unit.offset()).unwrap()..].starts_with(unit.chunk()));
+    assert_eq!((note.name(), note.nbytes()), ("note", Some(1003)));
+    match note.decode::<String>() {
+        Ok(value) => assert!(cfg!(feature = "decompress") && value == "x".repeat(1000)),
+        Err(error) => {
+            assert_eq!(error.to_string(), "metalayer note: compressed, and the feature `decompress` is off");
+        }
+    }
+    assert!(unit.decode::<u8>().unwrap_err().to_string().starts_with("metalayer unit: "));
+}
+
+#[test]
+fn a_file_cut_short_says_what_is_missing() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.b2nd");
+    for length in 0..file.len() {
+        fs::write(&path, &file[..length]).unwrap();
+        match Frame::open(&path) {
+            Err(Error::Refused(finding)) if length > 0 => {
+                assert_eq!(finding.code(), Code::Truncated);
+                assert_eq!(finding.found(), Some(length as i128));
+                assert!(
+                    finding.expected() > finding.found() && finding.expected() <= Some(file.len() as i128)
+                );
+            }
+            Err(error) => assert_eq!((length, error.code()), (0, Some(Code::NotAFrame))),
+            other => panic!("{length}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    for (length, says) in [
+        (10, "cut short: the frame takes at least 24 bytes, the file has 10"),
+        (100, "cut short: the frame takes at least 165 bytes, the file has 100"),
+        (300, "cut short: the frame takes 520 bytes, the file has 300"),
+    ] {
+        let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
+        assert_eq!(error.to_string(), says);
+    }
+}
+
+#[test]
+fn the_name_of_a_metalayer_ends_at_a_nul() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    file[95..99].copy_from_slice(b"b2\0d");
+    let frame = Frame::parse(&file).unwrap();
+    assert_eq!(frame.metalayers()[0].name(), "b2");
+    assert!(frame.metalayer::<serde::de::IgnoredAny>("b2").unwrap().is_some());
+    assert!(frame.array().unwrap().is_none());
+}
+
+#[test]
+fn a_directory_without_a_frame_says_so() {
+    let error = Frame::open(data()).unwrap_err();
+    assert_eq!(error.to_string(), "a directory without chunks.b2frame, so not a sparse frame");
+    assert!(matches!(error, Error::Io(error) if error.kind() == io::ErrorKind::NotFound));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_refused_without_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.b2nd");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let socket = folder.path().join("socket.b2nd");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let refused = |path: &std::path::Path| {
+        let error = Frame::open(path).unwrap_err();
+        assert_eq!(error.to_string(), "neither a file nor a directory");
+    };
+    refused(&pipe);
+    refused(&socket);
+    refused("/dev/null".as_ref());
+    // Nor is a pipe read that has a frame in it, whether or not one read would take it.
+    for name in ["scalar.b2nd", "int32_3x5.b2nd"] {
+        let mut writer = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        writer.write_all(&fs::read(data().join(name)).unwrap()).unwrap();
+        refused(&pipe);
+    }
+}
+
+/// Asks all that can be asked of a frame.
+fn ask(file: Vec<u8>) {
+    let Ok(mut frame) = Frame::read_at(Cursor::new(file), 0) else { return };
+    if let Ok(Some(array)) = frame.array() {
+        let _ = array.geometry();
+    }
+    if let Ok(trailer) = frame.trailer() {
+        trailer.vlmetalayers().iter().for_each(|layer| drop(layer.decode::<Value>()));
+    }
+    for layer in frame.metalayers() {
+        let _ = frame.metalayer::<Value>(layer.name());
+    }
+    frame.check().unwrap();
+}
+
+#[test]
+fn a_frame_with_any_byte_changed_does_no_harm() {
+    for name in ["int32_3x5.b2nd", "vlmetalayers.b2nd", "squeezed.caterva", "sparse.b2nd/chunks.b2frame"] {
+        let file = fs::read(data().join(name)).unwrap();
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        let places: Vec<usize> = (0..header_len).chain(file.len() - 100..file.len()).collect();
+        for &at in &places {
+            for byte in [0, 1, 0x7f, 0x80, 0xff, file[at] ^ 1, file[at] ^ 0x80] {
+                let mut changed = file.clone();
+                changed[at] = byte;
+                ask(changed);
+            }
+        }
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..5_000 {
+            let mut changed = file.clone();
+            for _ in 0..rng.usize(1..6) {
+                // Behind the magic, without which nothing is read.
+                let &at = rng.choice(&places).unwrap();
+                changed[at.max(10)] = rng.u8(..);
+            }
+            ask(changed);
+        }
+    }
+}
+
+/// A file that is longer each time its end is looked for.
+#[derive(Debug)]
+struct Growing {
+    file: Cursor<Vec<u8>>,
+    lengths: Vec<u64>,
+}
+
+impl Read for Growing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Growing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match to {
+            SeekFrom::End(0) => Ok(self.lengths.pop().unwrap()),
+            to => self.file.seek(to),
+        }
+    }
+}
+
+#[test]
+fn a_file_caught_while_it_grows_is_read_once_more() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let length = file.len() as u64;
+    let growing = |lengths: &[u64]| Growing { file: Cursor::new(file.clone()), lengths: lengths.to_vec() };
+    assert!(Frame::read_at(growing(&[length, 300]), 0).is_ok());
+    let error = Frame::read_at(growing(&[length, 310, 300]), 0).unwrap_err();
+    assert_eq!(error.to_string(), "cut short: the frame takes 520 bytes, the file has 310");
+}

@@ -1,0 +1,518 @@
+//! A rewrite gives an array the present metalayer and header, and loses nothing.
+
+#![cfg(feature = "frame")]
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use crate::common::{copy_tree, corpus, data, header_file};
+use b2nd_serde::frame::{
+    ArrayLayout, ChangeError, Code, Error, Field, Frame, Generation, Severity, check, rewrite,
+};
+use b2nd_serde::{Layout, Meta, to_vec};
+use fs4::FileExt;
+
+/// A folder to write to.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// A copy of a file of the project.
+    fn copy(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        copy_tree(&data().join(name), &path);
+        path
+    }
+
+    fn names(&self) -> BTreeSet<OsString> {
+        fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+}
+
+fn file(name: &str) -> Vec<u8> {
+    fs::read(data().join(name)).unwrap()
+}
+
+fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> ChangeError {
+    match result {
+        Err(Error::Change(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The bytes of an empty trailer at the end of a frame.
+fn trailer_len(generation: Generation) -> usize {
+    if generation == Generation::Present { 35 } else { 30 }
+}
+
+/// A present frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers.
+fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
+    let old = Frame::parse(&file).unwrap();
+    for layer in old.metalayers() {
+        let offset = u32::try_from(layer.offset() - 5 - 5).unwrap();
+        file[layer.offset_field()..][..4].copy_from_slice(&offset.to_be_bytes());
+    }
+    let header_len = u32::try_from(old.header().header_len - 5).unwrap();
+    file[11..15].copy_from_slice(&header_len.to_be_bytes());
+    file[0] = 0x9d;
+    file[25] = file[25] & 0xf0 | 1;
+    file.truncate(file.len() - 35);
+    file.extend([0x94, 1, 0xc6, 0, 0, 0, 0, 0xce, 0, 0, 0, 30, 0xd8]);
+    file.extend([0; 17]);
+    file.drain(52..57);
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file
+}
+
+/// A dtype of as many bytes.
+fn dtype_of(typesize: i32) -> String {
+    match typesize {
+        1 | 2 | 4 | 8 => format!("<u{typesize}").replace("<u1", "|u1"),
+        _ => format!("|V{typesize}"),
+    }
+}
+
+#[test]
+fn a_file_that_is_right_comes_out_byte_for_byte() {
+    let folder = Folder::new();
+    for name in [
+        "int32_3x5.b2nd",
+        "scalar.b2nd",
+        "empty.b2nd",
+        "rank16.b2nd",
+        "struct_long.b2nd",
+        "vlmetalayers.b2nd",
+    ] {
+        rewrite(data().join(name), folder.path(name), None).unwrap();
+        assert_eq!(fs::read(folder.path(name)).unwrap(), file(name), "{name}");
+    }
+}
+
+#[test]
+fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
+    let Some((corpus, entries)) = corpus() else { return };
+    let folder = Folder::new();
+    let mut written = 0;
+    for (number, entry) in entries.iter().enumerate() {
+        let layout = entry["layout"].as_str().unwrap();
+        if !entry["frame_offset"].is_null() || layout.contains("stale") || !layout.starts_with("b2nd-7") {
+            continue;
+        }
+        let name = entry["file"].as_str().unwrap();
+        let from = corpus.join(name);
+        rewrite(&from, folder.path(&number.to_string()), None).unwrap();
+        let mut expected = fs::read(header_file(&from)).unwrap();
+        if layout.contains("says 6") {
+            let at = usize::try_from(entry["offset"].as_u64().unwrap()).unwrap();
+            assert_eq!(expected[at], 0x96);
+            expected[at] = 0x97;
+        }
+        assert!(fs::read(header_file(&folder.path(&number.to_string()))).unwrap() == expected, "{name}");
+        written += 1;
+    }
+    println!("{written} arrays are the same bytes");
+    assert_eq!(written, 170 + 2 + 2 + 8);
+}
+
+#[test]
+fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
+    let Some((corpus, entries)) = corpus() else { return };
+    let mut written = [0; 2];
+    for entry in entries.iter().filter(|entry| entry["frame_offset"].is_null()) {
+        let name = entry["file"].as_str().unwrap();
+        let from = corpus.join(name);
+        let mut before = Frame::open(&from).unwrap();
+        let folder = Folder::new();
+        let to = folder.path("new");
+        let given = before.array().unwrap().filter(|array| array.dtype().is_none());
+        let given = given.map(|_| dtype_of(before.header().typesize));
+        let mut after = match rewrite(&from, &to, given.as_deref()) {
+            Ok(after) => after,
+            Err(error) => {
+                assert_eq!(folder.names(), BTreeSet::new(), "{name}");
+                match error {
+                    Error::Change(ChangeError::FirstGeneration) => {
+                        assert_eq!(before.header().generation, Generation::Beta1);
+                    }
+                    Error::Change(ChangeError::NoArray) => assert!(before.array().unwrap().is_none()),
+                    Error::Refused(finding) => {
+                        assert_eq!(finding.code(), Code::ChunksizeMismatch);
+                        assert!(name.ends_with("slice_int.cat"));
+                    }
+                    error => panic!("{name}: {error}"),
+                }
+                continue;
+            }
+        };
+        // What is in the frame behind its header.
+        let (old, new) = (fs::read(header_file(&from)).unwrap(), fs::read(header_file(&to)).unwrap());
+        let (old_header, new_header) = (before.header().clone(), after.header().clone());
+        let is_present = old_header.generation == Generation::Present;
+        let (mut old_body, mut new_body) = (&old[old_header.header_len..], &new[new_header.header_len..]);
+        if !is_present {
+            assert_eq!(after.trailer().unwrap().bytes(), &file("int32_3x5.b2nd")[520 - 35..], "{name}");
+            old_body = &old_body[..old_body.len() - trailer_len(old_header.generation)];
+            new_body = &new_body[..new_body.len() - trailer_len(Generation::Present)];
+        }
+        assert!(old_body == new_body, "{name}");
+        assert_eq!(
+            before.trailer().unwrap().vlmetalayers().len(),
+            after.trailer().unwrap().vlmetalayers().len()
+        );
+
+        // The header, field by field.
+        assert_eq!(new_header.generation, Generation::Present);
+        assert_eq!(new_header.version, if is_present { old_header.version } else { 2 }, "{name}");
+        assert_eq!(new_header.frame_len, new.len() as u64);
+        for field in [
+            Field::Nbytes,
+            Field::Cbytes,
+            Field::Typesize,
+            Field::Chunksize,
+            Field::Filters,
+            Field::HasVlmetalayers,
+        ] {
+            let (a, b) = (old_header.position(field).unwrap(), new_header.position(field).unwrap());
+            assert_eq!(old[a], new[b], "{name}: {field:?}");
+        }
+        assert_eq!(old_header.flags[1..], new_header.flags[1..], "{name}");
+
+        // The metalayers.
+        let others = |frame: &Frame<File>| {
+            let array = frame.array_metalayer().cloned();
+            let others = frame.metalayers().iter().filter(move |&layer| Some(layer) != array.as_ref());
+            others.map(|layer| (layer.name().to_owned(), layer.bytes().to_vec())).collect::<Vec<_>>()
+        };
+        assert_eq!(others(&before), others(&after), "{name}");
+        let (old, new) = (before.array().unwrap().unwrap(), after.array().unwrap().unwrap());
+        assert_eq!(new.metalayer().name(), "b2nd");
+        assert_eq!(new.layout(), ArrayLayout::Format(Layout::B2nd));
+        assert_eq!((new.shape(), new.chunkshape()), (old.shape(), old.chunkshape()), "{name}");
+        let blockshape = if old.has_blocks() { old.blockshape() } else { Some(old.chunkshape()) };
+        assert_eq!(new.blockshape(), blockshape, "{name}");
+        assert_eq!(new.stale_tail(), b"");
+        let is_six = old.layout() == ArrayLayout::Format(Layout::B2ndSix);
+        assert!(is_six || new.dtype() == given.as_deref().or(old.dtype()), "{name}");
+        assert!(!is_six || new.meta().unwrap().parse_dtype() == old.meta().unwrap().parse_dtype(), "{name}");
+
+        let oddities = check(&to).unwrap();
+        let is_fine = |code| matches!(code, Code::HighRank | Code::DtypeMismatch | Code::EmptyChunksize);
+        assert!(oddities.iter().all(|finding| is_fine(finding.code())), "{name}: {oddities:?}");
+        written[usize::from(is_present)] += 1;
+    }
+    println!("rewritten [9d, 9e]: {written:?}");
+    assert_eq!(written, [17, 290 - 17 - 5 - 10 - 2]);
+}
+
+#[test]
+fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been() {
+    let folder = Folder::new();
+    for name in ["int32_3x5.b2nd", "scalar.b2nd", "empty.b2nd", "rank16.b2nd", "struct_long.b2nd"] {
+        let old = folder.write("old", &second_generation(file(name)));
+        assert_eq!(Frame::open(&old).unwrap().header().generation, Generation::Beta2);
+        let to = folder.path(name);
+        rewrite(&old, &to, None).unwrap();
+        let mut expected = file(name);
+        // An array without items may have another one.
+        expected[25] = expected[25] & 0xf0 | 2;
+        assert_eq!(fs::read(&to).unwrap(), expected, "{name}");
+    }
+}
+
+#[test]
+fn where_the_block_shape_is_unset_each_chunk_is_one_block() {
+    let folder = Folder::new();
+    let mut file = second_generation(file("int32_3x5.b2nd"));
+    // Chunks of 2 x 3 items, without padding.
+    file[142..146].fill(0);
+    file[53..57].copy_from_slice(&24_u32.to_be_bytes());
+    file[30..38].copy_from_slice(&96_u64.to_be_bytes());
+    let frame = rewrite(folder.write("old", &file), folder.path("new"), None).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().blockshape(), Some(&[2, 3][..]));
+    assert_eq!(frame.header().blocksize, Some(24));
+}
+
+#[test]
+fn a_dtype_is_given_where_there_is_none_and_spelled_as_numpy_does() {
+    let folder = Folder::new();
+    let old = data().join("uint16_6x8.caterva");
+    for (number, (given, spelled)) in [
+        ("<u2", "<u2"),
+        ("uint16", "<u2"),
+        (">i2", ">i2"),
+        ("[('a','u1'),('b','u1')]", "[('a', 'u1'), ('b', 'u1')]"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let frame = rewrite(&old, folder.path(&number.to_string()), Some(given)).unwrap();
+        assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(spelled));
+    }
+    let before = folder.names();
+    let to = folder.path("to");
+    let layout = ArrayLayout::Format(Layout::Caterva);
+    assert_eq!(refused(rewrite(&old, &to, None)), ChangeError::NoDtype { layout });
+    let error = ChangeError::ItemSize { expected: 2, dtype: "<f4".into(), found: 4 };
+    assert_eq!(refused(rewrite(&old, &to, Some("f4"))), error);
+    assert!(matches!(refused(rewrite(&old, &to, Some("f5"))), ChangeError::Dtype(_)));
+    assert_eq!(folder.names(), before);
+}
+
+#[test]
+fn a_dtype_of_another_length_moves_everything_behind_it() {
+    let folder = Folder::new();
+    let path = folder.copy("vlmetalayers.b2nd");
+    let before = fs::read(&path).unwrap();
+    let dtype = format!("[('{}', '<f8')]", "x".repeat(3000));
+    let frame = rewrite(&path, &path, Some(&dtype)).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(&dtype[..]));
+    let vendor: serde_json::Value = frame.metalayer("vendor").unwrap().unwrap();
+    assert_eq!(vendor, serde_json::json!({"serial": 7, "tags": ["a", "b"]}));
+    assert_eq!(check(&path).unwrap(), []);
+    let note = Frame::open(&path).unwrap().trailer().unwrap();
+    assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap(), "kelvin");
+    assert_eq!(folder.names().len(), 1);
+
+    rewrite(&path, &path, Some("<f8")).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_dtype_in_another_syntax_stays_as_it_is() {
+    let folder = Folder::new();
+    let mut file = file("int32_3x5.b2nd");
+    file[112 + 44] = 7;
+    let path = folder.write("array", &file);
+    rewrite(&path, folder.path("new"), None).unwrap();
+    assert_eq!(fs::read(folder.path("new")).unwrap(), file);
+    // Another dtype is NumPy's.
+    let frame = rewrite(&path, &path, Some("<f4")).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().meta().unwrap().dtype_format(), Some(0));
+}
+
+#[test]
+fn a_first_array_metalayer_goes_before_its_former_name_which_stays() {
+    let folder = Folder::new();
+    let squeezed = Frame::open(data().join("squeezed.caterva")).unwrap();
+    let tail = squeezed.array().unwrap().unwrap().stale_tail().len();
+    let frame = rewrite(data().join("squeezed.caterva"), folder.path("new"), Some("<u2")).unwrap();
+    let layer = frame.array_metalayer().unwrap();
+    // The dtype and its format are longer than nothing, the tail is gone, the name is shorter.
+    assert_eq!(layer.bytes().len(), squeezed.array_metalayer().unwrap().bytes().len() - tail + 9);
+    assert_eq!(frame.header().header_len, squeezed.header().header_len - tail + 9 - 3);
+    let meta = Meta::new(&[6, 8], &[4, 5], &[2, 3], "<u2").unwrap();
+    assert_eq!(layer.bytes(), to_vec(&meta).unwrap());
+}
+
+#[test]
+fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
+    let folder = Folder::new();
+    let changed = |name: &str, changes: &[(usize, &[u8])]| {
+        let mut file = file(name);
+        for (at, bytes) in changes {
+            file[*at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        file
+    };
+    let mut with_user_metadata = second_generation(file("int32_3x5.b2nd"));
+    let at = with_user_metadata.len() - 30 + 7;
+    with_user_metadata.splice(at..at, *b"data");
+    with_user_metadata[at - 1] = 4;
+    with_user_metadata[at + 4 + 4] = 34;
+    let frame_len = with_user_metadata.len() as u64;
+    with_user_metadata[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    let longer = [file("int32_3x5.b2nd"), vec![0]].concat();
+
+    let cases: Vec<(Vec<u8>, ChangeError)> = vec![
+        (changed("int32_3x5.b2nd", &[(95, b"x")]), ChangeError::NoArray),
+        (with_user_metadata, ChangeError::UserMetadata { len: 4 }),
+        (longer, ChangeError::PartOfFile { frame_len: 520, file_len: 521 }),
+    ];
+    let to = folder.path("to");
+    for (file, expected) in cases {
+        let path = folder.write("old", &file);
+        assert_eq!(refused(rewrite(&path, &to, None)), expected);
+        assert_eq!(refused(rewrite(&path, &path, None)), expected);
+        assert_eq!(fs::read(&path).unwrap(), file);
+    }
+    for (file, code) in [
+        (changed("int32_3x5.b2nd", &[(37, &[96])]), Code::InterruptedResize),
+        (changed("int32_3x5.b2nd", &[(113, &[1])]), Code::ArrayVersion),
+        (changed("int32_3x5.b2nd", &[(114, &[17])]), Code::Rank),
+        (changed("int32_3x5.b2nd", &[(46, &[0xff])]), Code::ChunkIndexPlace),
+        (b"something else entirely here".to_vec(), Code::NotAFrame),
+    ] {
+        let path = folder.write("old", &file);
+        assert_eq!(rewrite(&path, &to, None).unwrap_err().code(), Some(code));
+        assert_eq!(rewrite(&path, &path, None).unwrap_err().code(), Some(code));
+        assert_eq!(fs::read(&path).unwrap(), file);
+    }
+    assert!(matches!(rewrite(folder.path("none"), &to, None), Err(Error::Io(_))));
+    let nowhere = folder.path("no folder").join("to");
+    assert!(matches!(rewrite(data().join("int32_3x5.b2nd"), nowhere, None), Err(Error::Io(_))));
+    assert_eq!(folder.names(), BTreeSet::from(["old".into()]));
+}
+
+#[test]
+fn a_copy_goes_only_to_a_new_name() {
+    let folder = Folder::new();
+    let there = folder.write("there", b"precious");
+    fs::create_dir(folder.path("directory")).unwrap();
+    let other = folder.copy("sparse.caterva");
+    for from in ["int32_3x5.b2nd", "sparse.b2nd"] {
+        for to in [&there, &folder.path("directory"), &other] {
+            let error = refused(rewrite(data().join(from), to, None));
+            assert_eq!(error, ChangeError::Exists { path: to.clone() });
+        }
+    }
+    assert_eq!(fs::read(&there).unwrap(), b"precious");
+    assert_eq!(folder.names().len(), 3);
+}
+
+#[test]
+fn a_sparse_frame_keeps_its_chunks() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.caterva");
+    let chunk = |path: &Path, number| fs::read(path.join(format!("{number:08X}.chunk"))).unwrap();
+    let copy = folder.path("copy.b2nd");
+    fs::write(path.join(".b2lock"), b"").unwrap();
+    rewrite(&path, &copy, Some("<u2")).unwrap();
+    assert_eq!(fs::read_dir(&copy).unwrap().count(), 5, "no lock, nothing else");
+    for number in 0..4 {
+        assert_eq!(chunk(&copy, number), chunk(&path, number));
+    }
+    assert_eq!(check(&copy).unwrap(), []);
+
+    // In place, by any of its names: the chunks are not even touched.
+    let modified = |path: &Path| fs::metadata(path.join("00000001.chunk")).unwrap().modified().unwrap();
+    let before = modified(&path);
+    rewrite(&path, path.join("chunks.b2frame"), Some("<u2")).unwrap();
+    assert_eq!(modified(&path), before);
+    assert_eq!(
+        fs::read(path.join("chunks.b2frame")).unwrap(),
+        fs::read(copy.join("chunks.b2frame")).unwrap()
+    );
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 6);
+    rewrite(path.join("chunks.b2frame"), &path, Some("<i2")).unwrap();
+    assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(), Some("<i2"));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_permissions_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new();
+    let path = folder.copy("uint16_6x8.caterva");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let link = folder.path("link");
+    symlink(&path, &link).unwrap();
+    rewrite(&link, &link, Some("<u2")).unwrap();
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(), Some("<u2"));
+    let copy = folder.path("copy");
+    rewrite(&link, &copy, None).unwrap();
+    for path in [&path, &copy] {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+    let sparse = folder.copy("sparse.b2nd");
+    fs::set_permissions(&sparse, fs::Permissions::from_mode(0o750)).unwrap();
+    rewrite(&sparse, folder.path("sparse copy"), None).unwrap();
+    assert_eq!(fs::metadata(folder.path("sparse copy")).unwrap().permissions().mode() & 0o777, 0o750);
+}
+
+#[test]
+fn the_lock_beside_a_frame_is_held_meanwhile() {
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    let lock = folder.write("int32_3x5.b2nd.b2lock", b"");
+    let counter = || fs::read(&lock).unwrap();
+    rewrite(&path, &path, Some("<f4")).unwrap();
+    let once = [[0; 8], 1_u64.to_ne_bytes()].concat();
+    assert_eq!(counter(), once);
+    let before = fs::read(&path).unwrap();
+
+    // A reader keeps from rewriting in place, a writer from copying too.
+    let reader = File::open(&lock).unwrap();
+    FileExt::try_lock_shared(&reader).unwrap();
+    assert_eq!(refused(rewrite(&path, &path, None)), ChangeError::Locked { path: lock.clone() });
+    rewrite(&path, folder.path("copy"), None).unwrap();
+    drop(reader);
+    let writer = File::open(&lock).unwrap();
+    FileExt::try_lock(&writer).unwrap();
+    assert_eq!(
+        refused(rewrite(&path, folder.path("copy 2"), None)),
+        ChangeError::Locked { path: lock.clone() }
+    );
+    assert_eq!(counter(), once);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(folder.names().len(), 3);
+}
+
+#[test]
+fn what_is_refused_says_what_was_expected_and_found() {
+    let mut lines = String::new();
+    let path = PathBuf::from("array.b2nd");
+    let layout = ArrayLayout::Caterva011;
+    let geometry = b2nd_serde::Geometry::new(&[3], &[2], &[1]).unwrap().resize(&[3, 3]).unwrap_err();
+    for error in [
+        ChangeError::NoPath,
+        ChangeError::PartOfFile { frame_len: 520, file_len: 521 },
+        ChangeError::Locked { path: "array.b2nd.b2lock".into() },
+        ChangeError::Exists { path },
+        ChangeError::NoArray,
+        ChangeError::NoMetalayer { name: "vendor".into() },
+        ChangeError::Length { name: "vendor".into(), expected: 7, found: 8 },
+        ChangeError::SharedBytes { name: "vendor".into() },
+        ChangeError::DtypeLength { expected: 3, found: 6 },
+        ChangeError::OtherChunks { expected: vec![2, 2], shape: vec![5, 5], found: vec![3, 2] },
+        ChangeError::OtherChunks { expected: vec![1, 1], shape: vec![5, 5], found: vec![3, 3] },
+        ChangeError::OtherChunkshape { expected: [vec![2, 3], vec![1, 2]], found: [vec![3, 2], vec![1, 2]] },
+        ChangeError::ReadOnlyLayout { layout },
+        ChangeError::NoDtype { layout },
+        ChangeError::Dtype("<i3".parse::<b2nd_serde::dtype::Dtype>().unwrap_err()),
+        ChangeError::ItemSize { expected: 4, dtype: "<f8".into(), found: 8 },
+        ChangeError::Geometry(geometry),
+        ChangeError::FirstGeneration,
+        ChangeError::UserMetadata { len: 4 },
+        ChangeError::TooLarge,
+        ChangeError::Stopped,
+    ] {
+        let name =
+            format!("{error:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();
+        lines += &[name, Error::from(error).to_string()].join("\n    ");
+        lines += "\n";
+    }
+    crate::common::snapshot("change_errors", &lines);
+}
+
+#[test]
+fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("directory");
+    fs::create_dir(&directory).unwrap();
+    let file = directory.join("chunks.b2frame");
+    fs::copy(data().join("int32_3x5.b2nd"), &file).unwrap();
+    assert_eq!(check(&directory).unwrap()[0].severity(), Severity::Error);
+    for to in [directory.clone(), folder.path().join("copy")] {
+        assert!(matches!(rewrite(&directory, &to, None), Err(Error::Refused(_))));
+    }
+    // By itself it is a frame like any other.
+    assert_eq!(check(&file).unwrap(), []);
+    rewrite(&file, &file, None).unwrap();
+}
