@@ -235,9 +235,10 @@ fn scan_file(target: &Target, place: Place<'_>, each: &mut Each<'_>) {
             look.hand_on(place, &frame, &frame.check_header(), None, each);
         }
     }
-    if found == 0 && target.is_named_blosc2() {
-        if let Err(error) = Frame::open(&target.path) {
-            each(Err(place.failure(error)));
-        }
+    if found == 0
+        && target.is_named_blosc2()
+        && let Err(error) = Frame::open(&target.path)
+    {
+        each(Err(place.failure(error)));
     }
 }
