@@ -9,7 +9,8 @@ use super::fields::{Filter, FrameType, Generation};
 use super::section::CONTENT_HEADER;
 use super::{ARRAY_NAMES, Error, Frame};
 use crate::dump::{DumpRow, Lines, Row, Sink, Text, fault, metalayer, raw};
-use crate::wire::{CATERVA_THREE, Marker};
+use crate::layout::CATERVA_THREE;
+use crate::marker::Marker;
 
 mod value;
 
