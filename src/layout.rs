@@ -5,10 +5,21 @@ use core::fmt;
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+use crate::marker::{FIXARRAY, fixarray};
 use Entry::{Blockshape, Chunkshape, Dtype, DtypeFormat, Ndim, Shape, Version};
 
 /// The largest number of dimensions (`B2ND_MAX_DIM` in C-Blosc2).
 pub(crate) const MAX_NDIM: u8 = 16;
+
+/// The marker of a dimension vector. For 16 dimensions this is `a0`, which is not an array to a `MessagePack` reader,
+/// but is what C-Blosc2 writes and reads.
+#[inline]
+pub(crate) const fn vector_marker(ndim: u8) -> u8 {
+    FIXARRAY + ndim
+}
+
+/// The first byte of the two layouts of Caterva 0.1.
+pub(crate) const CATERVA_THREE: u8 = fixarray(3);
 
 /// An entry of the metalayer. The order of the variants is the order on the wire.
 ///

@@ -158,6 +158,7 @@ mod error;
 pub mod frame;
 pub mod geometry;
 mod layout;
+mod marker;
 #[cfg(feature = "alloc")]
 mod meta;
 mod ser;

@@ -1,25 +1,16 @@
 //! Fixed-width MessagePack: what each value looks like in bytes, and how it is taken and put.
 //!
-//! This is the only place that knows a marker. Integers are big-endian, and each stands behind a marker of its own.
+//! Integers are big-endian, and each stands after a marker of its own.
 
-use core::fmt;
 use core::marker::PhantomData;
 
 use crate::error::{Detail, Error, Length, Result};
-use crate::layout::{Entry, Layout, MAX_NDIM};
+use crate::layout::{Entry, Layout, MAX_NDIM, vector_marker};
+use crate::marker::{INT32, INT64, STR32, fixarray, is_fixint};
 
-const FIXINT_MAX: u8 = 0x7f;
-/// An array of `n` values of any kind is `ARRAY + n`, for `n` up to 15.
-const ARRAY: u8 = 0x90;
-pub(crate) const INT32: u8 = 0xd2;
-pub(crate) const INT64: u8 = 0xd3;
-pub(crate) const STR32: u8 = 0xdb;
-
-const SEVEN_ENTRIES: u8 = ARRAY + Layout::B2nd.marked_entries();
-const SIX_ENTRIES: u8 = ARRAY + Layout::B2ndSix.marked_entries();
-const FIVE_ENTRIES: u8 = ARRAY + Layout::Caterva.marked_entries();
-/// The first byte of the two layouts of Caterva 0.1.
-pub(crate) const CATERVA_THREE: u8 = ARRAY + 3;
+const SEVEN_ENTRIES: u8 = fixarray(Layout::B2nd.marked_entries());
+const SIX_ENTRIES: u8 = fixarray(Layout::B2ndSix.marked_entries());
+const FIVE_ENTRIES: u8 = fixarray(Layout::Caterva.marked_entries());
 
 /// The length of the longest metalayer, up to and with the length of its dtype.
 #[cfg(any(feature = "alloc", test))]
@@ -27,19 +18,6 @@ pub(crate) const LONGEST_BEFORE_DTYPE: usize =
     3 + 3 + MAX_NDIM as usize * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER;
 
 const STR32_HEADER: usize = 5;
-
-/// The marker of a dimension vector. For 16 dimensions this is `a0`, which is no array to a MessagePack reader, but
-/// what C-Blosc2 writes.
-#[inline]
-pub(crate) const fn vector_marker(ndim: u8) -> u8 {
-    ARRAY + ndim
-}
-
-/// Whether a byte is a positive fixint: the value itself.
-#[inline]
-pub(crate) const fn is_fixint(byte: u8) -> bool {
-    byte <= FIXINT_MAX
-}
 
 /// A signed integer that always takes the same number of bytes.
 pub(crate) trait FixedInt: Copy + Into<i64> {
@@ -403,7 +381,7 @@ impl<'a> Output<'a> {
 
     #[inline]
     pub(crate) fn layout(&mut self, layout: Layout) {
-        self.byte(ARRAY + layout.marked_entries());
+        self.byte(fixarray(layout.marked_entries()));
     }
 
     /// Puts `version`, `ndim` or `dtype_format`.
@@ -479,55 +457,6 @@ impl<T: FixedInt> Slots<'_, T> {
             value.encode(item);
             self.left = left;
         }
-    }
-}
-
-/// A byte as MessagePack reads it where a value begins.
-pub(crate) struct Marker(pub(crate) u8);
-
-impl fmt::Display for Marker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let byte = self.0;
-        let name = match byte {
-            0x00..=FIXINT_MAX => return write!(f, "positive fixint {byte} ({byte:#04x})"),
-            0x80..=0x8f => return write!(f, "map of {} ({byte:#04x})", byte - 0x80),
-            ARRAY..=0x9f => return write!(f, "array of {} ({byte:#04x})", byte - ARRAY),
-            0xa0..=0xbf => return write!(f, "fixstr of {} ({byte:#04x})", byte - 0xa0),
-            0xc0 => "nil",
-            0xc1 => "a byte of no meaning",
-            0xc2 => "false",
-            0xc3 => "true",
-            0xc4 => "bin8",
-            0xc5 => "bin16",
-            0xc6 => "bin32",
-            0xc7 => "ext8",
-            0xc8 => "ext16",
-            0xc9 => "ext32",
-            0xca => "float32",
-            0xcb => "float64",
-            0xcc => "uint8",
-            0xcd => "uint16",
-            0xce => "uint32",
-            0xcf => "uint64",
-            0xd0 => "int8",
-            0xd1 => "int16",
-            INT32 => "int32",
-            INT64 => "int64",
-            0xd4 => "fixext1",
-            0xd5 => "fixext2",
-            0xd6 => "fixext4",
-            0xd7 => "fixext8",
-            0xd8 => "fixext16",
-            0xd9 => "str8",
-            0xda => "str16",
-            STR32 => "str32",
-            0xdc => "array16",
-            0xdd => "array32",
-            0xde => "map16",
-            0xdf => "map32",
-            0xe0..=0xff => "negative fixint",
-        };
-        write!(f, "{name} ({byte:#04x})")
     }
 }
 

@@ -3,8 +3,8 @@
 use core::fmt;
 
 use super::ErrorKind;
-use crate::layout::{Encoding, Entry, KnownName, Layout, MAX_NDIM};
-use crate::wire;
+use crate::layout::{CATERVA_THREE, Encoding, Entry, KnownName, Layout, MAX_NDIM, vector_marker};
+use crate::marker::{INT32, INT64, Marker, STR32};
 
 /// A length, held without alignment to keep an error small.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -328,15 +328,15 @@ impl Parts {
             }
             Detail::Marker { found, ndim } => {
                 self.expected_marker(ndim, f)?;
-                write!(f, " for {place}, found {}", wire::Marker(found))
+                write!(f, " for {place}, found {}", Marker(found))
             }
             Detail::Layout { found } => {
-                let marker = wire::Marker(found);
+                let marker = Marker(found);
                 write!(f, "expected 7, 6 or 5 entries (0x97, 0x96, 0x95), found {marker}")?;
-                if found == wire::CATERVA_THREE { f.write_str(", a layout of Caterva 0.1") } else { Ok(()) }
+                if found == CATERVA_THREE { f.write_str(", a layout of Caterva 0.1") } else { Ok(()) }
             }
             Detail::SixthEntry { found } => {
-                let (str32, found) = (wire::Marker(wire::STR32), wire::Marker(found));
+                let (str32, found) = (Marker(STR32), Marker(found));
                 write!(f, "expected {str32} for dtype, or {FIXINTS} for dtype_format, found {found}")
             }
             Detail::Rank { found } => write!(f, "ndim is {}, more than {MAX_NDIM}", found.get()),
@@ -406,11 +406,11 @@ impl Parts {
         f.write_str("expected ")?;
         match self.encoding() {
             Some(Encoding::Int64s | Encoding::Int32s) if !self.is_dimension() => {
-                write!(f, "{} ({:#04x})", dimensions(ndim), wire::vector_marker(ndim))
+                write!(f, "{} ({:#04x})", dimensions(ndim), vector_marker(ndim))
             }
-            Some(Encoding::Int64s) => write!(f, "{}", wire::Marker(wire::INT64)),
-            Some(Encoding::Int32s) => write!(f, "{}", wire::Marker(wire::INT32)),
-            Some(Encoding::Str32) => write!(f, "{}", wire::Marker(wire::STR32)),
+            Some(Encoding::Int64s) => write!(f, "{}", Marker(INT64)),
+            Some(Encoding::Int32s) => write!(f, "{}", Marker(INT32)),
+            Some(Encoding::Str32) => write!(f, "{}", Marker(STR32)),
             Some(Encoding::Fixint) | None => f.write_str(FIXINTS),
         }
     }

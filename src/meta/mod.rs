@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Detail, Error, Integer, Length, Result};
 use crate::layout::{Entry, Layout, MAX_NDIM};
-use crate::wire;
+use crate::{marker, wire};
 
 mod serde;
 
@@ -194,7 +194,7 @@ fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<()> {
 
 #[inline]
 fn check_fixint(entry: Entry, value: u8) -> Result<()> {
-    if wire::is_fixint(value) {
+    if marker::is_fixint(value) {
         return Ok(());
     }
     Err(Error::new(Detail::DoesNotFit(Integer::unsigned(value.into()))).in_entry(entry))

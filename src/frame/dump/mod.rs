@@ -9,7 +9,8 @@ use crate::dump::{DumpRow, Lines, Row, Sink, Text, fault, metalayer, raw};
 use crate::frame::format::fields::{Filter, FrameType, Generation};
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{ARRAY_NAMES, Error, Frame};
-use crate::wire::{CATERVA_THREE, Marker};
+use crate::layout::CATERVA_THREE;
+use crate::marker::Marker;
 
 mod value;
 

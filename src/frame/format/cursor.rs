@@ -3,7 +3,7 @@
 use std::format;
 
 use crate::frame::finding::{Code, Finding, Place};
-use crate::wire::Marker;
+use crate::marker::Marker;
 
 /// A reader of bytes that knows where it is, and under which codes its faults go.
 #[derive(Clone, Copy)]

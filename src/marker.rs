@@ -1,0 +1,166 @@
+//! The markers of `MessagePack`: the byte with which each value begins.
+//!
+//! | bytes | marker | what follows |
+//! |---|---|---|
+//! | `00` to `7f` | positive fixint | nothing: the byte is the value |
+//! | `80` to `8f` | fixmap | as many pairs as the low 4 bits say |
+//! | `90` to `9f` | fixarray | as many values as the low 4 bits say |
+//! | `a0` to `bf` | fixstr | as many bytes as the low 5 bits say |
+//! | `c0` to `df` | one of the named constants below | what its name says; integers and lengths are big-endian |
+//! | `e0` to `ff` | negative fixint | nothing: the byte is the value, as an `i8` |
+
+use core::fmt;
+
+/// The largest positive fixint.
+pub(crate) const FIXINT_MAX: u8 = 0x7f;
+pub(crate) const FIXMAP: u8 = 0x80;
+pub(crate) const FIXMAP_MAX: u8 = 0x8f;
+pub(crate) const FIXARRAY: u8 = 0x90;
+pub(crate) const FIXARRAY_MAX: u8 = 0x9f;
+pub(crate) const FIXSTR: u8 = 0xa0;
+pub(crate) const FIXSTR_MAX: u8 = 0xbf;
+/// The smallest byte of a negative fixint, which is -32.
+pub(crate) const NEGATIVE_FIXINT: u8 = 0xe0;
+
+/// Whether a byte is a positive fixint: the value itself.
+#[inline]
+pub(crate) const fn is_fixint(byte: u8) -> bool {
+    byte <= FIXINT_MAX
+}
+
+/// The marker of an array of at most 15 values.
+#[inline]
+pub(crate) const fn fixarray(count: u8) -> u8 {
+    FIXARRAY + count
+}
+
+/// The marker of a text of at most 31 bytes.
+#[cfg(feature = "frame")]
+#[inline]
+#[expect(dead_code, reason = "for `frame`")]
+pub(crate) const fn fixstr(length: u8) -> u8 {
+    FIXSTR + length
+}
+
+/// The number of pairs, if the byte is a fixmap.
+#[inline]
+pub(crate) const fn fixmap_len(marker: u8) -> Option<u8> {
+    if matches!(marker, FIXMAP..=FIXMAP_MAX) { Some(marker - FIXMAP) } else { None }
+}
+
+/// The number of values, if the byte is a fixarray.
+#[inline]
+pub(crate) const fn fixarray_len(marker: u8) -> Option<u8> {
+    if matches!(marker, FIXARRAY..=FIXARRAY_MAX) { Some(marker - FIXARRAY) } else { None }
+}
+
+/// The number of bytes, if the byte is a fixstr.
+#[inline]
+pub(crate) const fn fixstr_len(marker: u8) -> Option<u8> {
+    if matches!(marker, FIXSTR..=FIXSTR_MAX) { Some(marker - FIXSTR) } else { None }
+}
+
+/// Writes the constants and their names.
+macro_rules! markers {
+    ($($constant:ident = $byte:literal $name:literal)*) => {
+        $( pub(crate) const $constant: u8 = $byte; )*
+
+        /// The name of a marker that stands for one byte only.
+        const fn name(marker: u8) -> &'static str {
+            match marker {
+                $( $constant => $name, )*
+                _ => "fixint",
+            }
+        }
+    };
+}
+
+markers! {
+    NIL = 0xc0 "nil"
+    NEVER_USED = 0xc1 "a byte that MessagePack never uses"
+    FALSE = 0xc2 "false"
+    TRUE = 0xc3 "true"
+    BIN8 = 0xc4 "bin8"
+    BIN16 = 0xc5 "bin16"
+    BIN32 = 0xc6 "bin32"
+    EXT8 = 0xc7 "ext8"
+    EXT16 = 0xc8 "ext16"
+    EXT32 = 0xc9 "ext32"
+    FLOAT32 = 0xca "float32"
+    FLOAT64 = 0xcb "float64"
+    UINT8 = 0xcc "uint8"
+    UINT16 = 0xcd "uint16"
+    UINT32 = 0xce "uint32"
+    UINT64 = 0xcf "uint64"
+    INT8 = 0xd0 "int8"
+    INT16 = 0xd1 "int16"
+    INT32 = 0xd2 "int32"
+    INT64 = 0xd3 "int64"
+    FIXEXT1 = 0xd4 "fixext1"
+    FIXEXT2 = 0xd5 "fixext2"
+    FIXEXT4 = 0xd6 "fixext4"
+    FIXEXT8 = 0xd7 "fixext8"
+    FIXEXT16 = 0xd8 "fixext16"
+    STR8 = 0xd9 "str8"
+    STR16 = 0xda "str16"
+    STR32 = 0xdb "str32"
+    ARRAY16 = 0xdc "array16"
+    ARRAY32 = 0xdd "array32"
+    MAP16 = 0xde "map16"
+    MAP32 = 0xdf "map32"
+}
+
+/// The kind of value that a marker begins: `int32`, `array of 7`, `fixint`.
+pub(crate) struct Kind(pub(crate) u8);
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (fixmap_len(self.0), fixarray_len(self.0), fixstr_len(self.0)) {
+            (Some(count), _, _) => write!(f, "map of {count}"),
+            (_, Some(count), _) => write!(f, "array of {count}"),
+            (_, _, Some(length)) => write!(f, "fixstr of {length}"),
+            _ => f.write_str(name(self.0)),
+        }
+    }
+}
+
+/// A marker as a message names it: its kind and its byte, as in `int32 (0xd2)`.
+pub(crate) struct Marker(pub(crate) u8);
+
+impl fmt::Display for Marker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let byte = self.0;
+        match byte {
+            0..=FIXINT_MAX => write!(f, "positive fixint {byte}"),
+            NEGATIVE_FIXINT.. => f.write_str("negative fixint"),
+            _ => Kind(byte).fmt(f),
+        }?;
+        write!(f, " ({byte:#04x})")
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn a_marker_is_named_with_its_byte() {
+        let named = |byte| Marker(byte).to_string();
+        assert_eq!(named(0x05), "positive fixint 5 (0x05)");
+        assert_eq!(named(0x82), "map of 2 (0x82)");
+        assert_eq!(named(fixarray(7)), "array of 7 (0x97)");
+        assert_eq!(named(0xa3), "fixstr of 3 (0xa3)");
+        assert_eq!(named(INT32), "int32 (0xd2)");
+        assert_eq!(named(0xff), "negative fixint (0xff)");
+        assert_eq!(Kind(0xff).to_string(), Kind(0).to_string());
+    }
+
+    #[test]
+    fn every_byte_between_the_ranges_has_a_name() {
+        for byte in NIL..=MAP32 {
+            assert_ne!(name(byte), "fixint", "{byte:#04x}");
+        }
+    }
+}
