@@ -161,6 +161,7 @@ mod layout;
 #[cfg(feature = "alloc")]
 mod meta;
 mod ser;
+mod shapes;
 mod wire;
 
 #[cfg(feature = "std")]
@@ -181,6 +182,7 @@ pub use ser::to_writer;
 pub use ser::{Serializer, serialized_size, to_slice};
 #[cfg(feature = "alloc")]
 pub use ser::{to_extend, to_vec};
+pub use shapes::Shapes;
 
 /// The examples of the README are tests.
 #[cfg(all(doctest, feature = "frame"))]

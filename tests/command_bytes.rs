@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use b2nd_serde::{Meta, to_vec};
+use b2nd_serde::{Meta, Shapes, to_vec};
 use common::command::{folder, objects, run, run_with, screen, text};
 use common::{corpus, data, snapshot, unhex};
 
@@ -176,7 +176,8 @@ fn encode_gives_the_bytes_of_the_draft_specification() {
     assert_eq!(run(here(), &tuples).stdout, output.stdout);
     let scalar =
         run(here(), &["encode", "--shape", "()", "--chunks", "()", "--blocks", "", "--dtype", "|u1"]);
-    let expected = to_vec(&Meta::new(&[], &[], &[], "|u1").unwrap()).unwrap();
+    let expected =
+        to_vec(&Meta::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] }, "|u1").unwrap()).unwrap();
     assert_eq!(unhex(text(&scalar.stdout).trim()), expected);
 }
 

@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 #[cfg(feature = "std")]
 use std::io;
 
-use b2nd_serde::{Entry, Error, ErrorKind, Layout, Meta, Serializer, dump, from_slice, to_slice, to_vec};
+use b2nd_serde::{
+    Entry, Error, ErrorKind, Layout, Meta, Serializer, Shapes, dump, from_slice, to_slice, to_vec,
+};
 use common::{five, seven, six, unhex};
 use serde::ser::{Error as _, Serialize as Writable};
 use serde_bytes::Bytes;
@@ -274,12 +276,24 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
         value(&mut Serializer::new(&mut [0; 99]).with_layout(layout)).map(|()| vec![])
     };
     case("seven entries as caterva", with_layout(&|to| seven().serialize(to), Layout::Caterva));
-    let meta = Meta::new(&[6], &[4], &[2], "|u1").unwrap();
+    let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1").unwrap();
     case("a Meta as another layout", with_layout(&|to| meta.serialize(to), Layout::B2ndMismarked));
-    case("a Meta of 17 dimensions", Meta::new(&[1; 17], &[1; 17], &[1; 17], "").map(|_| vec![]));
-    case("a Meta of 300 dimensions", Meta::new(&[1; 300], &[], &[], "").map(|_| vec![]));
-    case("a Meta of two ranks", Meta::new(&[1], &[1, 1], &[1], "").map(|_| vec![]));
-    case("a Meta with a NUL", Meta::new(&[1], &[1], &[1], "\0").map(|_| vec![]));
+    case(
+        "a Meta of 17 dimensions",
+        Meta::new(Shapes { shape: &[1; 17], chunkshape: &[1; 17], blockshape: &[1; 17] }, "").map(|_| vec![]),
+    );
+    case(
+        "a Meta of 300 dimensions",
+        Meta::new(Shapes { shape: &[1; 300], chunkshape: &[], blockshape: &[] }, "").map(|_| vec![]),
+    );
+    case(
+        "a Meta of two ranks",
+        Meta::new(Shapes { shape: &[1], chunkshape: &[1, 1], blockshape: &[1] }, "").map(|_| vec![]),
+    );
+    case(
+        "a Meta with a NUL",
+        Meta::new(Shapes { shape: &[1], chunkshape: &[1], blockshape: &[1] }, "\0").map(|_| vec![]),
+    );
     let caterva = meta.with_layout(Layout::Caterva).unwrap();
     case("a Meta without a dtype", caterva.with_layout(Layout::B2ndSix).map(|_| vec![]));
     common::snapshot("errors_writing", &lines);
