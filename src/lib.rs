@@ -152,7 +152,7 @@ extern crate std;
 mod de;
 #[cfg(feature = "dtype")]
 pub mod dtype;
-mod dump;
+pub mod dump;
 mod error;
 #[cfg(feature = "frame")]
 pub mod frame;
@@ -169,9 +169,6 @@ pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
 #[cfg(feature = "dtype")]
 pub use dtype::Dtype;
-#[cfg(feature = "alloc")]
-pub use dump::DumpRow;
-pub use dump::{Dump, dump};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;
 pub use layout::{Entry, Layout};

@@ -118,7 +118,7 @@ fn no_bytes_are_too_bad_for_a_dump() {
 #[test]
 fn a_metalayer_comes_as_digits_or_as_it_is() {
     let bytes = unhex(EXAMPLE_HEX);
-    let expected = b2nd_serde::dump(&bytes).to_string();
+    let expected = b2nd_serde::dump::metalayer(&bytes).to_string();
     let spaced = EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| text(pair).to_owned() + " ").collect::<String>();
     let rust = format!("{bytes:#04x?}");
     let upper = EXAMPLE_HEX.to_uppercase();

@@ -380,7 +380,7 @@ fn bytes_up_to_a_fault_are_shown() {
     let mut text = String::new();
     let cases = [example(28, &[0xd3]), cut(30), cut(4), example(2, &[17]), example(51, &[0xff]), vec![0xc1]];
     for bytes in cases.iter().chain([&[unhex(EXAMPLE), vec![1, 2, 3]].concat(), &vec![]]) {
-        writeln!(text, "{}", dump(bytes)).unwrap();
+        writeln!(text, "{}", dump::metalayer(bytes)).unwrap();
     }
     common::snapshot("dump_of_faults", &text);
 }

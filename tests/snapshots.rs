@@ -8,7 +8,7 @@ use b2nd_serde::{Layout, Meta, Shapes, dump, to_vec};
 use common::{long_dtype, meta_of_rank};
 
 fn check(name: &str, meta: &Meta) {
-    common::snapshot(&format!("wire_{name}"), &dump(&to_vec(meta).unwrap()).to_string());
+    common::snapshot(&format!("wire_{name}"), &dump::metalayer(&to_vec(meta).unwrap()).to_string());
 }
 
 #[test]
