@@ -1,4 +1,7 @@
 //! Annotated bytes: what each byte of a metalayer says.
+//!
+//! [`metalayer`] gives a [`Dump`], which displays itself as text. [`Dump::rows`] gives the same as data, for a program
+//! that shows it in its own way.
 
 use core::fmt::{self, Write};
 
@@ -13,13 +16,15 @@ use crate::wire::{FixedInt, Input};
 
 /// Shows the bytes of a metalayer with what each of them says.
 ///
-/// One line for each value: its offset, its bytes, its type, the value and its entry. Of bytes that are no metalayer,
-/// what can be read comes first, then the bytes from the fault on, and under them what is wrong.
+/// Each line is a value: its offset, its bytes, its type, the value itself and the name of its entry. If the bytes are
+/// not a metalayer, the lines end at the first wrong byte, and the last line says what is wrong with it.
 ///
 /// ```
+/// use b2nd_serde::dump;
+///
 /// let mut buffer = [0; 64];
 /// let bytes = b2nd_serde::to_slice(&(0, 1, [6], [4], [2], 0, "|u1"), &mut buffer)?;
-/// let dump = "   0  97                              array of 7   b2nd           layout
+/// let text = "   0  97                              array of 7   b2nd           layout
 ///    1  00                              fixint       0              version
 ///    2  01                              fixint       1              ndim
 ///    3  91                              array of 1                  shape
@@ -32,31 +37,45 @@ use crate::wire::{FixedInt, Input};
 ///   26  db 00 00 00 03                  str32        3 bytes        dtype
 ///   31    7c 75 31                                   |u1
 /// ";
-/// assert_eq!(b2nd_serde::dump(bytes).to_string(), dump);
+/// assert_eq!(dump::metalayer(bytes).to_string(), text);
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[must_use]
-pub fn dump(bytes: &[u8]) -> Dump<'_> {
+pub fn metalayer(bytes: &[u8]) -> Dump<'_> {
     Dump { bytes }
 }
 
-/// Bytes that are displayed as [`dump`] says.
+/// The annotated bytes of a metalayer, from [`metalayer`]. Its `Display` is the text.
 #[derive(Clone, Copy, Debug)]
 pub struct Dump<'a> {
     bytes: &'a [u8],
 }
 
-impl fmt::Display for Dump<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        metalayer(self.bytes, 0, 0, &mut Lines { f, columns: [38, 51, 66] })
+#[cfg(feature = "alloc")]
+impl Dump<'_> {
+    /// The lines as data.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        // A `Vec` takes every row.
+        let _ = write_metalayer(self.bytes, 0, 0, &mut rows);
+        rows
     }
 }
 
-/// A line of a dump, for those who want to show it in a way of their own.
+impl fmt::Display for Dump<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_metalayer(self.bytes, 0, 0, &mut Lines { f, columns: [38, 51, 66] })
+    }
+}
+
+/// A line of a dump: a value, and the bytes that encode it.
 ///
 /// ```
-/// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
-/// let rows = b2nd_serde::dump(&bytes).rows();
+/// use b2nd_serde::{dump, to_vec};
+///
+/// let bytes = to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
+/// let rows = dump::metalayer(&bytes).rows();
 /// let row = &rows[4];
 /// assert_eq!((row.offset, row.depth, row.bytes.len()), (4, 1, 9));
 /// assert_eq!((&*row.kind, &*row.value, &*row.field), ("int64", "6", "shape[0]"));
@@ -64,37 +83,26 @@ impl fmt::Display for Dump<'_> {
 /// ```
 #[cfg(feature = "alloc")]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DumpRow {
-    /// Where the bytes stand in the input.
+#[non_exhaustive]
+pub struct Row {
+    /// The offset of the first byte in the input.
     pub offset: usize,
-    /// In how many values this one is nested.
+    /// The number of values that this one is nested in.
     pub depth: usize,
-    /// The bytes themselves; of long ones, some of them.
+    /// The bytes. A long text has several rows.
     pub bytes: Vec<u8>,
-    /// The type, as `MessagePack` calls it; empty where bytes go on, or are not understood.
+    /// The `MessagePack` type. Empty if the row continues the one before, or if the bytes are wrong.
     pub kind: String,
     /// The value.
     pub value: String,
-    /// The value's name.
+    /// The name of the value.
     pub field: String,
-    /// What is wrong with these bytes, which are the last ones shown.
+    /// What is wrong with these bytes. Only the last row can have it.
     pub fault: Option<String>,
 }
 
-#[cfg(feature = "alloc")]
-impl Dump<'_> {
-    /// The lines, as data.
-    #[must_use]
-    pub fn rows(&self) -> Vec<DumpRow> {
-        let mut rows = Vec::new();
-        // A `Vec` takes all there is.
-        let _ = metalayer(self.bytes, 0, 0, &mut rows);
-        rows
-    }
-}
-
-/// A value and the bytes that say it.
-pub(crate) struct Row<'r> {
+/// A `Row` that owns nothing, for a [`Sink`].
+pub(crate) struct RowRef<'r> {
     pub(crate) offset: usize,
     pub(crate) depth: usize,
     pub(crate) bytes: &'r [u8],
@@ -104,15 +112,15 @@ pub(crate) struct Row<'r> {
     pub(crate) fault: Option<&'r dyn fmt::Display>,
 }
 
-/// What becomes of the rows.
+/// Where the rows go: into a text, or into a `Vec`.
 pub(crate) trait Sink {
-    fn row(&mut self, row: &Row<'_>) -> fmt::Result;
+    fn row(&mut self, row: &RowRef<'_>) -> fmt::Result;
 }
 
 #[cfg(feature = "alloc")]
-impl Sink for Vec<DumpRow> {
-    fn row(&mut self, row: &Row<'_>) -> fmt::Result {
-        self.push(DumpRow {
+impl Sink for Vec<Row> {
+    fn row(&mut self, row: &RowRef<'_>) -> fmt::Result {
+        self.push(Row {
             offset: row.offset,
             depth: row.depth,
             bytes: row.bytes.into(),
@@ -125,15 +133,15 @@ impl Sink for Vec<DumpRow> {
     }
 }
 
-/// Rows as lines of text, of 80 characters if the values are short.
+/// Writes rows as lines of text, at most 80 characters long if the values are short.
 pub(crate) struct Lines<'l, 'f> {
     pub(crate) f: &'l mut fmt::Formatter<'f>,
-    /// Where type, value and name begin.
+    /// The columns at which type, value and name begin.
     pub(crate) columns: [usize; 3],
 }
 
 impl Sink for Lines<'_, '_> {
-    fn row(&mut self, row: &Row<'_>) -> fmt::Result {
+    fn row(&mut self, row: &RowRef<'_>) -> fmt::Result {
         let mut line = Line { f: self.f, column: 0, gap: 0 };
         write!(line, "{:4}", row.offset)?;
         line.gap = 2 + 2 * row.depth;
@@ -155,11 +163,11 @@ impl Sink for Lines<'_, '_> {
     }
 }
 
-/// A line that is not filled up with spaces before its end.
+/// A line without trailing spaces: the gap before a text is written together with the text.
 struct Line<'l, 'f> {
     f: &'l mut fmt::Formatter<'f>,
     column: usize,
-    /// Spaces before what comes next.
+    /// Spaces before the next text.
     gap: usize,
 }
 
@@ -175,24 +183,37 @@ impl Write for Line<'_, '_> {
     }
 }
 
-/// How many bytes of a text, or of what cannot be read, stand on a line.
+/// The most bytes on one line, of a text or of bytes that cannot be read.
 const BYTES_A_LINE: usize = 10;
 
-/// Shows the metalayer in these bytes, which stand at an offset of the input, nested in other values.
-pub(crate) fn metalayer(bytes: &[u8], offset: usize, depth: usize, sink: &mut dyn Sink) -> fmt::Result {
-    let mut walk = Walk { bytes, input: Input::new(bytes), shown: 0, offset, depth, sink };
-    match walk.metalayer() {
+/// Writes the rows of a metalayer that begins at `offset` of the input, nested in `depth` other values.
+pub(crate) fn write_metalayer(bytes: &[u8], offset: usize, depth: usize, sink: &mut dyn Sink) -> fmt::Result {
+    let mut annotator = Annotator { bytes, input: Input::new(bytes), shown: 0, offset, depth, sink };
+    match annotator.metalayer() {
         Ok(()) => Ok(()),
-        Err(Stop::Fault(error)) => walk.fault(&error),
+        Err(Stop::Fault(error)) => annotator.fault(&error),
         Err(Stop::Fmt(error)) => Err(error),
     }
 }
 
-/// Shows bytes that are a text, or not understood, some on a line.
-pub(crate) fn raw(mut bytes: &[u8], mut offset: usize, depth: usize, sink: &mut dyn Sink) -> fmt::Result {
+/// Writes bytes that are a text, or that cannot be read, a few on each line.
+pub(crate) fn write_raw(
+    mut bytes: &[u8],
+    mut offset: usize,
+    depth: usize,
+    sink: &mut dyn Sink,
+) -> fmt::Result {
     while !bytes.is_empty() {
         let (line, rest) = bytes.split_at(characters(bytes, BYTES_A_LINE));
-        let row = Row { offset, depth, bytes: line, kind: &"", value: &Text(line), field: &"", fault: None };
+        let row = RowRef {
+            offset,
+            depth,
+            bytes: line,
+            kind: &"",
+            value: &Printable(line),
+            field: &"",
+            fault: None,
+        };
         sink.row(&row)?;
         offset += line.len();
         bytes = rest;
@@ -200,8 +221,8 @@ pub(crate) fn raw(mut bytes: &[u8], mut offset: usize, depth: usize, sink: &mut 
     Ok(())
 }
 
-/// Shows the bytes from a fault on, and what is wrong with them.
-pub(crate) fn fault(
+/// Writes the first bytes from a fault on, and what is wrong with them.
+pub(crate) fn write_fault(
     bytes: &[u8],
     offset: usize,
     depth: usize,
@@ -211,14 +232,14 @@ pub(crate) fn fault(
     let shown = bytes.get(..BYTES_A_LINE);
     let kind: &dyn fmt::Display = if bytes.len() > BYTES_A_LINE { &"…" } else { &"" };
     let bytes = shown.unwrap_or(bytes);
-    sink.row(&Row { offset, depth, bytes, kind, value: &"", field: &"", fault: Some(fault) })
+    sink.row(&RowRef { offset, depth, bytes, kind, value: &"", field: &"", fault: Some(fault) })
 }
 
-/// Why a walk ends before its time.
+/// Why the annotation ends early.
 enum Stop {
-    /// The bytes are no metalayer.
+    /// The bytes are not a metalayer.
     Fault(Error),
-    /// They cannot be shown.
+    /// The sink failed.
     Fmt(fmt::Error),
 }
 
@@ -234,19 +255,19 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// A reader that shows what it reads.
-struct Walk<'w, 'a> {
+/// Reads a metalayer, and writes a row for each value that it reads.
+struct Annotator<'w, 'a> {
     bytes: &'a [u8],
     input: Input<'a>,
-    /// Bytes that have been shown.
+    /// The number of bytes that have a row.
     shown: usize,
-    /// Where the bytes stand in the whole.
+    /// The offset of `bytes` in the whole input.
     offset: usize,
     depth: usize,
     sink: &'w mut dyn Sink,
 }
 
-impl Walk<'_, '_> {
+impl Annotator<'_, '_> {
     fn metalayer(&mut self) -> Result<(), Stop> {
         let layout = self.input.layout()?;
         self.input.skip_outer_marker();
@@ -272,7 +293,7 @@ impl Walk<'_, '_> {
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
         let vector = self.input.vector::<T>(entry, ndim);
-        // Up to the one that is wrong, or cut, the dimensions are good.
+        // The dimensions before the wrong one, or before the end of the input, are good and have rows.
         let good = match &vector {
             Ok(items) => Some(items.len()),
             Err(error) => error.index(),
@@ -296,23 +317,23 @@ impl Walk<'_, '_> {
         Ok(self.raw(end)?)
     }
 
-    /// Shows bytes up to an offset, with the text they might be.
+    /// Writes the bytes up to an offset, with the text that they may be.
     fn raw(&mut self, end: usize) -> fmt::Result {
         let bytes = self.bytes.get(self.shown..end).unwrap_or_default();
-        raw(bytes, self.offset + self.shown, self.depth + 1, self.sink)?;
+        write_raw(bytes, self.offset + self.shown, self.depth + 1, self.sink)?;
         self.shown = end.max(self.shown);
         Ok(())
     }
 
-    /// Shows what was read before the fault, and the fault at its byte.
+    /// Writes what was read before the fault, and the fault at its byte.
     fn fault(&mut self, error: &Error) -> fmt::Result {
         let at = error.offset().unwrap_or(self.bytes.len()).min(self.bytes.len());
         self.raw(at)?;
         let rest = self.bytes.get(at..).unwrap_or_default();
-        fault(rest, self.offset + at, self.depth, &error.message(), self.sink)
+        write_fault(rest, self.offset + at, self.depth, &error.message(), self.sink)
     }
 
-    /// Shows the next bytes as one value.
+    /// Writes the next bytes as one value.
     fn row(
         &mut self,
         length: usize,
@@ -325,11 +346,11 @@ impl Walk<'_, '_> {
         self.shown += length;
         let bytes = self.bytes.get(start..self.shown).unwrap_or_default();
         let (offset, depth) = (self.offset + start, self.depth + depth);
-        self.sink.row(&Row { offset, depth, bytes, kind, value, field, fault: None })
+        self.sink.row(&RowRef { offset, depth, bytes, kind, value, field, fault: None })
     }
 }
 
-/// The type of a marker that says how many values follow.
+/// The type of an array marker, with the number of values that follow.
 struct ArrayOf(u8);
 
 impl fmt::Display for ArrayOf {
@@ -338,17 +359,17 @@ impl fmt::Display for ArrayOf {
     }
 }
 
-/// How many of the first bytes, up to `most`, are whole characters; all of them where the bytes are no UTF-8.
+/// The number of first bytes, at most `most`, that are whole characters; `most` if the bytes are not UTF-8.
 fn characters(bytes: &[u8], most: usize) -> usize {
     let is_start = |&length: &usize| bytes.get(length).is_none_or(|byte| byte & 0xc0 != 0x80);
     let most = most.min(bytes.len());
     (most.saturating_sub(3)..=most).rev().find(is_start).filter(|&length| length > 0).unwrap_or(most)
 }
 
-/// Bytes as text, with a dot for what cannot be shown.
-pub(crate) struct Text<'a>(pub(crate) &'a [u8]);
+/// Bytes as text, with a dot for each control character and each byte that is not UTF-8.
+pub(crate) struct Printable<'a>(pub(crate) &'a [u8]);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
             for character in chunk.valid().chars() {

@@ -152,7 +152,7 @@ extern crate std;
 mod de;
 #[cfg(feature = "dtype")]
 pub mod dtype;
-mod dump;
+pub mod dump;
 mod error;
 #[cfg(feature = "frame")]
 pub mod frame;
@@ -162,6 +162,7 @@ mod marker;
 #[cfg(feature = "alloc")]
 mod meta;
 mod ser;
+mod shapes;
 mod wire;
 
 #[cfg(feature = "std")]
@@ -169,9 +170,6 @@ pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
 #[cfg(feature = "dtype")]
 pub use dtype::Dtype;
-#[cfg(feature = "alloc")]
-pub use dump::DumpRow;
-pub use dump::{Dump, dump};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;
 pub use layout::{Entry, Layout};
@@ -182,6 +180,7 @@ pub use ser::to_writer;
 pub use ser::{Serializer, serialized_size, to_slice};
 #[cfg(feature = "alloc")]
 pub use ser::{to_extend, to_vec};
+pub use shapes::Shapes;
 
 /// The examples of the README are tests.
 #[cfg(all(doctest, feature = "frame"))]

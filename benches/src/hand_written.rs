@@ -4,7 +4,7 @@
 
 use std::iter;
 
-use b2nd_serde::Meta;
+use b2nd_serde::{Meta, Shapes};
 
 use crate::values::{Arrays, Vecs};
 
@@ -109,9 +109,11 @@ pub fn read_meta(bytes: &[u8]) -> Option<Meta> {
     }
     let (mut shape, mut chunkshape, mut blockshape) = ([0; MAX_NDIM], [0; MAX_NDIM], [0; MAX_NDIM]);
     Meta::new(
-        slice(parts.shape, &mut shape, int64)?,
-        slice(parts.chunkshape, &mut chunkshape, int32)?,
-        slice(parts.blockshape, &mut blockshape, int32)?,
+        Shapes {
+            shape: slice(parts.shape, &mut shape, int64)?,
+            chunkshape: slice(parts.chunkshape, &mut chunkshape, int32)?,
+            blockshape: slice(parts.blockshape, &mut blockshape, int32)?,
+        },
         parts.dtype,
     )
     .ok()

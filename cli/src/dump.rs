@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use b2nd_serde::dump::{Row, metalayer};
 use b2nd_serde::frame::{self, Error, Frame, is_sparse_frame};
-use b2nd_serde::{DumpRow, dump};
 use clap::Args;
 
 use crate::Outcome;
@@ -65,12 +65,12 @@ impl Dump {
             }
         };
         let is_metalayer = matches!(bytes.first(), Some(0x95..=0x97));
-        let rows = if is_metalayer { dump(&bytes).rows() } else { frame::dump(&bytes).rows() };
+        let rows = if is_metalayer { metalayer(&bytes).rows() } else { frame::dump(&bytes).rows() };
         let fault = rows.last().and_then(|row| Some((row.offset, row.fault.clone()?)));
         let code = if fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         let text = match (self.json, is_metalayer) {
             (true, _) => line(&json(path, rows, fault)),
-            (false, true) => dump(&bytes).to_string().into_bytes(),
+            (false, true) => metalayer(&bytes).to_string().into_bytes(),
             (false, false) => frame::dump(&bytes).to_string().into_bytes(),
         };
         io::stdout().write_all(&text)?;
@@ -78,7 +78,7 @@ impl Dump {
     }
 }
 
-fn json(path: String, rows: Vec<DumpRow>, fault: Option<(usize, String)>) -> Json {
+fn json(path: String, rows: Vec<Row>, fault: Option<(usize, String)>) -> Json {
     let error = fault.map(|(offset, message)| Problem {
         offset: Some(offset as u64),
         ..Problem::new("malformed", message)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Layout, Meta, to_vec};
+use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use clap::Args;
 
 use crate::Outcome;
@@ -105,7 +105,10 @@ impl Encode {
         let is_six = self.layout == Layout::B2ndSix;
         let dtype = self.dtype.as_ref().map(|dtype| spelled(dtype, is_six));
         let text = dtype.as_deref().unwrap_or_default();
-        let meta = Meta::new(&self.shape.0, &self.chunks.0, &self.blocks.0, text)?;
+        let meta = Meta::new(
+            Shapes { shape: &self.shape.0, chunkshape: &self.chunks.0, blockshape: &self.blocks.0 },
+            text,
+        )?;
         let geometry = meta.geometry()?;
         if let Some(dtype) = dtype {
             let dtype: Dtype = dtype.parse().map_err(|error| format!("dtype: {error}"))?;

@@ -9,7 +9,7 @@ use std::path::Path;
 use b2nd_serde::frame::{
     Array, ArrayLayout, Error, Filter, Finding, Frame, FrameType, Generation, Header, Trailer,
 };
-use b2nd_serde::{DumpRow, Geometry, Meta};
+use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
 
 use crate::hex::hex;
@@ -437,9 +437,9 @@ pub(crate) struct DumpValue {
     field: String,
 }
 
-impl From<DumpRow> for DumpValue {
-    fn from(row: DumpRow) -> Self {
-        let DumpRow { offset, depth, bytes, kind, value, field, .. } = row;
+impl From<dump::Row> for DumpValue {
+    fn from(row: dump::Row) -> Self {
+        let dump::Row { offset, depth, bytes, kind, value, field, .. } = row;
         Self { offset, depth, hex: hex(&bytes), kind, value, field }
     }
 }

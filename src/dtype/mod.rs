@@ -136,7 +136,7 @@ const MAX_NDIM: usize = 64;
 /// unless the field may be a string too:
 ///
 /// ```
-/// use b2nd_serde::{Dtype, Meta, from_slice, to_vec};
+/// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
 /// # use serde_derive::{Deserialize, Serialize};
 ///
 /// #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -149,7 +149,7 @@ const MAX_NDIM: usize = 64;
 /// type Metalayer = (u8, u8, [u64; 1], [u32; 1], [u32; 1], u8, AnyDtype);
 ///
 /// for text in ["<i4", "decimal128"] {
-///     let bytes = to_vec(&Meta::new(&[10], &[5], &[2], text)?)?;
+///     let bytes = to_vec(&Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, text)?)?;
 ///     let metalayer: Metalayer = from_slice(&bytes)?;
 ///     match &metalayer.6 {
 ///         AnyDtype::Known(dtype) => assert_eq!(dtype.item_size(), 4),
@@ -292,12 +292,12 @@ impl Meta {
     /// stays there to be asked for with [`dtype`](Self::dtype).
     ///
     /// ```
-    /// use b2nd_serde::Meta;
+    /// use b2nd_serde::{Meta, Shapes};
     ///
-    /// let dtype = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?.parse_dtype()?.expect("layout b2nd has one");
+    /// let dtype = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?.parse_dtype()?.expect("layout b2nd has one");
     /// assert_eq!(dtype.item_size(), 4);
     ///
-    /// let error = Meta::new(&[], &[], &[], "int33")?.parse_dtype().unwrap_err();
+    /// let error = Meta::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] }, "int33")?.parse_dtype().unwrap_err();
     /// assert_eq!(error.to_string(), "character 0: expected a type such as <i4 or float64, found 'int33'");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -33,9 +33,9 @@ iterate!(['g] Chunks<'g> => Chunk<'g>);
 /// A chunk, and what it holds of what was asked for: of the whole array, or of a slice.
 ///
 /// ```
-/// use b2nd_serde::Geometry;
+/// use b2nd_serde::{Geometry, Shapes};
 ///
-/// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let chunk = geometry.chunk(1).unwrap();
 /// assert_eq!(chunk.number(), 1);
 /// assert_eq!(*chunk.index(), [0, 1]);
@@ -125,9 +125,9 @@ impl ExactSizeIterator for Blocks<'_> {}
 /// A block, and what it holds of what was asked for.
 ///
 /// ```
-/// use b2nd_serde::Geometry;
+/// use b2nd_serde::{Geometry, Shapes};
 ///
-/// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let block = geometry.chunk(0).unwrap().blocks().last().unwrap();
 /// assert_eq!(block.number(), 3);
 /// assert_eq!(*block.index(), [1, 1]);
@@ -174,9 +174,9 @@ impl Block<'_> {
     /// without a gap.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[6, 5, 4], &[3, 5, 4], &[2, 5, 4])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[6, 5, 4], chunkshape: &[3, 5, 4], blockshape: &[2, 5, 4] })?;
     /// let block = geometry.chunk(0).unwrap().blocks().next().unwrap();
     /// assert!(block.runs().map(|run| run.nitems()).eq([40]));
     ///
@@ -271,9 +271,9 @@ impl ExactSizeIterator for Runs {}
 /// array of its own, both in C order.
 ///
 /// ```
-/// use b2nd_serde::Geometry;
+/// use b2nd_serde::{Geometry, Shapes};
 ///
-/// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let block = geometry.chunk(1).unwrap().blocks().next().unwrap();
 /// let run = block.runs().next().unwrap();
 /// assert_eq!(run.source(4), Some(0..8));

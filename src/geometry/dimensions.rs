@@ -10,9 +10,9 @@ pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 /// A number for every dimension: a shape, a grid, a coordinate. It is a slice of at most 16 numbers, kept in place.
 ///
 /// ```
-/// use b2nd_serde::Geometry;
+/// use b2nd_serde::{Geometry, Shapes};
 ///
-/// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let grid = geometry.grid_of_chunks();
 /// assert_eq!(grid, [2, 2]);
 /// assert_eq!(grid.first(), Some(&2));

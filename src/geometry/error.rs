@@ -12,10 +12,10 @@ pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 /// The text names the rule, the dimension and the numbers. It is a small `Copy` value, and needs no heap.
 ///
 /// ```
-/// use b2nd_serde::geometry::{ErrorKind, Geometry};
-/// use b2nd_serde::Entry;
+/// use b2nd_serde::geometry::ErrorKind;
+/// use b2nd_serde::{Entry, Geometry, Shapes};
 ///
-/// let error = Geometry::new(&[3, 5], &[2, 0], &[1, 2]).unwrap_err();
+/// let error = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 0], blockshape: &[1, 2] }).unwrap_err();
 /// assert_eq!(error.to_string(), "expected at least 1 for chunkshape[1] beside shape[1] = 5, found 0");
 /// assert_eq!(error.kind(), ErrorKind::Zero);
 /// assert_eq!(error.entry(), Some(Entry::Chunkshape));
@@ -27,9 +27,10 @@ pub struct Error(pub(super) Detail);
 /// Sorts of errors, for a program to act on.
 ///
 /// ```
-/// use b2nd_serde::geometry::{ErrorKind, Geometry};
+/// use b2nd_serde::geometry::ErrorKind;
+/// use b2nd_serde::{Geometry, Shapes};
 ///
-/// let error = Geometry::new(&[-1], &[1], &[1]).unwrap_err();
+/// let error = Geometry::new(Shapes { shape: &[-1], chunkshape: &[1], blockshape: &[1] }).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Negative);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

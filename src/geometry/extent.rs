@@ -8,10 +8,10 @@ use super::walk::Cells;
 /// A part of the array: along each dimension from `start` up to, not including, `stop`.
 ///
 /// ```
-/// use b2nd_serde::Geometry;
+/// use b2nd_serde::{Geometry, Shapes};
 ///
 /// // The last of four chunks is cut at both edges of the array.
-/// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let chunk = geometry.chunk(3).unwrap();
 /// let extent = chunk.extent();
 /// assert_eq!(*extent.start(), [2, 3]);

@@ -19,7 +19,7 @@
 //! array together. [`Geometry::chunks_in`] does the same for a slice of it.
 //!
 //! ```
-//! use b2nd_serde::Geometry;
+//! use b2nd_serde::{Geometry, Shapes};
 //!
 //! # fn decompressed_chunk(number: u64) -> Vec<u8> {
 //! #     // 4 blocks of 2 items; 0xff is padding.
@@ -31,7 +31,7 @@
 //! #     ][number as usize].to_vec()
 //! # }
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+//! let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 //! let typesize = 1;
 //! let mut array = [0; 15];
 //! for chunk in geometry.chunks() {
@@ -78,6 +78,7 @@ use arrayvec::ArrayVec;
 #[cfg(feature = "alloc")]
 use crate::Meta;
 use crate::layout::Entry;
+use crate::shapes::Shapes;
 use axis::{Axis, check_product, unsigned};
 use dimensions::CAPACITY;
 use error::{Detail, Factors, MAX_CHUNK_NBYTES};
@@ -104,10 +105,10 @@ pub use resize::{ChangedChunks, KeptChunks, Resize};
 /// divide by zero or panic, whatever it is asked. It needs no heap.
 ///
 /// ```
-/// use b2nd_serde::Geometry;
+/// use b2nd_serde::{Geometry, Shapes};
 /// use b2nd_serde::geometry::Position;
 ///
-/// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// assert_eq!(geometry.extended_shape(), [4, 6]);
 /// assert_eq!(geometry.padded_chunk(), [2, 4]);
 /// assert_eq!(geometry.grid_of_chunks(), [2, 2]);
@@ -131,12 +132,13 @@ impl Geometry {
     /// If the numbers break one of the [rules](crate::geometry#what-is-accepted).
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let error = Geometry::new(&[1 << 40, 1 << 40], &[1, 1], &[1, 1]).unwrap_err();
+    /// let error = Geometry::new(Shapes { shape: &[1 << 40, 1 << 40], chunkshape: &[1, 1], blockshape: &[1, 1] }).unwrap_err();
     /// assert_eq!(error.to_string(), "shape[1]: 1099511627776 x 1099511627776 items do not fit int64");
     /// ```
-    pub fn new(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<Self, Error> {
+    pub fn new(shapes: Shapes<'_>) -> Result<Self, Error> {
+        let Shapes { shape, chunkshape, blockshape } = shapes;
         let ndim = shape.len();
         if ndim > CAPACITY {
             return Err(Error(Detail::Rank { found: ndim }));
@@ -217,9 +219,9 @@ impl Geometry {
     /// Number of items of the array.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// assert_eq!(geometry.nitems(), 15);
     /// assert_eq!(geometry.nchunks(), 4);
     /// assert_eq!(geometry.chunk_nitems(), 6);
@@ -228,7 +230,7 @@ impl Geometry {
     /// assert_eq!(geometry.block_nitems(), 2);
     ///
     /// // Without dimensions an array is a single item.
-    /// assert_eq!(Geometry::new(&[], &[], &[])?.nitems(), 1);
+    /// assert_eq!(Geometry::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] })?.nitems(), 1);
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
     #[must_use]
@@ -273,9 +275,9 @@ impl Geometry {
     /// If they are more than a Blosc2 chunk can hold, which is 2147483615 bytes.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[1 << 30], &[1 << 30], &[1 << 20])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[1 << 30], chunkshape: &[1 << 30], blockshape: &[1 << 20] })?;
     /// assert_eq!(geometry.chunk_nbytes(1)?, 1073741824);
     /// assert_eq!(
     ///     geometry.chunk_nbytes(2).unwrap_err().to_string(),
@@ -295,10 +297,10 @@ impl Geometry {
     /// The share of padding in all decompressed chunks, from 0 to 1; 0 where there are no chunks.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
     /// // 15 items in 4 chunks of 8.
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// assert_eq!(geometry.padding(), 17.0 / 32.0);
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
@@ -316,9 +318,9 @@ impl Geometry {
     /// The chunk of this number, if there are as many.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// let last = geometry.chunk(3).unwrap();
     /// assert!(last.extent().ranges().eq([2..3, 3..5]));
     /// assert!(geometry.chunk(4).is_none());
@@ -333,9 +335,9 @@ impl Geometry {
     /// All chunks.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[7], &[3], &[2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[7], chunkshape: &[3], blockshape: &[2] })?;
     /// let nitems = geometry.chunks().map(|chunk| chunk.extent().nitems());
     /// assert!(nitems.eq([3, 3, 1]));
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
@@ -355,9 +357,9 @@ impl Geometry {
     /// If the slice has not a range for every dimension, starts behind its stop, or stops behind the array.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// assert!(geometry.chunks_in(&[0..3, 3..5])?.map(|chunk| chunk.number()).eq([1, 3]));
     /// assert_eq!(geometry.chunks_in(&[0..3, 2..2])?.count(), 0);
     ///
@@ -390,9 +392,9 @@ impl Geometry {
     /// they are.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// // Along both dimensions the last chunk has room.
     /// assert!(!geometry.resize(&[4, 6])?.changes_chunks());
     ///
@@ -435,12 +437,12 @@ impl Meta {
     /// [rules](crate::geometry#what-is-accepted).
     ///
     /// ```
-    /// use b2nd_serde::Meta;
+    /// use b2nd_serde::{Meta, Shapes};
     ///
-    /// let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?;
+    /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
     /// assert_eq!(meta.geometry()?.nchunks(), 4);
     ///
-    /// let meta = Meta::new(&[3, -5], &[2, 3], &[1, 2], "<i4")?;
+    /// let meta = Meta::new(Shapes { shape: &[3, -5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
     /// let error = meta.geometry().unwrap_err();
     /// assert_eq!(error.to_string(), "expected at least 0 for shape[1], found -5");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -449,7 +451,7 @@ impl Meta {
         if self.version() != 0 {
             return Err(Error::version(self.version()));
         }
-        Geometry::new(self.shape(), self.chunkshape(), self.blockshape())
+        Geometry::new(self.shapes())
     }
 }
 

@@ -20,9 +20,9 @@ impl Geometry {
     /// Where the item at a coordinate lies; `None` if the array has no such item.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// let position = geometry.position(&[2, 4]).unwrap();
     /// assert_eq!((position.chunk, position.block, position.item), (3, 0, 1));
     /// assert_eq!(geometry.coordinate(position).unwrap(), [2, 4]);
@@ -50,10 +50,10 @@ impl Geometry {
     /// The coordinate of the item at a position; `None` if there is padding, or nothing at all.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     /// use b2nd_serde::geometry::Position;
     ///
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// let item = Position { chunk: 1, block: 2, item: 1 };
     /// assert_eq!(geometry.coordinate(item).unwrap(), [1, 4]);
     /// // The second block is behind the end of the array, and there is no fifth chunk.
@@ -96,9 +96,9 @@ impl Geometry {
     /// byte.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// // The third byte of an item of four.
     /// let position = geometry.position_at(0, 26, 4).unwrap();
     /// assert_eq!(geometry.byte_offset(position, 4), Some(24));

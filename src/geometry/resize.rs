@@ -38,10 +38,10 @@ impl<'g> Resize<'g> {
     /// How many chunks are new.
     ///
     /// ```
-    /// use b2nd_serde::Geometry;
+    /// use b2nd_serde::{Geometry, Shapes};
     ///
     /// // From 2 x 2 chunks to 1 x 3.
-    /// let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// let resize = geometry.resize(&[2, 9])?;
     /// assert_eq!((resize.new_count(), resize.gone_count(), resize.kept_count()), (1, 2, 2));
     /// # Ok::<(), b2nd_serde::geometry::Error>(())

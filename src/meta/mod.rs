@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Detail, Error, Integer, Length, Result};
 use crate::layout::{Entry, Layout, MAX_NDIM};
+use crate::shapes::Shapes;
 use crate::{marker, wire};
 
 mod serde;
@@ -27,9 +28,9 @@ type Dimensions<W> = SmallVec<[W; 4]>;
 /// Reading one checks all that this format checks; without `layout`, the entries that are there decide.
 ///
 /// ```
-/// use b2nd_serde::{Layout, Meta, from_slice, to_vec};
+/// use b2nd_serde::{Layout, Meta, Shapes, from_slice, to_vec};
 ///
-/// let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?;
+/// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
 /// let bytes = to_vec(&meta)?;
 /// assert_eq!(bytes.len(), 53);
 ///
@@ -67,12 +68,13 @@ impl Meta {
     /// 2147483647 bytes long.
     ///
     /// ```
-    /// use b2nd_serde::Meta;
+    /// use b2nd_serde::{Meta, Shapes};
     ///
-    /// let error = Meta::new(&[3, 5], &[2, 3, 4], &[1, 2], "<i4").unwrap_err();
+    /// let error = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3, 4], blockshape: &[1, 2] }, "<i4").unwrap_err();
     /// assert_eq!(error.to_string(), "chunkshape has 3 dimensions, but ndim is 2");
     /// ```
-    pub fn new(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Result<Self> {
+    pub fn new(shapes: Shapes<'_>, dtype: &str) -> Result<Self> {
+        let Shapes { shape, chunkshape, blockshape } = shapes;
         let ndim = u8::try_from(shape.len()).unwrap_or(u8::MAX);
         if ndim > MAX_NDIM {
             let found = Length::new(shape.len());
@@ -98,9 +100,9 @@ impl Meta {
     /// If the layout has a dtype, and this one has none.
     ///
     /// ```
-    /// use b2nd_serde::{Layout, Meta, to_vec};
+    /// use b2nd_serde::{Layout, Meta, Shapes, to_vec};
     ///
-    /// let old = Meta::new(&[6], &[4], &[2], "|u1")?.with_layout(Layout::Caterva)?;
+    /// let old = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?.with_layout(Layout::Caterva)?;
     /// assert_eq!(old.dtype(), None);
     /// assert_eq!(to_vec(&old)?.len(), 25);
     /// assert!(old.with_layout(Layout::B2nd).is_err());
@@ -136,6 +138,21 @@ impl Meta {
     #[must_use]
     pub fn ndim(&self) -> usize {
         self.shape.len()
+    }
+
+    /// The three vectors, as [`Meta::new`] and [`Geometry::new`](crate::Geometry::new) take them.
+    ///
+    /// ```
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
+    /// let longer = Meta::new(Shapes { shape: &[30, 5], ..meta.shapes() }, "<i4")?;
+    /// assert_eq!(longer.chunkshape(), [2, 3]);
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    #[must_use]
+    pub fn shapes(&self) -> Shapes<'_> {
+        Shapes { shape: &self.shape, chunkshape: &self.chunkshape, blockshape: &self.blockshape }
     }
 
     /// Items along each dimension.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::common::{Seven, long_dtype, meta_of_rank, seven};
 use allocation_counter::measure;
-use b2nd_serde::{Geometry, Meta, from_reader, from_slice, to_slice, to_vec};
+use b2nd_serde::{Geometry, Meta, Shapes, from_reader, from_slice, to_slice, to_vec};
 use serde_json::Value;
 
 /// The most bytes in use at a time while something runs.
@@ -62,7 +62,12 @@ fn a_geometry_allocates_nothing() {
     const SLICE: [Range<u64>; 16] = [const { 1..4 }; 16];
     for ndim in [0, 1, 2, 16] {
         let everything = || {
-            let geometry = Geometry::new(&[5; 16][..ndim], &[3; 16][..ndim], &[2; 16][..ndim]).unwrap();
+            let geometry = Geometry::new(Shapes {
+                shape: &[5; 16][..ndim],
+                chunkshape: &[3; 16][..ndim],
+                blockshape: &[2; 16][..ndim],
+            })
+            .unwrap();
             let chunks = geometry.chunks().take(3).chain(geometry.chunks_in(&SLICE[..ndim]).unwrap().take(3));
             let runs = chunks.flat_map(|chunk| chunk.blocks().take(3)).flat_map(|block| block.runs().take(3));
             assert!(runs.map(|run| run.nitems()).sum::<u64>() > 0);

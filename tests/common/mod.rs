@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use b2nd_serde::Meta;
+use b2nd_serde::{Meta, Shapes};
 use serde_derive::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub fn meta_of_rank(ndim: u8, dtype: &str) -> Meta {
     let shape: Vec<i64> = (0..ndim).map(|i| 0x0100_0000_0000 + i64::from(i)).collect();
     let chunkshape: Vec<i32> = (0..ndim).map(|i| 0x0200_0000 + i32::from(i)).collect();
     let blockshape: Vec<i32> = (0..ndim).map(|i| 0x0300 + i32::from(i)).collect();
-    Meta::new(&shape, &chunkshape, &blockshape, dtype).unwrap()
+    Meta::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape }, dtype).unwrap()
 }
 
 /// A structured dtype of some 3 kB.

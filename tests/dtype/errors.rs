@@ -5,7 +5,7 @@ use b2nd_serde::dtype::ParseErrorKind::{
     DuplicateField, Layout, Syntax, TooDeep, TooLarge, UnknownFormat, UnknownType,
 };
 use b2nd_serde::dtype::{Dtype, ParseError, ParseErrorKind};
-use b2nd_serde::{Meta, from_slice, to_vec};
+use b2nd_serde::{Meta, Shapes, from_slice, to_vec};
 
 fn refusal(text: &str) -> ParseError {
     match text.parse::<Dtype>() {
@@ -270,7 +270,7 @@ fn a_long_string_does_not_fill_the_message() -> Result<(), b2nd_serde::Error> {
         assert!(message.len() < 160, "{message:.1000}");
         assert_eq!(error.input().len(), text.len());
     }
-    let meta = Meta::new(&[], &[], &[], &x)?;
+    let meta = Meta::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] }, &x)?;
     let message = from_slice::<(u8, u8, [i64; 0], [i32; 0], [i32; 0], u8, Dtype)>(&to_vec(&meta)?)
         .expect_err("no such dtype")
         .to_string();
@@ -287,7 +287,7 @@ fn an_error_takes_no_more_memory_than_the_string() {
 
 #[test]
 fn an_unknown_dtype_leaves_the_metalayer_usable() -> Result<(), b2nd_serde::Error> {
-    let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "decimal128")?;
+    let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "decimal128")?;
     let meta: Meta = from_slice(&to_vec(&meta)?)?;
     assert_eq!(meta.shape(), [3, 5]);
     assert_eq!(meta.dtype(), Some("decimal128"));
@@ -299,7 +299,7 @@ fn an_unknown_dtype_leaves_the_metalayer_usable() -> Result<(), b2nd_serde::Erro
 
 #[test]
 fn another_dtype_format_is_refused_by_name() -> Result<(), b2nd_serde::Error> {
-    let mut bytes = to_vec(&Meta::new(&[], &[], &[], "<i4")?)?;
+    let mut bytes = to_vec(&Meta::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] }, "<i4")?)?;
     let dtype_format = bytes.len() - "<i4".len() - 6;
     assert_eq!(bytes[dtype_format], 0);
     bytes[dtype_format] = 7;

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use b2nd_serde::dtype::{Dtype, ParseError};
-use b2nd_serde::{Entry, Layout, Meta, Serializer, from_slice, to_vec};
+use b2nd_serde::{Entry, Layout, Meta, Serializer, Shapes, from_slice, to_vec};
 use serde::Serialize as _;
 use serde_derive::{Deserialize, Serialize};
 
@@ -40,7 +40,10 @@ fn a_struct_with_a_dtype_has_the_bytes_of_one_with_a_string() -> Result<(), Box<
             dtype: text.parse()?,
         };
         let bytes = to_vec(&metalayer)?;
-        assert_eq!(bytes, to_vec(&Meta::new(&[10], &[5], &[2], text)?)?);
+        assert_eq!(
+            bytes,
+            to_vec(&Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, text)?)?
+        );
         assert_eq!(from_slice::<Metalayer>(&bytes)?, metalayer);
     }
     Ok(())
@@ -81,7 +84,10 @@ const SPELLINGS: [(&str, &str); 13] = [
 fn every_layout_keeps_the_spelling_of_its_dtype() -> Result<(), Box<dyn std::error::Error>> {
     for text in SPELLINGS.into_iter().flat_map(|(type_string, name)| [type_string, name]) {
         for &layout in Layout::ALL {
-            let bytes = to_vec(&Meta::new(&[10], &[5], &[2], text)?.with_layout(layout)?)?;
+            let bytes = to_vec(
+                &Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, text)?
+                    .with_layout(layout)?,
+            )?;
             let metalayer: AnyLayout = from_slice(&bytes)?;
             assert_eq!(
                 metalayer.dtype.as_ref().map(ToString::to_string).as_deref(),
@@ -135,7 +141,8 @@ fn a_spelling_that_numpy_does_not_print_is_not_kept() -> Result<(), ParseError> 
 
 #[test]
 fn an_unknown_dtype_is_an_error_at_its_entry() -> Result<(), b2nd_serde::Error> {
-    let bytes = to_vec(&Meta::new(&[10], &[5], &[2], "[('a', 'i3')]")?)?;
+    let bytes =
+        to_vec(&Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, "[('a', 'i3')]")?)?;
     let error = from_slice::<Metalayer>(&bytes).expect_err("unknown");
     assert_eq!(error.entry(), Some(Entry::Dtype));
     let message = error.to_string();
@@ -158,7 +165,7 @@ fn in_json_it_is_a_string() -> Result<(), Box<dyn std::error::Error>> {
 
 #[test]
 fn a_meta_parses_its_dtype_in_every_layout_that_has_one() -> Result<(), Box<dyn std::error::Error>> {
-    let meta = Meta::new(&[10], &[5], &[2], "datetime64[ns]")?;
+    let meta = Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, "datetime64[ns]")?;
     for &layout in Layout::ALL {
         let dtype = meta.clone().with_layout(layout)?.parse_dtype()?;
         let expected = match layout {

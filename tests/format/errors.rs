@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use std::io;
 
 use crate::common::{five, seven, six, unhex};
-use b2nd_serde::{Entry, Error, ErrorKind, Layout, Meta, Serializer, dump, from_slice, to_slice, to_vec};
+use b2nd_serde::{
+    Entry, Error, ErrorKind, Layout, Meta, Serializer, Shapes, dump, from_slice, to_slice, to_vec,
+};
 use serde::ser::{Error as _, Serialize as Writable};
 use serde_bytes::Bytes;
 use serde_derive::{Deserialize, Serialize};
@@ -272,12 +274,24 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
         value(&mut Serializer::new(&mut [0; 99]).with_layout(layout)).map(|()| vec![])
     };
     case("seven entries as caterva", with_layout(&|to| seven().serialize(to), Layout::Caterva));
-    let meta = Meta::new(&[6], &[4], &[2], "|u1").unwrap();
+    let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1").unwrap();
     case("a Meta as another layout", with_layout(&|to| meta.serialize(to), Layout::B2ndMismarked));
-    case("a Meta of 17 dimensions", Meta::new(&[1; 17], &[1; 17], &[1; 17], "").map(|_| vec![]));
-    case("a Meta of 300 dimensions", Meta::new(&[1; 300], &[], &[], "").map(|_| vec![]));
-    case("a Meta of two ranks", Meta::new(&[1], &[1, 1], &[1], "").map(|_| vec![]));
-    case("a Meta with a NUL", Meta::new(&[1], &[1], &[1], "\0").map(|_| vec![]));
+    case(
+        "a Meta of 17 dimensions",
+        Meta::new(Shapes { shape: &[1; 17], chunkshape: &[1; 17], blockshape: &[1; 17] }, "").map(|_| vec![]),
+    );
+    case(
+        "a Meta of 300 dimensions",
+        Meta::new(Shapes { shape: &[1; 300], chunkshape: &[], blockshape: &[] }, "").map(|_| vec![]),
+    );
+    case(
+        "a Meta of two ranks",
+        Meta::new(Shapes { shape: &[1], chunkshape: &[1, 1], blockshape: &[1] }, "").map(|_| vec![]),
+    );
+    case(
+        "a Meta with a NUL",
+        Meta::new(Shapes { shape: &[1], chunkshape: &[1], blockshape: &[1] }, "\0").map(|_| vec![]),
+    );
     let caterva = meta.with_layout(Layout::Caterva).unwrap();
     case("a Meta without a dtype", caterva.with_layout(Layout::B2ndSix).map(|_| vec![]));
     crate::common::snapshot("errors_writing", &lines);
@@ -364,7 +378,7 @@ fn bytes_up_to_a_fault_are_shown() {
     let mut text = String::new();
     let cases = [example(28, &[0xd3]), cut(30), cut(4), example(2, &[17]), example(51, &[0xff]), vec![0xc1]];
     for bytes in cases.iter().chain([&[unhex(EXAMPLE), vec![1, 2, 3]].concat(), &vec![]]) {
-        writeln!(text, "{}", dump(bytes)).unwrap();
+        writeln!(text, "{}", dump::metalayer(bytes)).unwrap();
     }
     crate::common::snapshot("dump_of_faults", &text);
 }

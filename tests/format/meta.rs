@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::common::{meta_of_rank, unhex};
-use b2nd_serde::{ErrorKind, Layout, Meta, from_slice, take_from_slice, to_vec};
+use b2nd_serde::{ErrorKind, Layout, Meta, Shapes, from_slice, take_from_slice, to_vec};
 use serde_derive::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn a_stale_tail_is_handed_back() {
 
 #[test]
 fn json_is_a_plain_object_of_layout_and_entries() {
-    let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4").unwrap();
+    let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4").unwrap();
     for (layout, dtype_format, dtype) in [
         (Layout::B2nd, json!(0), json!("<i4")),
         (Layout::B2ndMismarked, json!(0), json!("<i4")),
@@ -170,12 +170,15 @@ fn an_untagged_enum_has_no_place_for_the_layout() {
 #[test]
 fn a_user_struct_writes_what_meta_reads() {
     let bytes = to_vec(&crate::common::seven()).unwrap();
-    assert_eq!(from_slice::<Meta>(&bytes).unwrap(), Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4").unwrap());
+    assert_eq!(
+        from_slice::<Meta>(&bytes).unwrap(),
+        Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4").unwrap()
+    );
 }
 
 #[test]
 fn a_change_of_layout_drops_what_it_has_no_entry_for() {
-    let meta = Meta::new(&[6], &[4], &[2], "uint8").unwrap();
+    let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "uint8").unwrap();
     let six = meta.clone().with_layout(Layout::B2ndSix).unwrap();
     assert_eq!((six.dtype_format(), six.dtype()), (None, Some("uint8")));
     assert_eq!(six.with_layout(Layout::B2nd).unwrap(), meta);

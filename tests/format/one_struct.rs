@@ -5,13 +5,14 @@
 use std::fmt;
 
 use crate::common::{five, seven, six};
-use b2nd_serde::{ErrorKind, Layout, Meta, from_slice, to_vec};
+use b2nd_serde::{ErrorKind, Layout, Meta, Shapes, from_slice, to_vec};
 use serde::de::IgnoredAny;
 use serde_derive::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 fn bytes_of(layout: Layout) -> Vec<u8> {
-    let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "int32").unwrap();
+    let meta =
+        Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "int32").unwrap();
     to_vec(&meta.with_layout(layout).unwrap()).unwrap()
 }
 

@@ -96,7 +96,7 @@ fn hold_for_any(bytes: &[u8]) {
     if let Ok(value) = from_slice::<Value>(bytes) {
         assert_eq!(to_vec(&value).unwrap()[1..], bytes[1..]);
     }
-    assert!(!dump(bytes).to_string().is_empty());
+    assert!(!dump::metalayer(bytes).to_string().is_empty());
 }
 
 proptest! {

@@ -3,10 +3,10 @@
 #![cfg(feature = "alloc")]
 
 use crate::common::{long_dtype, meta_of_rank};
-use b2nd_serde::{Layout, Meta, dump, to_vec};
+use b2nd_serde::{Layout, Meta, Shapes, dump, to_vec};
 
 fn check(name: &str, meta: &Meta) {
-    crate::common::snapshot(&format!("wire_{name}"), &dump(&to_vec(meta).unwrap()).to_string());
+    crate::common::snapshot(&format!("wire_{name}"), &dump::metalayer(&to_vec(meta).unwrap()).to_string());
 }
 
 #[test]
@@ -34,6 +34,14 @@ fn wire_bytes_of_dtypes() {
 
 #[test]
 fn wire_bytes_of_extreme_values() {
-    let meta = Meta::new(&[i64::MAX, i64::MIN, -1], &[i32::MAX, i32::MIN, -1], &[0, 1, 2], "|b1").unwrap();
+    let meta = Meta::new(
+        Shapes {
+            shape: &[i64::MAX, i64::MIN, -1],
+            chunkshape: &[i32::MAX, i32::MIN, -1],
+            blockshape: &[0, 1, 2],
+        },
+        "|b1",
+    )
+    .unwrap();
     check("b2nd_extremes", &meta);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::common::{copy_tree, corpus, data, header_file};
 use b2nd_serde::frame::{ChangeError, Code, Error, Frame, Severity, check, rewrite};
-use b2nd_serde::{Layout, Meta, to_vec};
+use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 use tempfile::TempDir;
 
@@ -222,7 +222,7 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     let mut set = |meta: Meta| frame.set_metalayer("b2nd", &to_vec(&meta).unwrap());
     // The same number of items and chunks, cut otherwise.
     fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
-        Meta::new(shape, chunkshape, blockshape, dtype).unwrap()
+        Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
     }
     for [chunks, blocks] in [[[3, 2], [1, 2]], [[2, 3], [2, 1]]] {
         let error = refused(set(meta(&[3, 5], &chunks, &blocks, "<i4")));

@@ -11,7 +11,7 @@ use crate::common::{copy_tree, corpus, data, header_file};
 use b2nd_serde::frame::{
     ArrayLayout, ChangeError, Code, Error, Field, Frame, Generation, Severity, check, rewrite,
 };
-use b2nd_serde::{Layout, Meta, to_vec};
+use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 
 /// A folder to write to.
@@ -316,7 +316,7 @@ fn a_first_array_metalayer_goes_before_its_former_name_which_stays() {
     // The dtype and its format are longer than nothing, the tail is gone, the name is shorter.
     assert_eq!(layer.bytes().len(), squeezed.array_metalayer().unwrap().bytes().len() - tail + 9);
     assert_eq!(frame.header().header_len, squeezed.header().header_len - tail + 9 - 3);
-    let meta = Meta::new(&[6, 8], &[4, 5], &[2, 3], "<u2").unwrap();
+    let meta = Meta::new(Shapes { shape: &[6, 8], chunkshape: &[4, 5], blockshape: &[2, 3] }, "<u2").unwrap();
     assert_eq!(layer.bytes(), to_vec(&meta).unwrap());
 }
 
@@ -469,7 +469,10 @@ fn what_is_refused_says_what_was_expected_and_found() {
     let mut lines = String::new();
     let path = PathBuf::from("array.b2nd");
     let layout = ArrayLayout::Caterva011;
-    let geometry = b2nd_serde::Geometry::new(&[3], &[2], &[1]).unwrap().resize(&[3, 3]).unwrap_err();
+    let geometry = b2nd_serde::Geometry::new(Shapes { shape: &[3], chunkshape: &[2], blockshape: &[1] })
+        .unwrap()
+        .resize(&[3, 3])
+        .unwrap_err();
     for error in [
         ChangeError::NoPath,
         ChangeError::PartOfFile { frame_len: 520, file_len: 521 },

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use b2nd_serde::Geometry;
+use b2nd_serde::{Geometry, Shapes};
 use serde_derive::Deserialize;
 
 /// What C-Blosc2 refuses and we accept: it multiplies from the first dimension on, and meets the overflow before the
@@ -51,7 +51,8 @@ fn a_geometry_is_what_c_blosc2_opens() -> Result<(), Box<dyn std::error::Error>>
     let cases: Vec<Case> = serde_json::from_str(&data("opens.json"))?;
     let mut differences = 0;
     for (shape, chunkshape, blockshape, opens) in cases {
-        let geometry = Geometry::new(&shape, &chunkshape, &blockshape);
+        let geometry =
+            Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
         if geometry.is_ok() != opens {
             differences += 1;
             assert!(
@@ -76,7 +77,8 @@ fn a_resize_does_to_the_chunks_what_c_blosc2_does() -> Result<(), Box<dyn std::e
     for (shape, chunkshape, blockshape, new_shape, chunks) in cases {
         let case =
             format!("{shape:?} in chunks of {chunkshape:?}, blocks of {blockshape:?}, to {new_shape:?}");
-        let geometry = Geometry::new(&shape, &chunkshape, &blockshape)?;
+        let geometry =
+            Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape })?;
         let resize = geometry.resize(&new_shape)?;
         assert_eq!(resize.after().nchunks(), chunks.len() as u64, "{case}");
 
@@ -153,7 +155,11 @@ fn verdicts() -> Option<Vec<(Verdict, bool)>> {
 fn a_geometry_is_what_c_blosc2_opens_in_the_corpus() {
     for (verdict, opens) in verdicts().unwrap_or_default() {
         let fields = &verdict.deserialize;
-        let geometry = Geometry::new(&fields.shape, &fields.chunk, &fields.block);
+        let geometry = Geometry::new(Shapes {
+            shape: &fields.shape,
+            chunkshape: &fields.chunk,
+            blockshape: &fields.block,
+        });
         assert_eq!(geometry.is_ok(), opens, "{}: {geometry:?}", verdict.name);
     }
 }

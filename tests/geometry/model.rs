@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use b2nd_serde::Geometry;
 use b2nd_serde::geometry::{Chunk, Extent, Position};
+use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
 
 /// Shape, chunk shape, block shape.
@@ -97,7 +97,7 @@ fn sliced() -> impl Strategy<Value = (Vectors, Vec<Range<u64>>)> {
 }
 
 fn geometry((shape, chunkshape, blockshape): &Vectors) -> Geometry {
-    Geometry::new(shape, chunkshape, blockshape).expect("the vectors follow the rules")
+    Geometry::new(Shapes { shape, chunkshape, blockshape }).expect("the vectors follow the rules")
 }
 
 proptest! {

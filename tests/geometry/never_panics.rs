@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use b2nd_serde::Geometry;
 use b2nd_serde::geometry::Position;
+use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
 
 fn wide() -> impl Strategy<Value = i64> {
@@ -187,10 +187,10 @@ proptest! {
         questions in prop::collection::vec(question(), 33),
     ) {
         let ndim = shape.len().min(chunkshape.len()).min(blockshape.len());
-        if let Err(error) = Geometry::new(&shape, &chunkshape, &blockshape) {
+        if let Err(error) = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape }) {
             prop_assert!(!error.to_string().is_empty());
         }
-        match Geometry::new(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim]) {
+        match Geometry::new(Shapes { shape: &shape[..ndim], chunkshape: &chunkshape[..ndim], blockshape: &blockshape[..ndim] }) {
             Ok(geometry) => ask(&geometry, &questions, &shape, 8),
             Err(error) => prop_assert!(!error.to_string().is_empty()),
         }
@@ -209,7 +209,7 @@ proptest! {
             shape.push(items);
             chunkshape.push(chunk);
             blockshape.push(block);
-            if Geometry::new(&shape, &chunkshape, &blockshape).is_err() {
+            if Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape }).is_err() {
                 shape.pop();
                 chunkshape.pop();
                 blockshape.pop();
@@ -217,7 +217,7 @@ proptest! {
         }
         // What is accepted in one order is accepted in any: so a zero comes to stand behind what it makes harmless.
         for _ in 0..2 {
-            let geometry = Geometry::new(&shape, &chunkshape, &blockshape);
+            let geometry = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
             ask(&geometry.expect("accepted dimensions"), &questions, &new_shape, typesize);
             shape.reverse();
             chunkshape.reverse();

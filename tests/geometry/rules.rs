@@ -1,7 +1,7 @@
 //! Which numbers are a geometry, by the rules of the draft specification, and what is said about those that are not.
 
 use b2nd_serde::geometry::{Error, ErrorKind};
-use b2nd_serde::{Entry, Geometry};
+use b2nd_serde::{Entry, Geometry, Shapes};
 
 const MAX: i64 = i64::MAX;
 const CHUNK_MAX: i32 = i32::MAX;
@@ -122,7 +122,7 @@ const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
 #[test]
 fn what_the_rules_allow_is_accepted() {
     for &((shape, chunkshape, blockshape), nchunks) in ACCEPTED {
-        match Geometry::new(shape, chunkshape, blockshape) {
+        match Geometry::new(Shapes { shape, chunkshape, blockshape }) {
             Ok(geometry) => assert_eq!(geometry.nchunks(), nchunks, "{geometry:?}"),
             Err(error) => panic!("{shape:?} {chunkshape:?} {blockshape:?}: {error}"),
         }
@@ -132,7 +132,7 @@ fn what_the_rules_allow_is_accepted() {
 #[test]
 fn what_breaks_a_rule_is_refused_with_the_rule_the_dimension_and_the_numbers() {
     for &((shape, chunkshape, blockshape), kind, message) in REFUSED {
-        let error = Geometry::new(shape, chunkshape, blockshape).expect_err(message);
+        let error = Geometry::new(Shapes { shape, chunkshape, blockshape }).expect_err(message);
         assert_eq!(error.to_string(), message);
         assert_eq!(error.kind(), kind, "{message}");
         // Where the text names a place, the parts name the same.
@@ -148,7 +148,8 @@ fn what_breaks_a_rule_is_refused_with_the_rule_the_dimension_and_the_numbers() {
 #[test]
 fn where_nothing_is_cut_there_are_no_parts() -> Result<(), Error> {
     for block in [0, 1, 7] {
-        let geometry = Geometry::new(&[0, 3], &[0, 2], &[block, 2])?;
+        let geometry =
+            Geometry::new(Shapes { shape: &[0, 3], chunkshape: &[0, 2], blockshape: &[block, 2] })?;
         assert_eq!(geometry.extended_shape(), [0, 4]);
         assert_eq!(geometry.padded_chunk(), [0, 2]);
         assert_eq!(geometry.grid_of_chunks(), [0, 2]);
@@ -162,7 +163,7 @@ fn where_nothing_is_cut_there_are_no_parts() -> Result<(), Error> {
 
 #[test]
 fn an_empty_array_still_has_a_chunk_size() -> Result<(), Error> {
-    let geometry = Geometry::new(&[0], &[5], &[2])?;
+    let geometry = Geometry::new(Shapes { shape: &[0], chunkshape: &[5], blockshape: &[2] })?;
     assert_eq!((geometry.chunk_nitems(), geometry.padded_chunk_nitems()), (5, 6));
     assert_eq!(geometry.chunk_nbytes(4)?, 24);
     assert_eq!((geometry.nchunks(), geometry.chunks().count()), (0, 0));
@@ -172,7 +173,7 @@ fn an_empty_array_still_has_a_chunk_size() -> Result<(), Error> {
 
 #[test]
 fn without_dimensions_there_is_one_item_in_one_block_of_one_chunk() -> Result<(), Error> {
-    let geometry = Geometry::new(&[], &[], &[])?;
+    let geometry = Geometry::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] })?;
     assert_eq!(geometry.ndim(), 0);
     let position = geometry.position(&[]).expect("there is an item");
     assert_eq!((position.chunk, position.block, position.item), (0, 0, 0));
@@ -190,9 +191,11 @@ fn without_dimensions_there_is_one_item_in_one_block_of_one_chunk() -> Result<()
 
 #[test]
 fn a_chunk_of_more_than_blosc2_can_hold_is_refused_with_its_size() -> Result<(), Error> {
-    let fits = Geometry::new(&[1], &[2_147_483_615], &[2_147_483_615])?;
+    let fits =
+        Geometry::new(Shapes { shape: &[1], chunkshape: &[2_147_483_615], blockshape: &[2_147_483_615] })?;
     assert_eq!(fits.chunk_nbytes(1)?, 2_147_483_615);
-    let over = Geometry::new(&[1], &[2_147_483_616], &[2_147_483_616])?;
+    let over =
+        Geometry::new(Shapes { shape: &[1], chunkshape: &[2_147_483_616], blockshape: &[2_147_483_616] })?;
     let error = over.chunk_nbytes(1).expect_err("a byte too many");
     assert_eq!(error.kind(), ErrorKind::ChunkSize);
     assert_eq!((error.entry(), error.dimension()), (Some(Entry::Chunkshape), None));
@@ -208,7 +211,7 @@ fn a_chunk_of_more_than_blosc2_can_hold_is_refused_with_its_size() -> Result<(),
 #[test]
 fn the_largest_array_has_a_last_item() -> Result<(), Error> {
     let last = MAX.unsigned_abs() - 1;
-    let geometry = Geometry::new(&[MAX], &[7], &[4])?;
+    let geometry = Geometry::new(Shapes { shape: &[MAX], chunkshape: &[7], blockshape: &[4] })?;
     assert_eq!(geometry.nitems(), last + 1);
     let position = geometry.position(&[last]).expect("there is an item");
     // 2^63 is 1 modulo 7, so 2^63 - 2 is 6: in the second block the third item.
@@ -223,7 +226,7 @@ fn the_largest_array_has_a_last_item() -> Result<(), Error> {
 
 #[test]
 fn a_slice_is_within_the_array() -> Result<(), Error> {
-    let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2])?;
+    let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     let message = |slice: &[std::ops::Range<u64>]| {
         let error = geometry.chunks_in(slice).expect_err("a slice outside of the array");
         (error.to_string(), error.kind(), error.dimension())
@@ -248,7 +251,7 @@ fn a_slice_is_within_the_array() -> Result<(), Error> {
 
 #[test]
 fn an_array_is_resized_by_the_same_rules() -> Result<(), Error> {
-    let geometry = Geometry::new(&[0, 5], &[0, 3], &[0, 2])?;
+    let geometry = Geometry::new(Shapes { shape: &[0, 5], chunkshape: &[0, 3], blockshape: &[0, 2] })?;
     let message = |shape: &[i64]| geometry.resize(shape).expect_err("no shape").to_string();
     assert_eq!(message(&[1, 5]), "expected at least 1 for chunkshape[0] beside shape[0] = 1, found 0");
     assert_eq!(message(&[0, -5]), "expected at least 0 for shape[1], found -5");
@@ -271,8 +274,11 @@ fn an_error_is_small_and_a_geometry_of_16_dimensions_fits_in_place() {
 fn a_version_that_is_not_known_has_no_geometry() -> Result<(), Box<dyn std::error::Error>> {
     use b2nd_serde::{Meta, from_slice, to_vec};
 
-    let meta = Meta::new(&[3, 5], &[2, 3], &[1, 2], "<i4")?;
-    assert_eq!(meta.geometry()?, Geometry::new(&[3, 5], &[2, 3], &[1, 2])?);
+    let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
+    assert_eq!(
+        meta.geometry()?,
+        Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?
+    );
 
     let mut bytes = to_vec(&meta)?;
     bytes[1] = 127;

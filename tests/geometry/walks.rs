@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use b2nd_serde::Geometry;
 use b2nd_serde::geometry::Error;
+use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
 
 /// Steps as far as it takes to count, skip and end by hand, and holds the walk's own answers against that.
@@ -50,7 +50,7 @@ proptest! {
         let (shapes, parts): (Vec<_>, Vec<_>) = axes.into_iter().unzip();
         let (shape, new_shape): (Vec<_>, Vec<_>) = shapes.into_iter().unzip();
         let (chunkshape, blockshape): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let geometry = Geometry::new(&shape, &chunkshape, &blockshape).expect("the vectors follow the rules");
+        let geometry = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape }).expect("the vectors follow the rules");
         assert_as_by_steps(geometry.chunks());
         let slice: Vec<_> = geometry.shape().iter().map(|&items| items / 3..items).collect();
         let in_slice = geometry.chunks_in(&slice).expect("the slice is within the array");
@@ -80,7 +80,8 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
     let count = 1_usize << 62;
     let far = FAR as u64;
 
-    let geometry = Geometry::new(&[1 << 31, 1 << 31], &[1, 1], &[1, 1])?;
+    let geometry =
+        Geometry::new(Shapes { shape: &[1 << 31, 1 << 31], chunkshape: &[1, 1], blockshape: &[1, 1] })?;
     assert_eq!(geometry.chunks().count(), count);
     assert_eq!(geometry.chunks().last().map(|chunk| chunk.number()), Some(CHUNKS - 1));
     assert_eq!(geometry.chunks().nth(FAR).map(|chunk| chunk.number()), Some(far));
@@ -117,11 +118,16 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
 #[test]
 fn blocks_and_runs_know_their_number() -> Result<(), Error> {
     // As many as a chunk can have.
-    let geometry = Geometry::new(&[i32::MAX.into()], &[i32::MAX], &[1])?;
+    let geometry =
+        Geometry::new(Shapes { shape: &[i32::MAX.into()], chunkshape: &[i32::MAX], blockshape: &[1] })?;
     let chunk = geometry.chunk(0).expect("a chunk");
     assert_eq!(chunk.blocks().len(), 0x7fff_ffff);
     assert_eq!(chunk.blocks().last().map(|block| block.number()), Some(0x7fff_fffe));
-    let geometry = Geometry::new(&[i32::MAX.into(), 2], &[i32::MAX, 1], &[i32::MAX, 1])?;
+    let geometry = Geometry::new(Shapes {
+        shape: &[i32::MAX.into(), 2],
+        chunkshape: &[i32::MAX, 1],
+        blockshape: &[i32::MAX, 1],
+    })?;
     let block = geometry.chunk(1).and_then(|chunk| chunk.blocks().next()).expect("a block");
     assert_eq!(block.runs().len(), 0x7fff_ffff);
     let last = block.runs().last().expect("a run");
@@ -151,7 +157,7 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
         (&[6, 5, 4], &[3, 5, 5], &[2, 5, 5], 10, 4),
     ];
     for &(shape, chunkshape, blockshape, runs, nitems) in CASES {
-        let geometry = Geometry::new(shape, chunkshape, blockshape)?;
+        let geometry = Geometry::new(Shapes { shape, chunkshape, blockshape })?;
         let block = geometry.chunk(0).and_then(|chunk| chunk.blocks().next()).expect("a block");
         assert_eq!(block.runs().len(), runs, "{geometry:?}");
         assert!(block.runs().all(|run| run.nitems() == nitems), "{geometry:?}");

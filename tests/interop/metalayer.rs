@@ -12,7 +12,7 @@ use std::{env, fs, ptr};
 
 use crate::common::{Seven, data};
 use b2nd_serde::frame::Frame;
-use b2nd_serde::{Error, ErrorKind, Layout, Meta, from_slice, to_vec};
+use b2nd_serde::{Error, ErrorKind, Layout, Meta, Shapes, from_slice, to_vec};
 use fastrand::Rng;
 use libloading::Library;
 use serde_json::Value;
@@ -272,12 +272,13 @@ fn python_blosc2_opens_files_with_our_bytes_in_their_header() {
     let python = env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which tests/interop/run sets");
     let folder = tempfile::tempdir().unwrap();
     // The same again, and another shape of the same grid of chunks, with another dtype of the same size.
-    let same =
-        |meta: &Meta| Meta::new(meta.shape(), meta.chunkshape(), meta.blockshape(), meta.dtype().unwrap());
+    let same = |meta: &Meta| Meta::new(meta.shapes(), meta.dtype().unwrap());
     let files: Vec<(&str, (Vec<u8>, Meta))> = vec![
         (
             "int32_3x5.b2nd",
-            with_metalayer("int32_3x5.b2nd", |_| Meta::new(&[4, 6], &[2, 3], &[1, 2], "<u4").unwrap()),
+            with_metalayer("int32_3x5.b2nd", |_| {
+                Meta::new(Shapes { shape: &[4, 6], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<u4").unwrap()
+            }),
         ),
         ("scalar.b2nd", with_metalayer("scalar.b2nd", |meta| same(meta).unwrap())),
         ("empty.b2nd", with_metalayer("empty.b2nd", |meta| same(meta).unwrap())),
@@ -286,7 +287,7 @@ fn python_blosc2_opens_files_with_our_bytes_in_their_header() {
         (
             "struct_non_ascii.b2nd",
             with_metalayer("struct_non_ascii.b2nd", |meta| {
-                Meta::new(&[8], meta.chunkshape(), meta.blockshape(), "[('größe', '>f4'), ('名字', '<U3')]")
+                Meta::new(Shapes { shape: &[8], ..meta.shapes() }, "[('größe', '>f4'), ('名字', '<U3')]")
                     .unwrap()
             }),
         ),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{corpus, data, root, snapshot, unhex};
 use crate::run::{folder, objects, run, run_with, screen, text};
-use b2nd_serde::{Meta, to_vec};
+use b2nd_serde::{Meta, Shapes, to_vec};
 
 /// The worked example of the draft specification.
 const EXAMPLE: [&str; 9] =
@@ -114,7 +114,7 @@ fn no_bytes_are_too_bad_for_a_dump() {
 #[test]
 fn a_metalayer_comes_as_digits_or_as_it_is() {
     let bytes = unhex(EXAMPLE_HEX);
-    let expected = b2nd_serde::dump(&bytes).to_string();
+    let expected = b2nd_serde::dump::metalayer(&bytes).to_string();
     let spaced = EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| text(pair).to_owned() + " ").collect::<String>();
     let rust = format!("{bytes:#04x?}");
     let upper = EXAMPLE_HEX.to_uppercase();
@@ -172,7 +172,8 @@ fn encode_gives_the_bytes_of_the_draft_specification() {
     assert_eq!(run(here(), &tuples).stdout, output.stdout);
     let scalar =
         run(here(), &["encode", "--shape", "()", "--chunks", "()", "--blocks", "", "--dtype", "|u1"]);
-    let expected = to_vec(&Meta::new(&[], &[], &[], "|u1").unwrap()).unwrap();
+    let expected =
+        to_vec(&Meta::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] }, "|u1").unwrap()).unwrap();
     assert_eq!(unhex(text(&scalar.stdout).trim()), expected);
 }
 

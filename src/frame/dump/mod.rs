@@ -5,7 +5,7 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use crate::dump::{DumpRow, Lines, Row, Sink, Text, fault, metalayer, raw};
+use crate::dump::{Lines, Printable, Row, RowRef, Sink, write_fault, write_metalayer, write_raw};
 use crate::frame::format::fields::{Filter, FrameType, Generation};
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{ARRAY_NAMES, Error, Frame};
@@ -49,7 +49,7 @@ pub struct Dump<'a> {
 impl Dump<'_> {
     /// The lines, as data.
     #[must_use]
-    pub fn rows(&self) -> Vec<DumpRow> {
+    pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         // A `Vec` takes all there is.
         let _ = Walk::new(self.prefix, &mut rows).frame();
@@ -135,7 +135,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 let at = at.clamp(self.position, self.bytes.len().max(self.position));
                 self.raw(at - self.position, self.depth + 1)?;
                 let rest = self.bytes.get(at..).unwrap_or_default();
-                fault(rest, at, self.depth, &text, self.sink)
+                write_fault(rest, at, self.depth, &text, self.sink)
             }
         }
     }
@@ -235,7 +235,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let length = self.bytes.get(at + 1..).and_then(<[u8]>::first_chunk).copied();
         let length = length.map(u32::from_be_bytes).and_then(|length| usize::try_from(length).ok());
         let length = length.ok_or(Stop::Fault)?;
-        self.row(CONTENT_HEADER, &"bin32", &format!("{length} bytes"), &Text(name.as_bytes()))?;
+        self.row(CONTENT_HEADER, &"bin32", &format!("{length} bytes"), &Printable(name.as_bytes()))?;
         let start = self.position;
         let content = start.checked_add(length).and_then(|end| self.bytes.get(start..end));
         let content = content.ok_or(Stop::Fault)?;
@@ -247,7 +247,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 .and_then(|frame| Some(frame.array().ok()??.stale_tail().len()))
                 .unwrap_or_default();
             let (array, stale) = content.split_at(content.len().saturating_sub(stale));
-            metalayer(array, start, self.depth + 1, self.sink)?;
+            write_metalayer(array, start, self.depth + 1, self.sink)?;
             self.position = start + array.len();
             self.stale(stale.len())?;
         }
@@ -263,7 +263,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             let kind = if index == 0 { "stale" } else { "" };
             let value = if index == 0 { format!("{length} old bytes") } else { String::new() };
             let (offset, depth) = (self.position + index * 10, self.depth + 1);
-            self.sink.row(&Row {
+            self.sink.row(&RowRef {
                 offset,
                 depth,
                 bytes,
@@ -337,7 +337,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         if self.fault.as_ref().is_some_and(|&(at, _)| at < end) {
             return Err(Stop::Fault);
         }
-        self.sink.row(&Row { offset, depth, bytes, kind, value, field, fault: None })?;
+        self.sink.row(&RowRef { offset, depth, bytes, kind, value, field, fault: None })?;
         self.position = end;
         Ok(())
     }
@@ -345,7 +345,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     fn raw(&mut self, length: usize, depth: usize) -> fmt::Result {
         let bytes = self.bytes.get(self.position..).unwrap_or_default();
         let bytes = bytes.get(..length).unwrap_or(bytes);
-        raw(bytes, self.position, depth, self.sink)?;
+        write_raw(bytes, self.position, depth, self.sink)?;
         self.position += bytes.len();
         Ok(())
     }

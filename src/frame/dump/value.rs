@@ -3,7 +3,7 @@
 use std::format;
 use std::string::{String, ToString};
 
-use super::{Text, kind};
+use super::{Printable, kind};
 
 /// Texts that are as long stand on the line of their marker.
 const SHORT_TEXT: usize = 9;
@@ -40,7 +40,7 @@ impl Value {
                 if length > SHORT_TEXT {
                     long(marker, 0, length)
                 } else {
-                    Self { kind: "fixstr".into(), ..scalar(marker, length, Text(text).to_string()) }
+                    Self { kind: "fixstr".into(), ..scalar(marker, length, Printable(text).to_string()) }
                 }
             }
             0xc0 => scalar(marker, 0, String::new()),

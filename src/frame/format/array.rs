@@ -9,7 +9,7 @@ use crate::frame::format::cursor::{Rules, Walk};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::section::Metalayer;
 use crate::layout::MAX_NDIM;
-use crate::{Entry, Error, ErrorKind, Geometry, Layout, Meta, geometry, take_from_slice};
+use crate::{Entry, Error, ErrorKind, Geometry, Layout, Meta, Shapes, geometry, take_from_slice};
 
 /// The array that a frame holds: what its metalayer says, and old bytes that may stand behind it.
 ///
@@ -169,7 +169,11 @@ impl<'f> Array<'f> {
     pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
         match &self.says {
             Says::Meta(meta) if self.has_blocks || meta.version() != 0 => meta.geometry(),
-            _ => Geometry::new(self.shape(), self.chunkshape(), self.chunkshape()),
+            _ => Geometry::new(Shapes {
+                shape: self.shape(),
+                chunkshape: self.chunkshape(),
+                blockshape: self.chunkshape(),
+            }),
         }
     }
 }

@@ -4,7 +4,9 @@
 #![no_std]
 #![no_main]
 
-use b2nd_serde::{ErrorKind, Geometry, from_slice, geometry, serialized_size, take_from_slice, to_slice};
+use b2nd_serde::{
+    ErrorKind, Geometry, Shapes, from_slice, geometry, serialized_size, take_from_slice, to_slice,
+};
 use serde_derive::{Deserialize, Serialize};
 
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -44,7 +46,8 @@ fn run() -> Result<(), i32> {
 
 /// The worked example of the format: 3 x 5 items in chunks of 2 x 3, in blocks of 1 x 2.
 fn find_items() -> Result<(), i32> {
-    let geometry = Geometry::new(&[3, 5], &[2, 3], &[1, 2]).map_err(|_| 9)?;
+    let geometry =
+        Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }).map_err(|_| 9)?;
     ensure(geometry.position(&[1, 2]).and_then(|at| geometry.byte_offset(at, 4)) == Some(24), 10)?;
     let chunks = geometry.chunks_in(&[0..3, 1..4]).map_err(|_| 11)?;
     // Each item of the slice once.
@@ -57,7 +60,7 @@ fn find_items() -> Result<(), i32> {
     let resize = geometry.resize(&[2, 9]).map_err(|_| 14)?;
     ensure(resize.new_chunks().eq([2]) && resize.gone_chunks().eq([2, 3]), 15)?;
     ensure(resize.kept_chunks().eq([(0, 0), (1, 1)]), 16)?;
-    let error = Geometry::new(&[3], &[0], &[1]).err().ok_or(17)?;
+    let error = Geometry::new(Shapes { shape: &[3], chunkshape: &[0], blockshape: &[1] }).err().ok_or(17)?;
     ensure(error.kind() == geometry::ErrorKind::Zero && error.dimension() == Some(0), 18)
 }
 
