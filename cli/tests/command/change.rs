@@ -185,6 +185,7 @@ fn a_rewrite_that_is_interrupted_leaves_nothing() {
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
     };
     with_hole(&folder.path().join("old.b2nd"), 1 << 29);
+    crate::run::let_interrupts_through();
     for (signal, number) in [("INT", 2), ("TERM", 15)] {
         // The copy may be done before the signal comes.
         let is_caught = (0..100).any(|_| {

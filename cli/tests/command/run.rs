@@ -4,10 +4,22 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+#[cfg(unix)]
+use std::sync::{Arc, atomic::AtomicBool};
 
 use serde_json::Value;
 
 use crate::common::data;
+
+/// Lets the commands that are started from now on die of Ctrl-C, whatever they would inherit.
+///
+/// A shell without job control ignores SIGINT in what it starts in the background, and that is inherited. What is
+/// caught is not, so this process catches the signal, and ends by it as ever.
+#[cfg(unix)]
+pub(crate) fn let_interrupts_through() {
+    let always = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, always).unwrap();
+}
 
 /// The command with arguments, in a folder.
 pub(crate) fn b2nd(folder: &Path, arguments: &[&str]) -> Command {
