@@ -149,20 +149,26 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod de;
-#[cfg(feature = "dtype")]
-pub mod dtype;
-pub mod dump;
+// In the order in which they import each other, which is the order in which documentation lists the methods of `Meta`.
 mod error;
-#[cfg(feature = "frame")]
-pub mod frame;
-pub mod geometry;
 mod layout;
-#[cfg(feature = "alloc")]
-mod meta;
-mod ser;
 mod shapes;
 mod wire;
+
+mod de;
+mod ser;
+
+pub mod dump;
+#[cfg(feature = "alloc")]
+mod meta;
+
+pub mod geometry;
+
+#[cfg(feature = "dtype")]
+pub mod dtype;
+
+#[cfg(feature = "frame")]
+pub mod frame;
 
 #[cfg(feature = "std")]
 pub use de::from_reader;

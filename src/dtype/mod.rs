@@ -64,7 +64,7 @@ use ecow::eco_format;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::Meta;
+use crate::meta::Meta;
 use error::Problem;
 use print::{NumpyStr, Padded, TypeString};
 
