@@ -1,10 +1,10 @@
-//! The sorts of items, and the parts of those that have parts.
+//! The kinds of items, and the parts of kinds that have parts.
 
 use alloc::boxed::Box;
 
 use super::Dtype;
 
-/// The sorts of items. The item size tells an `int8` from an `int64`.
+/// The kind of an item. The size is [`Dtype::item_size`]: `int8` and `int64` are the same kind.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, Kind};
@@ -15,7 +15,7 @@ use super::Dtype;
 /// };
 /// assert_eq!((unit.count(), unit.symbol()), (25, "s"));
 /// assert_eq!(dtype.kind().letter(), 'M');
-/// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -26,31 +26,31 @@ pub enum Kind {
     Int,
     /// Unsigned integers of 1, 2, 4 or 8 bytes.
     Uint,
-    /// Floats of 2, 4, 8 or 16 bytes; 16 is C's `long double`.
+    /// Floats of 2, 4, 8 or 16 bytes. 16 is C's `long double`.
     Float,
-    /// A pair of floats, 8, 16 or 32 bytes in all.
+    /// Pairs of floats, of 8, 16 or 32 bytes.
     Complex,
-    /// A span of time, as an int64.
+    /// Time spans, as int64.
     Timedelta(TimeUnit),
-    /// A point in time since 1970, as an int64.
+    /// Points in time since 1970, as int64.
     Datetime(TimeUnit),
-    /// A Python object, which is a pointer in memory.
+    /// Python objects, which are pointers in memory.
     Object,
-    /// A string of bytes, filled up with NULs.
+    /// Strings of bytes, padded with NULs.
     Bytes,
-    /// A string of characters of 4 bytes, filled up with NULs.
+    /// Strings of 4-byte characters, padded with NULs.
     Str,
-    /// Bytes without a meaning.
+    /// Bytes without a meaning of their own.
     Void,
-    /// A type of the Python package `ml_dtypes`.
+    /// Types of the Python package `ml_dtypes`.
     Extension(Extension),
-    /// A small array in each item.
+    /// Small arrays of a fixed shape.
     Subarray(Subarray),
-    /// Fields.
+    /// Structures of fields.
     Struct(Struct),
 }
 
-/// The order of the bytes of a number, or of a character.
+/// The order of the bytes of a number or character.
 ///
 /// ```
 /// use b2nd_serde::dtype::{ByteOrder, Dtype};
@@ -59,7 +59,7 @@ pub enum Kind {
 /// assert_eq!(byte_order(">U3")?, Some(ByteOrder::Big));
 /// assert_eq!(byte_order("f4")?, Some(ByteOrder::Little));
 /// assert_eq!(byte_order("|u1")?, None);
-/// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
@@ -69,14 +69,14 @@ pub enum ByteOrder {
     Big,
 }
 
-/// The steps in which a time is counted.
+/// The unit in which a time is counted.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, Kind};
 ///
 /// let dtype: Dtype = "<m8".parse()?;
 /// assert!(matches!(dtype.kind(), Kind::Timedelta(unit) if unit.symbol() == "generic"));
-/// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeUnit {
@@ -84,7 +84,7 @@ pub struct TimeUnit {
     pub(super) symbol: &'static str,
 }
 
-/// A type of `ml_dtypes`, known by its name.
+/// A type of `ml_dtypes`.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, Kind};
@@ -92,7 +92,7 @@ pub struct TimeUnit {
 /// let dtype: Dtype = "bfloat16".parse()?;
 /// assert!(matches!(dtype.kind(), Kind::Extension(extension) if extension.name() == "bfloat16"));
 /// assert_eq!(dtype.item_size(), 2);
-/// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extension {
@@ -100,7 +100,7 @@ pub struct Extension {
     pub(super) letter: char,
 }
 
-/// The array in each item of a subarray dtype.
+/// The array that each item of a subarray dtype is.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, Kind};
@@ -111,7 +111,7 @@ pub struct Extension {
 /// };
 /// assert_eq!(subarray.base().to_string(), "<i4");
 /// assert_eq!(subarray.shape(), [2, 3]);
-/// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Subarray {
@@ -131,7 +131,7 @@ pub struct Subarray {
 /// assert!(parts.is_aligned());
 /// let offsets: Vec<usize> = parts.fields().iter().map(|field| field.offset()).collect();
 /// assert_eq!(offsets, [0, 8]);
-/// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Struct {
@@ -150,7 +150,7 @@ pub struct Struct {
 /// assert_eq!(field.title(), Some("of the day"));
 /// assert_eq!(field.offset(), 1);
 /// assert_eq!(field.dtype().to_string(), "<f4");
-/// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
@@ -161,7 +161,7 @@ pub struct Field {
 }
 
 impl Kind {
-    /// NumPy's letter for the kind, `dtype.kind`: subarrays and structured dtypes are `V` too.
+    /// NumPy's letter for the kind, its `dtype.kind`. Subarrays and structured dtypes are `V`.
     #[must_use]
     pub fn letter(&self) -> char {
         match self {
@@ -191,14 +191,14 @@ impl ByteOrder {
 }
 
 impl TimeUnit {
-    /// How many of the unit are one step: 25 in `<M8[25s]`.
+    /// The number of units in a step: 25 in `<M8[25s]`.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// NumPy's symbol of the unit: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic`
-    /// where there is none.
+    /// NumPy's symbol for the unit: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs` or `as`, and
+    /// `generic` if the dtype has no unit.
     #[must_use]
     pub fn symbol(&self) -> &'static str {
         self.symbol
@@ -206,7 +206,7 @@ impl TimeUnit {
 }
 
 impl Extension {
-    /// The name, as `ml_dtypes` spells it.
+    /// The name in `ml_dtypes`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -214,13 +214,13 @@ impl Extension {
 }
 
 impl Subarray {
-    /// What the items of the array are.
+    /// The dtype of the items of the array.
     #[must_use]
     pub fn base(&self) -> &Dtype {
         &self.base
     }
 
-    /// The items along each dimension, of which there are 1 to 64.
+    /// The items along each of the 1 to 64 dimensions.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -228,19 +228,19 @@ impl Subarray {
 }
 
 impl Struct {
-    /// The fields in their order, which need not be that of their offsets.
+    /// The fields in order. Their offsets may be in another order.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// Whether the fields are aligned as C aligns them. They may be so by chance where this is false.
+    /// Whether NumPy aligns the fields as C does. Fields can be aligned by chance even if this is false.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         self.is_aligned
     }
 
-    /// Whether NumPy gives the items as `numpy.record`.
+    /// Whether the items are `numpy.record` in NumPy.
     #[must_use]
     pub fn is_record(&self) -> bool {
         self.is_record
@@ -248,25 +248,25 @@ impl Struct {
 }
 
 impl Field {
-    /// The name, which no other field has for its name or title.
+    /// The name, which is not the name or title of any other field.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The title: a second name, which may be a longer one.
+    /// The title: a second name, often a longer one.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
-    /// The byte of the item at which the field begins.
+    /// The offset of the field in the item, in bytes.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The type of the field. Where each field is an array itself, a subarray.
+    /// The dtype of the field. A field with a shape has a subarray.
     #[must_use]
     pub fn dtype(&self) -> &Dtype {
         &self.dtype

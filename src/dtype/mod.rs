@@ -1,7 +1,7 @@
 //! NumPy dtypes: what an item of the array is.
 //!
-//! The metalayer says it as a string that NumPy printed and python-blosc2 wrote: `<f8`, or `[('x', '<i4')]`. A
-//! [`Dtype`] is what such a string means, and prints itself as NumPy does.
+//! The metalayer has the dtype as a string that NumPy printed and python-blosc2 wrote: `<f8`, or `[('x', '<i4')]`. A
+//! [`Dtype`] is what such a string means, and its `Display` is what NumPy prints.
 //!
 //! ```
 //! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
@@ -14,7 +14,7 @@
 //! assert_eq!(dtype.item_size(), 52);
 //! assert_eq!(dtype.field("y").map(|field| field.offset()), Some(4));
 //! assert_eq!(dtype.to_string(), "[('x', '<i4'), ('y', '<f8', (2, 3))]");
-//! # Ok::<(), b2nd_serde::dtype::ParseError>(())
+//! # Ok::<(), b2nd_serde::dtype::Error>(())
 //! ```
 //!
 //! # What is read
@@ -27,34 +27,37 @@
 //! | lists of fields | `[('a', '<i4'), ('b', '<f8', (2, 3)), (('title', 'c'), 'S10')]` |
 //! | dictionaries | `{'names': ['a'], 'formats': ['<i4'], 'offsets': [4], 'itemsize': 8, 'aligned': True}` |
 //! | subarrays | `('<i4', (2, 3))` |
-//! | records | `(numpy.record, [('a', '<i4')])`, which NumPy prints and python-blosc2 stores, yet neither reads |
+//! | records | `(numpy.record, [('a', '<i4')])`, which NumPy prints and python-blosc2 stores, but neither can read |
 //!
-//! NumPy decides what each means, as it does on 64-bit Linux with little-endian numbers: a byte order of `=`, `|` or
-//! none is little-endian, `long` has 8 bytes, `f16` is C's `long double` with an alignment of 16, an `O` has 8 bytes.
+//! Each means what it means to NumPy on 64-bit Linux with little-endian numbers: a byte order of `=`, `|` or none is
+//! little-endian, `long` has 8 bytes, `f16` is C's `long double` with an alignment of 16, and an `O` has 8 bytes.
 //!
-//! # Where it is not NumPy
+//! # Differences from NumPy
 //!
-//! What NumPy would write wrongly is refused or written rightly:
+//! Some dtypes are printed, refused or compared in another way:
 //!
-//! - NumPy prints `'aligned': True` only for the outermost dtype, and an unnamed field of a dictionary in a list, where
-//!   reading gives it a name. Such dtypes print here as the dictionary that NumPy reads rightly.
-//! - An item of more than 2147483647 bytes is refused; NumPy lets the size of a structured dtype wrap around.
-//! - More than 16 dtypes inside each other are refused; NumPy ends where Python's stack does.
-//! - Equality includes whether a dtype is aligned or a record. In NumPy two dtypes are equal without that.
+//! - NumPy prints `'aligned': True` only for the outermost dtype. It prints an unnamed field of a dictionary in a list,
+//!   where reading it back adds a name. Such dtypes print here as a dictionary, which NumPy reads back correctly.
+//! - An item of more than 2147483647 bytes is refused. In NumPy the size of a structured dtype overflows.
+//! - More than 16 nested dtypes are refused. NumPy's limit is Python's stack.
+//! - Two dtypes differ if only one of them is aligned, or a record. In NumPy they are equal.
 //!
-//! What nobody's files hold is refused, though NumPy takes it: several types in one string (`i4,f8`, `(2,3)i4`), spaces
-//! in a type string or around it all, a sign in a size (`S+4`), units with a divisor (`M8[s/5]`) or in Greek (`μs`), fields as a dictionary of
-//! their names, a dictionary without entries (`{}`), other or repeated keys in a dictionary, more formats than names, a shape as a list, a scalar with
-//! fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None` as a dtype. Of Python's
-//! literals, not read are octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), literals side by
-//! side, comments, parentheses that are no tuple, and numbers in any way but decimal (which may begin with zeros here).
+//! Some forms that NumPy reads are in no known file, and are refused here:
 //!
-//! Not known either are `StringDType()`, whose items lie outside the array, and `<f1`, `<W4`, which python-blosc2
-//! stores for `float8_e5m2` and the complex types of `ml_dtypes`: NumPy does not read them back. An `ml_dtypes` name
-//! has no byte order, so it is taken for little-endian.
+//! - several types in one string (`i4,f8`, `(2,3)i4`), spaces in a type string or around a dtype, a sign in a size
+//!   (`S+4`), time units with a divisor (`M8[s/5]`) or in Greek (`μs`);
+//! - a dictionary from field names to fields, a dictionary without entries (`{}`), with other keys or with the same key
+//!   twice, more formats than names, a shape as a list;
+//! - a scalar with fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None` as a dtype;
+//! - of Python's literals: octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), adjacent strings,
+//!   comments, parentheses that are not a tuple, and numbers that are not decimal (they may have leading zeros here).
 //!
-//! Which characters of a name are printed as they are, and which as an escape, depends on the version of Unicode that
-//! Python and Rust know: they differ in characters that the older one has not got.
+//! `StringDType()` is unknown too, because its items are not in the array. So are `<f1` and `<W4`, which python-blosc2
+//! stores for `float8_e5m2` and the complex types of `ml_dtypes`, and which NumPy does not read back. The name of an
+//! `ml_dtypes` type has no byte order, so it is little-endian.
+//!
+//! Which characters of a name are printed as an escape depends on the version of Unicode. Python and Rust may differ for
+//! characters that the older version does not have.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -65,27 +68,29 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::meta::Meta;
-use error::Problem;
+use error::Fault;
 use print::{NumpyStr, Padded, TypeString};
 
 mod error;
+mod input;
 mod kind;
-mod layout;
 mod literal;
 mod print;
+mod repr;
+mod resolve;
 mod scalar;
 mod syntax;
 
-pub use error::{ParseError, ParseErrorKind};
+pub use error::{Error, ErrorKind};
 pub use kind::{ByteOrder, Extension, Field, Kind, Struct, Subarray, TimeUnit};
 
-/// The largest item in bytes: NumPy has it in a C `int`, C-Blosc2 in an `int32_t`.
+/// The largest item size in bytes: NumPy has it in a C `int`, C-Blosc2 in an `int32_t`.
 const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 
-/// How many dtypes may be inside each other. Those of real files are about 3 deep.
+/// The most dtypes inside each other. In real files there are about 3.
 ///
-/// Measured on x86-64: to read 16 takes up to 96 KB of stack without optimisation, and 32 KB with it; to print them with
-/// `{:#?}`, 68 KB. So they fit the 128 KB that a thread has with musl.
+/// Measured on x86-64: reading 16 takes up to 96 KB of stack without optimisation, and 32 KB with it. Printing them with
+/// `{:#?}` takes 68 KB. Both fit the 128 KB of a thread with musl.
 const MAX_NESTING: usize = 16;
 
 /// The largest number of dimensions of a subarray, as in NumPy.
@@ -93,12 +98,21 @@ const MAX_NDIM: usize = 64;
 
 /// What an item of an array is, in NumPy's terms.
 ///
-/// It is made by parsing, and `Display` gives the string back as NumPy spells it: `<i4` for a type string, also one
-/// that was read as `i4`; `int32` for the name that NumPy itself prints; `str(dtype)` for the structured ones,
-/// subarrays and types of `ml_dtypes`. [`type_string`](Self::type_string) and [`numpy_str`](Self::numpy_str) give one
-/// spelling, whichever was read. The spelling makes no difference to `==`.
+/// ```
+/// use b2nd_serde::Dtype;
 ///
-/// To serde it is its string, so it may be the `dtype` of a struct in this format.
+/// let dtype: Dtype = "[('x', '<i4'), ('y', '>f8')]".parse()?;
+/// assert_eq!(dtype.item_size(), 12);
+/// assert_eq!(dtype.fields()[1].name(), "y");
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+///
+/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it as NumPy does: a type string as `<i4`
+/// (even if it was `i4`), a name as `int32`, and structured dtypes, subarrays and types of `ml_dtypes` as `str(dtype)`.
+/// [`type_string`](Self::type_string) and [`numpy_str`](Self::numpy_str) always give the same spelling. `==` ignores the
+/// spelling.
+///
+/// In serde a `Dtype` is a string, so it can be the `dtype` of a struct in this format:
 ///
 /// ```
 /// use b2nd_serde::dtype::Dtype;
@@ -131,9 +145,9 @@ const MAX_NDIM: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Such a field does not see `dtype_format`: where that is not 0 the dtype is in another syntax than NumPy's, so it has
-/// to be checked beside it. [`Meta::parse_dtype`] does. And a dtype that is not known is an error for the whole struct,
-/// unless the field may be a string too:
+/// Such a field cannot check `dtype_format`. If that is not 0, the syntax of the dtype is not NumPy's, so check both;
+/// [`Meta::parse_dtype`] does. A dtype that is not valid is an error for the whole struct, unless the field can also be a
+/// string:
 ///
 /// ```
 /// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
@@ -168,7 +182,7 @@ pub struct Dtype {
     spelling: Spelling,
 }
 
-/// How a dtype was written, and is to be printed. It is no part of what the dtype means: all are equal.
+/// How a dtype was written, and will be printed. It is not part of the meaning, so all values are equal.
 #[derive(Clone, Copy, Debug)]
 enum Spelling {
     /// `|u1`
@@ -190,33 +204,32 @@ impl Hash for Spelling {
 }
 
 impl Dtype {
-    /// What sort of item it is, with all that belongs to that sort.
+    /// The kind of item, with the parts that this kind has.
     #[must_use]
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// Bytes of an item, 0 to 2147483647. An array of `|S0` or `[]` has items of no bytes.
+    /// The bytes of an item, 0 to 2147483647. An item of `|S0` or `[]` has 0 bytes.
     #[must_use]
     pub fn item_size(&self) -> usize {
         self.item_size
     }
 
-    /// The alignment in memory that NumPy gives it: that of the C type, and 1 for a structured dtype that is not
-    /// aligned.
+    /// The alignment in memory: that of the C type, and 1 for a structured dtype that is not aligned.
     #[must_use]
     pub fn alignment(&self) -> usize {
         self.alignment
     }
 
-    /// The order of the bytes of an item; `None` where there is none: single bytes, strings of bytes, objects,
-    /// subarrays and structured dtypes, whose parts have each their own.
+    /// The byte order; `None` for single bytes, strings of bytes and objects, and for subarrays and structured dtypes,
+    /// whose parts have their own.
     #[must_use]
     pub fn byte_order(&self) -> Option<ByteOrder> {
         self.byte_order
     }
 
-    /// The fields of a structured dtype; none for any other.
+    /// The fields of a structured dtype. Any other dtype has none.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         match &self.kind {
@@ -225,16 +238,15 @@ impl Dtype {
         }
     }
 
-    /// The field of a structured dtype that has this name or title.
+    /// The field with this name or title, if the dtype is structured and has one.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         let mut fields = self.fields().iter();
         fields.find(|field| field.name() == name || field.title() == Some(name))
     }
 
-    /// What NumPy's `dtype.str` gives, where that says it all: type strings (`|u1`), and `str(dtype)` for structured
-    /// dtypes, subarrays and types of `ml_dtypes`. All layouts but [`B2ndSix`](crate::Layout::B2ndSix) have it in this
-    /// spelling.
+    /// NumPy's `dtype.str` (`|u1`) for types that have one, and `str(dtype)` for structured dtypes, subarrays and types of
+    /// `ml_dtypes`. All layouts except [`B2ndSix`](crate::Layout::B2ndSix) use this spelling.
     ///
     /// ```
     /// use b2nd_serde::dtype::Dtype;
@@ -242,15 +254,15 @@ impl Dtype {
     /// let dtype: Dtype = "uint8".parse()?;
     /// assert_eq!(dtype.type_string().to_string(), "|u1");
     /// assert_eq!(dtype.to_string(), "uint8");
-    /// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+    /// # Ok::<(), b2nd_serde::dtype::Error>(())
     /// ```
     #[must_use]
     pub fn type_string(&self) -> impl fmt::Display {
         Padded(TypeString(self))
     }
 
-    /// What NumPy's `str(dtype)` gives: a name (`uint8`) where there is one. Layout
-    /// [`B2ndSix`](crate::Layout::B2ndSix) has it in this spelling.
+    /// NumPy's `str(dtype)`: a name (`uint8`) for types that have one. Layout [`B2ndSix`](crate::Layout::B2ndSix) uses this
+    /// spelling.
     ///
     /// ```
     /// use b2nd_serde::dtype::Dtype;
@@ -259,7 +271,7 @@ impl Dtype {
     /// assert_eq!(numpy_str("|u1")?, "uint8");
     /// assert_eq!(numpy_str("<M8[ns]")?, "datetime64[ns]");
     /// assert_eq!(numpy_str(">i4")?, ">i4");
-    /// # Ok::<(), b2nd_serde::dtype::ParseError>(())
+    /// # Ok::<(), b2nd_serde::dtype::Error>(())
     /// ```
     #[must_use]
     pub fn numpy_str(&self) -> impl fmt::Display {
@@ -284,12 +296,11 @@ impl Dtype {
 }
 
 impl Meta {
-    /// What the dtype means; `None` where the layout has no such entry.
+    /// Reads the dtype; `None` if the layout has no such entry.
     ///
     /// # Errors
     ///
-    /// If the dtype format is not 0, which is NumPy's, or if the dtype is none that NumPy or `ml_dtypes` has. Its text
-    /// stays there to be asked for with [`dtype`](Self::dtype).
+    /// If the dtype format is not 0, or if the dtype string is not valid. [`dtype`](Self::dtype) still gives the string.
     ///
     /// ```
     /// use b2nd_serde::{Meta, Shapes};
@@ -301,27 +312,27 @@ impl Meta {
     /// assert_eq!(error.to_string(), "character 0: expected a type such as <i4 or float64, found 'int33'");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn parse_dtype(&self) -> Result<Option<Dtype>, ParseError> {
+    pub fn parse_dtype(&self) -> Result<Option<Dtype>, Error> {
         let Some(text) = self.dtype() else { return Ok(None) };
         match self.dtype_format() {
             None | Some(0) => text.parse().map(Some),
-            Some(format) => Err(ParseError::unknown_format(text, format)),
+            Some(format) => Err(Error::unknown_format(text, format)),
         }
     }
 }
 
 impl FromStr for Dtype {
-    type Err = ParseError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, ParseError> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let dtype = if text.starts_with(['[', '(', '{']) {
-            syntax::parse(text).and_then(|form| layout::dtype(form, false))
+            syntax::parse(text).and_then(|form| resolve::dtype(form, false))
         } else if text.starts_with(scalar::is_beginning) {
             scalar::parse(text).map(|dtype| dtype.spelled_as(text))
         } else {
-            Err(Problem::expected(0, syntax::FORM))
+            Err(Fault::expected(0, syntax::FORM))
         };
-        dtype.map_err(|problem| ParseError::new(text, problem))
+        dtype.map_err(|fault| Error::new(text, fault))
     }
 }
 

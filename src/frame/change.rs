@@ -14,7 +14,7 @@ use super::lock::ExclusiveLock;
 use super::open::{available, read_up_to};
 use super::section::CONTENT_HEADER;
 use super::{ChangeError, Error, Frame, Header, Metalayer};
-use crate::dtype::{Dtype, ParseError};
+use crate::dtype::{self, Dtype};
 use crate::{Layout, Meta};
 
 /// Where the first dimension of the shape stands in a metalayer, its marker not counted: behind the markers of layout
@@ -202,7 +202,7 @@ impl<R> Frame<R> {
         let array = self.array()?.ok_or(ChangeError::NoArray)?;
         let before = array.dtype().ok_or(ChangeError::NoDtype { layout: array.layout() })?;
         if let Some(format) = array.meta().and_then(Meta::dtype_format).filter(|&format| format != 0) {
-            return Err(ChangeError::from(ParseError::unknown_format(before, format)).into());
+            return Err(ChangeError::from(dtype::Error::unknown_format(before, format)).into());
         }
         check_dtype(&dtype.parse().map_err(ChangeError::from)?, &self.header)?;
         if dtype.len() != before.len() {
