@@ -1,6 +1,6 @@
 //! Annotated bytes: what each byte of a metalayer says.
 //!
-//! [`metalayer`] gives a [`Dump`], which displays itself as text. [`Dump::rows`] gives the same as data, for a program
+//! [`metalayer`] gives a [`Dump`], which displays itself as text. With `alloc`, its `rows` are the same as data, for a program
 //! that shows it in its own way.
 
 use core::fmt::{self, Write};
