@@ -53,8 +53,8 @@
 //! passes over nearly every marker when it reads, and takes the widths from the positions. This crate writes the fixed
 //! widths, and when reading holds every marker against them. [`dump`] shows what each byte of a metalayer says.
 //!
-//! Reading and writing check entries, markers, widths and counts, but not the meaning: a negative dimension is accepted.
-//! [`Geometry`] checks that the numbers work together, and says in which chunk and block an item lies.
+//! Reading and writing check entries, markers, widths and counts, but not the meaning: a negative dimension is
+//! accepted. [`Geometry`] checks that the numbers work together, and says in which chunk and block an item lies.
 //!
 //! # Which layout
 //!

@@ -3,8 +3,53 @@
 use alloc::string::ToString;
 use core::fmt::{self, Display, Write};
 
+use ecow::eco_format;
+
 use super::repr::Repr;
-use super::{ByteOrder, Dtype, Kind, Spelling, Struct, Subarray};
+use super::types::{ByteOrder, Dtype, Kind, Spelling, Struct, Subarray};
+
+impl Dtype {
+    /// NumPy's `dtype.str` (`|u1`) for types that have one, and `str(dtype)` for structured dtypes, subarrays and types
+    /// of `ml_dtypes`. All layouts except [`B2ndSix`](crate::Layout::B2ndSix) use this spelling.
+    ///
+    /// ```
+    /// use b2nd_serde::dtype::Dtype;
+    ///
+    /// let dtype: Dtype = "uint8".parse()?;
+    /// assert_eq!(dtype.type_string().to_string(), "|u1");
+    /// assert_eq!(dtype.to_string(), "uint8");
+    /// # Ok::<(), b2nd_serde::dtype::Error>(())
+    /// ```
+    #[must_use]
+    pub fn type_string(&self) -> impl Display {
+        Padded(TypeString(self))
+    }
+
+    /// NumPy's `str(dtype)`: a name (`uint8`) for types that have one. Layout [`B2ndSix`](crate::Layout::B2ndSix) uses
+    /// this spelling.
+    ///
+    /// ```
+    /// use b2nd_serde::dtype::Dtype;
+    ///
+    /// let numpy_str = |dtype: &str| dtype.parse().map(|dtype: Dtype| dtype.numpy_str().to_string());
+    /// assert_eq!(numpy_str("|u1")?, "uint8");
+    /// assert_eq!(numpy_str("<M8[ns]")?, "datetime64[ns]");
+    /// assert_eq!(numpy_str(">i4")?, ">i4");
+    /// # Ok::<(), b2nd_serde::dtype::Error>(())
+    /// ```
+    #[must_use]
+    pub fn numpy_str(&self) -> impl Display {
+        Padded(NumpyStr(self))
+    }
+
+    /// Remembers that the text was the name that NumPy prints.
+    pub(super) fn spelled_as(mut self, text: &str) -> Self {
+        if eco_format!("{}", self.numpy_str()) == text {
+            self.spelling = Spelling::NumpyStr;
+        }
+        self
+    }
+}
 
 /// As it was read, if that is how NumPy prints it.
 impl Display for Dtype {

@@ -9,8 +9,9 @@ use core::iter;
 
 use super::error::{ErrorKind, Fault};
 use super::repr::excerpt;
+use super::scalar;
 use super::syntax::{DictForm, FieldForm, Form, Shape, Spanned};
-use super::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray, scalar};
+use super::types::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray};
 
 /// The dtype that a form means. Inside an aligned dtype everything is aligned, whatever the form says.
 ///

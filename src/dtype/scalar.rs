@@ -6,7 +6,7 @@ use core::fmt;
 
 use super::error::{self, ErrorKind, Fault};
 use super::repr::excerpt;
-use super::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
+use super::types::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
 
 /// The names that `np.dtype(name)` takes on 64-bit Linux, with kind and size.
 const NAMES: [(&str, char, usize); 52] = [

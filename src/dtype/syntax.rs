@@ -19,7 +19,8 @@ use super::error::{ErrorKind, Fault};
 use super::input::{Input, Parsed};
 use super::literal::string;
 use super::repr::excerpt;
-use super::{Dtype, MAX_ITEM_SIZE, MAX_NESTING, scalar};
+use super::scalar;
+use super::types::{Dtype, MAX_ITEM_SIZE, MAX_NESTING};
 
 /// A part of a dtype, and the byte of the text at which it begins.
 #[derive(Clone, Copy)]

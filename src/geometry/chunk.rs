@@ -49,8 +49,8 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// If the slice does not have a range for each dimension, or if a range starts after its stop or stops after the end
-    /// of the array.
+    /// If the slice does not have a range for each dimension, or if a range starts after its stop or stops after the
+    /// end of the array.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -159,15 +159,15 @@ impl<'g> Chunk<'g> {
         &self.cell.extent
     }
 
-    /// The same chunk for the whole array. If it has the same extent, the slice can be written without reading the chunk
-    /// first.
+    /// The same chunk for the whole array. If it has the same extent, the slice can be written without reading the
+    /// chunk first.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
     }
 
-    /// The blocks that hold a part of the [`extent`](Chunk::extent), in the order of their numbers. Blocks without such a
-    /// part are left out, for example those that have only padding.
+    /// The blocks that hold a part of the [`extent`](Chunk::extent), in the order of their numbers. Blocks without such
+    /// a part are left out, for example those that have only padding.
     #[must_use]
     pub fn blocks(&self) -> Blocks<'g> {
         Blocks {
@@ -246,8 +246,8 @@ impl Block<'_> {
         usize::try_from(self.first_item()).ok()?.checked_mul(typesize)
     }
 
-    /// The items of the [`extent`](Block::extent) in runs: pieces without a gap both in the decompressed chunk and in the
-    /// selection.
+    /// The items of the [`extent`](Block::extent) in runs: pieces without a gap both in the decompressed chunk and in
+    /// the selection.
     ///
     /// A run is as long as it can be. It is a row of the extent, or several rows if they fill both the block and the
     /// selection.
@@ -378,7 +378,8 @@ impl Run {
         bytes(self.source, self.nitems, typesize)
     }
 
-    /// The bytes in the array, or in the slice; `None` if they do not fit `usize`. With a type size of 1 it counts items.
+    /// The bytes in the array, or in the slice; `None` if they do not fit `usize`. With a type size of 1 it counts
+    /// items.
     #[must_use]
     #[inline]
     pub fn target(&self, typesize: usize) -> Option<Range<usize>> {

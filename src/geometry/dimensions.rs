@@ -73,8 +73,8 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward in a box, in C order. The first coordinate follows the last one. No dimension of the
-    /// box is empty, and the box has more coordinates than `steps`.
+    /// Moves this coordinate forward in a box, in C order. The first coordinate follows the last one. No dimension of
+    /// the box is empty, and the box has more coordinates than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
             // Each of the two is below the number of coordinates, which fits int64.

@@ -1,7 +1,7 @@
 //! Where the items of an array lie: in which chunk, in which of its blocks, at which byte.
 //!
-//! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. All are in C order: the
-//! last dimension varies fastest. Along each dimension,
+//! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. All are in C order:
+//! the last dimension varies fastest. Along each dimension,
 //!
 //! | | | method |
 //! |---|---|---|

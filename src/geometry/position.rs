@@ -75,8 +75,8 @@ impl Geometry {
         Some(coordinate)
     }
 
-    /// The offset of a position in its decompressed chunk; `None` if no chunk has this position, or if the offset does not
-    /// fit `usize`. The position may be padding.
+    /// The offset of a position in its decompressed chunk; `None` if no chunk has this position, or if the offset does
+    /// not fit `usize`. The position may be padding.
     #[must_use]
     pub fn byte_offset(&self, position: Position, typesize: usize) -> Option<usize> {
         let block_nitems = self.block_nitems();

@@ -106,8 +106,8 @@ impl<'g> Resize<'g> {
         ChangedChunks { over: 0..self.new_count(), grid: self.after.grid_of_chunks(), kept: self.common() }
     }
 
-    /// The numbers of the removed chunks in the old grid, in ascending order. If they are removed in reverse order, each
-    /// still has its number.
+    /// The numbers of the removed chunks in the old grid, in ascending order. If they are removed in reverse order,
+    /// each still has its number.
     #[must_use]
     pub fn gone_chunks(&self) -> ChangedChunks {
         ChangedChunks { over: 0..self.gone_count(), grid: self.before.grid_of_chunks(), kept: self.common() }

@@ -32,13 +32,13 @@ type Vector<W> = SmallVec<[W; 4]>;
 /// The three shapes always have the same number of dimensions, 0 to 16. Nothing else is checked about their meaning:
 /// [`Meta::geometry`] and `Meta::parse_dtype` do that.
 ///
-/// A `Meta` keeps its layout. For every accepted input, in every layout, `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`.
-/// This also holds inside newtypes and `Option`. It cannot be read in this format inside an `untagged` enum or with
-/// `flatten`: serde then keeps the entries in a buffer of its own, which has no place for the layout.
+/// A `Meta` keeps its layout. For every accepted input, in every layout, `to_vec(&from_slice::<Meta>(bytes)?)? ==
+/// bytes`. This also holds inside newtypes and `Option`. It cannot be read in this format inside an `untagged` enum or
+/// with `flatten`: serde then keeps the entries in a buffer of its own, which has no place for the layout.
 ///
 /// In other formats a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does not have are
-/// null. Reading such a struct checks the same rules as reading a metalayer. If `layout` is missing, it follows from the
-/// entries that are there.
+/// null. Reading such a struct checks the same rules as reading a metalayer. If `layout` is missing, it follows from
+/// the entries that are there.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes};
@@ -75,7 +75,8 @@ impl Meta {
     /// ```
     /// use b2nd_serde::{Meta, Shapes};
     ///
-    /// let error = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3, 4], blockshape: &[1, 2] }, "<i4").unwrap_err();
+    /// let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, 3, 4], blockshape: &[1, 2] };
+    /// let error = Meta::new(shapes, "<i4").unwrap_err();
     /// assert_eq!(error.to_string(), "chunkshape has 3 dimensions, but ndim is 2");
     /// ```
     pub fn new(shapes: Shapes<'_>, dtype: &str) -> Result<Self> {

@@ -1,8 +1,178 @@
-//! The kinds of items, and the parts of kinds that have parts.
+//! `Dtype` itself, the kinds of items, and the parts of kinds that have parts.
 
 use alloc::boxed::Box;
+use core::hash::{Hash, Hasher};
 
-use super::Dtype;
+/// The largest item size in bytes: NumPy has it in a C `int`, C-Blosc2 in an `int32_t`.
+pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
+
+/// The most dtypes inside each other. In real files there are about 3.
+///
+/// Measured on x86-64: reading 16 takes up to 96 KB of stack without optimisation, and 32 KB with it. Printing them
+/// with `{:#?}` takes 68 KB. Both fit the 128 KB of a thread with musl.
+pub(super) const MAX_NESTING: usize = 16;
+
+/// The largest number of dimensions of a subarray, as in NumPy.
+pub(super) const MAX_NDIM: usize = 64;
+
+/// What an item of an array is, in NumPy's terms.
+///
+/// ```
+/// use b2nd_serde::Dtype;
+///
+/// let dtype: Dtype = "[('x', '<i4'), ('y', '>f8')]".parse()?;
+/// assert_eq!(dtype.item_size(), 12);
+/// assert_eq!(dtype.fields()[1].name(), "y");
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+///
+/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it as NumPy does: a type string as
+/// `<i4` (even if it was `i4`), a name as `int32`, and structured dtypes, subarrays and types of `ml_dtypes` as
+/// `str(dtype)`. [`type_string`](Self::type_string) and [`numpy_str`](Self::numpy_str) always give the same spelling.
+/// `==` ignores the spelling.
+///
+/// In serde a `Dtype` is a string, so it can be the `dtype` of a struct in this format:
+///
+/// ```
+/// use b2nd_serde::dtype::Dtype;
+/// use b2nd_serde::{from_slice, to_vec};
+/// # use serde_derive::{Deserialize, Serialize};
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize)]
+/// struct Metalayer {
+///     version: u8,
+///     ndim: u8,
+///     shape: [u64; 1],
+///     chunkshape: [u32; 1],
+///     blockshape: [u32; 1],
+///     dtype_format: u8,
+///     dtype: Dtype,
+/// }
+///
+/// let metalayer = Metalayer {
+///     version: 0,
+///     ndim: 1,
+///     shape: [10],
+///     chunkshape: [5],
+///     blockshape: [2],
+///     dtype_format: 0,
+///     dtype: "<M8[ns]".parse()?,
+/// };
+/// let bytes = to_vec(&metalayer)?;
+/// assert!(bytes.ends_with(b"<M8[ns]"));
+/// assert_eq!(from_slice::<Metalayer>(&bytes)?, metalayer);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Such a field cannot check `dtype_format`. If that is not 0, the syntax of the dtype is not NumPy's, so check both;
+/// [`Meta::parse_dtype`](crate::Meta::parse_dtype) does. A dtype that is not valid is an error for the whole struct,
+/// unless the field can also be a string:
+///
+/// ```
+/// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
+/// # use serde_derive::{Deserialize, Serialize};
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize)]
+/// #[serde(untagged)]
+/// enum AnyDtype {
+///     Known(Dtype),
+///     Other(String),
+/// }
+///
+/// type Metalayer = (u8, u8, [u64; 1], [u32; 1], [u32; 1], u8, AnyDtype);
+///
+/// for text in ["<i4", "decimal128"] {
+///     let bytes = to_vec(&Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, text)?)?;
+///     let metalayer: Metalayer = from_slice(&bytes)?;
+///     match &metalayer.6 {
+///         AnyDtype::Known(dtype) => assert_eq!(dtype.item_size(), 4),
+///         AnyDtype::Other(other) => assert_eq!(other, "decimal128"),
+///     }
+///     assert_eq!(to_vec(&metalayer)?, bytes);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Dtype {
+    pub(super) kind: Kind,
+    pub(super) item_size: usize,
+    pub(super) alignment: usize,
+    pub(super) byte_order: Option<ByteOrder>,
+    pub(super) spelling: Spelling,
+}
+
+/// How a dtype was written, and will be printed. It is not part of the meaning, so all values are equal.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spelling {
+    /// `|u1`
+    TypeString,
+    /// `uint8`
+    NumpyStr,
+}
+
+impl PartialEq for Spelling {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Spelling {}
+
+impl Hash for Spelling {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Dtype {
+    /// The kind of item, with the parts that this kind has.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// The bytes of an item, 0 to 2147483647. An item of `|S0` or `[]` has 0 bytes.
+    #[must_use]
+    pub fn item_size(&self) -> usize {
+        self.item_size
+    }
+
+    /// The alignment in memory: that of the C type, and 1 for a structured dtype that is not aligned.
+    #[must_use]
+    pub fn alignment(&self) -> usize {
+        self.alignment
+    }
+
+    /// The byte order; `None` for single bytes, strings of bytes and objects, and for subarrays and structured dtypes,
+    /// whose parts have their own.
+    #[must_use]
+    pub fn byte_order(&self) -> Option<ByteOrder> {
+        self.byte_order
+    }
+
+    /// The fields of a structured dtype. Any other dtype has none.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        match &self.kind {
+            Kind::Struct(parts) => parts.fields(),
+            _ => &[],
+        }
+    }
+
+    /// The field with this name or title, if the dtype is structured and has one.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        let mut fields = self.fields().iter();
+        fields.find(|field| field.name() == name || field.title() == Some(name))
+    }
+
+    pub(super) fn has_objects(&self) -> bool {
+        match &self.kind {
+            Kind::Object => true,
+            Kind::Subarray(subarray) => subarray.base.has_objects(),
+            Kind::Struct(parts) => parts.fields.iter().any(|field| field.dtype.has_objects()),
+            _ => false,
+        }
+    }
+}
 
 /// The kind of an item. The size is [`Dtype::item_size`]: `int8` and `int64` are the same kind.
 ///
