@@ -10,7 +10,7 @@ use super::grid::Geometry;
 use super::walk::{Cells, iterate};
 
 impl Geometry {
-    /// The chunk with this number; `None` if there are not so many chunks.
+    /// The chunk with this number; `None` if there are fewer chunks.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -96,7 +96,7 @@ pub struct Chunks<'g> {
 }
 
 impl<'g> Chunks<'g> {
-    pub(super) fn new(geometry: &'g Geometry, selection: Extent) -> Self {
+    fn new(geometry: &'g Geometry, selection: Extent) -> Self {
         let first = selection.start().zeros();
         let over = selection.cells(&first, &geometry.chunkshape());
         Self { geometry, selection, over }
@@ -136,7 +136,7 @@ pub struct Chunk<'g> {
 
 impl<'g> Chunk<'g> {
     /// The chunk at a coordinate, which is within the grid.
-    pub(super) fn new(geometry: &'g Geometry, selection: Extent, coordinate: Dimensions) -> Self {
+    fn new(geometry: &'g Geometry, selection: Extent, coordinate: Dimensions) -> Self {
         let cell = Cell::new(&selection, &coordinate.zeros(), coordinate, &geometry.chunkshape());
         Self { geometry, selection, cell }
     }

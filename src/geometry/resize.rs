@@ -39,7 +39,7 @@ impl Geometry {
             let shape = unsigned(Entry::Shape, dimension, shape)?;
             Axis { shape, ..axis }.check(dimension)
         }))?;
-        Ok(Resize::new(self, after))
+        Ok(Resize { before: self, after })
     }
 }
 
@@ -53,11 +53,7 @@ pub struct Resize<'g> {
     after: Geometry,
 }
 
-impl<'g> Resize<'g> {
-    pub(super) fn new(before: &'g Geometry, after: Geometry) -> Self {
-        Self { before, after }
-    }
-
+impl Resize<'_> {
     /// The geometry with the new shape.
     #[must_use]
     pub fn after(&self) -> &Geometry {
