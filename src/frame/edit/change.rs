@@ -7,7 +7,7 @@ use std::path::Path;
 use std::string::ToString;
 use std::vec::Vec;
 
-use crate::dtype::{Dtype, ParseError};
+use crate::dtype::{self, Dtype};
 use crate::frame::check::agreement;
 use crate::frame::find::lock::ExclusiveLock;
 use crate::frame::find::open::{available, read_up_to};
@@ -202,7 +202,7 @@ impl<R> Frame<R> {
         let array = self.array()?.ok_or(ChangeError::NoArray)?;
         let before = array.dtype().ok_or(ChangeError::NoDtype { layout: array.layout() })?;
         if let Some(format) = array.meta().and_then(Meta::dtype_format).filter(|&format| format != 0) {
-            return Err(ChangeError::from(ParseError::unknown_format(before, format)).into());
+            return Err(ChangeError::from(dtype::Error::unknown_format(before, format)).into());
         }
         check_dtype(&dtype.parse().map_err(ChangeError::from)?, &self.header)?;
         if dtype.len() != before.len() {

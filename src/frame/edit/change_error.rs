@@ -105,7 +105,7 @@ pub enum ChangeError {
         layout: ArrayLayout,
     },
     /// The dtype is none.
-    Dtype(dtype::ParseError),
+    Dtype(dtype::Error),
     /// The items of the dtype are not of the size of those in the frame.
     ItemSize {
         /// The type size of the frame.
@@ -209,8 +209,8 @@ impl error::Error for ChangeError {
     }
 }
 
-impl From<dtype::ParseError> for ChangeError {
-    fn from(error: dtype::ParseError) -> Self {
+impl From<dtype::Error> for ChangeError {
+    fn from(error: dtype::Error) -> Self {
         Self::Dtype(error)
     }
 }
