@@ -52,7 +52,7 @@ pub(crate) struct Record<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vlmetalayers: Option<Vec<VlLayer>>,
     pub(crate) stale_bytes: Option<usize>,
-    pub(crate) findings: Vec<Oddity<'f>>,
+    pub(crate) findings: &'f [Finding],
 }
 
 /// A metalayer of the header.
@@ -76,30 +76,6 @@ pub(crate) struct VlLayer {
     /// Why there is no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
-}
-
-/// What is wrong or odd.
-#[derive(Serialize)]
-pub(crate) struct Oddity<'f> {
-    code: &'static str,
-    severity: String,
-    offset: Option<u64>,
-    expected: Option<i128>,
-    found: Option<i128>,
-    message: &'f str,
-}
-
-impl<'f> From<&'f Finding> for Oddity<'f> {
-    fn from(finding: &'f Finding) -> Self {
-        Self {
-            code: finding.code().name(),
-            severity: finding.severity().to_string(),
-            offset: finding.offset(),
-            expected: finding.expected(),
-            found: finding.found(),
-            message: finding.message(),
-        }
-    }
 }
 
 /// Where a frame stands.
@@ -179,7 +155,7 @@ impl<'f> Record<'f> {
             has_vlmetalayers: header.has_vlmetalayers,
             vlmetalayers: None,
             stale_bytes: array.map(|array| array.stale_tail().len()),
-            findings: findings.iter().map(Oddity::from).collect(),
+            findings,
         }
     }
 

@@ -1,21 +1,65 @@
 //! The stable codes of findings: what each one means, and what to do about it.
 
+use core::error;
 use core::fmt;
+use core::str::FromStr;
+use std::string::String;
 
-use super::finding::Severity;
+use serde::{Serialize, Serializer};
+
+/// How serious a finding is.
+///
+/// ```
+/// use b2nd_serde::frame::{Code, Severity};
+///
+/// assert!(Severity::Error > Severity::Warning);
+/// assert_eq!(Code::Truncated.severity().to_string(), "error");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The file is unusual, but readable.
+    Warning,
+    /// The file breaks a rule that readers must enforce.
+    Error,
+}
+
+impl Severity {
+    /// The name: `warning` or `error`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Severity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
 
 macro_rules! codes {
     ($($variant:ident $name:literal $severity:ident $meaning:literal $advice:literal)*) => {
-        /// What is wrong or odd about a frame: a name that stays the same, a meaning and an advice.
+        /// What a finding is about: a rule that a frame breaks, or something unusual.
+        ///
+        /// Its name stays the same from release to release. [`Display`](fmt::Display), [`FromStr`] and serde use it.
         ///
         /// ```
         /// use b2nd_serde::frame::{Code, Severity};
         ///
-        /// let code = Code::InterruptedResize;
-        /// assert_eq!(code.to_string(), "interrupted-resize");
+        /// let code: Code = "interrupted-resize".parse()?;
+        /// assert_eq!(code, Code::InterruptedResize);
         /// assert_eq!(code.severity(), Severity::Error);
-        /// assert!(code.meaning().contains("does not fit the grid of chunks"));
-        /// assert!(code.advice().contains("Resize"));
+        /// println!("{}\nWhat to do: {}", code.meaning(), code.advice());
+        /// # Ok::<(), b2nd_serde::frame::ParseCodeError>(())
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -29,7 +73,13 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes.
+            /// All codes, in the order of the parts of a frame.
+            ///
+            /// ```
+            /// use b2nd_serde::frame::Code;
+            ///
+            /// assert!(Code::ALL.contains(&Code::Truncated));
+            /// ```
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// The name, which stays the same from release to release.
@@ -40,7 +90,7 @@ macro_rules! codes {
                 }
             }
 
-            /// How much findings of this code weigh.
+            /// How serious findings of this code are.
             #[must_use]
             pub fn severity(self) -> Severity {
                 match self {
@@ -257,3 +307,39 @@ impl fmt::Display for Code {
         f.write_str(self.name())
     }
 }
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl FromStr for Code {
+    type Err = ParseCodeError;
+
+    fn from_str(name: &str) -> Result<Self, ParseCodeError> {
+        let code = Self::ALL.iter().find(|code| code.name() == name);
+        code.copied().ok_or_else(|| ParseCodeError { name: name.into() })
+    }
+}
+
+/// A text that is not the name of a [`Code`].
+///
+/// ```
+/// use b2nd_serde::frame::Code;
+///
+/// let error = "truncate".parse::<Code>().unwrap_err();
+/// assert_eq!(error.to_string(), "`truncate` is not the code of a finding");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseCodeError {
+    name: String,
+}
+
+impl fmt::Display for ParseCodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not the code of a finding", self.name)
+    }
+}
+
+impl error::Error for ParseCodeError {}

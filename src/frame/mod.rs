@@ -45,6 +45,7 @@ use serde::Deserialize;
 
 use crate::take_from_slice;
 pub use check::check;
+pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{Dump, dump};
 pub use edit::change_error::ChangeError;
 pub use edit::rewrite::{rewrite, rewrite_with_progress};
@@ -52,7 +53,7 @@ pub use error::Error;
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
 pub use find::zip::{Content, Member, zip_members};
-pub use finding::{Code, Finding, Place, Severity};
+pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
 use format::cursor::{Rules, Walk};
 pub use format::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};

@@ -379,10 +379,27 @@ fn every_code_is_found_and_says_what_to_do() {
     // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
     all.extend([Code::ZipMember, Code::TooLong, Code::ChunkFile]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
-    let names: BTreeSet<_> = all.iter().map(|code| code.name()).collect();
-    assert_eq!(names.len(), all.len());
     for code in all {
+        assert_eq!(code.name().parse(), Ok(code), "a name of its own");
         assert!(code.meaning().ends_with('.') && code.advice().ends_with('.'), "{code}");
+    }
+}
+
+#[test]
+fn a_finding_is_serialized_as_the_command_prints_it() {
+    let findings = Frame::read_at(Cursor::new(with(&[(37, &[96])])), 0).unwrap().check_header();
+    let expected = serde_json::json!({
+        "code": "interrupted-resize",
+        "severity": "error",
+        "place": "header",
+        "offset": 30,
+        "expected": 128,
+        "found": 96,
+        "message": findings[0].message(),
+    });
+    assert_eq!(serde_json::to_value(&findings[0]).unwrap(), expected);
+    for (finding, name) in [("truncated", true), ("Truncated", false), ("", false)] {
+        assert_eq!(finding.parse::<Code>().is_ok(), name, "{finding}");
     }
 }
 
