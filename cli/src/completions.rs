@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::{Arguments, Outcome};
+use crate::output::Outcome;
 
 /// Prints a script that completes command lines of b2nd in a shell
 #[derive(Args)]
@@ -18,9 +18,9 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self) -> Outcome {
+    pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
         let mut script = Vec::new();
-        generate(self.shell, &mut Arguments::command(), "b2nd", &mut script);
+        generate(self.shell, &mut b2nd, "b2nd", &mut script);
         io::stdout().write_all(&script)?;
         Ok(ExitCode::SUCCESS)
     }

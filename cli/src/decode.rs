@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use b2nd_serde::{Meta, from_slice};
 use clap::Args;
 
-use crate::Outcome;
 use crate::dump::first_bytes;
+use crate::failure::{Failure, Problem};
 use crate::hex::{Bytes, from_text, unhex_argument};
-use crate::json::{Failure, Metalayer, Problem, line};
-use crate::output::complain;
+use crate::json::{MetaRecord, line};
+use crate::output::{Outcome, complain};
 use crate::text::{self, Tuple};
 
 /// Prints what the bytes of a metalayer say
@@ -61,7 +61,7 @@ impl Decode {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        let output = if self.json { line(&Metalayer::new(&meta, &bytes)) } else { page(&meta).into_bytes() };
+        let output = if self.json { line(&MetaRecord::new(&meta, &bytes)) } else { page(&meta).into_bytes() };
         io::stdout().write_all(&output)?;
         Ok(ExitCode::SUCCESS)
     }

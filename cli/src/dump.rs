@@ -9,10 +9,10 @@ use b2nd_serde::dump::{Row, metalayer};
 use b2nd_serde::frame::{self, Error, Frame, is_sparse_frame};
 use clap::Args;
 
-use crate::Outcome;
+use crate::failure::{Failure, Problem};
 use crate::hex::{Bytes, from_text, unhex_argument};
-use crate::json::{Dump as Json, Failure, Problem, line};
-use crate::output::complain;
+use crate::json::{DumpRecord, line};
+use crate::output::{Outcome, complain};
 
 /// Shows a frame's header and metalayers byte by byte, or a metalayer alone
 ///
@@ -56,7 +56,7 @@ impl Dump {
             Err(error) => {
                 let error = Problem::from(error);
                 if self.json {
-                    let json = Json { path, values: Vec::new(), error: Some(error) };
+                    let json = DumpRecord { path, values: Vec::new(), error: Some(error) };
                     io::stdout().write_all(&line(&json))?;
                 } else {
                     complain(&Failure { path, member: None, error });
@@ -78,12 +78,12 @@ impl Dump {
     }
 }
 
-fn json(path: String, rows: Vec<Row>, fault: Option<(usize, String)>) -> Json {
+fn json(path: String, rows: Vec<Row>, fault: Option<(usize, String)>) -> DumpRecord {
     let error = fault.map(|(offset, message)| Problem {
         offset: Some(offset as u64),
         ..Problem::new("malformed", message)
     });
-    Json { path, values: rows.into_iter().map(Into::into).collect(), error }
+    DumpRecord { path, values: rows.into_iter().map(Into::into).collect(), error }
 }
 
 /// Bytes of a file, from an offset on: enough for the header of a frame.

@@ -9,10 +9,10 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use clap::Args;
 
-use crate::Outcome;
+use crate::failure::{Failure, Problem};
 use crate::hex::hex;
-use crate::json::{Failure, Metalayer, Problem, line};
-use crate::output::complain;
+use crate::json::{MetaRecord, line};
+use crate::output::{Outcome, complain};
 
 /// Prints the bytes of a metalayer, or why these shapes do not work together
 #[derive(Args)]
@@ -91,7 +91,7 @@ impl Encode {
             }
         };
         let output = match (self.json, self.raw) {
-            (true, _) => line(&Metalayer::new(&meta, &bytes)),
+            (true, _) => line(&MetaRecord::new(&meta, &bytes)),
             (false, true) => bytes,
             (false, false) => (hex(&bytes) + "\n").into_bytes(),
         };

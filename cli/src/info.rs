@@ -8,12 +8,11 @@ use std::process::ExitCode;
 use b2nd_serde::frame::{Header, Severity};
 use clap::Args;
 
-use crate::Outcome;
 use crate::input::Target;
 use crate::json::{Record, add_line};
-use crate::output::{RED, YELLOW, complain, remark};
+use crate::output::{Outcome, RED, YELLOW, complain, remark};
 use crate::text::{self, Size, Tuple};
-use crate::visit::{Look, Seen};
+use crate::visit::{self, View};
 
 /// Shows everything about each array but its data
 #[derive(Args)]
@@ -37,20 +36,20 @@ impl Info {
         let mut stdout = anstream::stdout();
         let mut code = ExitCode::SUCCESS;
         let mut shown = 0;
-        let look = Look { scan: false, whole: true, meta: self.meta };
+        let options = visit::Options { scan: false, whole: true, meta: self.meta };
         let several = self.files.len() > 1;
         for path in self.files {
             let target = Target::given(path);
             let mut page = Vec::new();
             let mut is_silent = true;
-            look.at(&target, &mut |seen| {
+            options.visit_target(&target, &mut |view| {
                 is_silent = false;
-                match seen {
-                    Ok(seen) if self.json => add_line(&mut page, &seen.record),
-                    Ok(seen) => {
-                        let with_path = several || seen.place.member.is_some();
+                match view {
+                    Ok(view) if self.json => add_line(&mut page, &view.record),
+                    Ok(view) => {
+                        let with_path = several || view.location.member.is_some();
                         let separator = if shown > 0 { "\n" } else { "" };
-                        page.extend(format!("{separator}{}", Page { seen: &seen, with_path }).bytes());
+                        page.extend(format!("{separator}{}", Page { view: &view, with_path }).bytes());
                         shown += 1;
                     }
                     Err(failure) => {
@@ -74,17 +73,17 @@ impl Info {
 
 /// What there is to say about a frame.
 struct Page<'s> {
-    seen: &'s Seen<'s>,
+    view: &'s View<'s>,
     with_path: bool,
 }
 
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Seen { place, header, array, record, .. } = self.seen;
+        let View { location, header, array, record, .. } = self.view;
         if self.with_path {
-            writeln!(f, "path    : {}", text::path(place.path))?;
+            writeln!(f, "path    : {}", text::path(location.path))?;
         }
-        if let Some(member) = place.member {
+        if let Some(member) = location.member {
             writeln!(f, "member  : {}", text::clean(member))?;
         }
         if let Some(array) = array {
@@ -101,7 +100,7 @@ impl Display for Page<'_> {
             }
         } else {
             writeln!(f, "type    : SChunk")?;
-            if self.seen.is_embed_store {
+            if self.view.is_embed_store {
                 writeln!(f, "holds   : an embed store: the arrays in it are compressed")?;
             }
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
@@ -204,7 +203,7 @@ fn shown(value: &serde_json::Value) -> String {
 
 impl Page<'_> {
     fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for finding in self.seen.findings {
+        for finding in self.view.findings {
             let (code, severity) = (finding.code(), finding.severity());
             let style = if severity == Severity::Error { RED } else { YELLOW };
             writeln!(f, "{style}{severity:8}{style:#}: {code}, {}", text::clean(&finding.to_string()))?;

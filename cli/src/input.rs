@@ -9,7 +9,7 @@ use b2nd_serde::frame::is_sparse_frame;
 use clap::{Args, value_parser};
 use walkdir::WalkDir;
 
-use crate::json::{Failure, Place, Problem};
+use crate::failure::{Failure, Location, Problem};
 
 /// The names that a frame or a zip file of frames goes by.
 const EXTENSIONS: [&str; 5] = ["b2nd", "b2frame", "b2e", "b2z", "caterva"];
@@ -84,7 +84,7 @@ fn listed(list: PathBuf, end: u8) -> Roots {
         match File::open(&list) {
             Ok(file) => Box::new(BufReader::new(file)),
             Err(error) => {
-                return Box::new(iter::once(Err(Place { path: &list, member: None }.failure(error))));
+                return Box::new(iter::once(Err(Location { path: &list, member: None }.failure(error))));
             }
         }
     };
@@ -100,7 +100,7 @@ fn listed(list: PathBuf, end: u8) -> Roots {
                 }
                 Err(error) => {
                     lines = None;
-                    return Some(Err(Place { path: &list, member: None }.failure(error)));
+                    return Some(Err(Location { path: &list, member: None }.failure(error)));
                 }
             }
         }
@@ -208,7 +208,7 @@ impl Targets {
             Ok(path) => path,
             Err(failure) => return Some(Some(Err(failure))),
         };
-        let place = Place { path: &path, member: None };
+        let place = Location { path: &path, member: None };
         Some(match fs::metadata(&path) {
             Err(error) => Some(Err(place.failure(error))),
             Ok(metadata) if metadata.is_file() => Some(Ok(Target { path, is_given: true, is_sparse: false })),
@@ -237,7 +237,9 @@ impl Targets {
             Some(Err(error)) => {
                 let path = self.shown(error.path().unwrap_or(Path::new("")).into());
                 let message = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                return Some(Err(Place { path: &path, member: None }.failure(Problem::new("io", message))));
+                return Some(
+                    Err(Location { path: &path, member: None }.failure(Problem::new("io", message))),
+                );
             }
             None => {
                 self.walk = None;

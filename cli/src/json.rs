@@ -2,18 +2,14 @@
 //! `docs/b2nd.schema.json` describes them.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::io;
-use std::path::Path;
 
-use b2nd_serde::frame::{
-    Array, ArrayLayout, Error, Filter, Finding, Frame, FrameType, Generation, Header, Trailer,
-};
+use b2nd_serde::frame::{Array, ArrayLayout, Filter, Finding, Frame, FrameType, Generation, Header, Trailer};
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
 
+use crate::failure::{Location, Problem};
 use crate::hex::hex;
-use crate::text;
+use crate::messagepack::value;
 
 /// A frame: an array, or just chunks, of which what an array has is null.
 #[derive(Serialize)]
@@ -46,18 +42,18 @@ pub(crate) struct Record<'f> {
     pub(crate) filters: Option<Vec<String>>,
     pub(crate) header_len: usize,
     pub(crate) frame_len: u64,
-    pub(crate) metalayers: Vec<Layer<'f>>,
+    pub(crate) metalayers: Vec<LayerRecord<'f>>,
     pub(crate) has_vlmetalayers: bool,
     /// With `--meta`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) vlmetalayers: Option<Vec<VlLayer>>,
+    pub(crate) vlmetalayers: Option<Vec<VlLayerRecord>>,
     pub(crate) stale_bytes: Option<usize>,
     pub(crate) findings: &'f [Finding],
 }
 
 /// A metalayer of the header.
 #[derive(Serialize)]
-pub(crate) struct Layer<'f> {
+pub(crate) struct LayerRecord<'f> {
     pub(crate) name: &'f str,
     pub(crate) offset: usize,
     pub(crate) len: usize,
@@ -68,7 +64,7 @@ pub(crate) struct Layer<'f> {
 
 /// A metalayer of the trailer, whose length may change.
 #[derive(Serialize)]
-pub(crate) struct VlLayer {
+pub(crate) struct VlLayerRecord {
     pub(crate) name: String,
     pub(crate) offset: u64,
     pub(crate) len: usize,
@@ -78,34 +74,9 @@ pub(crate) struct VlLayer {
     pub(crate) error: Option<String>,
 }
 
-/// Where a frame stands.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'p> {
-    pub(crate) path: &'p Path,
-    pub(crate) member: Option<&'p str>,
-}
-
-impl Place<'_> {
-    pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
-        let path = self.path.to_string_lossy().into_owned();
-        Failure { path, member: self.member.map(Into::into), error: error.into() }
-    }
-}
-
-/// As a terminal can bear it.
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text::path(self.path))?;
-        match self.member {
-            Some(member) => write!(f, ":{}", text::clean(member)),
-            None => Ok(()),
-        }
-    }
-}
-
 impl<'f> Record<'f> {
     pub(crate) fn new<R>(
-        place: Place<'f>,
+        location: Location<'f>,
         frame: &'f Frame<R>,
         array: Option<&'f Array<'f>>,
         findings: &'f [Finding],
@@ -114,8 +85,8 @@ impl<'f> Record<'f> {
         let geometry = array.and_then(|array| array.geometry().ok());
         let itemsize = array.map(|array| item_size(array, header));
         Self {
-            path: place.path.to_string_lossy(),
-            member: place.member,
+            path: location.path.to_string_lossy(),
+            member: location.member,
             offset: frame.offset(),
             container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
             metalayer: array.map(|array| array.metalayer().name()),
@@ -145,7 +116,7 @@ impl<'f> Record<'f> {
             metalayers: frame
                 .metalayers()
                 .iter()
-                .map(|layer| Layer {
+                .map(|layer| LayerRecord {
                     name: layer.name(),
                     offset: layer.offset(),
                     len: layer.bytes().len(),
@@ -179,7 +150,7 @@ impl<'f> Record<'f> {
                     Err(error) => (None, Some(error.to_string())),
                 }
             };
-            VlLayer {
+            VlLayerRecord {
                 name: layer.name().into(),
                 offset: layer.offset(),
                 len: layer.chunk().len(),
@@ -229,44 +200,6 @@ fn filters(header: &Header) -> Option<Vec<String>> {
     (header.generation != Generation::Beta1).then(|| header.pipeline().map(name).collect())
 }
 
-/// `MessagePack` as JSON; what JSON has not got, as text, and what is no `MessagePack`, as digits.
-fn value(bytes: &[u8]) -> serde_json::Value {
-    let mut rest = bytes;
-    match rmpv::decode::read_value(&mut rest) {
-        Ok(value) if rest.is_empty() => json(value),
-        _ => hex(bytes).into(),
-    }
-}
-
-fn json(value: rmpv::Value) -> serde_json::Value {
-    use rmpv::Value::{Array, Binary, Boolean, Ext, F32, F64, Integer, Map, Nil, String};
-    match value {
-        Nil => serde_json::Value::Null,
-        Boolean(value) => value.into(),
-        Integer(value) => match (value.as_i64(), value.as_u64()) {
-            (Some(value), _) => value.into(),
-            (_, Some(value)) => value.into(),
-            _ => serde_json::Value::Null,
-        },
-        F32(value) if value.is_finite() => value.into(),
-        F64(value) if value.is_finite() => value.into(),
-        F32(value) => value.to_string().into(),
-        F64(value) => value.to_string().into(),
-        String(value) => std::string::String::from_utf8_lossy(value.as_bytes()).into(),
-        Binary(bytes) | Ext(_, bytes) => hex(&bytes).into(),
-        Array(values) => values.into_iter().map(json).collect(),
-        Map(pairs) => pairs.into_iter().map(|(key, value)| (name(key), json(value))).collect(),
-    }
-}
-
-/// A key, which is a string in JSON.
-fn name(key: rmpv::Value) -> String {
-    match json(key) {
-        serde_json::Value::String(name) => name,
-        other => other.to_string(),
-    }
-}
-
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
     // No map here has keys that are no strings, and a `Vec` takes all there is.
@@ -281,90 +214,9 @@ pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
     line
 }
 
-/// What went wrong with a file.
-#[derive(Serialize)]
-pub(crate) struct Failure {
-    pub(crate) path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) member: Option<Box<str>>,
-    pub(crate) error: Problem,
-}
-
-impl Failure {
-    pub(crate) fn place(&self) -> Place<'_> {
-        Place { path: Path::new(&self.path), member: self.member.as_deref() }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place(), self.error)
-    }
-}
-
-/// Why something cannot be read.
-#[derive(Clone, Serialize)]
-pub(crate) struct Problem {
-    pub(crate) kind: &'static str,
-    /// The byte of the frame, or of the bytes that were given.
-    pub(crate) offset: Option<u64>,
-    pub(crate) message: String,
-    /// The rule that is broken, with its advice.
-    #[serde(skip)]
-    pub(crate) finding: Option<Box<Finding>>,
-    /// What to try instead.
-    #[serde(skip)]
-    pub(crate) hint: Option<&'static str>,
-}
-
-impl Problem {
-    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, offset: None, message: message.into(), finding: None, hint: None }
-    }
-}
-
-impl From<Finding> for Problem {
-    fn from(finding: Finding) -> Self {
-        let (kind, offset) = (finding.code().name(), finding.offset());
-        let problem = Self::new(kind, finding.message());
-        Self { offset, finding: Some(finding.into()), ..problem }
-    }
-}
-
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Refused(finding) => (*finding).into(),
-            Error::Io(error) => error.into(),
-            Error::Change(_) => Self::new("refused", error.to_string()),
-            Error::Changing(_) => Self::new("changing", error.to_string()),
-            _ => Self::new("malformed", error.to_string()),
-        }
-    }
-}
-
-impl From<io::Error> for Problem {
-    fn from(error: io::Error) -> Self {
-        Self::new("io", error.to_string())
-    }
-}
-
-/// The message, with its place, as a terminal can bear it.
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = match (&self.finding, self.offset) {
-            (Some(finding), _) => finding.to_string(),
-            (None, Some(offset)) => format!("byte {offset}: {}", self.message),
-            (None, None) => self.message.clone(),
-        };
-        f.write_str(&text::clean(&message))?;
-        self.hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
-    }
-}
-
 /// A metalayer by itself: what `encode` and `decode` print.
 #[derive(Serialize)]
-pub(crate) struct Metalayer<'m> {
+pub(crate) struct MetaRecord<'m> {
     pub(crate) layout: &'static str,
     pub(crate) version: u8,
     pub(crate) ndim: usize,
@@ -376,7 +228,7 @@ pub(crate) struct Metalayer<'m> {
     pub(crate) hex: String,
 }
 
-impl<'m> Metalayer<'m> {
+impl<'m> MetaRecord<'m> {
     pub(crate) fn new(meta: &'m Meta, bytes: &[u8]) -> Self {
         Self {
             layout: meta.layout().name(),
@@ -394,16 +246,16 @@ impl<'m> Metalayer<'m> {
 
 /// The bytes of a header or metalayer, value by value.
 #[derive(Serialize)]
-pub(crate) struct Dump {
+pub(crate) struct DumpRecord {
     pub(crate) path: String,
-    pub(crate) values: Vec<DumpValue>,
+    pub(crate) values: Vec<DumpRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<Problem>,
 }
 
 /// A line of a dump.
 #[derive(Serialize)]
-pub(crate) struct DumpValue {
+pub(crate) struct DumpRow {
     offset: usize,
     depth: usize,
     hex: String,
@@ -413,7 +265,7 @@ pub(crate) struct DumpValue {
     field: String,
 }
 
-impl From<dump::Row> for DumpValue {
+impl From<dump::Row> for DumpRow {
     fn from(row: dump::Row) -> Self {
         let dump::Row { offset, depth, bytes, kind, value, field, .. } = row;
         Self { offset, depth, hex: hex(&bytes), kind, value, field }

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man as Page;
 
-use crate::{Arguments, Outcome};
+use crate::output::Outcome;
 
 /// Prints the manual page, of b2nd or of one command
 #[derive(Args)]
@@ -19,8 +19,7 @@ pub(crate) struct Man {
 }
 
 impl Man {
-    pub(crate) fn run(self) -> Outcome {
-        let mut b2nd = Arguments::command();
+    pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
         b2nd.build();
         let about = self.command.as_ref().map_or(Some(&b2nd), |name| b2nd.find_subcommand(name));
         let Some(about) = about.cloned() else {

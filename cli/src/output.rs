@@ -1,11 +1,15 @@
 //! What goes to standard error: complaints, counts, and a sign of life where the work is long.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
+
+/// How a command ends: with its exit status, or with an error of standard output.
+pub(crate) type Outcome = io::Result<ExitCode>;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
@@ -46,8 +50,8 @@ impl Progress {
     }
 
     fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {
-        let is_free = is_silent || !std::io::stdout().is_terminal();
-        let start = (is_free && std::io::stderr().is_terminal()).then(Instant::now);
+        let is_free = is_silent || !io::stdout().is_terminal();
+        let start = (is_free && io::stderr().is_terminal()).then(Instant::now);
         Self { start, template, all, bar: None }
     }
 

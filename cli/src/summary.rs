@@ -7,8 +7,8 @@ use std::hash::Hash;
 use b2nd_serde::frame::Array;
 use serde::Serialize;
 
+use crate::counts::Counts;
 use crate::json::line;
-use crate::ls::Counts;
 use crate::output::BOLD;
 use crate::table::{Columns, Side, shortened};
 use crate::text::{self, short};

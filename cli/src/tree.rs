@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::ls::{Entry, WIDEST};
+use crate::array_row::{ArrayRow, MAX_CELL_WIDTH};
 use crate::table::{Columns, Side};
 use crate::text;
 
 /// Names have the most room, with the branches before them.
-const WIDTHS: [usize; 4] = [44, WIDEST, WIDEST, WIDEST];
+const WIDTHS: [usize; 4] = [44, MAX_CELL_WIDTH, MAX_CELL_WIDTH, MAX_CELL_WIDTH];
 
 /// Folders, files, members of files.
 #[derive(Default)]
@@ -33,8 +33,8 @@ impl Tree {
     }
 
     /// Adds an array.
-    pub(crate) fn add(&mut self, entry: Entry) {
-        let Entry { path, inner, cells, .. } = entry;
+    pub(crate) fn add(&mut self, row: ArrayRow) {
+        let ArrayRow { path, inner, cells, .. } = row;
         let [shape, _, _, dtype, nbytes, _] = cells;
         let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
         let (mut node, rest) = match root {

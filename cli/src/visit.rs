@@ -8,23 +8,24 @@ use b2nd_serde::frame::{
     Array, Code, Content, Error, Finding, Frame, Header, Member, Severity, Trailer, scan, zip_members,
 };
 
+use crate::failure::{Failure, Location, Problem};
 use crate::input::Target;
-use crate::json::{Failure, Place, Problem, Record};
+use crate::json::Record;
 
-/// How much of a frame is looked at.
+/// What to visit, and how much of it to read.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Look {
-    /// Looks for frames anywhere in a file.
+pub(crate) struct Options {
+    /// Look for frames anywhere in a file.
     pub(crate) scan: bool,
-    /// Looks at the end of the frame too.
+    /// Check what follows the header too.
     pub(crate) whole: bool,
-    /// Shows the values of metalayers.
+    /// Read the values of metalayers.
     pub(crate) meta: bool,
 }
 
-/// A frame that was seen.
-pub(crate) struct Seen<'s> {
-    pub(crate) place: Place<'s>,
+/// What is shown of a frame.
+pub(crate) struct View<'s> {
+    pub(crate) location: Location<'s>,
     pub(crate) header: &'s Header,
     /// None if the frame is just chunks.
     pub(crate) array: Option<&'s Array<'s>>,
@@ -38,32 +39,32 @@ pub(crate) struct Seen<'s> {
 const MAGIC_END: i128 = 10;
 
 /// What is done with each frame, or with what could not be read.
-type Each<'e> = dyn FnMut(Result<Seen<'_>, Failure>) + 'e;
+type Receive<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
-impl Look {
-    /// Looks at what was found, or hands on why nothing was.
-    pub(crate) fn at_found(self, found: Result<Target, Failure>, each: &mut Each<'_>) {
+impl Options {
+    /// Visits all frames of a file, or passes on why there is no file.
+    pub(crate) fn visit(self, found: Result<Target, Failure>, receive: &mut Receive<'_>) {
         match found {
-            Ok(target) => self.at(&target, each),
-            Err(failure) => each(Err(failure)),
+            Ok(target) => self.visit_target(&target, receive),
+            Err(failure) => receive(Err(failure)),
         }
     }
 
-    /// Looks at all frames of a file.
-    pub(crate) fn at(self, target: &Target, each: &mut Each<'_>) {
-        let place = Place { path: &target.path, member: None };
+    /// Visits all frames of a file.
+    pub(crate) fn visit_target(self, target: &Target, receive: &mut Receive<'_>) {
+        let location = Location { path: &target.path, member: None };
         if self.scan && !target.is_sparse && !target.is_named_zip() {
-            return scan_file(target, place, each);
+            return scan_file(target, location, receive);
         }
         let settle = || Frame::open_checked(&target.path);
-        let error = match self.show(place, Frame::open(&target.path), settle, each) {
+        let error = match self.visit_frame(location, Frame::open(&target.path), settle, receive) {
             Ok(()) => return,
             Err(error) => error,
         };
         match &error {
             Error::Refused(finding) if finding.code() == Code::NotAFrame => {
                 if target.is_named_zip() || target.is_given && is_zip(&target.path) {
-                    return self.zip(place, each);
+                    return self.visit_members(location, receive);
                 }
                 if !target.is_given && !target.is_named_blosc2() {
                     return;
@@ -78,23 +79,23 @@ impl Look {
             _ => {}
         }
         let hint = hint(target, &error);
-        each(Err(place.failure(Problem { hint, ..error.into() })));
+        receive(Err(location.failure(Problem { hint, ..error.into() })));
     }
 
-    fn zip(self, place: Place<'_>, each: &mut Each<'_>) {
-        let members = File::open(place.path).map_err(Error::from).and_then(|mut file| {
+    fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
+        let members = File::open(location.path).map_err(Error::from).and_then(|mut file| {
             let members = zip_members(&mut file)?;
             Ok((file, members))
         });
         let (file, members) = match members {
             Ok(members) => members,
             Err(Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
-                return each(Err(place.failure(not_a_zip(place.path, &error))));
+                return receive(Err(location.failure(not_a_zip(location.path, &error))));
             }
-            Err(error) => return each(Err(place.failure(error))),
+            Err(error) => return receive(Err(location.failure(error))),
         };
         for member in &members {
-            let place = Place { member: Some(member.name()), ..place };
+            let location = Location { member: Some(member.name()), ..location };
             let problem = match member.content() {
                 Content::Frame(_) => {
                     let open = || Frame::read_at(file.try_clone()?, member.offset());
@@ -103,7 +104,7 @@ impl Look {
                         let findings = frame.check()?;
                         Ok((frame, findings))
                     };
-                    match self.show(place, open(), settle, each) {
+                    match self.visit_frame(location, open(), settle, receive) {
                         Ok(()) => continue,
                         Err(error) => error.into(),
                     }
@@ -114,22 +115,22 @@ impl Look {
                     None => continue,
                 },
             };
-            each(Err(place.failure(problem)));
+            receive(Err(location.failure(problem)));
         }
     }
 
     /// Shows a frame, or says why it cannot be opened. If something is wrong with it, another writer may be at work,
     /// and it has to be looked at until it settles.
-    fn show(
+    fn visit_frame(
         self,
-        place: Place<'_>,
+        location: Location<'_>,
         opened: Result<Frame<File>, Error>,
         settle: impl Fn() -> Result<(Frame<File>, Vec<Finding>), Error>,
-        each: &mut Each<'_>,
+        receive: &mut Receive<'_>,
     ) -> Result<(), Error> {
         if !self.whole {
             let frame = opened?;
-            self.hand_on(place, &frame, &frame.check_header(), None, each);
+            self.emit(location, &frame, &frame.check_header(), None, receive);
             return Ok(());
         }
         let checked = opened.and_then(|mut frame| {
@@ -143,29 +144,29 @@ impl Look {
             _ => settle()?,
         };
         let trailer = if self.meta { frame.trailer().ok() } else { None };
-        self.hand_on(place, &frame, &findings, trailer.as_ref(), each);
+        self.emit(location, &frame, &findings, trailer.as_ref(), receive);
         Ok(())
     }
 
-    fn hand_on<R>(
+    fn emit<R>(
         self,
-        place: Place<'_>,
+        location: Location<'_>,
         frame: &Frame<R>,
         findings: &[Finding],
         trailer: Option<&Trailer>,
-        each: &mut Each<'_>,
+        receive: &mut Receive<'_>,
     ) {
         let array = match frame.array() {
             Ok(array) => array,
-            Err(error) => return each(Err(place.failure(error))),
+            Err(error) => return receive(Err(location.failure(error))),
         };
         let array = array.as_ref();
-        let mut record = Record::new(place, frame, array, findings);
+        let mut record = Record::new(location, frame, array, findings);
         if self.meta {
             record = record.with_values(frame, trailer);
         }
         let (header, is_embed_store) = (frame.header(), frame.is_embed_store());
-        each(Ok(Seen { place, header, array, is_embed_store, findings, record }));
+        receive(Ok(View { location, header, array, is_embed_store, findings, record }));
     }
 }
 
@@ -211,18 +212,18 @@ fn is_zip(path: &Path) -> bool {
 }
 
 /// Shows all frames anywhere in a file, as far as their headers go.
-fn scan_file(target: &Target, place: Place<'_>, each: &mut Each<'_>) {
-    let look = Look { scan: true, ..Look::default() };
+fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>) {
+    let options = Options { scan: true, ..Options::default() };
     let opened = File::open(&target.path).and_then(|file| Ok((file.metadata()?.len(), file)));
     let (length, file) = match opened {
         Ok(opened) => opened,
-        Err(error) => return each(Err(place.failure(error))),
+        Err(error) => return receive(Err(location.failure(error))),
     };
     let mut found = 0;
     for frame in scan(file) {
         let frame = match frame {
             Ok(frame) => frame,
-            Err(error) => return each(Err(place.failure(error))),
+            Err(error) => return receive(Err(location.failure(error))),
         };
         found += 1;
         let (offset, frame_len) = (frame.offset(), frame.header().frame_len);
@@ -230,15 +231,15 @@ fn scan_file(target: &Target, place: Place<'_>, each: &mut Each<'_>) {
         if frame_len > rest {
             let text =
                 format!("cut short: the frame at byte {offset} takes {frame_len} bytes, the file has {rest}");
-            each(Err(place.failure(Problem::new(Code::Truncated.name(), text))));
+            receive(Err(location.failure(Problem::new(Code::Truncated.name(), text))));
         } else {
-            look.hand_on(place, &frame, &frame.check_header(), None, each);
+            options.emit(location, &frame, &frame.check_header(), None, receive);
         }
     }
     if found == 0
         && target.is_named_blosc2()
         && let Err(error) = Frame::open(&target.path)
     {
-        each(Err(place.failure(error)));
+        receive(Err(location.failure(error)));
     }
 }
