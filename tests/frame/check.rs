@@ -275,6 +275,8 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("a shape of more chunks", with(&[(124, &[5])]), Code::InterruptedResize),
         ("a shape without items", with(&[(124, &[0])]), Code::InterruptedResize),
         ("chunksize without items", changed(file("empty.b2nd"), &[(61, &[3])]), Code::EmptyChunksize),
+        ("a name other than b2nd", with(&[(95, b"c2nd")]), Code::MisnamedArray),
+        ("typesize 1 for items of 1024 bytes", lost_typesize(), Code::LostTypesize),
         ("dtype of 8 bytes", with(&[(164, b"8")]), Code::DtypeMismatch),
         ("cbytes past the index", with(&[(46, &[0xff])]), Code::ChunkIndexPlace),
         ("cbytes past the file", with(&[(40, &[0xff])]), Code::ChunkIndexPlace),
@@ -322,6 +324,87 @@ fn without_chunks() -> Vec<u8> {
     file.drain(165..165 + 256);
     let frame_len = file.len() as u64;
     changed(file, &[(16, &frame_len.to_be_bytes()), (39, &[0; 8])])
+}
+
+/// An array of `<U256`, written as python-blosc2 does from memory that is not contiguous.
+fn lost_typesize() -> Vec<u8> {
+    with_items_of(256 * 4, b"<U256", 1)
+}
+
+/// `int32_3x5.b2nd` with items of this size and dtype, and the sizes that follow from it; its data does not count.
+fn with_items_of(size: u32, dtype: &[u8], typesize: u32) -> Vec<u8> {
+    let file = with_array(|content| {
+        content.truncate(46);
+        content.extend(u32::try_from(dtype.len()).unwrap().to_be_bytes());
+        content.extend(dtype);
+    });
+    let nbytes = i64::from(4 * 8 * size);
+    changed(
+        file,
+        &[
+            (30, &nbytes.to_be_bytes()),
+            (48, &typesize.to_be_bytes()),
+            (53, &(2 * size).to_be_bytes()),
+            (58, &(8 * size).to_be_bytes()),
+        ],
+    )
+}
+
+#[test]
+fn a_typesize_is_lost_only_where_all_else_shows_another() {
+    let codes = |file: Vec<u8>| {
+        let findings = Frame::read_at(Cursor::new(file), 0).unwrap().check().unwrap();
+        findings.iter().map(Finding::code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(with_items_of(1024, b"<U256", 1024)), []);
+    assert_eq!(codes(lost_typesize()), [Code::LostTypesize]);
+    assert_eq!(codes(with_items_of(256, b"|S256", 1)), [Code::LostTypesize]);
+    // C-Blosc2 has room for these.
+    for (size, dtype) in [(255, &b"|S255"[..]), (4, b"<i4")] {
+        let found = codes(with_items_of(size, dtype, 1));
+        assert_eq!(found, [Code::ChunksizeMismatch, Code::BlocksizeMismatch, Code::DtypeMismatch], "{size}");
+    }
+    // Other numbers may be wrong too.
+    let found = codes(with_items_of(1024, b"<U256", 2));
+    assert!(found.contains(&Code::ChunksizeMismatch) && !found.contains(&Code::LostTypesize), "{found:?}");
+    let fewer_chunks = changed(lost_typesize(), &[(30, &(3 * 8 * 1024_i64).to_be_bytes())]);
+    assert_eq!(codes(fewer_chunks)[..2], [Code::LostTypesize, Code::InterruptedResize]);
+}
+
+#[test]
+fn every_changed_byte_of_the_name_b2nd_is_found() {
+    let sound = file("int32_3x5.b2nd");
+    let frame = Frame::parse(&sound).unwrap();
+    let at = frame.metalayers()[0].offset_field() - 1 - b"b2nd".len();
+    for at in at..at + 4 {
+        for byte in (0..=u8::MAX).filter(|&byte| byte != sound[at]) {
+            let findings = Frame::parse(&changed(sound.clone(), &[(at, &[byte])])).unwrap().check_header();
+            let codes: Vec<Code> = findings.iter().map(Finding::code).collect();
+            assert_eq!(codes, [Code::MisnamedArray], "byte {at} is {byte:#04x}");
+        }
+    }
+    // A metalayer of a user is not an array, also where it looks like one, but for another frame or with bytes behind it.
+    let content = &sound[112..165];
+    let shorter = [&content[..12], &[2], &content[13..]].concat();
+    let longer = [content, b"x"].concat();
+    for (content, count) in [(content, 1), (&shorter, 0), (&longer, 0), (b"\x97\x00", 0), (b"", 0)] {
+        let frame = Frame::parse(&with_metalayers(&[(b"mine", content)])).unwrap();
+        assert_eq!(frame.check_header().len(), count, "{content:02x?}");
+    }
+    // Beside an array, any metalayer is what its name says.
+    let frame = Frame::parse(&with_metalayers(&[(b"mine", content), (b"b2nd", content)])).unwrap();
+    assert_eq!(frame.check_header(), []);
+}
+
+#[test]
+fn a_list_of_metalayers_names_the_number_that_is_wrong() {
+    for (change, expected, found) in [((104, 0x23), 0xdc, 0x23), ((106, 2), 1, 2)] {
+        let (at, byte) = change;
+        let findings = Frame::parse(&with(&[(at, &[byte])])).unwrap().check_header();
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        assert_eq!(finding.code(), Code::MetalayerList);
+        assert_eq!((finding.expected(), finding.found()), (Some(expected), Some(found)));
+    }
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn read_on(
         Err(_) => return parsed,
     };
     if expected > available {
-        let text = format!("cut short: the frame takes {bound}{expected} bytes, the file has {available}");
+        let text = format!("cut short: the frame has {bound}{expected} bytes, but the file only {available}");
         let finding = Finding::new(Code::Truncated, Place::File).numbers(expected, available);
         return Err(finding.text(text).into());
     }

@@ -142,12 +142,14 @@ fn refuse_overlaps(members: &mut [Member], directory: u64) {
         let end = start.saturating_add(member.len);
         let finding = Finding::new(Code::ZipMember, Place::File);
         if start < free {
-            let text =
-                format!("expected member {name} to begin behind byte {free} of the zip file, found {start}");
+            let text = format!(
+                "member {name} begins at byte {start} of the zip file, but the one before it ends at {free}"
+            );
             member.content = Content::Broken(finding.numbers(free, start).text(text));
         } else if end > directory {
-            let text =
-                format!("expected member {name} to end before byte {directory} of the zip file, found {end}");
+            let text = format!(
+                "member {name} ends at byte {end} of the zip file, but its directory begins at {directory}"
+            );
             member.content = Content::Broken(finding.numbers(directory, end).text(text));
         } else {
             free = end;
