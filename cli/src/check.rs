@@ -1,4 +1,4 @@
-//! `b2nd check`: what is wrong or odd about frames.
+//! `b2nd check`: errors and warnings of frames.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -16,9 +16,9 @@ use crate::pool::Pool;
 use crate::text::{self, count};
 use crate::visit::{self, View};
 
-/// Says what is wrong or odd about frames, without reading their data
+/// Checks frames for errors and warnings, without reading their data
 ///
-/// An error is a rule that a reader has to enforce: the file has failed. A warning is odd, and the file can be read.
+/// Errors: readers must reject the file. Warnings: unusual, but readable.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
@@ -26,15 +26,15 @@ use crate::visit::{self, View};
 pub(crate) struct Check {
     #[command(flatten)]
     paths: Paths,
-    /// Makes warnings count as failures
+    /// Exit with status 1 for warnings too
     #[arg(long)]
     strict: bool,
-    /// Prints a JSON object for each frame or failure, on a line of its own
+    /// Print a JSON object per line, for each frame or failure
     #[arg(long)]
     json: bool,
 }
 
-/// What was found in some files.
+/// What was found in some files, for the screen.
 #[derive(Default)]
 struct Batch {
     files: u64,
@@ -120,13 +120,13 @@ impl Batch {
     }
 }
 
-/// All in a sentence.
+/// The numbers in a sentence.
 impl Display for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { frames, with_errors, with_warnings, failures, .. } = *self;
         f.write_str(&count(frames, "frame"))?;
         match (with_errors, with_warnings) {
-            (0, 0) if frames > 0 && failures == 0 => f.write_str(", nothing wrong")?,
+            (0, 0) if frames > 0 && failures == 0 => f.write_str(", no errors or warnings")?,
             (0, 0) => {}
             (0, warnings) => write!(f, ", {warnings} with warnings")?,
             (errors, 0) => write!(f, ", {errors} with errors")?,
@@ -139,11 +139,11 @@ impl Display for Batch {
     }
 }
 
-/// Says what a code means, and what to do.
+/// Prints what a code means and what to do.
 fn explain(code: Code) {
     let options = textwrap::Options::new(80).initial_indent("    ").subsequent_indent("    ");
     let meaning = textwrap::fill(code.meaning(), &options);
     let advice = textwrap::fill(&format!("What to do: {}", code.advice()), &options);
-    // Where nobody listens, nothing is lost.
+    // Standard error may be closed.
     let _ = writeln!(io::stderr(), "\n{code}\n{meaning}\n{advice}");
 }

@@ -8,12 +8,12 @@ use clap_complete::{Shell, generate};
 
 use crate::output::Outcome;
 
-/// Prints a script that completes command lines of b2nd in a shell
+/// Prints a shell script that completes b2nd command lines
 #[derive(Args)]
 #[command(after_help = "Example:
   b2nd completions bash > ~/.local/share/bash-completion/completions/b2nd")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell that the script is for
     shell: Shell,
 }
 

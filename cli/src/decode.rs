@@ -16,21 +16,21 @@ use crate::json::{MetaRecord, line};
 use crate::output::{Outcome, complain};
 use crate::text::{self, Tuple};
 
-/// Prints what the bytes of a metalayer say
+/// Decodes a metalayer: layout, shape, chunks, blocks, dtype
 ///
-/// What is given may be the bytes themselves, hexadecimal digits, or what Python prints of bytes.
+/// The input is the bytes themselves, hexadecimal digits, or bytes as Python prints them.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd decode metalayer.bin
   b2nd encode --shape 6 --chunks 4 --blocks 2 --dtype '<f8' | b2nd decode --json")]
 pub(crate) struct Decode {
-    /// A file; standard input without one
+    /// File with the metalayer [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// The bytes as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
     hex: Option<Bytes>,
-    /// Prints a JSON object
+    /// Print a JSON object
     #[arg(long)]
     json: bool,
 }

@@ -14,10 +14,10 @@ use crate::hex::{Bytes, from_text, unhex_argument};
 use crate::json::{DumpRecord, line};
 use crate::output::{Outcome, complain};
 
-/// Shows a frame's header and metalayers byte by byte, or a metalayer alone
+/// Shows a frame's header and metalayers, or a single metalayer, byte by byte
 ///
-/// Each line has the offset, the bytes, their type, the value and its name. On bad bytes it shows all up to them, and
-/// what was expected there. What is given may be a frame, a metalayer, or either as hexadecimal digits or as Python
+/// Each line has the offset, the bytes, their type, the value and its name. If the bytes are malformed, the last line
+/// shows where and what is wrong. The input is a frame or a metalayer: as bytes, as hexadecimal digits, or as Python
 /// prints bytes.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -25,7 +25,7 @@ use crate::output::{Outcome, complain};
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
   grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
 pub(crate) struct Dump {
-    /// A file, or the directory of a sparse frame; standard input without one
+    /// File, or directory of a sparse frame [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Where the frame begins in the file
@@ -34,7 +34,7 @@ pub(crate) struct Dump {
     /// The bytes as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
     hex: Option<Bytes>,
-    /// Prints a JSON object
+    /// Print a JSON object
     #[arg(long)]
     json: bool,
 }

@@ -23,7 +23,7 @@ impl Location<'_> {
     }
 }
 
-/// As a terminal can bear it.
+/// Safe to print on a terminal.
 impl fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::path(self.path))?;
@@ -62,7 +62,7 @@ pub(crate) struct Problem {
     /// The byte of the frame, or of the bytes that were given.
     pub(crate) offset: Option<u64>,
     pub(crate) message: String,
-    /// The rule that is broken, with its advice.
+    /// The finding, if the problem is one.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
     /// What to try instead.
@@ -102,7 +102,7 @@ impl From<io::Error> for Problem {
     }
 }
 
-/// The message, with its place, as a terminal can bear it.
+/// The message with its byte, safe to print on a terminal.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = match (&self.finding, self.offset) {

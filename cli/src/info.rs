@@ -1,4 +1,4 @@
-//! `b2nd info`: everything about each array, first as python-blosc2's `info` prints it.
+//! `b2nd info`: everything about each array. The first lines are those of python-blosc2's `info`.
 
 use std::fmt::{self, Display};
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::output::{Outcome, RED, YELLOW, complain, remark};
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
 
-/// Shows everything about each array but its data
+/// Shows everything about arrays except their data
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd info array.b2nd
@@ -23,10 +23,10 @@ pub(crate) struct Info {
     /// Files with a frame, directories of sparse frames, or zip files of frames
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Shows the values of the other metalayers and vlmetalayers
+    /// Show the values of the other metalayers and of vlmetalayers
     #[arg(long)]
     meta: bool,
-    /// Prints a JSON object for each frame, on a line of its own
+    /// Print a JSON object per line, for each frame
     #[arg(long)]
     json: bool,
 }
@@ -63,7 +63,7 @@ impl Info {
                 }
             });
             if is_silent {
-                remark(&format_args!("{}: no frame in it", text::path(&target.path)));
+                remark(&format_args!("{}: no frame found", text::path(&target.path)));
             }
             stdout.write_all(&page)?;
         }
@@ -71,7 +71,7 @@ impl Info {
     }
 }
 
-/// What there is to say about a frame.
+/// What is printed for a frame.
 struct Page<'s> {
     view: &'s View<'s>,
     with_path: bool,
@@ -101,7 +101,7 @@ impl Display for Page<'_> {
         } else {
             writeln!(f, "type    : SChunk")?;
             if self.view.is_embed_store {
-                writeln!(f, "holds   : an embed store: the arrays in it are compressed")?;
+                writeln!(f, "holds   : an embed store, whose arrays are compressed and not listed")?;
             }
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }
@@ -135,7 +135,7 @@ fn layout(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f)
 }
 
-/// The frame around it.
+/// The frame that the array is in.
 fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "frame   : {}, {} bytes", record.container, header.frame_len)?;
     if record.offset > 0 {
@@ -144,7 +144,7 @@ fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fm
     writeln!(f, ", header {} bytes", header.header_len)
 }
 
-/// How the items lie in chunks and blocks.
+/// How the items are divided into chunks and blocks.
 fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let stored = record.nchunks.map_or("a number that is not known".into(), |n| text::count(n, "chunk"));
     match &record.grid {
@@ -172,7 +172,7 @@ fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>)
     writeln!(f, "filters : {filters}")
 }
 
-/// The metalayers that are not the array's.
+/// The metalayers except that of the array.
 fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
         let name = text::clean(layer.name);
@@ -191,7 +191,7 @@ fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// A value, but not a book.
+/// The text of a value, cut where it is long.
 fn shown(value: &serde_json::Value) -> String {
     const LONGEST: usize = 400;
     let text = text::clean(&value.to_string());

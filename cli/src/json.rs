@@ -11,7 +11,7 @@ use crate::failure::{Location, Problem};
 use crate::hex::hex;
 use crate::messagepack::value;
 
-/// A frame: an array, or just chunks, of which what an array has is null.
+/// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
 pub(crate) struct Record<'f> {
     pub(crate) path: Cow<'f, str>,
@@ -142,7 +142,7 @@ impl<'f> Record<'f> {
         let layers = layers.iter().map(|layer| {
             let nbytes = layer.nbytes().unwrap_or_default();
             let (value, error) = if nbytes > room {
-                (None, Some(format!("metalayer {}: {nbytes} bytes, more than are shown", layer.name())))
+                (None, Some(format!("metalayer {}: {nbytes} bytes are too many to show", layer.name())))
             } else {
                 room -= nbytes;
                 match layer.value() {
@@ -163,7 +163,7 @@ impl<'f> Record<'f> {
     }
 }
 
-/// The most bytes of all values of a frame that are shown: compressed, a few can claim any number.
+/// The most bytes of all values of a frame that are decompressed: a few compressed bytes can claim any number.
 const MOST_SHOWN: usize = 1 << 24;
 
 /// The layout's name; the two of Caterva 0.1 are the same three entries.
@@ -174,14 +174,14 @@ fn layout(layout: ArrayLayout) -> &'static str {
     }
 }
 
-/// The bytes of an item: by the dtype where there is one that is known, else by the frame.
+/// The size of an item: that of the dtype if it is known, otherwise the typesize.
 fn item_size(array: &Array<'_>, header: &Header) -> i64 {
     let dtype = array.meta().and_then(|meta| meta.parse_dtype().ok().flatten());
     let size = dtype.and_then(|dtype| i64::try_from(dtype.item_size()).ok());
     size.unwrap_or(header.typesize.into())
 }
 
-/// The size of the array's items, where it is a number.
+/// The size of all items, if it fits.
 fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
     if shape.contains(&0) {
         return Some(0);
@@ -202,7 +202,7 @@ fn filters(header: &Header) -> Option<Vec<String>> {
 
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
-    // No map here has keys that are no strings, and a `Vec` takes all there is.
+    // It cannot fail: all keys are strings, and a `Vec` grows as needed.
     let _ = serde_json::to_writer(&mut *lines, value);
     lines.push(b'\n');
 }

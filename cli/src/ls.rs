@@ -21,8 +21,9 @@ use crate::visit::{self, View};
 
 /// Lists arrays: shape, chunks, blocks, dtype, sizes, path
 ///
-/// A frame is known by its first bytes. A file that is named as one of Blosc2 (b2nd, b2frame, b2e, b2z, caterva) and is
-/// none has failed; other files in folders are passed over. A zip file is opened if it is named .b2z, or given by hand.
+/// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2z, caterva) that is
+/// not a frame counts as failed; other files in folders are skipped. A zip file is opened if its extension is b2z, or if
+/// it is given as an argument.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/
@@ -33,21 +34,21 @@ use crate::visit::{self, View};
 pub(crate) struct Ls {
     #[command(flatten)]
     paths: Paths,
-    /// Looks for frames anywhere in each file, such as an HDF5 or ASDF file
+    /// Find frames anywhere in each file, such as an HDF5 or ASDF file
     #[arg(long)]
     scan: bool,
-    /// Prints a JSON object for each array or failure, on a line of its own
+    /// Print a JSON object per line, for each array or failure
     #[arg(long)]
     json: bool,
-    /// Counts the arrays by dtype, rank, shape and chunks
+    /// Count the arrays by dtype, rank, shape and chunks
     #[arg(long)]
     summary: bool,
-    /// Draws folders as a tree
+    /// Draw folders as a tree
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
 }
 
-/// What was seen in some files.
+/// What was found in some files, for the listing.
 #[derive(Default)]
 struct Batch {
     files: u64,
@@ -105,13 +106,13 @@ impl Batch {
     }
 }
 
-/// Rows are held back until there are so many, so that they stand below each other.
+/// Rows are held back up to this number, so that their columns can be aligned.
 const HELD_BACK: usize = 1000;
 
-/// Nor are they held back for longer, where somebody is watching.
+/// On a terminal, rows are held back for at most this long.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What is printed, in which form.
+/// The state of the output.
 struct Listing {
     files: u64,
     counts: Counts,
@@ -193,7 +194,7 @@ impl Listing {
 
     fn end(mut self, json: bool) -> Outcome {
         self.print_rows()?;
-        // Takes it off the screen.
+        // Removes it from the screen.
         drop(self.progress);
         if let Some(summary) = self.summary {
             let text = if json { summary.json(self.counts) } else { summary.text(self.counts).into_bytes() };

@@ -32,14 +32,14 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Looks at Blosc2 N-dimensional arrays without reading their data.
+/// Lists, shows, checks and changes Blosc2 N-dimensional arrays without reading their data.
 #[derive(Parser)]
 #[command(
     name = "b2nd",
     version,
     max_term_width = 80,
     arg_required_else_help = true,
-    after_help = "Exit status: 0 all well, 1 some file failed, 2 wrong usage."
+    after_help = "Exit status: 0 success, 1 at least one file failed, 2 wrong usage."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        // The reader has seen enough.
+        // The reader of a pipe, such as `head`, has enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&format_args!("standard output: {error}"));

@@ -9,12 +9,12 @@ use clap_mangen::Man as Page;
 
 use crate::output::Outcome;
 
-/// Prints the manual page, of b2nd or of one command
+/// Prints the manual page of b2nd or of one command
 #[derive(Args)]
 #[command(after_help = "Example:
   b2nd man ls | man -l -")]
 pub(crate) struct Man {
-    /// The command that the page is about
+    /// Command to describe
     command: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::hex::hex;
 
-/// `MessagePack` as JSON; what JSON has not got, as text, and what is no `MessagePack`, as digits.
+/// `MessagePack` as JSON: numbers that JSON does not have as text, and bytes that are not `MessagePack` as digits.
 pub(crate) fn value(bytes: &[u8]) -> serde_json::Value {
     let mut rest = bytes;
     match rmpv::decode::read_value(&mut rest) {
@@ -32,7 +32,7 @@ fn json(value: rmpv::Value) -> serde_json::Value {
     }
 }
 
-/// A key, which is a string in JSON.
+/// A key, which must be a string in JSON.
 fn name(key: rmpv::Value) -> String {
     match json(key) {
         serde_json::Value::String(name) => name,

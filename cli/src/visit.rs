@@ -1,4 +1,4 @@
-//! The frames in a file: itself, the members of a zip file, or wherever a scan finds them.
+//! Visits the frames of a file: the file itself, the members of a zip file, or what a scan finds.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -27,15 +27,15 @@ pub(crate) struct Options {
 pub(crate) struct View<'s> {
     pub(crate) location: Location<'s>,
     pub(crate) header: &'s Header,
-    /// None if the frame is just chunks.
+    /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// Whether it holds arrays that cannot be seen.
+    /// Whether it is a store of arrays that cannot be listed.
     pub(crate) is_embed_store: bool,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
 }
 
-/// The bytes of the magic and what stands before it: a shorter file is not known for a frame.
+/// The end of the magic bytes: a shorter file cannot be recognized as a frame.
 const MAGIC_END: i128 = 10;
 
 /// What is done with each frame, or with what could not be read.
@@ -170,15 +170,15 @@ impl Options {
     }
 }
 
-/// Where to look for what is not in a file that was given.
+/// What to try with a file of the command line that is not a frame.
 fn hint(target: &Target, error: &Error) -> Option<&'static str> {
     match error {
         Error::Io(_) if target.is_given && !target.is_sparse && target.path.is_dir() => {
-            Some("b2nd ls lists the arrays in a folder")
+            Some("`b2nd ls` lists the arrays in a folder")
         }
-        Error::Refused(finding) if finding.code() == Code::NotAFrame => {
-            (target.is_given && !target.is_named_blosc2()).then_some("b2nd ls --scan looks for frames inside")
-        }
+        Error::Refused(finding) if finding.code() == Code::NotAFrame => (target.is_given
+            && !target.is_named_blosc2())
+        .then_some("`b2nd ls --scan` looks for frames inside"),
         _ => None,
     }
 }
@@ -188,18 +188,20 @@ fn not_a_zip(path: &Path, error: &io::Error) -> Problem {
     let message = if is_empty {
         "the file is empty".into()
     } else {
-        format!("no zip file, or cut short: {}", error.to_string().to_lowercase())
+        format!("not a zip file, or cut short: {}", error.to_string().to_lowercase())
     };
     Problem::new("not-a-zip", message)
 }
 
-/// What is wrong with a member of a zip file that is no frame, if it should be one.
+/// What is wrong with a member of a zip file that is not a frame, but has the extension of one.
 fn unexpected(member: &Member) -> Option<Problem> {
     if !Target::given(member.name().into()).is_named_blosc2() {
         return None;
     }
     Some(match member.content() {
-        Content::Compressed => Problem::new("compressed-member", "the zip file has it compressed"),
+        Content::Compressed => {
+            Problem::new("compressed-member", "the member is compressed, so its frame cannot be read")
+        }
         _ if member.len() == 0 => Problem::new(Code::NotAFrame.name(), "the member is empty"),
         _ => Problem::new(Code::NotAFrame.name(), "not a Blosc2 frame"),
     })
@@ -211,7 +213,7 @@ fn is_zip(path: &Path) -> bool {
         && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
 }
 
-/// Shows all frames anywhere in a file, as far as their headers go.
+/// Visits the frames anywhere in a file. Only their headers are checked.
 fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>) {
     let options = Options { scan: true, ..Options::default() };
     let opened = File::open(&target.path).and_then(|file| Ok((file.metadata()?.len(), file)));
@@ -229,8 +231,9 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>)
         let (offset, frame_len) = (frame.offset(), frame.header().frame_len);
         let rest = length.saturating_sub(offset);
         if frame_len > rest {
-            let text =
-                format!("cut short: the frame at byte {offset} takes {frame_len} bytes, the file has {rest}");
+            let text = format!(
+                "cut short: the frame at byte {offset} has {frame_len} bytes, but the file only {rest}"
+            );
             receive(Err(location.failure(Problem::new(Code::Truncated.name(), text))));
         } else {
             options.emit(location, &frame, &frame.check_header(), None, receive);
