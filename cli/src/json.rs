@@ -2,12 +2,13 @@
 //! `docs/b2nd.schema.json` describes them.
 
 use std::borrow::Cow;
+use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, ArrayLayout, Error, Filter, Finding, Frame, FrameType, Generation, Header, Trailer,
+    Array, ArrayLayout, Error, ErrorKind, Filter, Finding, Frame, FrameType, Generation, Header, Trailer,
 };
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
@@ -200,7 +201,7 @@ impl<'f> Record<'f> {
                 room -= nbytes;
                 match layer.value() {
                     Ok(bytes) => (Some(value(&bytes)), None),
-                    Err(error) => (None, Some(error.to_string())),
+                    Err(error) => (None, Some(with_source(&error))),
                 }
             };
             VlLayer {
@@ -357,14 +358,23 @@ impl From<Finding> for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        match error {
-            Error::Refused(finding) => (*finding).into(),
-            Error::Io(error) => error.into(),
-            Error::Change(_) => Self::new("refused", error.to_string()),
-            Error::Changing(_) => Self::new("changing", error.to_string()),
-            _ => Self::new("malformed", error.to_string()),
+        match (error.kind(), error.finding(), error.source()) {
+            (ErrorKind::Malformed, Some(finding), _) => finding.clone().into(),
+            // The place says which file it is.
+            (ErrorKind::Io, _, Some(source)) => Self::new("io", source.to_string()),
+            (ErrorKind::Io, ..) => Self::new("io", error.to_string()),
+            (ErrorKind::Changing, ..) => Self::new("changing", error.to_string()),
+            (ErrorKind::Locked | ErrorKind::Refused | ErrorKind::Exists | ErrorKind::Stopped, ..) => {
+                Self::new("refused", error.to_string())
+            }
+            _ => Self::new("malformed", with_source(&error)),
         }
     }
+}
+
+/// The message of an error, and that of its source.
+pub(crate) fn with_source(error: &Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
 
 impl From<io::Error> for Problem {
