@@ -40,7 +40,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 ///
-/// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if no two of 20 checks agreed: another process is writing it.
+/// If the file cannot be read. [`ErrorKind::Changing`] if no two of 20 checks agreed: another process is writing it.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, check};
@@ -143,7 +143,7 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the header is not what it was when this frame was read, so that
+    /// If the file cannot be read. [`ErrorKind::Changing`] if the header is not what it was when this frame was read, so that
     /// nothing can be said.
     ///
     /// ```
