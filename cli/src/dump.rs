@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use b2nd_serde::dump::{Row, metalayer};
-use b2nd_serde::frame::{self, Error, Frame, is_sparse_frame};
+use b2nd_serde::frame::{self, Frame, is_sparse_frame};
 use clap::Args;
 
 use crate::failure::{Failure, Problem};
@@ -95,16 +95,12 @@ fn read(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(1 << 12).read_to_end(&mut bytes)?;
-    match Frame::parse(&bytes) {
-        Err(Error::Incomplete { needed }) => {
-            let rest = (needed as u64).min(LONGEST).saturating_sub(bytes.len() as u64);
-            file.take(rest).read_to_end(&mut bytes)?;
-        }
-        Ok(_) => {}
-        // Perhaps a metalayer, or digits.
-        Err(_) => {
-            file.take(LONGEST).read_to_end(&mut bytes)?;
-        }
+    if let Err(error) = Frame::parse(&bytes) {
+        // Without a length it is perhaps a metalayer, or digits.
+        let rest = error
+            .needed()
+            .map_or(LONGEST, |needed| (needed as u64).min(LONGEST).saturating_sub(bytes.len() as u64));
+        file.take(rest).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }

@@ -1,10 +1,11 @@
 //! What went wrong with a file, for people and for `--json`.
 
+use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-use b2nd_serde::frame::{Error, Finding};
+use b2nd_serde::frame::{Error, ErrorKind, Finding};
 use serde::Serialize;
 
 use crate::text;
@@ -86,14 +87,23 @@ impl From<Finding> for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        match error {
-            Error::Refused(finding) => (*finding).into(),
-            Error::Io(error) => error.into(),
-            Error::Change(_) => Self::new("refused", error.to_string()),
-            Error::Changing(_) => Self::new("changing", error.to_string()),
-            _ => Self::new("malformed", error.to_string()),
+        match (error.kind(), error.finding(), error.source()) {
+            (ErrorKind::Malformed, Some(finding), _) => finding.clone().into(),
+            // The failure has the path.
+            (ErrorKind::Io, _, Some(source)) => Self::new("io", source.to_string()),
+            (ErrorKind::Io, ..) => Self::new("io", error.to_string()),
+            (ErrorKind::Changing, ..) => Self::new("changing", error.to_string()),
+            (ErrorKind::Locked | ErrorKind::Refused | ErrorKind::Exists | ErrorKind::Stopped, ..) => {
+                Self::new("refused", error.to_string())
+            }
+            _ => Self::new("malformed", with_source(&error)),
         }
     }
+}
+
+/// The message of an error, and that of its source.
+pub(crate) fn with_source(error: &Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
 
 impl From<io::Error> for Problem {

@@ -7,7 +7,7 @@ use b2nd_serde::frame::{Array, ArrayLayout, Filter, Finding, Frame, FrameType, G
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
 
-use crate::failure::{Location, Problem};
+use crate::failure::{Location, Problem, with_source};
 use crate::hex::hex;
 use crate::messagepack::value;
 
@@ -147,7 +147,7 @@ impl<'f> Record<'f> {
                 room -= nbytes;
                 match layer.value() {
                     Ok(bytes) => (Some(value(&bytes)), None),
-                    Err(error) => (None, Some(error.to_string())),
+                    Err(error) => (None, Some(with_source(&error))),
                 }
             };
             VlLayerRecord {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use b2nd_serde::frame::{ChangeError, Error, Frame, rewrite_with_progress};
+use b2nd_serde::frame::{Error, ErrorKind, Frame, rewrite_with_progress};
 use clap::Args;
 
 use crate::change::{Change, Shown};
@@ -66,9 +66,9 @@ impl Rewrite {
         drop(progress);
         match result {
             Ok(_) => Ok(Change { before, after }),
-            Err(Error::Change(ChangeError::Stopped)) if self.dry_run => Ok(Change { before, after }),
+            Err(error) if error.kind() == ErrorKind::Stopped && self.dry_run => Ok(Change { before, after }),
             // The old file has been read to its end a moment ago.
-            Err(error @ (Error::Io(_) | Error::Change(ChangeError::Exists { .. }))) => {
+            Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) => {
                 Err(Location { path: &self.to, member: None }.failure(error))
             }
             Err(error) => Err(of_from(error)),

@@ -1,11 +1,13 @@
 //! Visits the frames of a file: the file itself, the members of a zip file, or what a scan finds.
 
+use std::error::Error as _;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Code, Content, Error, Finding, Frame, Header, Member, Severity, Trailer, scan, zip_members,
+    Array, Code, Content, Error, ErrorKind, Finding, Frame, Header, Member, Severity, Trailer, scan,
+    zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem};
@@ -61,8 +63,8 @@ impl Options {
             Ok(()) => return,
             Err(error) => error,
         };
-        match &error {
-            Error::Refused(finding) if finding.code() == Code::NotAFrame => {
+        match error.finding() {
+            Some(finding) if finding.code() == Code::NotAFrame => {
                 if target.is_named_zip() || target.is_given && is_zip(&target.path) {
                     return self.visit_members(location, receive);
                 }
@@ -70,7 +72,7 @@ impl Options {
                     return;
                 }
             }
-            Error::Refused(finding) if finding.code() == Code::Truncated => {
+            Some(finding) if finding.code() == Code::Truncated => {
                 let is_short = finding.found().is_some_and(|length| length < MAGIC_END);
                 if is_short && !target.is_given && !target.is_named_blosc2() {
                     return;
@@ -89,10 +91,15 @@ impl Options {
         });
         let (file, members) = match members {
             Ok(members) => members,
-            Err(Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
-                return receive(Err(location.failure(not_a_zip(location.path, &error))));
+            Err(error) => {
+                let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+                return receive(Err(match source {
+                    Some(source) if source.kind() == io::ErrorKind::InvalidData => {
+                        location.failure(not_a_zip(location.path, source))
+                    }
+                    _ => location.failure(error),
+                }));
             }
-            Err(error) => return receive(Err(location.failure(error))),
         };
         for member in &members {
             let location = Location { member: Some(member.name()), ..location };
@@ -140,7 +147,7 @@ impl Options {
         let is_error = |finding: &Finding| finding.severity() == Severity::Error;
         let (mut frame, findings) = match checked {
             Ok((frame, findings)) if !findings.iter().any(is_error) => (frame, findings),
-            Err(error) if error.code() == Some(Code::NotAFrame) => return Err(error),
+            Err(error) if is_not_a_frame(&error) => return Err(error),
             _ => settle()?,
         };
         let trailer = if self.meta { frame.trailer().ok() } else { None };
@@ -172,15 +179,18 @@ impl Options {
 
 /// What to try with a file of the command line that is not a frame.
 fn hint(target: &Target, error: &Error) -> Option<&'static str> {
-    match error {
-        Error::Io(_) if target.is_given && !target.is_sparse && target.path.is_dir() => {
-            Some("`b2nd ls` lists the arrays in a folder")
-        }
-        Error::Refused(finding) if finding.code() == Code::NotAFrame => (target.is_given
-            && !target.is_named_blosc2())
-        .then_some("`b2nd ls --scan` looks for frames inside"),
-        _ => None,
+    if !target.is_given {
+        return None;
     }
+    if error.kind() == ErrorKind::Io {
+        return (!target.is_sparse && target.path.is_dir())
+            .then_some("`b2nd ls` lists the arrays in a folder");
+    }
+    (is_not_a_frame(error) && !target.is_named_blosc2()).then_some("`b2nd ls --scan` looks for frames inside")
+}
+
+fn is_not_a_frame(error: &Error) -> bool {
+    error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame)
 }
 
 fn not_a_zip(path: &Path, error: &io::Error) -> Problem {

@@ -47,9 +47,8 @@ use crate::take_from_slice;
 pub use check::check;
 pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{Dump, dump};
-pub use edit::change_error::ChangeError;
 pub use edit::rewrite::{rewrite, rewrite_with_progress};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
 pub use find::zip::{Content, Member, zip_members};
@@ -93,25 +92,25 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// [`Error::Incomplete`] says how many bytes it takes; the other errors, that they are no frame.
+    /// [`ErrorKind::Incomplete`] if more bytes are needed, [`ErrorKind::Malformed`] if the bytes are not a frame.
     ///
     /// ```
-    /// use b2nd_serde::frame::{Error, Frame};
+    /// use b2nd_serde::frame::Frame;
     ///
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// assert!(matches!(Frame::parse(&file[..100]), Err(Error::Incomplete { needed: 165 })));
+    /// assert_eq!(Frame::parse(&file[..100]).unwrap_err().needed(), Some(165));
     /// assert_eq!(Frame::parse(&file[..165])?.header().header_len, 165);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(prefix: &[u8]) -> Result<Self, Error> {
         let length = header::length(prefix).map_err(|unknown| match unknown {
-            Unknown::Needs(needed) => Error::Incomplete { needed },
-            Unknown::Refused(finding) => finding.into(),
+            Unknown::Needs(needed) => Error::incomplete(needed),
+            Unknown::Refused(finding) => Error::malformed(finding),
         })?;
-        let bytes = prefix.get(..length).ok_or(Error::Incomplete { needed: length })?;
-        let header = header::parse(bytes)?;
+        let bytes = prefix.get(..length).ok_or_else(|| Error::incomplete(length))?;
+        let header = header::parse(bytes).map_err(Error::malformed)?;
         let bytes = Arc::new(bytes.to_vec());
-        let section = section_of(&header, &bytes)?;
+        let section = section_of(&header, &bytes).map_err(Error::malformed)?;
         Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, reader: () })
     }
 
@@ -176,7 +175,7 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn array(&self) -> Result<Option<Array<'_>>, Error> {
-        Ok(self.read_array().transpose()?)
+        self.read_array().transpose().map_err(Error::malformed)
     }
 
     fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {

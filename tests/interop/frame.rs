@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::data;
-use b2nd_serde::frame::{Code, Error, Frame, Severity, check};
+use b2nd_serde::frame::{Code, Error, ErrorKind, Frame, Severity, check};
 use serde_json::{Value, json};
 
 fn python(script: &str) -> Command {
@@ -130,7 +130,7 @@ fn word(seen: &Result<bool, Error>) -> &'static str {
     match seen {
         Ok(true) => "at rest",
         Ok(false) => "never was",
-        Err(Error::Changing(_)) => "changing",
+        Err(error) if error.kind() == ErrorKind::Changing => "changing",
         Err(_) => "refused",
     }
 }

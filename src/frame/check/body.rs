@@ -10,7 +10,7 @@ use crate::frame::find::open::{SPARSE_INDEX, folder_of};
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::ChunkHeader;
 use crate::frame::format::fields::{Field, Generation};
-use crate::frame::{Error, Frame, Trailer};
+use crate::frame::{Error, ErrorKind, Frame, Trailer};
 
 /// Bytes of the chunk index for each chunk.
 const OFFSET_NBYTES: u64 = 8;
@@ -29,10 +29,9 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>
             end = Some(trailer.offset());
             findings.extend(check_trailer(frame, &trailer));
         }
-        Err(Error::Refused(finding)) => findings.push(*finding),
         // The file has become shorter, which the check of its length reports.
-        Err(Error::Incomplete { .. }) => {}
-        Err(error) => return Err(error),
+        Err(error) if error.kind() == ErrorKind::Incomplete => {}
+        Err(error) => findings.push(error.into_finding()?),
     }
     if frame.header().nbytes > 0 {
         findings.extend(check_index(frame, end)?);

@@ -10,7 +10,7 @@ use std::vec::Vec;
 
 use crate::frame::find::open::{available, file_with_header};
 use crate::frame::finding::{Finding, Severity};
-use crate::frame::{Error, Frame};
+use crate::frame::{Error, ErrorKind, Frame};
 
 mod agreement;
 mod body;
@@ -40,7 +40,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 ///
-/// If the file cannot be read. [`Error::Changing`] if no two of 20 checks agreed: another process is writing it.
+/// If the file cannot be read. [`ErrorKind::Changing`] if no two of 20 checks agreed: another process is writing it.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, check};
@@ -57,8 +57,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
     match Frame::open_checked(path) {
         Ok((_, findings)) => Ok(findings),
-        Err(Error::Refused(finding)) => Ok(vec![*finding]),
-        Err(error) => Err(error),
+        Err(error) => Ok(vec![error.into_finding()?]),
     }
 }
 
@@ -87,12 +86,14 @@ impl Frame<File> {
             });
             let findings = match &checked {
                 Ok((_, findings)) => findings.clone(),
-                Err(Error::Refused(finding)) => vec![(**finding).clone()],
-                Err(Error::Changing(_)) => {
-                    thread::sleep(INTERVAL);
-                    continue;
-                }
-                Err(_) => return checked,
+                Err(error) => match (error.kind(), error.finding()) {
+                    (ErrorKind::Malformed, Some(finding)) => vec![finding.clone()],
+                    (ErrorKind::Changing, _) => {
+                        thread::sleep(INTERVAL);
+                        continue;
+                    }
+                    _ => return checked,
+                },
             };
             if findings.iter().all(|finding| finding.severity() != Severity::Error) {
                 return checked;
@@ -105,7 +106,7 @@ impl Frame<File> {
             before = seen;
             thread::sleep(INTERVAL);
         }
-        Err(Error::Changing(None))
+        Err(Error::changing(None))
     }
 }
 
@@ -142,7 +143,7 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read. [`Error::Changing`] if the header is not what it was when this frame was read, so that
+    /// If the file cannot be read. [`ErrorKind::Changing`] if the header is not what it was when this frame was read, so that
     /// nothing can be said.
     ///
     /// ```
@@ -159,7 +160,7 @@ impl<R: Read + Seek> Frame<R> {
         findings.extend(body::check(self)?);
         let available = available(&mut self.reader, self.offset)?;
         findings.extend(header::against_file(self, available));
-        if self.is_as_it_was()? { Ok(findings) } else { Err(Error::Changing(None)) }
+        if self.is_as_it_was()? { Ok(findings) } else { Err(Error::changing(None)) }
     }
 
     /// Whether the header in the file is still the one that was read.

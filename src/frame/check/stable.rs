@@ -1,6 +1,5 @@
 //! Reading a frame that another process may be writing.
 
-use std::boxed::Box;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -22,7 +21,7 @@ impl Frame<File> {
     ///
     /// # Errors
     ///
-    /// [`Error::Changing`] if the patience ends before that: another process is writing, or was broken off while it
+    /// [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the patience ends before that: another process is writing, or was broken off while it
     /// wrote, which [`check`](crate::frame::check()) can tell. Otherwise as [`open`](Self::open).
     ///
     /// ```
@@ -41,7 +40,7 @@ impl Frame<File> {
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
         let _lock = match SharedLock::take(&file, is_sparse, start, patience) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Error::Changing(None)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Error::changing(None)),
             lock => lock?,
         };
         let mut before: Option<Self> = None;
@@ -49,7 +48,7 @@ impl Frame<File> {
             let is_first;
             let wrong = match Self::open(path) {
                 Ok(frame) => {
-                    let wrong = frame.disagreement().map(Box::new);
+                    let wrong = frame.disagreement();
                     let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
                     if is_same && wrong.is_none() {
                         return Ok(frame);
@@ -57,16 +56,19 @@ impl Frame<File> {
                     is_first = before.replace(frame).is_none();
                     wrong
                 }
-                Err(Error::Refused(finding)) if finding.code() != Code::NotAFrame => {
+                Err(error) => {
+                    let finding = error.into_finding()?;
+                    if finding.code() == Code::NotAFrame {
+                        return Err(Error::malformed(finding));
+                    }
                     (before, is_first) = (None, false);
                     Some(finding)
                 }
-                Err(error) => return Err(error),
             };
             // A frame at rest needs no patience, only a second read.
             match wrong {
                 None if is_first => {}
-                wrong if start.elapsed() >= patience => return Err(Error::Changing(wrong)),
+                wrong if start.elapsed() >= patience => return Err(Error::changing(wrong)),
                 _ => std::thread::sleep(PAUSE),
             }
         }

@@ -160,9 +160,10 @@ fn refuse_overlaps(members: &mut [Member], directory: u64) {
 fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Content, Error> {
     match read(reader, offset, len, MAX_HEADER) {
         Ok(frame) => Ok(Content::Frame(frame)),
-        Err(Error::Refused(finding)) if finding.code() == Code::NotAFrame => Ok(Content::Other),
-        Err(Error::Refused(finding)) => Ok(Content::Broken(*finding)),
-        Err(error) => Err(error),
+        Err(error) => match error.into_finding()? {
+            finding if finding.code() == Code::NotAFrame => Ok(Content::Other),
+            finding => Ok(Content::Broken(finding)),
+        },
     }
 }
 
