@@ -2,12 +2,11 @@
 
 use std::error::Error as _;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Code, Content, Error, ErrorKind, Finding, Frame, Header, Member, Severity, Trailer, scan,
-    zip_members,
+    Array, Code, Content, Error, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem};
@@ -58,13 +57,13 @@ impl Options {
         if self.scan && !target.is_sparse && !target.is_named_zip() {
             return scan_file(target, location, receive);
         }
-        let settle = || Frame::open_checked(&target.path);
-        let error = match self.visit_frame(location, Frame::open(&target.path), settle, receive) {
+        let problem = match self.visit_file(location, receive) {
             Ok(()) => return,
-            Err(error) => error,
+            Err(problem) => problem,
         };
-        match error.finding() {
-            Some(finding) if finding.code() == Code::NotAFrame => {
+        let finding = problem.finding.as_deref();
+        match finding.map(Finding::code) {
+            Some(Code::NotAFrame) => {
                 if target.is_named_zip() || target.is_given && is_zip(&target.path) {
                     return self.visit_members(location, receive);
                 }
@@ -72,16 +71,51 @@ impl Options {
                     return;
                 }
             }
-            Some(finding) if finding.code() == Code::Truncated => {
-                let is_short = finding.found().is_some_and(|length| length < MAGIC_END);
+            Some(Code::Truncated) => {
+                let is_short = finding.and_then(Finding::found).is_some_and(|length| length < MAGIC_END);
                 if is_short && !target.is_given && !target.is_named_blosc2() {
                     return;
                 }
             }
             _ => {}
         }
-        let hint = hint(target, &error);
-        receive(Err(location.failure(Problem { hint, ..error.into() })));
+        let hint = hint(target, &problem);
+        receive(Err(location.failure(Problem { hint, ..problem })));
+    }
+
+    /// Visits the frame that a file or directory is.
+    fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
+        if !self.whole {
+            let frame = Frame::open(location.path)?;
+            self.emit(location, &frame, &frame.check_header(), None, receive);
+            return Ok(());
+        }
+        match check(location.path)? {
+            Report { frame: Some(mut frame), findings, .. } => {
+                self.emit_whole(location, &mut frame, &findings, receive);
+                Ok(())
+            }
+            Report { findings, .. } => findings.into_iter().try_for_each(|finding| Err(finding.into())),
+        }
+    }
+
+    /// Visits the frame that a member of a zip file is. No writer can be at work in it: the zip file has its directory,
+    /// which is written last.
+    fn visit_member(
+        self,
+        location: Location<'_>,
+        file: &mut File,
+        offset: u64,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), Problem> {
+        let mut frame = Frame::read_at(file, offset)?;
+        if self.whole {
+            let findings = frame.check()?;
+            self.emit_whole(location, &mut frame, &findings, receive);
+        } else {
+            self.emit(location, &frame, &frame.check_header(), None, receive);
+        }
+        Ok(())
     }
 
     fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
@@ -89,7 +123,7 @@ impl Options {
             let members = zip_members(&mut file)?;
             Ok((file, members))
         });
-        let (file, members) = match members {
+        let (mut file, members) = match members {
             Ok(members) => members,
             Err(error) => {
                 let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
@@ -104,18 +138,10 @@ impl Options {
         for member in &members {
             let location = Location { member: Some(member.name()), ..location };
             let problem = match member.content() {
-                Content::Frame(_) => {
-                    let open = || Frame::read_at(file.try_clone()?, member.offset());
-                    let settle = || {
-                        let mut frame = open()?;
-                        let findings = frame.check()?;
-                        Ok((frame, findings))
-                    };
-                    match self.visit_frame(location, open(), settle, receive) {
-                        Ok(()) => continue,
-                        Err(error) => error.into(),
-                    }
-                }
+                Content::Frame(_) => match self.visit_member(location, &mut file, member.offset(), receive) {
+                    Ok(()) => continue,
+                    Err(problem) => problem,
+                },
                 Content::Broken(finding) => Problem::from(finding.clone()),
                 _ => match unexpected(member) {
                     Some(problem) => problem,
@@ -126,35 +152,19 @@ impl Options {
         }
     }
 
-    /// Shows a frame, or says why it cannot be opened. If something is wrong with it, another writer may be at work,
-    /// and it has to be looked at until it settles.
-    fn visit_frame(
+    /// Passes a frame on, with the values in its trailer if they are wanted.
+    fn emit_whole<R: Read + Seek>(
         self,
         location: Location<'_>,
-        opened: Result<Frame<File>, Error>,
-        settle: impl Fn() -> Result<(Frame<File>, Vec<Finding>), Error>,
+        frame: &mut Frame<R>,
+        findings: &[Finding],
         receive: &mut Receive<'_>,
-    ) -> Result<(), Error> {
-        if !self.whole {
-            let frame = opened?;
-            self.emit(location, &frame, &frame.check_header(), None, receive);
-            return Ok(());
-        }
-        let checked = opened.and_then(|mut frame| {
-            let findings = frame.check()?;
-            Ok((frame, findings))
-        });
-        let is_error = |finding: &Finding| finding.severity() == Severity::Error;
-        let (mut frame, findings) = match checked {
-            Ok((frame, findings)) if !findings.iter().any(is_error) => (frame, findings),
-            Err(error) if is_not_a_frame(&error) => return Err(error),
-            _ => settle()?,
-        };
+    ) {
         let trailer = if self.meta { frame.trailer().ok() } else { None };
-        self.emit(location, &frame, &findings, trailer.as_ref(), receive);
-        Ok(())
+        self.emit(location, frame, findings, trailer.as_ref(), receive);
     }
 
+    /// Passes a frame on.
     fn emit<R>(
         self,
         location: Location<'_>,
@@ -178,19 +188,16 @@ impl Options {
 }
 
 /// What to try with a file of the command line that is not a frame.
-fn hint(target: &Target, error: &Error) -> Option<&'static str> {
+fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
     if !target.is_given {
         return None;
     }
-    if error.kind() == ErrorKind::Io {
-        return (!target.is_sparse && target.path.is_dir())
-            .then_some("`b2nd ls` lists the arrays in a folder");
+    let is_not_a_frame = problem.finding.as_ref().is_some_and(|finding| finding.code() == Code::NotAFrame);
+    if is_not_a_frame {
+        return (!target.is_named_blosc2()).then_some("`b2nd ls --scan` looks for frames inside");
     }
-    (is_not_a_frame(error) && !target.is_named_blosc2()).then_some("`b2nd ls --scan` looks for frames inside")
-}
-
-fn is_not_a_frame(error: &Error) -> bool {
-    error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame)
+    let is_folder = problem.kind == "io" && !target.is_sparse && target.path.is_dir();
+    is_folder.then_some("`b2nd ls` lists the arrays in a folder")
 }
 
 fn not_a_zip(path: &Path, error: &io::Error) -> Problem {

@@ -44,7 +44,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::take_from_slice;
-pub use check::check;
+pub use check::{Report, check};
 pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{Dump, dump};
 pub use edit::rewrite::{rewrite, rewrite_with_progress};

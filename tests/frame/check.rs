@@ -25,7 +25,7 @@ fn of_the_corpus_only_two_files_are_wrong_and_both_really_are() {
     for entry in &entries {
         let name = entry["file"].as_str().unwrap();
         let findings = match entry["frame_offset"].as_u64() {
-            None => check(folder.join(name)).unwrap(),
+            None => check(folder.join(name)).unwrap().findings,
             Some(offset) => {
                 let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
                 Frame::read_at(Cursor::new(file), offset).unwrap().check().unwrap()
@@ -427,7 +427,7 @@ fn what_once_broke_c_blosc2_is_refused_under_its_own_code() {
     for (name, file, code) in table() {
         let path = folder.path().join("bad.b2nd");
         fs::write(&path, file).unwrap();
-        let findings = check(&path).unwrap();
+        let findings = check(&path).unwrap().findings;
         let found = errors(&findings);
         assert_eq!(found.first(), Some(&code), "{name}: {findings:?}");
         assert!(findings.iter().all(|finding| !finding.to_string().is_empty()));
@@ -453,7 +453,7 @@ fn every_code_is_found_and_says_what_to_do() {
     for (name, file, code) in table().into_iter().chain(oddities()) {
         let path = folder.path().join("odd.b2nd");
         fs::write(&path, file).unwrap();
-        let findings = check(&path).unwrap();
+        let findings = check(&path).unwrap().findings;
         let found = findings.iter().find(|finding| finding.code() == code);
         assert!(found.is_some(), "{name}: {findings:?}");
         assert_eq!(found.unwrap().severity(), code.severity());
@@ -496,7 +496,7 @@ fn the_files_of_the_project_are_right() {
         "struct_long.b2nd",
         "vlmetalayers.b2nd",
     ] {
-        assert_eq!(check(data().join(name)).unwrap(), [], "{name}");
+        assert_eq!(check(data().join(name)).unwrap().findings, [], "{name}");
     }
 }
 
@@ -505,7 +505,7 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
     let folder = tempfile::tempdir().unwrap();
     let (contiguous, sparse) = (file("int32_3x5.b2nd"), file("sparse.b2nd/chunks.b2frame"));
     let (index, other) = (folder.path().join("chunks.b2frame"), folder.path().join("array.b2nd"));
-    let codes = |path: &Path| check(path).unwrap().iter().map(Finding::code).collect::<Vec<_>>();
+    let codes = |path: &Path| check(path).unwrap().findings.iter().map(Finding::code).collect::<Vec<_>>();
     for number in 0..4 {
         let name = format!("{number:08X}.chunk");
         fs::copy(data().join("sparse.b2nd").join(&name), folder.path().join(name)).unwrap();
@@ -557,7 +557,7 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     assert!(
         matches!(frame.check(), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
     );
-    assert_eq!(check(&path).unwrap(), []);
+    assert_eq!(check(&path).unwrap().findings, []);
 }
 
 /// A file of a length, of which only a few places take room.
@@ -579,7 +579,7 @@ fn a_length_that_is_only_claimed_makes_no_room() {
 
     let trailer = [&[0xce][..], &0xffff_fff0_u32.to_be_bytes(), &[0xd8], &[0; 17]].concat();
     sparse(&path, length, &[(0, &header), (length - 23, &trailer)]);
-    let codes: Vec<Code> = check(&path).unwrap().iter().map(Finding::code).collect();
+    let codes: Vec<Code> = check(&path).unwrap().findings.iter().map(Finding::code).collect();
     assert!(codes.contains(&Code::TooLong), "{codes:?}");
     let error = Frame::open(&path).unwrap().trailer().unwrap_err();
     let longest = 256 << 20;
@@ -593,7 +593,7 @@ fn a_length_that_is_only_claimed_makes_no_room() {
     let said =
         format!("expected at most {} bytes for the length of the header, found {}", 64 << 20, i32::MAX);
     assert!(error.to_string().ends_with(&said), "{error}");
-    assert_eq!(check(&path).unwrap()[0].code(), Code::TooLong);
+    assert_eq!(check(&path).unwrap().findings[0].code(), Code::TooLong);
 }
 
 #[test]
@@ -612,7 +612,7 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
         write(&broken);
         thread::scope(|scope| {
             let start = Instant::now();
-            let checked = scope.spawn(|| check(&path).unwrap());
+            let checked = scope.spawn(|| check(&path).unwrap().findings);
             thread::sleep(Duration::from_millis(3));
             write(&sound);
             // The second look comes 10 milliseconds after the first.
@@ -625,5 +625,5 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
     assert!(in_time > 0);
     // One that stays is told.
     write(&broken);
-    assert_eq!(errors(&check(&path).unwrap()).first(), Some(&Code::InterruptedResize));
+    assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&Code::InterruptedResize));
 }

@@ -16,14 +16,14 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     // One that no chunk has is no fault: C-Blosc2 leaves it where a chunk becomes one value.
     fs::write(path.join("00000004.chunk"), b"").unwrap();
     fs::write(path.join("notes.txt"), b"").unwrap();
-    assert_eq!(check(&path).unwrap(), []);
+    assert_eq!(check(&path).unwrap().findings, []);
     for (name, there) in [("00000002.chunk", 3), ("00000000.chunk", 2), ("00000001.chunk", 1)] {
         fs::remove_file(path.join(name)).unwrap();
         let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
         let says = format!("{there} of 4 chunk files are whole; the first that is not, {first}, is missing");
         // By the directory, and by the file in it.
         for path in [&path, &path.join("chunks.b2frame")] {
-            let findings = check(path).unwrap();
+            let findings = check(path).unwrap().findings;
             let [finding] = &findings[..] else { panic!("{findings:?}") };
             assert_eq!((finding.code(), finding.message()), (Code::ChunkFile, &*says));
             assert_eq!((finding.expected(), finding.found()), (Some(4), Some(there)));
@@ -50,7 +50,7 @@ fn a_chunk_file_that_is_not_whole_is_found() {
         (&chunk[..79], "has 79 bytes, but its chunk 80"),
     ] {
         fs::write(&file, bytes).unwrap();
-        let findings = check(&path).unwrap();
+        let findings = check(&path).unwrap().findings;
         assert_eq!(
             findings[0].message(),
             format!("3 of 4 chunk files are whole; the first that is not, 00000002.chunk, {why}")
@@ -60,7 +60,7 @@ fn a_chunk_file_that_is_not_whole_is_found() {
     }
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(check(&path).unwrap()[0].message().ends_with("00000002.chunk, is missing"));
+    assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk, is missing"));
 }
 
 /// The header of `sparse.b2nd` for so many chunks, with an index in which chunk 1 is all zeros and the others have
@@ -100,9 +100,9 @@ fn a_compressed_index_is_read_too() {
     }
     // The one of chunk 1 is not asked for.
     fs::remove_file(path.join("000003E8.chunk")).unwrap();
-    assert_eq!(check(&path).unwrap(), []);
+    assert_eq!(check(&path).unwrap().findings, []);
     fs::remove_file(path.join("00000100.chunk")).unwrap();
-    let findings = check(&path).unwrap();
+    let findings = check(&path).unwrap().findings;
     assert_eq!(findings.len(), 1);
     let says = "998 of 999 chunk files are whole; the first that is not, 00000100.chunk, is missing";
     assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
@@ -130,7 +130,7 @@ fn a_million_names_of_which_three_have_files() {
     let path = folder.path().join("sparse.b2nd");
     copy_tree(&data().join("sparse.b2nd"), &path);
     fs::write(path.join("chunks.b2frame"), with_chunks(1_000_000)).unwrap();
-    let findings = check(&path).unwrap();
+    let findings = check(&path).unwrap().findings;
     // Of 00000000.chunk to 00000003.chunk, the index names those from 2 on.
     let says = "2 of 999999 chunk files are whole; the first that is not, 00000004.chunk, is missing";
     assert_eq!(findings.len(), 1);
@@ -151,7 +151,7 @@ fn a_file_is_missed_where_python_blosc2_misses_it() {
     let frames: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
     let mut missed = 0;
     for frame in &frames {
-        let findings = check(frame["path"].as_str().unwrap()).unwrap();
+        let findings = check(frame["path"].as_str().unwrap()).unwrap().findings;
         let is_missed = findings.iter().any(|finding| finding.code() == Code::ChunkFile);
         assert_eq!(is_missed, frame["reads"] == false, "{frame}: {findings:?}");
         missed += usize::from(is_missed);
