@@ -27,7 +27,7 @@ const PIECE: usize = 1 << 16;
 ///
 /// let report = check("tests/data/rank16.b2nd")?;
 /// let frame = report.frame.expect("a header that can be read");
-/// assert_eq!(frame.header().typesize, 4);
+/// assert_eq!(frame.array()?.expect("an array").shape().len(), 16);
 /// assert_eq!(report.findings[0].code().name(), "high-rank");
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
