@@ -47,18 +47,16 @@ impl Set {
         let mut frame = Frame::open(&self.file)?;
         let before = Frame::parse(frame.header_bytes())?;
         let layout = before.array()?.map(|array| array.layout());
-        let mut after = before.clone();
+        let mut edit = frame.edit();
         if let Some(Numbers(shape)) = &self.shape {
-            after = after.with_shape(shape)?;
+            edit = edit.shape(shape);
         }
         if let Some(dtype) = &self.dtype {
-            after =
-                after.with_dtype(&spelled(dtype, layout == Some(ArrayLayout::Format(Layout::B2ndSix))))?;
+            edit = edit.dtype(&spelled(dtype, layout == Some(ArrayLayout::Format(Layout::B2ndSix))));
         }
-        // Both at once. A dry run writes what is there, which is refused as the change would be, and changes nothing.
-        let written = if self.dry_run { &before } else { &after };
-        if let Some(layer) = written.array_metalayer() {
-            frame.set_metalayer(layer.name(), layer.bytes())?;
+        let after = edit.preview()?;
+        if !self.dry_run {
+            edit.apply()?;
         }
         Ok(Change { before, after })
     }

@@ -24,7 +24,7 @@ fn the_process_that_is_killed() {
     println!("begun");
     for number in 0.. {
         match &*how {
-            "change" => frame.set_shape(&shapes[number % 2]).unwrap(),
+            "change" => frame.edit().shape(&shapes[number % 2]).apply().unwrap(),
             "rewrite" => drop(rewrite(&path, &path, Some(&dtypes[number % 2])).unwrap()),
             folder => {
                 let to = Path::new(folder).join(number.to_string());
@@ -129,7 +129,7 @@ fn a_change_in_place_is_whole_or_has_not_been() {
         let mut frame = Frame::open(&path).unwrap();
         let start = Instant::now();
         let states = two_shapes(&frame).map(|shape| {
-            frame.set_shape(&shape).unwrap();
+            frame.edit().shape(&shape).apply().unwrap();
             files(&path)
         });
         let step = start.elapsed() / 2;

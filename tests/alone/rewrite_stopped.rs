@@ -115,7 +115,7 @@ fn the_frame_that_is_given_back_is_the_one_that_opens() {
             assert_eq!(frame.check().unwrap(), []);
             assert_eq!(check(&to).unwrap(), []);
             // It can be changed at once.
-            frame.set_metalayer("b2nd", opened.metalayers()[0].bytes()).unwrap();
+            frame.edit().metalayer("b2nd", opened.metalayers()[0].bytes()).apply().unwrap();
         }
         crate::common::remove(&folder.path().join("copy"));
     }

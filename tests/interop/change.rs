@@ -128,11 +128,13 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         }
         let extended = array.geometry().unwrap().extended_shape();
         let shape: Vec<i64> = extended.iter().map(|&items| items.try_into().unwrap()).collect();
-        frame.set_shape(&shape).unwrap();
+        frame.edit().shape(&shape).apply().unwrap();
         // Where the dtype is not of the frame's type size, another one puts it right.
         let others = [other_dtype(&dtype), Some(dtype_of(frame.header().typesize))];
-        let other =
-            others.into_iter().flatten().find(|other| *other != dtype && frame.set_dtype(other).is_ok());
+        let other = others
+            .into_iter()
+            .flatten()
+            .find(|other| *other != dtype && frame.edit().dtype(other).apply().is_ok());
         dtypes += usize::from(other.is_some());
         let dtype = other.unwrap_or(dtype);
         jobs.push(Job { original, changed, dtype: shown(&dtype) });
@@ -220,13 +222,13 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
 
         assert_eq!(other.ask("lock"), "locked");
         let mut frame = Frame::open(&path).unwrap();
-        for result in [frame.set_shape(&larger), rewrite(&path, &path, None).map(drop)] {
+        for result in [frame.edit().shape(&larger).apply(), rewrite(&path, &path, None).map(drop)] {
             assert_eq!(result.unwrap_err().kind(), ErrorKind::Locked);
         }
         assert_eq!(other.ask("unlock"), "unlocked");
 
         let sum = other.ask("sum");
-        frame.set_shape(&larger).unwrap();
+        frame.edit().shape(&larger).apply().unwrap();
         assert_eq!(other.ask("shape"), format!("{larger:?}"));
         // What has come is zeros.
         assert_eq!(other.ask("sum"), sum);

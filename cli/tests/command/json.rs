@@ -150,7 +150,10 @@ fn a_value_that_cannot_be_shown_says_why() {
     // A damaged chunk keeps its reason, and does not keep the other from being shown.
     let damaged = shown(chunk(1) + 40, &[0xff; 12]);
     assert_eq!((&damaged[0]["value"], &damaged[1]["value"]), (&"kelvin".into(), &Value::Null));
-    assert!(damaged[1]["error"].as_str().unwrap().starts_with("cannot decode metalayer `note`: "), "{damaged}");
+    assert!(
+        damaged[1]["error"].as_str().unwrap().starts_with("cannot decode metalayer `note`: "),
+        "{damaged}"
+    );
 }
 
 #[test]

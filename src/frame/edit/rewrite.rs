@@ -304,7 +304,7 @@ fn write(
 /// Makes sure that the old frame is a whole file, and as it was read.
 fn check_old(frame: &Frame<File>) -> Result<(), Error> {
     let Some(path) = frame.path() else { return Ok(()) };
-    frame.check_whole(&mut File::open(path)?)
+    frame.check_whole(path, &mut File::open(path)?)
 }
 
 fn copy_chunks(from: &Path, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
