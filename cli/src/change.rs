@@ -1,14 +1,15 @@
 //! What becomes of an array that is changed or rewritten.
 
+use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Error, Frame};
+use b2nd_serde::frame::{Error, ErrorKind, Frame};
 
 use crate::Outcome;
-use crate::json::{Failure, Place, Record, line};
+use crate::json::{Failure, Place, Problem, Record, line, with_source};
 use crate::output::{complain, remark};
 use crate::text;
 
@@ -52,17 +53,29 @@ impl Change {
     }
 }
 
-/// How a change is shown.
-pub(crate) struct Shown<'p> {
+/// Why a file could not be changed or written. A path is named once.
+pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
+    let place = Place { path, member: None };
+    let is_other = error.path().is_some_and(|file| file != path);
+    match (error.kind(), error.source()) {
+        (ErrorKind::Io, Some(_)) if is_other => place.failure(Problem::new("io", with_source(error))),
+        (ErrorKind::Io, Some(source)) => place.failure(Problem::new("io", source.to_string())),
+        (ErrorKind::Exists, _) => place.failure(Problem::new("refused", "already exists")),
+        _ => place.failure(Problem::from(error)),
+    }
+}
+
+/// Says what became of a change.
+pub(crate) struct ChangeReport<'p> {
     /// The file that is changed, or written.
     pub(crate) path: &'p Path,
     pub(crate) json: bool,
     pub(crate) dry_run: bool,
-    /// Whether it is written whether or not something is not as before.
+    /// Whether a whole file is written, even if nothing in it is other than before.
     pub(crate) is_new: bool,
 }
 
-impl Shown<'_> {
+impl ChangeReport<'_> {
     /// Shows what was changed, or would be, or why it was not.
     pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
         let place = Place { path: self.path, member: None };
@@ -72,7 +85,14 @@ impl Shown<'_> {
         });
         let failure = match shown {
             Ok(shown) => {
-                io::stdout().write_all(shown.as_bytes())?;
+                if let Err(error) = io::stdout().write_all(shown.as_bytes()) {
+                    if !self.dry_run && error.kind() != io::ErrorKind::BrokenPipe {
+                        let done = if self.is_new { "written" } else { "changed" };
+                        let error = format!("{error}; {place} was {done} all the same");
+                        return Err(io::Error::other(error));
+                    }
+                    return Err(error);
+                }
                 match (self.dry_run, self.is_new, shown.is_empty()) {
                     (true, _, true) => remark(&"nothing would change"),
                     (true, _, false) => remark(&"nothing was written"),

@@ -358,6 +358,12 @@ impl From<Finding> for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
+        (&error).into()
+    }
+}
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
         match (error.kind(), error.finding(), error.source()) {
             (ErrorKind::Malformed, Some(finding), _) => finding.clone().into(),
             // The place says which file it is.
@@ -367,7 +373,7 @@ impl From<Error> for Problem {
             (ErrorKind::Locked | ErrorKind::Refused | ErrorKind::Exists | ErrorKind::Stopped, ..) => {
                 Self::new("refused", error.to_string())
             }
-            _ => Self::new("malformed", with_source(&error)),
+            _ => Self::new("malformed", with_source(error)),
         }
     }
 }

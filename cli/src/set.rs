@@ -7,14 +7,13 @@ use b2nd_serde::frame::{ArrayLayout, Error, Frame};
 use clap::{ArgGroup, Args};
 
 use crate::Outcome;
-use crate::change::{Change, Shown};
+use crate::change::{Change, ChangeReport, failure};
 use crate::encode::{Numbers, numbers, spelled};
-use crate::json::Place;
 
-/// Gives an array another shape or dtype where it stands; its data is not touched
+/// Gives an array another shape or dtype in its file; its data is not touched
 ///
-/// The shape may change only within the chunks that are there, the dtype only to one of the same size whose type string
-/// is as long. Nobody else should have the file open.
+/// The shape can change only within the chunks that exist, the dtype only to one of the same size whose type string is
+/// as long. New items show what the padding held: zeros, or old items. No other program should have the file open.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
 #[command(after_help = "Examples:
@@ -29,7 +28,7 @@ pub(crate) struct Set {
     /// The type of an item, as NumPy names it: float32, <f4
     #[arg(long)]
     dtype: Option<String>,
-    /// Shows what would change, or why it cannot, and writes nothing
+    /// Shows what would change, or why it cannot, and writes nothing; takes no lock
     #[arg(long)]
     dry_run: bool,
     /// Prints a JSON object of the array as it is then
@@ -39,8 +38,8 @@ pub(crate) struct Set {
 
 impl Set {
     pub(crate) fn run(self) -> Outcome {
-        let change = self.change().map_err(|error| Place { path: &self.file, member: None }.failure(error));
-        Shown { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
+        let change = self.change().map_err(|error| failure(&self.file, &error));
+        ChangeReport { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
     }
 
     fn change(&self) -> Result<Change, Error> {

@@ -26,7 +26,7 @@
 //! read either.
 //!
 //! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, the dtype, any metalayer, as far as
-//! they keep their length. [`rewrite`] makes a frame of the present format out of an older one, with a dtype where it had
+//! they keep their length. [`Rewrite`] makes a frame of the present format out of an older one, with a dtype where it had
 //! none.
 
 mod check;
@@ -47,7 +47,7 @@ use crate::take_from_slice;
 pub use check::check;
 pub use dump::{Dump, dump};
 pub use edit::change::Edit;
-pub use edit::rewrite::{rewrite, rewrite_with_progress};
+pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};

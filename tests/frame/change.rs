@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::common::{copy_tree, corpus, data, header_file};
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::frame::{Code, Error, ErrorKind, Finding, Frame, Severity, check, rewrite};
+use b2nd_serde::frame::{Code, Error, ErrorKind, Finding, Frame, Rewrite, Severity, check};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 use tempfile::TempDir;
@@ -461,7 +461,7 @@ fn a_symbolic_link_does_not_lead_around_the_lock() {
     for path in [&path, &link] {
         let held = locked(Frame::open(path).unwrap().edit().shape(&[4, 6]).apply());
         assert_eq!(held, fs::canonicalize(&lock).unwrap());
-        let held = locked(rewrite(path, path, Some("<u4")).map(drop));
+        let held = locked(Rewrite::new(path, path).dtype("<u4").apply().map(drop));
         assert_eq!(held, fs::canonicalize(&lock).unwrap());
     }
 }

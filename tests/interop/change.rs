@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::common::{copy_tree, corpus, data};
-use b2nd_serde::frame::{Code, ErrorKind, Frame, Generation, check, rewrite};
+use b2nd_serde::frame::{Code, ErrorKind, Frame, Generation, Rewrite, check};
 use serde_json::{Value, json};
 
 fn python(script: &str) -> Command {
@@ -158,7 +158,11 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
         let is_wrong = check(&original).unwrap().iter().any(|finding| finding.code() == Code::DtypeMismatch);
         let given = (array.dtype().is_none() || is_wrong).then(|| dtype_of(frame.header().typesize));
         let changed = folder.path().join(format!("{number}.b2nd"));
-        match rewrite(&original, &changed, given.as_deref()) {
+        match given
+            .iter()
+            .fold(Rewrite::new(&original, &changed), |rewrite, dtype| rewrite.dtype(dtype))
+            .apply()
+        {
             Ok(new) => {
                 generations[usize::from(frame.header().generation == Generation::Present)] += 1;
                 let dtype = shown(new.array().unwrap().unwrap().dtype().unwrap());
@@ -222,7 +226,7 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
 
         assert_eq!(other.ask("lock"), "locked");
         let mut frame = Frame::open(&path).unwrap();
-        for result in [frame.edit().shape(&larger).apply(), rewrite(&path, &path, None).map(drop)] {
+        for result in [frame.edit().shape(&larger).apply(), Rewrite::new(&path, &path).apply().map(drop)] {
             assert_eq!(result.unwrap_err().kind(), ErrorKind::Locked);
         }
         assert_eq!(other.ask("unlock"), "unlocked");
@@ -233,7 +237,7 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
         // What has come is zeros.
         assert_eq!(other.ask("sum"), sum);
         let dtype = Frame::open(&path).unwrap().header().typesize;
-        rewrite(&path, &path, Some(&format!("[('an_item', '>i{dtype}')]"))).unwrap();
+        Rewrite::new(&path, &path).dtype(&format!("[('an_item', '>i{dtype}')]")).apply().unwrap();
         assert_eq!(other.ask("sum"), sum);
         assert_eq!(other.ask("shape"), format!("{larger:?}"));
         println!("{name}: a process with a lock saw {shape:?}, then {larger:?}");

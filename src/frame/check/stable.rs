@@ -1,7 +1,6 @@
 //! Reading a frame that another process may be writing.
 
 use std::fs::File;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use crate::frame::check::agreement;
 use crate::frame::find::lock::SharedLock;
 use crate::frame::find::open::{PAUSE, file_with_header};
 use crate::frame::finding::{Code, Finding, Severity};
-use crate::frame::{Error, Frame};
+use crate::frame::{Error, ErrorKind, Frame};
 
 impl Frame<File> {
     /// Reads the header of a frame that another process may be writing: until two reads agree, and what they say of the
@@ -21,7 +20,7 @@ impl Frame<File> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the patience ends before that: another process is writing, or was broken off while it
+    /// [`ErrorKind::Changing`] if the patience ends before that: another process is writing, or was broken off while it
     /// wrote, which [`check`](crate::frame::check()) can tell. Otherwise as [`open`](Self::open).
     ///
     /// ```
@@ -40,7 +39,7 @@ impl Frame<File> {
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
         let _lock = match SharedLock::take(&file, is_sparse, start, patience) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Error::changing(None)),
+            Err(error) if error.kind() == ErrorKind::Locked => return Err(Error::changing(None)),
             lock => lock?,
         };
         let mut before: Option<Self> = None;

@@ -53,22 +53,23 @@ pub(crate) struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes the lock, if there is one to take; waits for it as long as the patience lasts, and then fails with
-    /// `WouldBlock`.
+    /// Takes the lock, if there is one to take; waits for it as long as the patience lasts.
     pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
         start: Instant,
         patience: Duration,
-    ) -> io::Result<Option<Self>> {
-        // Whoever may read the frame may read it, also where he may not read the file beside it.
-        let Ok(sidecar) = open_at_once(&sidecar(path, is_sparse)) else { return Ok(None) };
+    ) -> Result<Option<Self>, Error> {
+        let path = sidecar(path, is_sparse);
+        // Whoever may read the frame may read it, also where the file beside it may not be read.
+        let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
         loop {
             // Not the method of the standard library, which is younger than the oldest compiler that this is for.
             match FileExt::try_lock_shared(&sidecar) {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
-                Err(error) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             }
         }
     }
@@ -78,6 +79,7 @@ impl SharedLock {
 #[derive(Debug)]
 pub(crate) struct ExclusiveLock {
     held: Held,
+    path: PathBuf,
 }
 
 impl ExclusiveLock {
@@ -85,28 +87,42 @@ impl ExclusiveLock {
     pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
         let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_too_long(&error) => return Ok(None),
+            file => file.map_err(|error| Error::io("open the lock file", &path, error))?,
         };
         match FileExt::try_lock(&sidecar) {
-            Ok(()) => Ok(Some(Self { held: Held(sidecar) })),
+            Ok(()) => Ok(Some(Self { held: Held(sidecar), path })),
             Err(TryLockError::WouldBlock) => Err(Error::locked(path)),
-            Err(error) => Err(io::Error::from(error).into()),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
         }
     }
 
     /// Raises the counter, by which the others who have the frame open know that they have to read it again. A file that
     /// is too short for it counts from 0.
-    pub(crate) fn raise_counter(&mut self) -> io::Result<()> {
-        let Held(sidecar) = &mut self.held;
-        let mut counter = [0; 8];
-        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-        match sidecar.read_exact(&mut counter) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
-            result => result?,
-        }
-        let raised = u64::from_ne_bytes(counter).wrapping_add(1);
-        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-        sidecar.write_all(&raised.to_ne_bytes())
+    pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
+        let Self { held: Held(sidecar), path } = self;
+        raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
     }
+}
+
+fn raise_counter(sidecar: &mut File) -> io::Result<()> {
+    let mut counter = [0; 8];
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    match sidecar.read_exact(&mut counter) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
+        result => result?,
+    }
+    let raised = u64::from_ne_bytes(counter).wrapping_add(1);
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    sidecar.write_all(&raised.to_ne_bytes())
+}
+
+/// Whether the name of a lock file is longer than the system allows, so that there is none.
+fn is_too_long(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let too_long = libc::ENAMETOOLONG;
+    // ERROR_INVALID_NAME; on Windows a path that is too long is not found.
+    #[cfg(not(unix))]
+    let too_long = 123;
+    error.raw_os_error() == Some(too_long)
 }
