@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::common::data;
 use b2nd_serde::Dtype;
-use b2nd_serde::frame::{Array, Frame, FrameType, Severity, check};
+use b2nd_serde::frame::{Array, Filter, Frame, FrameType, Severity, Vlmetalayer, check};
 use serde_json::{Map, Value, json};
 
 fn entries() -> Map<String, Value> {
@@ -20,7 +20,7 @@ fn says(name: &str) -> Value {
     let header = frame.header();
     let mut metalayers: Vec<_> = frame.metalayers().iter().map(|layer| layer.name().to_owned()).collect();
     metalayers.sort_unstable();
-    let mut vlmetalayers: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
+    let mut vlmetalayers: Vec<_> = trailer.vlmetalayers().iter().map(Vlmetalayer::name).collect();
     vlmetalayers.sort_unstable();
     assert_eq!(header.has_vlmetalayers, !vlmetalayers.is_empty(), "{name}");
     let array = frame.array().unwrap();
@@ -33,7 +33,7 @@ fn says(name: &str) -> Value {
         "nchunks": header.nchunks(),
         "codec": header.codec.to_string(),
         "clevel": header.level,
-        "filters": header.pipeline().map(|filter| filter.name()).collect::<Vec<_>>(),
+        "filters": header.pipeline().map(Filter::name).collect::<Vec<_>>(),
         "metalayers": metalayers,
         "vlmetalayers": vlmetalayers,
     });
