@@ -72,9 +72,9 @@ def write():
 
 def expected(name):
     """What python-blosc2 says of a frame, and why it does not read its data."""
-    says = {"opens": ask.opens_as(name, 0), "frame": ask.says(name, 0, read=False), "reads": None}
+    says = {"opens": ask.opens_as(name), "frame": ask.says(name), "reads": None}
     try:
-        ask.says(name, 0, read=True)
+        ask.says(name, read=True)
     except Exception as error:
         says["reads"] = f"{type(error).__name__}: {error}"
     return says

@@ -21,30 +21,30 @@ MOST = 1 << 30
 
 
 def places(path):
-    """The frames in a file: member, offset."""
+    """The frames in a file: member, offset. Compressed members too, which python-blosc2 refuses."""
     if not path.endswith(".b2z"):
         yield None, 0
         return
     with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
         for member in archive.infolist():
-            # A local header is 30 bytes, a name and extra fields.
-            file.seek(member.header_offset + 26)
-            lengths = file.read(4)
-            offset = member.header_offset + 30 + int.from_bytes(lengths[:2], "little")
-            offset += int.from_bytes(lengths[2:], "little")
-            file.seek(offset + 2)
-            if member.compress_type == zipfile.ZIP_STORED and file.read(len(MAGIC)) == MAGIC:
-                yield member.filename, offset
+            with archive.open(member) as content:
+                is_frame = content.read(10)[2:] == MAGIC
+            if is_frame:
+                # A local header is 30 bytes, a name and extra fields.
+                file.seek(member.header_offset + 26)
+                lengths = file.read(4)
+                offset = member.header_offset + 30 + int.from_bytes(lengths[:2], "little")
+                yield member.filename, offset + int.from_bytes(lengths[2:], "little")
 
 
-def opens_as(path, offset):
+def opens_as(path, offset=0):
     try:
         return type(blosc2.open(path, mode="r", offset=offset)).__name__
     except Exception as error:
         return type(error).__name__
 
 
-def says(path, offset, read):
+def says(path, offset=0, read=False):
     opened = blosc2.blosc2_ext.open(path, "r", offset)
     is_array = isinstance(opened, blosc2.NDArray)
     schunk = opened.schunk if is_array else opened
@@ -69,11 +69,16 @@ def says(path, offset, read):
             "blocks": opened.blocks,
             "ndim": opened.ndim,
             "nbytes": int(np.prod(opened.shape, dtype=object)) * opened.dtype.itemsize,
-            "dtype": str(opened.dtype) if opened.dtype.names else opened.dtype.str,
+            "dtype": text_of(opened.dtype),
         }
     if read:
         read_all(opened)
     return said
+
+
+def text_of(dtype):
+    """As python-blosc2 writes it: the short form is not whole where there are fields or subarrays."""
+    return str(dtype) if dtype.names or dtype.subdtype else dtype.str
 
 
 def int_of(number):
@@ -97,13 +102,14 @@ def read_all(opened):
 
 def answer(path, read):
     for member, offset in places(path):
+        line = {"path": path, "member": member}
         # Said first, so that it is known where python ended if it ends here.
-        print(json.dumps({"path": path, "member": member}), flush=True)
-        line = {"path": path, "member": member, "offset": offset, "opens": opens_as(path, offset)}
+        print(json.dumps(line), flush=True)
+        line["opens"] = opens_as(path, offset)
         try:
             line["frame"] = says(path, offset, read)
         except Exception as error:
-            line["refused"] = f"{type(error).__name__}: {error}".replace(path, "FRAME")[:200]
+            line["refused"] = f"{type(error).__name__}: {error}".replace(path, "FRAME")
         print(json.dumps(line), flush=True)
 
 
