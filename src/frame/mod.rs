@@ -41,9 +41,6 @@ mod format;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Deserialize;
-
-use crate::take_from_slice;
 pub use check::check;
 pub use dump::{Dump, dump};
 pub use edit::change_error::ChangeError;
@@ -54,12 +51,13 @@ pub use find::scan::{Scan, scan};
 pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Code, Finding, Place, Severity};
 pub use format::array::{Array, ArrayLayout};
-use format::cursor::{Rules, Walk};
-pub use format::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
+use format::cursor::{Cursor, Rules};
+pub use format::fields::{Field, Generation};
+pub use format::flags::{Codec, Filter, FrameType, SplitMode};
 pub use format::header::Header;
-use format::header::{self, Unknown};
+use format::header::{self, LengthError, Start};
 pub use format::section::Metalayer;
-use format::section::{Kind, Part, Section};
+use format::section::{Section, SectionRules, SharedBytes};
 pub use format::trailer::{Trailer, Vlmetalayer};
 
 /// The names of an array's metalayer, the present one first.
@@ -69,16 +67,13 @@ const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
 /// or tree store.
 const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 
-/// The most metalayers that a header has.
-const MAX_METALAYERS: u16 = 16;
-
 /// A Blosc2 frame: what its header says, and the reader for the rest of it.
 ///
 /// A frame that was [parsed](Frame::parse) from bytes has no reader, and its type is `Frame<()>` or short `Frame`.
 #[derive(Clone, Debug)]
 pub struct Frame<R = ()> {
     header: Header,
-    bytes: Part,
+    bytes: SharedBytes,
     section: Section,
     offset: u64,
     path: Option<PathBuf>,
@@ -103,12 +98,13 @@ impl Frame {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(prefix: &[u8]) -> Result<Self, Error> {
-        let length = header::length(prefix).map_err(|unknown| match unknown {
-            Unknown::Needs(needed) => Error::Incomplete { needed },
-            Unknown::Refused(finding) => finding.into(),
+        let start = Start::parse(prefix).map_err(|error| match error {
+            LengthError::Incomplete(needed) => Error::Incomplete { needed },
+            LengthError::Refused(finding) => finding.into(),
         })?;
-        let bytes = prefix.get(..length).ok_or(Error::Incomplete { needed: length })?;
-        let header = header::parse(bytes)?;
+        let needed = start.header_len;
+        let bytes = prefix.get(..needed).ok_or(Error::Incomplete { needed })?;
+        let header = header::parse(bytes, start)?;
         let bytes = Arc::new(bytes.to_vec());
         let section = section_of(&header, &bytes)?;
         Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, reader: () })
@@ -121,17 +117,10 @@ impl Frame {
 }
 
 /// The metalayers of a header.
-fn section_of(header: &Header, bytes: &Part) -> Result<Section, Finding> {
+fn section_of(header: &Header, bytes: &SharedBytes) -> Result<Section, Finding> {
     let (marker, end) = (Code::IndexMarker, Code::HeaderLength);
-    let mut walk = Walk::new(bytes, Rules { place: Place::Metalayers, start: 0, marker, end });
-    walk.position = header.position(Field::Metalayers).map_or(0, |position| position.start);
-    let kind = Kind {
-        count: Code::MetalayerCount,
-        offset: Code::MetalayerOffset,
-        length: Code::MetalayerLength,
-        max_count: MAX_METALAYERS,
-    };
-    Section::parse(&mut walk, bytes, &kind)
+    let cursor = Cursor::new(bytes, Rules { place: Place::Metalayers, start: 0, marker, end });
+    Section::parse(&mut cursor.at(header.generation.head_len()), bytes, &SectionRules::HEADER)
 }
 
 impl<R> Frame<R> {
@@ -153,10 +142,25 @@ impl<R> Frame<R> {
         &self.section.metalayers
     }
 
-    /// The metalayer that makes the frame an array: `b2nd`, else `caterva`.
+    /// The metalayer of this name; `None` if there is none. Of several, it is the first one.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(frame.metalayer("b2nd").expect("an array").bytes().len(), 53);
+    /// assert!(frame.metalayer("b2o").is_none());
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn metalayer(&self, name: &str) -> Option<&Metalayer> {
+        self.metalayers().iter().find(|layer| layer.name() == name)
+    }
+
+    /// The metalayer of the array: `b2nd`, or `caterva` if there is no `b2nd`.
     #[must_use]
     pub fn array_metalayer(&self) -> Option<&Metalayer> {
-        ARRAY_NAMES.into_iter().find_map(|name| self.find(name))
+        ARRAY_NAMES.into_iter().find_map(|name| self.metalayer(name))
     }
 
     /// The array that the frame holds; `None` if it is none, but just chunks.
@@ -186,49 +190,7 @@ impl<R> Frame<R> {
     /// compressed, and closed to this crate.
     #[must_use]
     pub fn is_embed_store(&self) -> bool {
-        EMBED_NAMES.into_iter().any(|name| self.find(name).is_some())
-    }
-
-    /// Reads a metalayer into a type: that of an array in this crate's format, any other as `MessagePack`. `None` if
-    /// there is none of this name.
-    ///
-    /// Bytes behind the value are passed over, as writers leave them when a value becomes shorter.
-    ///
-    /// # Errors
-    ///
-    /// If the metalayer is not of that type.
-    ///
-    /// ```
-    /// # #[derive(serde_derive::Deserialize)]
-    /// # #[allow(dead_code)]
-    /// struct Short {
-    ///     version: u8,
-    ///     ndim: u8,
-    ///     shape: [u64; 2],
-    ///     chunkshape: [u32; 2],
-    ///     blockshape: [u32; 2],
-    ///     dtype_format: u8,
-    ///     dtype: String,
-    /// }
-    /// use b2nd_serde::frame::Frame;
-    ///
-    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let array: Short = frame.metalayer("b2nd")?.expect("an array");
-    /// assert_eq!((array.shape, array.dtype.as_str()), ([3, 5], "<i4"));
-    /// assert_eq!(frame.metalayer::<String>("b2o")?, None);
-    /// # Ok::<(), b2nd_serde::frame::Error>(())
-    /// ```
-    pub fn metalayer<'f, T: Deserialize<'f>>(&'f self, name: &str) -> Result<Option<T>, Error> {
-        let Some(layer) = self.find(name) else { return Ok(None) };
-        if ARRAY_NAMES.contains(&name) {
-            let array = take_from_slice(layer.bytes());
-            return array.map(|(value, _)| Some(value)).map_err(|error| Error::decode(name, error));
-        }
-        rmp_serde::from_slice(layer.bytes()).map(Some).map_err(|error| Error::decode(name, error))
-    }
-
-    fn find(&self, name: &str) -> Option<&Metalayer> {
-        self.section.metalayers.iter().find(|layer| layer.name() == name)
+        EMBED_NAMES.into_iter().any(|name| self.metalayer(name).is_some())
     }
 
     /// Where the frame begins in its file, in bytes.

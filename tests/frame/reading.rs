@@ -45,7 +45,7 @@ impl Entry {
         assert_eq!(header.nbytes, expected["nbytes"], "{name}");
         assert_eq!(header.cbytes, expected["cbytes"], "{name}");
         assert_eq!(header.typesize, expected["typesize"], "{name}");
-        let section = header.position(Field::Metalayers).unwrap().start as u64;
+        let section = header.range(Field::Metalayers).unwrap().start as u64;
         assert_eq!(section + self.offset, expected["metalayer_section_offset"], "{name}");
 
         let layers = self.says["metalayers"].as_array().unwrap();
@@ -240,11 +240,11 @@ fn the_headers_of_all_generations_say_the_same_in_other_places() {
             (Field::DecompressionThreads, 0xd1),
             (Field::Filters, 0xd8),
         ] {
-            let Some(position) = header.position(field) else {
+            let Some(range) = header.range(field) else {
                 assert_ne!(header.generation, Generation::Present);
                 continue;
             };
-            assert_eq!(frame.header_bytes()[position.start - 1], marker, "{}: {field:?}", entry.name);
+            assert_eq!(frame.header_bytes()[range.start - 1], marker, "{}: {field:?}", entry.name);
         }
         assert_eq!(header.blocksize.is_some(), header.generation == Generation::Present);
         assert_eq!(header.nfilters > 0, header.generation != Generation::Beta1, "{}", entry.name);
@@ -265,17 +265,15 @@ fn other_metalayers_read_into_types_of_ones_own() {
         tags: Vec<&'a str>,
     }
     let frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
-    let vendor: Vendor<'_> = frame.metalayer("vendor").unwrap().unwrap();
+    let layer = frame.metalayer("vendor").unwrap();
+    let vendor: Vendor<'_> = layer.decode().unwrap();
     assert_eq!(vendor, Vendor { serial: 7, tags: vec!["a", "b"] });
-    assert_eq!(
-        frame.metalayer::<Value>("vendor").unwrap().unwrap(),
-        json!({"serial": 7, "tags": ["a", "b"]})
-    );
-    assert!(frame.metalayer::<Value>("none").unwrap().is_none());
+    assert_eq!(layer.decode::<Value>().unwrap(), json!({"serial": 7, "tags": ["a", "b"]}));
+    assert!(frame.metalayer("none").is_none());
 
-    let error = frame.metalayer::<u8>("vendor").unwrap_err();
+    let error = layer.decode::<u8>().unwrap_err();
     assert!(error.to_string().starts_with("metalayer vendor: "), "{error}");
-    let error = frame.metalayer::<(u8, u8)>("b2nd").unwrap_err();
+    let error = frame.metalayer("b2nd").unwrap().decode::<(u8, u8)>().unwrap_err();
     assert_eq!(error.to_string(), "metalayer b2nd: byte 0: layout b2nd has 7 entries, the type takes 2");
     assert!(std::error::Error::source(&error).unwrap().is::<b2nd_serde::Error>());
 }
@@ -287,7 +285,7 @@ fn the_other_metalayers_of_the_corpus_are_messagepack() {
         let frame = Frame::parse(entry.bytes()).unwrap();
         let array = frame.array_metalayer();
         for layer in frame.metalayers().iter().filter(|&layer| Some(layer) != array) {
-            frame.metalayer::<serde::de::IgnoredAny>(layer.name()).unwrap().unwrap();
+            layer.decode::<serde::de::IgnoredAny>().unwrap();
             names.insert(layer.name().to_owned());
         }
     }
@@ -393,7 +391,7 @@ fn the_name_of_a_metalayer_ends_at_a_nul() {
     file[95..99].copy_from_slice(b"b2\0d");
     let frame = Frame::parse(&file).unwrap();
     assert_eq!(frame.metalayers()[0].name(), "b2");
-    assert!(frame.metalayer::<serde::de::IgnoredAny>("b2").unwrap().is_some());
+    assert!(frame.metalayer("b2").unwrap().decode::<serde::de::IgnoredAny>().is_ok());
     assert!(frame.array().unwrap().is_none());
 }
 
@@ -437,7 +435,7 @@ fn ask(file: Vec<u8>) {
         trailer.vlmetalayers().iter().for_each(|layer| drop(layer.decode::<Value>()));
     }
     for layer in frame.metalayers() {
-        let _ = frame.metalayer::<Value>(layer.name());
+        let _ = layer.decode::<Value>();
     }
     frame.check().unwrap();
 }

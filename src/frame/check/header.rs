@@ -5,9 +5,11 @@ use std::vec::Vec;
 
 use crate::frame::find::open::SPARSE_INDEX;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::fields::{Field, FrameType, Generation};
+use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::flags::FrameType;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Frame, Metalayer};
+use crate::marker::ARRAY16;
 
 /// The last version of the format that is known.
 const LAST_VERSION: u8 = 3;
@@ -22,8 +24,8 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
     let about = |code, field| {
         let finding = Finding::new(code, Place::Header);
-        match header.position(field) {
-            Some(position) => finding.at(position.start as u64),
+        match header.range(field) {
+            Some(range) => finding.at(range.start as u64),
             None => finding,
         }
     };
@@ -31,14 +33,19 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     if header.generation != Generation::Present {
         let marker = header.generation.marker();
         let text = format!("a header of {} values, which C-Blosc2 opens no more", marker & 0x0f);
-        findings.push(Finding::new(Code::OldFrame, Place::Header).at(0).numbers(0x9e, marker).text(text));
+        findings.push(
+            Finding::new(Code::OldFrame, Place::Header)
+                .at(0)
+                .numbers(Generation::Present.marker(), marker)
+                .text(text),
+        );
     } else if header.version > LAST_VERSION {
         let text = format!("expected a version of at most {LAST_VERSION}, found {}", header.version);
         findings
             .push(about(Code::FrameVersion, Field::Flags).numbers(LAST_VERSION, header.version).text(text));
     }
     // The type is the second of the flags.
-    let type_at = header.position(Field::Flags).map_or(0, |flags| flags.start + 1);
+    let type_at = header.range(Field::Flags).map_or(0, |flags| flags.start + 1);
     let about_type = |text| Finding::new(Code::FrameType, Place::Header).at(type_at as u64).text(text);
     findings.extend(frame_type(frame).map(about_type));
     if header.nfilters > MAX_FILTERS {
@@ -107,9 +114,10 @@ fn list<R>(frame: &Frame<R>) -> Option<Finding> {
         return Some(about(section.list).text("the header ends before the list of metalayers".into()));
     };
     let listed = u16::from_be_bytes([a, b]);
-    if marker != 0xdc || usize::from(listed) != count {
-        let text =
-            format!("expected 0xdc and {count} for the list of metalayers, found {marker:#04x} and {listed}");
+    if marker != ARRAY16 || usize::from(listed) != count {
+        let text = format!(
+            "expected {ARRAY16:#04x} and {count} for the list of metalayers, found {marker:#04x} and {listed}"
+        );
         return Some(about(section.list).numbers(count, listed).text(text));
     }
     let mut end = section.list + 3;

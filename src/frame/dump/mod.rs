@@ -6,7 +6,8 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use crate::dump::{Lines, Printable, Row, RowRef, Sink, write_fault, write_metalayer, write_raw};
-use crate::frame::format::fields::{Filter, FrameType, Generation};
+use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::flags::{Filter, FrameType};
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{ARRAY_NAMES, Error, Frame};
 use crate::layout::CATERVA_THREE;
@@ -62,24 +63,6 @@ impl fmt::Display for Dump<'_> {
         Walk::new(self.prefix, &mut Lines { f, columns: [43, 55, 66] }).frame()
     }
 }
-
-/// The names of the values of a header, in the present generation.
-const FIELDS: [&str; 14] = [
-    "magic",
-    "header_len",
-    "frame_len",
-    "flags",
-    "nbytes",
-    "cbytes",
-    "typesize",
-    "blocksize",
-    "chunksize",
-    "compr_threads",
-    "decomp_threads",
-    "has_vlmeta",
-    "filters",
-    "metalayers",
-];
 
 /// Values nested deeper than this are shown as bytes.
 const MAX_DEPTH: usize = 32;
@@ -145,13 +128,12 @@ impl<'w, 'a> Walk<'w, 'a> {
         let count = marker.marker() & 0x0f;
         self.row(1, &format!("array of {count}"), &"", &"header")?;
         self.depth = 1;
-        for field in FIELDS {
-            match (field, marker) {
-                ("blocksize", Generation::Beta1 | Generation::Beta2) | ("filters", Generation::Beta1) => {}
-                ("flags", _) => self.flags()?,
-                ("filters", _) => self.filters()?,
-                ("metalayers", _) => self.metalayers()?,
-                _ => self.value(field)?,
+        for field in Field::ALL.iter().filter(|field| field.offset(marker).is_some()) {
+            match field {
+                Field::Flags => self.flags()?,
+                Field::Filters => self.filters()?,
+                Field::Metalayers => self.metalayers()?,
+                field => self.value(field.encoding().name)?,
             }
         }
         Ok(())

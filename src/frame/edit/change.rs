@@ -114,15 +114,16 @@ impl Frame<File> {
     /// }
     ///
     /// let mut frame = Frame::open(&path)?;
-    /// let mut vendor: Vendor = frame.metalayer("vendor")?.expect("a metalayer");
+    /// let mut vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
     /// vendor.serial += 1;
     /// frame.set_metalayer("vendor", &rmp_serde::to_vec_named(&vendor)?)?;
-    /// # let vendor: Vendor = Frame::open(&path)?.metalayer("vendor")?.expect("a metalayer");
+    /// # let frame = Frame::open(&path)?;
+    /// # let vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
     /// # assert_eq!(vendor.serial, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_metalayer(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
-        let layer = self.find(name).ok_or_else(|| ChangeError::NoMetalayer { name: name.into() })?;
+        let layer = self.metalayer(name).ok_or_else(|| ChangeError::NoMetalayer { name: name.into() })?;
         let after = self.replaced(layer, value)?;
         self.become_same(after)
     }

@@ -4,6 +4,7 @@ pub(crate) mod array;
 pub(crate) mod chunk;
 pub(crate) mod cursor;
 pub(crate) mod fields;
+pub(crate) mod flags;
 pub(crate) mod header;
 pub(crate) mod section;
 pub(crate) mod trailer;
