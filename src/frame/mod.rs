@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use check::check;
-pub use dump::{Dump, dump};
+pub use dump::{HeaderDump, dump_header};
 pub use edit::change_error::ChangeError;
 pub use edit::rewrite::{rewrite, rewrite_with_progress};
 pub use error::Error;

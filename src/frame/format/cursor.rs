@@ -36,6 +36,11 @@ impl<'a> Cursor<'a> {
         Self { offset, ..self }
     }
 
+    /// The same bytes, without those from an offset on.
+    pub(crate) fn until(self, end: usize) -> Self {
+        Self { bytes: self.bytes.get(..end).unwrap_or(self.bytes), ..self }
+    }
+
     /// The offset of the next byte.
     pub(crate) const fn offset(&self) -> usize {
         self.offset

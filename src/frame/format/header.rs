@@ -1,5 +1,6 @@
 //! The header of a frame: reading its values, and putting its bytes together.
 
+use core::array;
 use core::ops::Range;
 use std::format;
 use std::vec;
@@ -268,11 +269,7 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         }
     };
     let pipeline = if generation == Generation::Beta1 { [0; 17] } else { Field::Filters.take(cursor)? };
-    let [nfilters, a, b, c, d, e, f, own_codec, codec_meta, metas @ .., more_flags, _] = pipeline;
-    let mut filters = [a, b, c, d, e, f].map(|id| Filter { id, meta: 0 });
-    for (filter, meta) in filters.iter_mut().zip::<[u8; 6]>(metas) {
-        filter.meta = meta;
-    }
+    let pipeline = |index: usize| pipeline.get(index).copied().unwrap_or_default();
     let [general, frame_type, codec, split_mode] = flags;
     Ok(Header {
         generation,
@@ -289,13 +286,13 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
             unknown => FrameType::Unknown(unknown),
         },
         codec: Codec(match codec & 0x0f {
-            CODEC_WITH_FILTERS if is_present => own_codec,
+            CODEC_WITH_FILTERS if is_present => pipeline(7),
             codec => codec,
         }),
-        codec_meta: if is_present { codec_meta } else { 0 },
+        codec_meta: if is_present { pipeline(8) } else { 0 },
         level: codec >> 4,
         split_mode: SplitMode::of_bits(split_mode),
-        uses_dictionary: is_present && more_flags & 1 != 0,
+        uses_dictionary: is_present && pipeline(15) & 1 != 0,
         nbytes,
         cbytes,
         typesize,
@@ -304,8 +301,8 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         compression_threads,
         decompression_threads,
         has_vlmetalayers,
-        nfilters,
-        filters,
+        nfilters: pipeline(0),
+        filters: array::from_fn(|index| Filter { id: pipeline(1 + index), meta: pipeline(9 + index) }),
     })
 }
 
