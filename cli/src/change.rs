@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use b2nd_serde::frame::{Error, Frame};
 
-use crate::Outcome;
-use crate::json::{Failure, Place, Record, line};
-use crate::output::{complain, remark};
+use crate::failure::{Failure, Location};
+use crate::json::{Record, line};
+use crate::output::{Outcome, complain, remark};
 use crate::text;
 
 /// A frame before and after.
@@ -22,7 +22,7 @@ impl Change {
     /// The lines of what is not as before.
     fn text(&self) -> Result<String, Error> {
         let (before, after) = (self.before.array()?, self.after.array()?);
-        let nowhere = Place { path: Path::new(""), member: None };
+        let nowhere = Location { path: Path::new(""), member: None };
         let before = Record::new(nowhere, &self.before, before.as_ref(), &[]);
         let after = Record::new(nowhere, &self.after, after.as_ref(), &[]);
         let dimensions = |shape: Option<&[i64]>| shape.map_or("none".into(), text::short);
@@ -47,7 +47,7 @@ impl Change {
     fn json(&self, path: &Path) -> Result<String, Error> {
         let array = self.after.array()?;
         let findings = self.after.check_header();
-        let record = Record::new(Place { path, member: None }, &self.after, array.as_ref(), &findings);
+        let record = Record::new(Location { path, member: None }, &self.after, array.as_ref(), &findings);
         Ok(String::from_utf8_lossy(&line(&record)).into_owned())
     }
 }
@@ -65,7 +65,7 @@ pub(crate) struct Shown<'p> {
 impl Shown<'_> {
     /// Shows what was changed, or would be, or why it was not.
     pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
-        let place = Place { path: self.path, member: None };
+        let place = Location { path: self.path, member: None };
         let shown = change.and_then(|change| {
             let shown = if self.json { change.json(self.path) } else { change.text() };
             shown.map_err(|error| place.failure(error))

@@ -3,14 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use b2nd_serde::frame::{ChangeError, Error, Frame, rewrite_with_progress};
+use b2nd_serde::frame::{Error, ErrorKind, Frame, rewrite_with_progress};
 use clap::Args;
 
-use crate::Outcome;
 use crate::change::{Change, Shown};
+use crate::failure::{Failure, Location};
 use crate::interrupt::Interrupts;
-use crate::json::{Failure, Place};
-use crate::output::Progress;
+use crate::output::{Outcome, Progress};
 
 /// Copies an array in the present format, which C-Blosc2 and python-blosc2 open
 ///
@@ -47,7 +46,7 @@ impl Rewrite {
     }
 
     fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
-        let of_from = |error: Error| Place { path: &self.from, member: None }.failure(error);
+        let of_from = |error: Error| Location { path: &self.from, member: None }.failure(error);
         let dtype = self.dtype.as_deref();
         let mut frame = Frame::open(&self.from).map_err(of_from)?;
         let before = Frame::parse(frame.header_bytes()).map_err(of_from)?;
@@ -67,10 +66,10 @@ impl Rewrite {
         drop(progress);
         match result {
             Ok(_) => Ok(Change { before, after }),
-            Err(Error::Change(ChangeError::Stopped)) if self.dry_run => Ok(Change { before, after }),
+            Err(error) if error.kind() == ErrorKind::Stopped && self.dry_run => Ok(Change { before, after }),
             // The old file has been read to its end a moment ago.
-            Err(error @ (Error::Io(_) | Error::Change(ChangeError::Exists { .. }))) => {
-                Err(Place { path: &self.to, member: None }.failure(error))
+            Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) => {
+                Err(Location { path: &self.to, member: None }.failure(error))
             }
             Err(error) => Err(of_from(error)),
         }

@@ -6,10 +6,10 @@ use b2nd_serde::Layout;
 use b2nd_serde::frame::{ArrayLayout, Error, Frame};
 use clap::{ArgGroup, Args};
 
-use crate::Outcome;
 use crate::change::{Change, Shown};
 use crate::encode::{Numbers, numbers, spelled};
-use crate::json::Place;
+use crate::failure::Location;
+use crate::output::Outcome;
 
 /// Gives an array another shape or dtype where it stands; its data is not touched
 ///
@@ -39,7 +39,8 @@ pub(crate) struct Set {
 
 impl Set {
     pub(crate) fn run(self) -> Outcome {
-        let change = self.change().map_err(|error| Place { path: &self.file, member: None }.failure(error));
+        let change =
+            self.change().map_err(|error| Location { path: &self.file, member: None }.failure(error));
         Shown { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
     }
 

@@ -41,15 +41,15 @@ mod format;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use check::check;
+pub use check::{Report, check};
+pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{HeaderDump, dump_header};
-pub use edit::change_error::ChangeError;
 pub use edit::rewrite::{rewrite, rewrite_with_progress};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
 pub use find::zip::{Content, Member, zip_members};
-pub use finding::{Code, Finding, Place, Severity};
+pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
 use format::cursor::{Cursor, Rules};
 pub use format::fields::{Field, Generation};
@@ -87,26 +87,25 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// [`Error::Incomplete`] says how many bytes it takes; the other errors, that they are no frame.
+    /// [`ErrorKind::Incomplete`] if more bytes are needed, [`ErrorKind::Malformed`] if the bytes are not a frame.
     ///
     /// ```
-    /// use b2nd_serde::frame::{Error, Frame};
+    /// use b2nd_serde::frame::Frame;
     ///
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// assert!(matches!(Frame::parse(&file[..100]), Err(Error::Incomplete { needed: 165 })));
+    /// assert_eq!(Frame::parse(&file[..100]).unwrap_err().needed(), Some(165));
     /// assert_eq!(Frame::parse(&file[..165])?.header().header_len, 165);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(prefix: &[u8]) -> Result<Self, Error> {
         let start = Start::parse(prefix).map_err(|error| match error {
-            LengthError::Incomplete(needed) => Error::Incomplete { needed },
-            LengthError::Refused(finding) => finding.into(),
+            LengthError::Incomplete(needed) => Error::incomplete(needed),
+            LengthError::Malformed(finding) => Error::malformed(finding),
         })?;
-        let needed = start.header_len;
-        let bytes = prefix.get(..needed).ok_or(Error::Incomplete { needed })?;
-        let header = header::parse(bytes, start)?;
+        let bytes = prefix.get(..start.header_len).ok_or_else(|| Error::incomplete(start.header_len))?;
+        let header = header::parse(bytes, start).map_err(Error::malformed)?;
         let bytes = Arc::new(bytes.to_vec());
-        let section = section_of(&header, &bytes)?;
+        let section = section_of(&header, &bytes).map_err(Error::malformed)?;
         Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, reader: () })
     }
 
@@ -179,7 +178,7 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn array(&self) -> Result<Option<Array<'_>>, Error> {
-        Ok(self.read_array().transpose()?)
+        self.read_array().transpose().map_err(Error::malformed)
     }
 
     fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow::{Break, Continue};
 use std::path::{Path, PathBuf};
 
 use crate::common::{copy_tree, data, header_file};
-use b2nd_serde::frame::{ChangeError, Error, Frame, check, rewrite, rewrite_with_progress};
+use b2nd_serde::frame::{ErrorKind, Frame, check, rewrite, rewrite_with_progress};
 
 /// Bytes put into a frame, so that it is copied in several pieces.
 const GAP: usize = (8 << 20) + 1;
@@ -70,8 +70,7 @@ fn wherever_it_is_stopped_nothing_is_left() {
                 });
                 match result {
                     Ok(_) => break,
-                    Err(Error::Change(ChangeError::Stopped)) => {}
-                    Err(error) => panic!("{error}"),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Stopped, "{error}"),
                 }
                 assert_eq!([names(folder.path()), names(file.parent().unwrap())], left, "{name}: {stop_at}");
                 assert!(fs::read(&file).unwrap() == before);
@@ -96,7 +95,8 @@ fn a_chunk_file_that_goes_meanwhile_is_missed() {
         Continue(())
     })
     .unwrap_err();
-    assert!(matches!(error, Error::Changing(Some(_))), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Changing, "{error}");
+    assert!(error.finding().is_some());
     assert!(error.to_string().contains("00000002.chunk"), "{error}");
     assert_eq!(names(folder.path()), [path]);
 }
@@ -113,7 +113,7 @@ fn the_frame_that_is_given_back_is_the_one_that_opens() {
             assert_eq!(frame.path(), opened.path());
             assert_eq!(frame.header_bytes(), opened.header_bytes());
             assert_eq!(frame.check().unwrap(), []);
-            assert_eq!(check(&to).unwrap(), []);
+            assert_eq!(check(&to).unwrap().findings, []);
             // It can be changed at once.
             frame.set_metalayer("b2nd", opened.metalayers()[0].bytes()).unwrap();
         }

@@ -1,7 +1,6 @@
 //! Annotated bytes of a frame's header.
 
 use core::fmt;
-use std::borrow::ToOwned;
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -116,22 +115,24 @@ struct Annotator<'w, 'a> {
     sink: &'w mut dyn Sink,
 }
 
+/// The offset of the byte that the parser refuses, and why.
+fn fault(error: &Error, len: usize) -> (usize, String) {
+    match (error.needed(), error.finding()) {
+        (Some(needed), _) => (len, format!("expected {needed} bytes of header, found the end after {len}")),
+        (None, Some(finding)) => {
+            let offset = finding.offset().and_then(|offset| usize::try_from(offset).ok());
+            (offset.unwrap_or(0), finding.message().into())
+        }
+        (None, None) => (0, error.to_string()),
+    }
+}
+
 impl<'w, 'a> Annotator<'w, 'a> {
     fn new(prefix: &'a [u8], sink: &'w mut dyn Sink) -> Self {
-        let parsed = Frame::parse(prefix);
-        let fault = match &parsed {
-            Ok(_) => None,
-            Err(Error::Incomplete { needed }) => {
-                let text = format!("expected {needed} bytes of header, found the end after {}", prefix.len());
-                Some((prefix.len(), text))
-            }
-            Err(Error::Refused(finding)) => {
-                let offset = finding.offset().and_then(|offset| usize::try_from(offset).ok());
-                Some((offset.unwrap_or(0), finding.message().to_owned()))
-            }
-            Err(error) => Some((0, error.to_string())),
+        let (frame, fault) = match Frame::parse(prefix) {
+            Ok(frame) => (Some(frame), None),
+            Err(error) => (None, Some(fault(&error, prefix.len()))),
         };
-        let frame = parsed.ok();
         let header = frame.as_ref().and_then(|frame| prefix.get(..frame.header().header_len));
         // The parser has said what is wrong; the faults of this cursor are not shown.
         let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);

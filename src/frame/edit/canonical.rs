@@ -7,14 +7,14 @@ use std::string::ToString;
 use std::vec::Vec;
 
 use crate::dtype::Dtype;
-use crate::frame::edit::change::check_dtype;
+use crate::frame::edit::change::{check_dtype, no_array, wrong_dtype};
 use crate::frame::finding::Severity;
 use crate::frame::format::array::{Array, ArrayLayout};
 use crate::frame::format::fields::{Field, Generation};
 use crate::frame::format::header;
 use crate::frame::format::section::{Section, SectionRules};
 use crate::frame::format::trailer::Trailer;
-use crate::frame::{ChangeError, Error, Frame, Header};
+use crate::frame::{Error, Frame, Header};
 use crate::{Layout, Meta, to_vec};
 
 /// The version of the format that is written, in the low half of the first byte of flags.
@@ -37,11 +37,13 @@ impl Canonical {
     /// Of a frame without errors, with another dtype if one is given.
     pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {
-            return Err(ChangeError::FirstGeneration.into());
+            return Err(Error::refused(
+                "a header of the first generation (0x9c) can be read, but not rewritten",
+            ));
         }
         let findings = frame.check()?;
         if let Some(wrong) = findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
-            return Err(wrong.into());
+            return Err(Error::malformed(wrong));
         }
         let is_present = frame.header.generation == Generation::Present;
         let (start, mut end) = (frame.header.header_len as u64, frame.header.frame_len);
@@ -53,7 +55,7 @@ impl Canonical {
         }
         let kept = start..end;
 
-        let array = frame.array()?.ok_or(ChangeError::NoArray)?;
+        let array = frame.array()?.ok_or_else(no_array)?;
         let value = metalayer(&array, &frame.header, dtype)?;
         let mut header = header::Builder::new();
         header.copy(&frame.header, &frame.bytes);
@@ -69,13 +71,13 @@ impl Canonical {
         let section = Section::build(&SectionRules::HEADER, header.len(), &layers.collect::<Vec<_>>());
         let bytes_after = end.saturating_sub(start).saturating_add(trailer.len() as u64);
         let header = section.and_then(|section| header.finish(&section, bytes_after));
-        Ok(Self { header: header.ok_or(ChangeError::TooLarge)?, kept, trailer })
+        Ok(Self { header: header.ok_or_else(too_large)?, kept, trailer })
     }
 }
 
 /// The array's metalayer in the present layout.
 fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<Vec<u8>, Error> {
-    let parse = |text: &str| text.parse::<Dtype>().map_err(ChangeError::from);
+    let parse = |text: &str| text.parse::<Dtype>().map_err(wrong_dtype);
     let stored = array.meta().and_then(Meta::dtype_format).unwrap_or_default();
     let (dtype_format, dtype) = match (dtype, array.dtype()) {
         (Some(given), _) => {
@@ -88,7 +90,10 @@ fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<
             (0, parse(text)?.type_string().to_string())
         }
         (None, Some(text)) => (stored, text.to_owned()),
-        (None, None) => return Err(ChangeError::NoDtype { layout: array.layout() }.into()),
+        (None, None) => {
+            let layout = array.layout();
+            return Err(Error::refused(format_args!("layout {layout} stores no dtype; give one")));
+        }
     };
     let blockshape = array.blockshape().filter(|_| array.has_blocks()).unwrap_or(array.chunkshape());
     // The check has refused every version but 0.
@@ -98,15 +103,22 @@ fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<
 }
 
 /// The bytes of a block, which a header of the second generation does not have.
-fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, ChangeError> {
-    let blocksize = i128::from(array.geometry()?.block_nitems()) * i128::from(typesize);
-    i32::try_from(blocksize).map_err(|_| ChangeError::TooLarge)
+fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, Error> {
+    let nitems = array.geometry().map_err(Error::refused)?.block_nitems();
+    i32::try_from(i128::from(nitems) * i128::from(typesize)).map_err(|_| too_large())
+}
+
+fn too_large() -> Error {
+    Error::refused("a length or an offset in the new header would be larger than the format allows")
 }
 
 /// The trailer of the present generation for one of the second, which has at most one content.
-fn present_trailer(old: &Trailer) -> Result<Vec<u8>, ChangeError> {
+fn present_trailer(old: &Trailer) -> Result<Vec<u8>, Error> {
     if let Some(user) = old.vlmetalayers().first() {
-        return Err(ChangeError::UserMetadata { len: user.chunk().len() });
+        let len = user.chunk().len();
+        return Err(Error::refused(format_args!(
+            "the trailer has {len} bytes of user metadata, for which the present format has no place"
+        )));
     }
-    Trailer::build(&[], old.fingerprint()).ok_or(ChangeError::TooLarge)
+    Trailer::build(&[], old.fingerprint()).ok_or_else(too_large)
 }

@@ -4,7 +4,6 @@ use core::ops::Range;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
-use std::string::ToString;
 use std::vec::Vec;
 
 use crate::dtype::{Dtype, ParseError};
@@ -14,7 +13,7 @@ use crate::frame::find::open::{available, read_up_to};
 use crate::frame::finding::Severity;
 use crate::frame::format::array::Array;
 use crate::frame::format::section::CONTENT_HEADER;
-use crate::frame::{ChangeError, Error, Frame, Header, Metalayer};
+use crate::frame::{Error, Frame, Header, Metalayer};
 use crate::{Layout, Meta};
 
 /// Where the first dimension of the shape stands in a metalayer, its marker not counted: behind the markers of layout
@@ -42,8 +41,8 @@ impl Frame<File> {
     ///
     /// # Errors
     ///
-    /// [`ChangeError::OtherChunks`], with both grids, if chunks would have to be added or taken away. A shape that C-Blosc2
-    /// would not open is refused, and so is one for an array that does not agree with its header.
+    /// If chunks would have to be added or removed. A shape that C-Blosc2 would not open is refused, and so is one for an
+    /// array that does not agree with its header.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -58,7 +57,7 @@ impl Frame<File> {
     /// assert_eq!(Frame::open(&path)?.array()?.expect("an array").shape(), [4, 6]);
     ///
     /// let error = frame.set_shape(&[4, 7]).unwrap_err();
-    /// assert_eq!(error.to_string(), "expected a shape of 4 chunks ([2, 2]), found [4, 7], which takes 6 ([2, 3])");
+    /// assert_eq!(error.to_string(), "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_shape(&mut self, shape: &[i64]) -> Result<(), Error> {
@@ -85,7 +84,7 @@ impl Frame<File> {
     /// assert_eq!(frame.array()?.expect("an array").dtype(), Some("<f4"));
     ///
     /// let error = frame.set_dtype("<f8").unwrap_err();
-    /// assert_eq!(error.to_string(), "expected a dtype of 4 bytes, the typesize of the frame, found <f8 of 8");
+    /// assert_eq!(error.to_string(), "the items of the frame have 4 bytes, but those of dtype `<f8` have 8");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_dtype(&mut self, dtype: &str) -> Result<(), Error> {
@@ -123,13 +122,15 @@ impl Frame<File> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_metalayer(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
-        let layer = self.metalayer(name).ok_or_else(|| ChangeError::NoMetalayer { name: name.into() })?;
+        let layer = self
+            .metalayer(name)
+            .ok_or_else(|| Error::refused(format_args!("the frame has no metalayer `{name}`")))?;
         let after = self.replaced(layer, value)?;
         self.become_same(after)
     }
 
     fn become_same(&mut self, after: Frame) -> Result<(), Error> {
-        let path = self.path.as_deref().ok_or(ChangeError::NoPath)?;
+        let path = self.path.as_deref().ok_or_else(not_opened)?;
         self.write(path, &after.bytes)?;
         (self.bytes, self.section) = (after.bytes, after.section);
         Ok(())
@@ -156,11 +157,13 @@ impl Frame<File> {
         let file_len = available(file, 0)?;
         read_up_to(file, self.bytes.len() as u64, &mut now)?;
         if now != *self.bytes {
-            return Err(Error::Changing(None));
+            return Err(Error::changing(None));
         }
         let frame_len = self.header.frame_len;
         if frame_len != file_len {
-            return Err(ChangeError::PartOfFile { frame_len, file_len }.into());
+            return Err(Error::refused(format_args!(
+                "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
+            )));
         }
         Ok(())
     }
@@ -184,7 +187,7 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn with_shape(&self, shape: &[i64]) -> Result<Frame, Error> {
-        let array = self.array()?.ok_or(ChangeError::NoArray)?;
+        let array = self.array()?.ok_or_else(no_array)?;
         meta(&array)?;
         check_shape(&array, shape)?;
         let mut value = array.metalayer().bytes().to_vec();
@@ -200,15 +203,21 @@ impl<R> Frame<R> {
     ///
     /// As [`set_dtype`](Frame::set_dtype), but for those of the file.
     pub fn with_dtype(&self, dtype: &str) -> Result<Frame, Error> {
-        let array = self.array()?.ok_or(ChangeError::NoArray)?;
-        let before = array.dtype().ok_or(ChangeError::NoDtype { layout: array.layout() })?;
+        let array = self.array()?.ok_or_else(no_array)?;
+        let before = array.dtype().ok_or_else(|| {
+            let layout = array.layout();
+            Error::refused(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
+        })?;
         if let Some(format) = array.meta().and_then(Meta::dtype_format).filter(|&format| format != 0) {
-            return Err(ChangeError::from(ParseError::unknown_format(before, format)).into());
+            return Err(wrong_dtype(ParseError::unknown_format(before, format)));
         }
-        check_dtype(&dtype.parse().map_err(ChangeError::from)?, &self.header)?;
+        check_dtype(&dtype.parse().map_err(wrong_dtype)?, &self.header)?;
         if dtype.len() != before.len() {
             let (expected, found) = (before.len(), dtype.len());
-            return Err(ChangeError::DtypeLength { expected, found }.into());
+            return Err(Error::refused(format_args!(
+                "the new dtype must be as long as the old one ({expected} bytes), but `{dtype}` has {found}; a rewrite \
+                 can change its length"
+            )));
         }
         let mut value = array.metalayer().bytes().to_vec();
         // It is the last entry.
@@ -221,17 +230,23 @@ impl<R> Frame<R> {
     fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Frame, Error> {
         let (expected, found) = (layer.bytes().len(), value.len());
         if expected != found {
-            return Err(ChangeError::Length { name: layer.name().into(), expected, found }.into());
+            let name = layer.name();
+            return Err(Error::refused(format_args!(
+                "the new value of metalayer `{name}` must be as long as the old one ({expected} bytes), but has {found}"
+            )));
         }
         if self.shares_bytes(layer) {
-            return Err(ChangeError::SharedBytes { name: layer.name().into() }.into());
+            let name = layer.name();
+            return Err(Error::refused(format_args!(
+                "metalayer `{name}` shares bytes with another part of the header"
+            )));
         }
         let mut bytes = self.bytes.to_vec();
         put(&mut bytes, layer.offset(), value);
         let after = Frame::parse(&bytes)?;
         if self.array_metalayer() == Some(layer) {
-            let before = self.array()?.ok_or(ChangeError::NoArray)?;
-            check_array(&before, &after.array()?.ok_or(ChangeError::NoArray)?, &self.header)?;
+            let before = self.array()?.ok_or_else(no_array)?;
+            check_array(&before, &after.array()?.ok_or_else(no_array)?, &self.header)?;
         }
         Ok(after)
     }
@@ -252,22 +267,29 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     // A wrong outer marker may be put right: no entry is lost.
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
     if old.layout() != new.layout() && !is_put_right {
-        return Err(ChangeError::OtherLayout { expected: old.layout(), found: new.layout() }.into());
+        let (old, new) = (old.layout(), new.layout());
+        return Err(Error::refused(format_args!(
+            "the new value has layout {new}, but the array has layout {old}"
+        )));
     }
     let shapes = |meta: &Meta| [meta.chunkshape().to_vec(), meta.blockshape().to_vec()];
     let (expected, found) = (shapes(old), shapes(new));
     if expected != found {
-        return Err(ChangeError::OtherChunkshape { expected, found }.into());
+        let ([chunks, blocks], [new_chunks, new_blocks]) = (expected, found);
+        return Err(Error::refused(format_args!(
+            "the new value has chunkshape {new_chunks:?} and blockshape {new_blocks:?}, but the data has {chunks:?} \
+             and {blocks:?}"
+        )));
     }
     if (old.version(), old.shape()) != (new.version(), new.shape()) {
         check_shape(before, new.shape())?;
         let findings = agreement(after, header);
         if let Some(finding) = findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
-            return Err(finding.into());
+            return Err(Error::malformed(finding));
         }
     }
     if (old.dtype_format(), old.dtype()) != (new.dtype_format(), new.dtype()) {
-        if let Some(dtype) = new.parse_dtype().map_err(ChangeError::from)? {
+        if let Some(dtype) = new.parse_dtype().map_err(wrong_dtype)? {
             check_dtype(&dtype, header)?;
         }
     }
@@ -275,28 +297,49 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
 }
 
 /// The metalayer in this format, which alone is written.
-fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, ChangeError> {
-    array.meta().ok_or(ChangeError::ReadOnlyLayout { layout: array.layout() })
+fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
+    array.meta().ok_or_else(|| {
+        let layout = array.layout();
+        Error::refused(format_args!(
+            "layout {layout} can be read, but not changed; a rewrite makes it `b2nd`"
+        ))
+    })
 }
 
-fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), ChangeError> {
-    let geometry = array.geometry()?;
-    let resize = geometry.resize(shape)?;
+fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), Error> {
+    let geometry = array.geometry().map_err(Error::refused)?;
+    let resize = geometry.resize(shape).map_err(Error::refused)?;
     if resize.changes_chunks() {
-        let (expected, found) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
-        let (expected, found) = (expected.to_vec(), found.to_vec());
-        return Err(ChangeError::OtherChunks { expected, shape: shape.into(), found });
+        let (grid, new_grid) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
+        let why =
+            format_args!("shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}");
+        return Err(Error::refused(why));
     }
     Ok(())
 }
 
+pub(crate) fn no_array() -> Error {
+    Error::refused("the frame has no array")
+}
+
+fn not_opened() -> Error {
+    Error::refused("only a frame opened with `Frame::open` can be changed")
+}
+
+/// That the text of a dtype is not valid, or in a format that is not known.
+pub(crate) fn wrong_dtype(error: ParseError) -> Error {
+    Error::refused(format_args!("dtype: {error}"))
+}
+
 /// Refuses a dtype whose items are of another size than those of the frame.
-pub(crate) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), ChangeError> {
+pub(crate) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), Error> {
     let (expected, found) = (header.typesize, dtype.item_size());
     if usize::try_from(expected) == Ok(found) {
         Ok(())
     } else {
-        Err(ChangeError::ItemSize { expected, dtype: dtype.to_string(), found })
+        Err(Error::refused(format_args!(
+            "the items of the frame have {expected} bytes, but those of dtype `{dtype}` have {found}"
+        )))
     }
 }
 

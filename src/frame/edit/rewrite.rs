@@ -14,7 +14,7 @@ use crate::frame::edit::canonical::Canonical;
 use crate::frame::find::lock::{ExclusiveLock, SharedLock, sidecar};
 use crate::frame::find::open::{SPARSE_INDEX, file_with_header, folder_of};
 use crate::frame::finding::Severity;
-use crate::frame::{ChangeError, Error, Frame};
+use crate::frame::{Error, Frame};
 
 /// Bytes that are copied between two reports of progress.
 const PIECE: u64 = 1 << 22;
@@ -53,8 +53,9 @@ const PIECE: u64 = 1 << 22;
 ///
 /// # Errors
 ///
-/// A [`ChangeError`], if the frame cannot be rewritten; [`ChangeError::Exists`], if there is anything else at the new
-/// name. [`Error::Changing`], if the frame was changed meanwhile.
+/// [`ErrorKind::Refused`](crate::frame::ErrorKind::Refused) if the frame cannot be rewritten,
+/// [`ErrorKind::Exists`](crate::frame::ErrorKind::Exists) if there is anything else at the new name, and
+/// [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the frame was changed meanwhile.
 ///
 /// ```
 /// use b2nd_serde::frame::{Frame, rewrite};
@@ -70,7 +71,7 @@ const PIECE: u64 = 1 << 22;
 /// assert_eq!((array.shape(), array.dtype()), (&[6, 8][..], Some("<u2")));
 ///
 /// let error = rewrite(old, folder.path().join("other.b2nd"), None).unwrap_err();
-/// assert_eq!(error.to_string(), "layout caterva has no dtype, so a rewrite has to be given one");
+/// assert_eq!(error.to_string(), "layout caterva stores no dtype; give one");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn rewrite(
@@ -89,18 +90,18 @@ pub fn rewrite(
 ///
 /// # Errors
 ///
-/// As [`rewrite`], and [`ChangeError::Stopped`].
+/// As [`rewrite`], and [`ErrorKind::Stopped`](crate::frame::ErrorKind::Stopped).
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use b2nd_serde::frame::{ChangeError, Error, rewrite_with_progress};
+/// use b2nd_serde::frame::{ErrorKind, rewrite_with_progress};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let new = folder.path().join("new.b2nd");
 /// let old = "tests/data/uint16_6x8.caterva";
 /// // Only to see whether it could be done.
 /// let result = rewrite_with_progress(old, &new, Some("<u2"), |_| ControlFlow::Break(()));
-/// assert!(matches!(result, Err(Error::Change(ChangeError::Stopped))));
+/// assert_eq!(result.unwrap_err().kind(), ErrorKind::Stopped);
 /// assert!(!new.exists());
 ///
 /// let mut copied = 0;
@@ -128,7 +129,7 @@ pub fn rewrite_with_progress(
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => job.copy(&mut progress),
             Err(error) => Err(error.into()),
-            Ok(_) => Err(ChangeError::Exists { path: to.into() }.into()),
+            Ok(_) => Err(Error::exists(to)),
         }
     }
 }
@@ -144,7 +145,7 @@ impl Progress<'_> {
         self.copied = self.copied.saturating_add(bytes);
         match (self.report)(self.copied) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(ChangeError::Stopped.into()),
+            ControlFlow::Break(()) => Err(Error::stopped()),
         }
     }
 }
@@ -220,7 +221,7 @@ impl Job<'_> {
         let is_sparse = is_sparse(source)?;
         let _lock = match SharedLock::take(source, is_sparse, Instant::now(), Duration::ZERO) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                return Err(ChangeError::Locked { path: sidecar(source, is_sparse) }.into());
+                return Err(Error::locked(sidecar(source, is_sparse)));
             }
             lock => lock?,
         };
@@ -288,7 +289,7 @@ fn write(
     while left > 0 {
         let copied = io::copy(&mut old.take(left.min(PIECE)), new)?;
         if copied == 0 {
-            return Err(Error::Changing(None));
+            return Err(Error::changing(None));
         }
         left = left.saturating_sub(copied);
         progress.advance(copied)?;
@@ -302,7 +303,8 @@ fn write(
 
 /// Makes sure that the old frame is a whole file, and as it was read.
 fn check_old(frame: &Frame<File>) -> Result<(), Error> {
-    frame.check_whole(&mut File::open(frame.path().ok_or(ChangeError::NoPath)?)?)
+    let Some(path) = frame.path() else { return Ok(()) };
+    frame.check_whole(&mut File::open(path)?)
 }
 
 fn copy_chunks(from: &Path, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
@@ -323,7 +325,7 @@ fn copy_chunks(from: &Path, to: &Path, progress: &mut Progress<'_>) -> Result<()
 fn check_copied(index: &Path) -> Result<(), Error> {
     let findings = Frame::open(index)?.check()?;
     match findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
-        Some(wrong) => Err(Error::Changing(Some(wrong.into()))),
+        Some(wrong) => Err(Error::changing(Some(wrong))),
         None => Ok(()),
     }
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use fs4::{FileExt, TryLockError};
 
+use crate::frame::Error;
 use crate::frame::find::open::{PAUSE, open_at_once};
-use crate::frame::{ChangeError, Error};
 
 const SUFFIX: &str = ".b2lock";
 
@@ -90,7 +90,7 @@ impl ExclusiveLock {
         };
         match FileExt::try_lock(&sidecar) {
             Ok(()) => Ok(Some(Self { held: Held(sidecar) })),
-            Err(TryLockError::WouldBlock) => Err(ChangeError::Locked { path }.into()),
+            Err(TryLockError::WouldBlock) => Err(Error::locked(path)),
             Err(error) => Err(io::Error::from(error).into()),
         }
     }

@@ -60,9 +60,10 @@ impl Frame<File> {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
             // What is no file is found out by its failure too.
             Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
-                Err(io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory").into())
+                let error = io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory");
+                Err(Error::io("read", path, error))
             }
-            error => error,
+            Err(error) => Err(error.at(path)),
         }
     }
 }
@@ -111,7 +112,7 @@ pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
         return Ok(file);
     }
     let text = format!("a directory without {SPARSE_INDEX}, so not a sparse frame");
-    Err(io::Error::new(ErrorKind::NotFound, text).into())
+    Err(Error::io("read", path, io::Error::new(ErrorKind::NotFound, text)))
 }
 
 /// The folder that a file is in.
@@ -151,7 +152,7 @@ impl<R: Read + Seek> Frame<R> {
     fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
         let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
             // A writer may have been between the header and what follows it.
-            Err(error) if error.code() == Some(Code::Truncated) => {
+            Err(error) if error.finding().map(Finding::code) == Some(Code::Truncated) => {
                 read(&mut reader, offset, u64::MAX, u64::MAX)
             }
             result => result,
@@ -186,15 +187,15 @@ fn read_on(
         Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
             return parsed.map(|frame| Frame { offset, ..frame });
         }
-        Ok(_) | Err(Error::Incomplete { .. }) => {}
-        Err(_) => return parsed,
+        Err(error) if error.needed().is_none() => return parsed,
+        _ => {}
     }
     // How long the file is matters only here.
     let available = available(reader, offset)?.min(limit);
-    while let Err(Error::Incomplete { needed }) = parsed {
+    while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {
             let longest = usize::try_from(longest).unwrap_or(usize::MAX);
-            return Err(too_long(Place::Header, HEADER_LEN_OFFSET as u64, longest, needed).into());
+            return Err(Error::malformed(too_long(Place::Header, HEADER_LEN_OFFSET as u64, longest, needed)));
         }
         if needed as u64 > available || available == 0 {
             break;
@@ -208,17 +209,19 @@ fn read_on(
     }
     let (bound, expected) = match &parsed {
         Ok(frame) => ("", frame.header().frame_len),
-        Err(Error::Incomplete { .. }) if available == 0 => {
-            let why = if offset == 0 { "the file is empty" } else { "the file ends before it" };
-            return Err(not_a_frame(why).into());
-        }
-        Err(Error::Incomplete { needed }) => ("at least ", *needed as u64),
-        Err(_) => return parsed,
+        Err(error) => match error.needed() {
+            Some(_) if available == 0 => {
+                let why = if offset == 0 { "the file is empty" } else { "the file ends before it" };
+                return Err(Error::malformed(not_a_frame(why)));
+            }
+            Some(needed) => ("at least ", needed as u64),
+            None => return parsed,
+        },
     };
     if expected > available {
-        let text = format!("cut short: the frame takes {bound}{expected} bytes, the file has {available}");
+        let text = format!("cut short: the frame has {bound}{expected} bytes, but the file only {available}");
         let finding = Finding::new(Code::Truncated, Place::File).numbers(expected, available);
-        return Err(finding.text(text).into());
+        return Err(Error::malformed(finding.text(text)));
     }
     parsed.map(|frame| Frame { offset, ..frame })
 }

@@ -112,7 +112,7 @@ impl<R: Read + Seek> Scan<R> {
         let there = self.window.get(position..).unwrap_or_default();
         let needed = match Start::parse(there) {
             Ok(Start { header_len: needed, .. }) | Err(LengthError::Incomplete(needed)) => needed,
-            Err(LengthError::Refused(_)) => return Ok(None),
+            Err(LengthError::Malformed(_)) => return Ok(None),
         };
         let parsed = match there.get(..needed) {
             _ if needed as u64 > longest => return Ok(None),
@@ -130,15 +130,16 @@ impl<R: Read + Seek> Scan<R> {
         let mut prefix = Vec::new();
         read_up_to(&mut self.reader, most.min(START_LEN as u64), &mut prefix)?;
         loop {
-            match Frame::parse(&prefix) {
-                Err(Error::Incomplete { needed }) if needed > prefix.len() && needed as u64 <= most => {
+            let parsed = Frame::parse(&prefix);
+            match parsed.as_ref().err().and_then(Error::needed) {
+                Some(needed) if needed > prefix.len() && needed as u64 <= most => {
                     let before = prefix.len();
                     read_up_to(&mut self.reader, needed as u64, &mut prefix)?;
                     if prefix.len() == before {
-                        return Ok(Err(Error::Incomplete { needed }));
+                        return Ok(parsed);
                     }
                 }
-                parsed => return Ok(parsed),
+                _ => return Ok(parsed),
             }
         }
     }

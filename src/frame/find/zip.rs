@@ -142,12 +142,14 @@ fn refuse_overlaps(members: &mut [Member], directory: u64) {
         let end = start.saturating_add(member.len);
         let finding = Finding::new(Code::ZipMember, Place::File);
         if start < free {
-            let text =
-                format!("expected member {name} to begin behind byte {free} of the zip file, found {start}");
+            let text = format!(
+                "member {name} begins at byte {start} of the zip file, but the one before it ends at {free}"
+            );
             member.content = Content::Broken(finding.numbers(free, start).text(text));
         } else if end > directory {
-            let text =
-                format!("expected member {name} to end before byte {directory} of the zip file, found {end}");
+            let text = format!(
+                "member {name} ends at byte {end} of the zip file, but its directory begins at {directory}"
+            );
             member.content = Content::Broken(finding.numbers(directory, end).text(text));
         } else {
             free = end;
@@ -158,9 +160,10 @@ fn refuse_overlaps(members: &mut [Member], directory: u64) {
 fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Content, Error> {
     match read(reader, offset, len, MAX_HEADER) {
         Ok(frame) => Ok(Content::Frame(frame)),
-        Err(Error::Refused(finding)) if finding.code() == Code::NotAFrame => Ok(Content::Other),
-        Err(Error::Refused(finding)) => Ok(Content::Broken(*finding)),
-        Err(error) => Err(error),
+        Err(error) => match error.into_finding()? {
+            finding if finding.code() == Code::NotAFrame => Ok(Content::Other),
+            finding => Ok(Content::Broken(finding)),
+        },
     }
 }
 

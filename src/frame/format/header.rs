@@ -158,7 +158,7 @@ pub(crate) enum LengthError {
     /// This many bytes are needed.
     Incomplete(usize),
     /// The bytes are not a header.
-    Refused(Finding),
+    Malformed(Finding),
 }
 
 /// The values that every header begins with.
@@ -174,17 +174,17 @@ impl Start {
         let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
         let len = magic.len().min(MAGIC.len());
         if magic.get(..len) != MAGIC.get(..len) {
-            return Err(LengthError::Refused(other_bytes(prefix)));
+            return Err(LengthError::Malformed(other_bytes(prefix)));
         }
         if prefix.len() < START_LEN {
             let is_header = prefix.first().is_none_or(|&marker| Generation::of_marker(marker).is_some());
             return Err(if is_header || len == MAGIC.len() {
                 LengthError::Incomplete(START_LEN)
             } else {
-                LengthError::Refused(other_bytes(prefix))
+                LengthError::Malformed(other_bytes(prefix))
             });
         }
-        Self::take(&mut cursor(prefix)).map_err(LengthError::Refused)
+        Self::take(&mut cursor(prefix)).map_err(LengthError::Malformed)
     }
 
     fn take(cursor: &mut Cursor<'_>) -> Result<Self, Finding> {

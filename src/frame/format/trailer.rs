@@ -107,25 +107,24 @@ impl Trailer {
     ///
     /// # Errors
     ///
-    /// [`Error::Incomplete`] says how many of the last bytes are needed.
+    /// [`ErrorKind::Incomplete`](crate::frame::ErrorKind::Incomplete) if more of the last bytes are needed.
     ///
     /// ```
-    /// use b2nd_serde::frame::{Error, Frame, Trailer};
+    /// use b2nd_serde::frame::{Frame, Trailer};
     ///
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// let frame = Frame::parse(&file)?;
     /// let last = |length| &file[file.len() - length..];
-    /// assert!(matches!(Trailer::parse(frame.header(), last(20)), Err(Error::Incomplete { needed: 23 })));
-    /// assert!(matches!(Trailer::parse(frame.header(), last(23)), Err(Error::Incomplete { needed: 35 })));
+    /// assert_eq!(Trailer::parse(frame.header(), last(20)).unwrap_err().needed(), Some(23));
+    /// assert_eq!(Trailer::parse(frame.header(), last(23)).unwrap_err().needed(), Some(35));
     /// assert_eq!(Trailer::parse(frame.header(), last(35))?.version(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(header: &Header, suffix: &[u8]) -> Result<Self, Error> {
         let length = length(header, suffix)?;
         let start = suffix.len().checked_sub(length);
-        let bytes =
-            start.and_then(|start| suffix.get(start..)).ok_or(Error::Incomplete { needed: length })?;
-        Ok(Self::parse_whole(header, bytes.to_vec())?)
+        let bytes = start.and_then(|start| suffix.get(start..)).ok_or_else(|| Error::incomplete(length))?;
+        Self::parse_whole(header, bytes.to_vec()).map_err(Error::malformed)
     }
 
     /// Reads a whole trailer.
@@ -238,23 +237,26 @@ fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
         let text =
             format!("expected a trailer of at least {MIN_TRAILER_LEN} bytes after the header, found {most}");
         let finding = Finding::new(Code::TrailerLength, Place::Trailer).at(header.header_len as u64);
-        return Err(finding.numbers(MIN_TRAILER_LEN, most).text(text).into());
+        return Err(Error::malformed(finding.numbers(MIN_TRAILER_LEN, most).text(text)));
     }
-    let end = suffix.last_chunk::<END_LEN>().ok_or(Error::Incomplete { needed: END_LEN })?;
+    let end = suffix.last_chunk::<END_LEN>().ok_or_else(|| Error::incomplete(END_LEN))?;
     let start = header.frame_len.saturating_sub(END_LEN as u64);
     let mut cursor = Cursor::new(end, rules(start));
-    let len = u32::from_be_bytes(cursor.value(UINT32, "the length of the trailer")?);
+    let len = cursor.value(UINT32, "the length of the trailer").map_err(Error::malformed)?;
+    let len = u32::from_be_bytes(len);
     match usize::try_from(len) {
         Ok(len) if len >= MIN_TRAILER_LEN && len as u64 <= most => {
             if len <= MAX_TRAILER_LEN {
                 return Ok(len);
             }
-            Err(too_long(Place::Trailer, start.saturating_add(1), MAX_TRAILER_LEN, len).into())
+            let finding = too_long(Place::Trailer, start.saturating_add(1), MAX_TRAILER_LEN, len);
+            Err(Error::malformed(finding))
         }
         _ => {
             let text =
                 format!("expected {MIN_TRAILER_LEN} to {most} for the length of the trailer, found {len}");
-            Err(cursor.finding(Code::TrailerLength, 1).numbers(most, len).text(text).into())
+            let finding = cursor.finding(Code::TrailerLength, 1).numbers(most, len);
+            Err(Error::malformed(finding.text(text)))
         }
     }
 }
@@ -288,7 +290,7 @@ impl Vlmetalayer {
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] if the chunk is damaged, if the value is longer than 256 MiB, or if it is compressed and the
+    /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged, if the value is longer than 256 MiB, or if it is compressed and the
     /// feature `decompress` is off.
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
@@ -327,19 +329,16 @@ impl<R: Read + Seek> Frame<R> {
     /// ```
     pub fn trailer(&mut self) -> Result<Trailer, Error> {
         let suffix = self.last_bytes(FIRST_READ)?;
-        match Trailer::parse(&self.header, &suffix) {
-            Err(Error::Incomplete { needed }) => {
-                let suffix = self.last_bytes(needed)?;
-                if suffix.len() < needed {
-                    return Err(Error::Incomplete { needed });
-                }
-                if length(&self.header, &suffix)? != needed {
-                    return Err(Error::Changing(None));
-                }
-                Ok(Trailer::parse_whole(&self.header, suffix)?)
-            }
-            result => result,
+        let parsed = Trailer::parse(&self.header, &suffix);
+        let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
+        let suffix = self.last_bytes(needed)?;
+        if suffix.len() < needed {
+            return parsed;
         }
+        if length(&self.header, &suffix)? != needed {
+            return Err(Error::changing(None));
+        }
+        Trailer::parse_whole(&self.header, suffix).map_err(Error::malformed)
     }
 
     /// The last bytes of the frame, none of the header's.
