@@ -396,6 +396,22 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
     assert_eq!(frame.check_header(), []);
 }
 
+/// Version 1 is sketched upstream: array16 markers, and up to 32 dimensions.
+#[test]
+fn an_error_in_a_metalayer_of_another_version_names_the_version() {
+    for ndim in [2, 16, 20] {
+        let array16 = |content: &mut Vec<u8>| {
+            content[1] = 1;
+            content[2] = ndim;
+            content.splice(3..4, [0xdc, 0, ndim]);
+        };
+        let findings = Frame::parse(&with_array(array16)).unwrap().check_header();
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        assert_eq!(finding.code(), Code::ArrayVersion);
+        assert!(finding.message().starts_with("metalayer b2nd has version 1, and"), "{finding}");
+    }
+}
+
 #[test]
 fn a_list_of_metalayers_names_the_number_that_is_wrong() {
     for (change, expected, found) in [((104, 0x23), 0xdc, 0x23), ((106, 2), 1, 2)] {

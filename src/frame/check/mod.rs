@@ -27,7 +27,7 @@ const PIECE: usize = 1 << 16;
 ///
 /// let report = check("tests/data/rank16.b2nd")?;
 /// let frame = report.frame.expect("a header that can be read");
-/// assert_eq!(frame.header().typesize, 4);
+/// assert_eq!(frame.array()?.expect("an array").shape().len(), 16);
 /// assert_eq!(report.findings[0].code().name(), "high-rank");
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
@@ -43,7 +43,9 @@ pub struct Report {
 /// Checks the frame in a file, or in the directory of a sparse frame.
 ///
 /// A file that is not a frame, or whose header cannot be read, is reported as a finding. In a sparse frame, the chunk
-/// files are checked too if the chunk index can be read; most indexes need the feature `decompress` for that.
+/// files are checked too if the chunk index can be read; most indexes need the feature `decompress` for that. However many
+/// chunks the index claims, at most 64 MiB of it are decompressed, and no more files are opened than there are in the
+/// directory.
 ///
 /// A frame that another process is writing can look broken for a moment. Therefore, if there is an error, the frame is
 /// checked again after 10 milliseconds, until two checks agree and nothing was written between them.
