@@ -191,7 +191,7 @@ impl Caterva01 {
         cursor.marker(CATERVA_THREE, "a metalayer of Caterva 0.1")?;
         let ndim = cursor.byte()?;
         if ndim > MAX_NDIM {
-            let text = format!("ndim is {ndim}, more than {MAX_NDIM}");
+            let text = format!("ndim is {ndim}, but must be at most {MAX_NDIM}");
             return Err(cursor.finding(Code::Rank, 1).numbers(MAX_NDIM, ndim).text(text));
         }
         cursor.marker(fixarray(ndim), "shape")?;

@@ -69,7 +69,9 @@ impl ChunkHeader {
     pub(crate) fn data(self, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
         match self.stored(chunk) {
             Some(data) => Ok(Cow::Borrowed(data)),
-            None if self.nbytes > longest => Err(format!("{} bytes are more than {longest}", self.nbytes)),
+            None if self.nbytes > longest => {
+                Err(format!("the value has {} bytes, but only {longest} are decompressed", self.nbytes))
+            }
             None => decompress(chunk).map(Cow::Owned),
         }
     }
@@ -89,5 +91,5 @@ fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
 
 #[cfg(not(feature = "decompress"))]
 fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
-    Err("compressed, and the feature `decompress` is off".into())
+    Err("the value is compressed; build with the feature `decompress` to read it".into())
 }

@@ -2,15 +2,15 @@
 
 use core::fmt;
 
-/// Whether the chunks stand in the frame.
+/// Where the chunks of a frame are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FrameType {
-    /// A CFrame: one file, in which the chunks stand between header and trailer.
+    /// A CFrame: one file, with the chunks between header and trailer.
     Contiguous,
-    /// An SFrame: a directory with a file for each chunk, and one for the rest of the frame.
+    /// An SFrame: a directory with a file for each chunk, and one file for the rest of the frame.
     Sparse,
-    /// A number without a meaning.
+    /// A number that has no known meaning.
     Unknown(u8),
 }
 
@@ -27,7 +27,8 @@ pub enum FrameType {
 pub struct Codec(pub u8);
 
 impl Codec {
-    /// The name in C-Blosc2, or in its registry of plugins; 160 to 255 are a program's own and have none.
+    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which every
+    /// program can use for its own.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -59,7 +60,7 @@ impl fmt::Display for Codec {
     }
 }
 
-/// A filter of the pipeline, by its number in C-Blosc2, with the number that it was given.
+/// A filter of the pipeline, by its number in C-Blosc2, with its parameter.
 ///
 /// ```
 /// use b2nd_serde::frame::Filter;
@@ -70,14 +71,15 @@ impl fmt::Display for Codec {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
-    /// Which filter; 0 is none.
+    /// The number of the filter; 0 means no filter.
     pub id: u8,
-    /// What the filter makes of it is its own business, such as the bits that `trunc_prec` keeps.
+    /// A parameter of the filter, such as the number of bits that `trunc_prec` keeps.
     pub meta: u8,
 }
 
 impl Filter {
-    /// The name in C-Blosc2, or in its registry of plugins; 160 to 255 are a program's own and have none.
+    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which every
+    /// program can use for its own.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Some(match self.id {
@@ -113,9 +115,9 @@ pub enum SplitMode {
     Always,
     /// Never.
     Never,
-    /// As suits codec and type size.
+    /// Depending on codec and type size.
     Auto,
-    /// As Blosc 1 did.
+    /// As Blosc 1 does.
     ForwardCompatible,
 }
 

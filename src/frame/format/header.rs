@@ -211,14 +211,15 @@ impl Start {
 #[cold]
 fn wrong_len(cursor: &Cursor<'_>, generation: Generation, header_len: i32, frame_len: u64) -> Finding {
     let least = generation.head_len();
-    let (limit, bound) = match usize::try_from(header_len) {
+    let (limit, text) = match usize::try_from(header_len) {
         Ok(len) if len >= least && len as u64 <= frame_len => {
             return too_long(Place::Header, HEADER_LEN_OFFSET as u64, MAX_HEADER_LEN, len);
         }
-        Ok(len) if len >= least => (frame_len, "most frame_len,"),
-        _ => (least as u64, "least"),
+        Ok(len) if len >= least => {
+            (frame_len, format!("header_len is {len}, but must be at most frame_len, {frame_len}"))
+        }
+        _ => (least as u64, format!("header_len is {header_len}, but must be at least {least}")),
     };
-    let text = format!("expected a header_len of at {bound} {limit}, found {header_len}");
     cursor.finding(Code::HeaderLength, HEADER_LEN_OFFSET).numbers(limit, header_len).text(text)
 }
 
@@ -238,7 +239,7 @@ pub(crate) fn not_a_frame(why: &str) -> Finding {
 
 /// That a header or trailer is longer than this crate reads.
 pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize) -> Finding {
-    let text = format!("expected at most {longest} bytes for the length of {place}, found {length}");
+    let text = format!("{place} has {length} bytes, but at most {longest} are read");
     Finding::new(Code::TooLong, place).at(offset).numbers(longest, length).text(text)
 }
 

@@ -209,7 +209,7 @@ impl Section {
         let index_size = u16::from_be_bytes(cursor.value(UINT16, "the size of the index")?);
         let count = u16::from_be_bytes(cursor.value(MAP16, "the index of metalayers")?);
         if count > rules.max_count {
-            let text = format!("expected at most {} metalayers, found {count}", rules.max_count);
+            let text = format!("{count} metalayers are listed, but there can be at most {}", rules.max_count);
             let finding = cursor.finding(rules.count, cursor.offset() - 2);
             return Err(finding.numbers(rules.max_count, count).text(text));
         }
@@ -266,7 +266,7 @@ fn metalayer(
     let offset = i32::from_be_bytes(cursor.value(INT32, of)?);
     let limit = cursor.bytes().len().saturating_sub(CONTENT_HEADER);
     let Some(start) = usize::try_from(offset).ok().filter(|&start| start <= limit) else {
-        let text = format!("expected 0 to {limit} for the offset of metalayer {name}, found {offset}");
+        let text = format!("the offset of metalayer {name} is {offset}, but must be 0 to {limit}");
         return Err(cursor.finding(rules.offset, cursor.offset() - 4).numbers(limit, offset).text(text));
     };
     let content = content(&mut cursor.at(start), rules, &name)?;
@@ -280,7 +280,7 @@ fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<
     match usize::try_from(len) {
         Ok(len) if len <= left => Ok(start..start + len),
         _ => {
-            let text = format!("expected 0 to {left} for the length of metalayer {name}, found {len}");
+            let text = format!("the length of metalayer {name} is {len}, but must be 0 to {left}");
             Err(cursor.finding(rules.length, start - 4).numbers(left, len).text(text))
         }
     }

@@ -64,7 +64,7 @@ const FIRST_READ: usize = 512;
 ///
 /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// let trailer = frame.trailer()?;
-/// assert_eq!(trailer.len(), 35);
+/// assert_eq!(trailer.bytes().len(), 35);
 /// assert_eq!(trailer.offset() + 35, frame.header().frame_len);
 /// assert!(trailer.vlmetalayers().is_empty());
 /// # Ok::<(), b2nd_serde::frame::Error>(())
@@ -174,13 +174,6 @@ impl Trailer {
         self.offset
     }
 
-    /// Its length in bytes.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a trailer has bytes")]
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -235,7 +228,7 @@ fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     let most = header.frame_len.saturating_sub(header.header_len as u64);
     if most < MIN_TRAILER_LEN as u64 {
         let text =
-            format!("expected a trailer of at least {MIN_TRAILER_LEN} bytes after the header, found {most}");
+            format!("{most} bytes are left after the header, but a trailer needs at least {MIN_TRAILER_LEN}");
         let finding = Finding::new(Code::TrailerLength, Place::Trailer).at(header.header_len as u64);
         return Err(Error::malformed(finding.numbers(MIN_TRAILER_LEN, most).text(text)));
     }
@@ -253,8 +246,7 @@ fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
             Err(Error::malformed(finding))
         }
         _ => {
-            let text =
-                format!("expected {MIN_TRAILER_LEN} to {most} for the length of the trailer, found {len}");
+            let text = format!("the length of the trailer is {len}, but must be {MIN_TRAILER_LEN} to {most}");
             let finding = cursor.finding(Code::TrailerLength, 1).numbers(most, len);
             Err(Error::malformed(finding.text(text)))
         }
