@@ -76,8 +76,8 @@ const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 ///
 /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
 /// let array = frame.array()?.expect("an array");
-/// assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4")));
-/// assert_eq!(frame.header().nbytes, 128);
+/// assert_eq!((array.shape(), array.dtype()), (&[6][..], Some("<f8")));
+/// assert_eq!(frame.header().typesize, 8);
 /// assert_eq!(frame.trailer()?.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
