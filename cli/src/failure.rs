@@ -87,6 +87,12 @@ impl From<Finding> for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
+        (&error).into()
+    }
+}
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
         match (error.kind(), error.finding(), error.source()) {
             (ErrorKind::Malformed, Some(finding), _) => finding.clone().into(),
             // The failure has the path.
@@ -96,7 +102,7 @@ impl From<Error> for Problem {
             (ErrorKind::Locked | ErrorKind::Refused | ErrorKind::Exists | ErrorKind::Stopped, ..) => {
                 Self::new("refused", error.to_string())
             }
-            _ => Self::new("malformed", with_source(&error)),
+            _ => Self::new("malformed", with_source(error)),
         }
     }
 }

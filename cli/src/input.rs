@@ -10,6 +10,8 @@ use clap::{Args, value_parser};
 use walkdir::WalkDir;
 
 use crate::failure::{Failure, Location, Problem};
+use crate::output::remark;
+use crate::text;
 
 /// The extensions of frames and of zip files of frames.
 const EXTENSIONS: [&str; 5] = ["b2nd", "b2frame", "b2e", "b2z", "caterva"];
@@ -164,6 +166,12 @@ fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
 }
 
+/// Whether this is the temporary name of a file that a rewrite makes.
+fn is_leftover(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(b".b2nd-") && name.ends_with(b".tmp")
+}
+
 /// Whether a name ends with a dot and this extension, in any case.
 fn has_extension(path: &Path, extension: &str) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -246,6 +254,16 @@ impl Targets {
                 return None;
             }
         };
+        if is_leftover(entry.path()) {
+            if entry.file_type().is_dir() {
+                walk.skip_current_dir();
+            }
+            let path = text::path(&self.shown(entry.into_path()));
+            remark(&format_args!(
+                "{path}: skipped; a rewrite that was killed left it, or one is still running"
+            ));
+            return None;
+        }
         let is_sparse = entry.file_type().is_dir() && is_sparse(entry.path());
         if is_sparse {
             walk.skip_current_dir();

@@ -25,9 +25,9 @@
 //! [`Frame::check`] says what is wrong or odd about a frame, and [`check`] does so for a file whose header cannot be
 //! read either.
 //!
-//! Of a frame that was opened by its path, what keeps its length can be changed in place: the shape within the last
-//! chunks ([`Frame::set_shape`]), the dtype ([`Frame::set_dtype`]), any metalayer ([`Frame::set_metalayer`]).
-//! [`rewrite`] makes a frame of the present format out of an older one, with a dtype where it had none.
+//! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, the dtype, any metalayer, as far as
+//! they keep their length. [`Rewrite`] makes a frame of the present format out of an older one, with a dtype where it had
+//! none.
 
 // In the order of the methods on the page of `Frame`: what makes one, what reads it, what changes it.
 mod find;
@@ -48,7 +48,8 @@ use std::path::PathBuf;
 pub use check::{Report, check};
 pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{HeaderDump, dump_header};
-pub use edit::rewrite::{rewrite, rewrite_with_progress};
+pub use edit::change::Edit;
+pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Cursor;
 
 use crate::common::{copy_tree, data};
-use b2nd_serde::frame::{Code, Finding, Frame, check, rewrite};
+use b2nd_serde::frame::{Code, Finding, Frame, Rewrite, check};
 
 #[test]
 fn the_chunks_of_a_sparse_frame_have_files() {
@@ -55,7 +55,7 @@ fn a_chunk_file_that_is_not_whole_is_found() {
             findings[0].message(),
             format!("3 of 4 chunk files are whole; the first that is not, 00000002.chunk, {why}")
         );
-        let error = rewrite(&path, folder.path().join("copy"), None).unwrap_err();
+        let error = Rewrite::new(&path, folder.path().join("copy")).apply().unwrap_err();
         assert_eq!(error.finding().map(Finding::code), Some(Code::ChunkFile), "{error}");
     }
     fs::remove_file(&file).unwrap();

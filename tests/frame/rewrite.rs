@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{copy_tree, corpus, data, header_file};
 use b2nd_serde::frame::{
-    ArrayLayout, Code, Error, ErrorKind, Field, Finding, Frame, Generation, Severity, check, rewrite,
+    ArrayLayout, Code, Error, ErrorKind, Field, Finding, Frame, Generation, Rewrite, Severity, check,
 };
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
@@ -109,7 +109,7 @@ fn a_file_that_is_right_comes_out_byte_for_byte() {
         "struct_long.b2nd",
         "vlmetalayers.b2nd",
     ] {
-        rewrite(data().join(name), folder.path(name), None).unwrap();
+        Rewrite::new(data().join(name), folder.path(name)).apply().unwrap();
         assert_eq!(fs::read(folder.path(name)).unwrap(), file(name), "{name}");
     }
 }
@@ -126,7 +126,7 @@ fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
         }
         let name = entry["file"].as_str().unwrap();
         let from = corpus.join(name);
-        rewrite(&from, folder.path(&number.to_string()), None).unwrap();
+        Rewrite::new(&from, folder.path(&number.to_string())).apply().unwrap();
         let mut expected = fs::read(header_file(&from)).unwrap();
         if layout.contains("says 6") {
             let at = usize::try_from(entry["offset"].as_u64().unwrap()).unwrap();
@@ -152,7 +152,11 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
         let to = folder.path("new");
         let given = before.array().unwrap().filter(|array| array.dtype().is_none());
         let given = given.map(|_| dtype_of(before.header().typesize));
-        let mut after = match rewrite(&from, &to, given.as_deref()) {
+        let mut after = match given
+            .iter()
+            .fold(Rewrite::new(&from, &to), |rewrite, dtype| rewrite.dtype(dtype))
+            .apply()
+        {
             Ok(after) => after,
             Err(error) => {
                 assert_eq!(folder.names(), BTreeSet::new(), "{name}");
@@ -236,7 +240,7 @@ fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been
         let old = folder.write("old", &second_generation(file(name)));
         assert_eq!(Frame::open(&old).unwrap().header().generation, Generation::Beta2);
         let to = folder.path(name);
-        rewrite(&old, &to, None).unwrap();
+        Rewrite::new(&old, &to).apply().unwrap();
         let mut expected = file(name);
         // An array without items may have another one.
         expected[25] = expected[25] & 0xf0 | 2;
@@ -252,7 +256,7 @@ fn where_the_block_shape_is_unset_each_chunk_is_one_block() {
     file[142..146].fill(0);
     file[53..57].copy_from_slice(&24_u32.to_be_bytes());
     file[30..38].copy_from_slice(&96_u64.to_be_bytes());
-    let frame = rewrite(folder.write("old", &file), folder.path("new"), None).unwrap();
+    let frame = Rewrite::new(folder.write("old", &file), folder.path("new")).apply().unwrap();
     assert_eq!(frame.array().unwrap().unwrap().blockshape(), Some(&[2, 3][..]));
     assert_eq!(frame.header().blocksize, Some(24));
 }
@@ -270,17 +274,17 @@ fn a_dtype_is_given_where_there_is_none_and_spelled_as_numpy_does() {
     .into_iter()
     .enumerate()
     {
-        let frame = rewrite(&old, folder.path(&number.to_string()), Some(given)).unwrap();
+        let frame = Rewrite::new(&old, folder.path(&number.to_string())).dtype(given).apply().unwrap();
         assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(spelled));
     }
     let before = folder.names();
     let to = folder.path("to");
-    assert_eq!(refused(rewrite(&old, &to, None)), "layout caterva stores no dtype; give one");
+    assert_eq!(refused(Rewrite::new(&old, &to).apply()), "layout caterva stores no dtype; give one");
     assert_eq!(
-        refused(rewrite(&old, &to, Some("f4"))),
+        refused(Rewrite::new(&old, &to).dtype("f4").apply()),
         "the items of the frame have 2 bytes, but those of dtype `<f4` have 4"
     );
-    assert!(refused(rewrite(&old, &to, Some("f5"))).starts_with("dtype: "));
+    assert!(refused(Rewrite::new(&old, &to).dtype("f5").apply()).starts_with("dtype: "));
     assert_eq!(folder.names(), before);
 }
 
@@ -290,7 +294,7 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
     let path = folder.copy("vlmetalayers.b2nd");
     let before = fs::read(&path).unwrap();
     let dtype = format!("[('{}', '<f8')]", "x".repeat(3000));
-    let frame = rewrite(&path, &path, Some(&dtype)).unwrap();
+    let frame = Rewrite::new(&path, &path).dtype(&dtype).apply().unwrap();
     assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(&dtype[..]));
     let vendor: serde_json::Value = frame.metalayer("vendor").unwrap().decode().unwrap();
     assert_eq!(vendor, serde_json::json!({"serial": 7, "tags": ["a", "b"]}));
@@ -299,7 +303,7 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
     assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap(), "kelvin");
     assert_eq!(folder.names().len(), 1);
 
-    rewrite(&path, &path, Some("<f8")).unwrap();
+    Rewrite::new(&path, &path).dtype("<f8").apply().unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -309,10 +313,10 @@ fn a_dtype_in_another_syntax_stays_as_it_is() {
     let mut file = file("int32_3x5.b2nd");
     file[112 + 44] = 7;
     let path = folder.write("array", &file);
-    rewrite(&path, folder.path("new"), None).unwrap();
+    Rewrite::new(&path, folder.path("new")).apply().unwrap();
     assert_eq!(fs::read(folder.path("new")).unwrap(), file);
     // Another dtype is NumPy's.
-    let frame = rewrite(&path, &path, Some("<f4")).unwrap();
+    let frame = Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
     assert_eq!(frame.array().unwrap().unwrap().meta().unwrap().dtype_format(), Some(0));
 }
 
@@ -321,7 +325,8 @@ fn a_first_array_metalayer_goes_before_its_former_name_which_stays() {
     let folder = Folder::new();
     let squeezed = Frame::open(data().join("squeezed.caterva")).unwrap();
     let tail = squeezed.array().unwrap().unwrap().stale_tail().len();
-    let frame = rewrite(data().join("squeezed.caterva"), folder.path("new"), Some("<u2")).unwrap();
+    let frame =
+        Rewrite::new(data().join("squeezed.caterva"), folder.path("new")).dtype("<u2").apply().unwrap();
     let layer = frame.array_metalayer().unwrap();
     // The dtype and its format are longer than nothing, the tail is gone, the name is shorter.
     assert_eq!(layer.bytes().len(), squeezed.array_metalayer().unwrap().bytes().len() - tail + 9);
@@ -360,8 +365,8 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
     let to = folder.path("to");
     for (file, expected) in cases {
         let path = folder.write("old", &file);
-        assert_eq!(refused(rewrite(&path, &to, None)), expected);
-        assert_eq!(refused(rewrite(&path, &path, None)), expected);
+        assert_eq!(refused(Rewrite::new(&path, &to).apply()), expected);
+        assert_eq!(refused(Rewrite::new(&path, &path).apply()), expected);
         assert_eq!(fs::read(&path).unwrap(), file);
     }
     for (file, code) in [
@@ -372,17 +377,131 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
         (b"something else entirely here".to_vec(), Code::NotAFrame),
     ] {
         let path = folder.write("old", &file);
-        assert_eq!(rewrite(&path, &to, None).unwrap_err().finding().map(Finding::code), Some(code));
-        assert_eq!(rewrite(&path, &path, None).unwrap_err().finding().map(Finding::code), Some(code));
+        assert_eq!(Rewrite::new(&path, &to).apply().unwrap_err().finding().map(Finding::code), Some(code));
+        assert_eq!(Rewrite::new(&path, &path).apply().unwrap_err().finding().map(Finding::code), Some(code));
         assert_eq!(fs::read(&path).unwrap(), file);
     }
     let none = folder.path("none");
-    let error = rewrite(&none, &to, None).unwrap_err();
+    let error = Rewrite::new(&none, &to).apply().unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*none)));
     let nowhere = folder.path("no folder").join("to");
-    let error = rewrite(data().join("int32_3x5.b2nd"), nowhere, None).unwrap_err();
+    let error = Rewrite::new(data().join("int32_3x5.b2nd"), nowhere).apply().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert_eq!(folder.names(), BTreeSet::from(["old".into()]));
+}
+
+#[test]
+fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
+    let folder = Folder::new();
+    let mut damaged = second_generation(file("int32_3x5.b2nd"));
+    // Without compressed bytes there are no chunks, which no rule says of this generation.
+    damaged[39..47].fill(0);
+    let path = folder.write("old", &damaged);
+    assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
+    for to in [path.clone(), folder.path("new")] {
+        let why = refused(Rewrite::new(&path, &to).apply());
+        assert!(
+            why.starts_with("the frame is damaged, and what is wrong would be wrong in the new one too: "),
+            "{why}"
+        );
+    }
+    assert_eq!(fs::read(&path).unwrap(), damaged);
+    assert_eq!(folder.names(), BTreeSet::from(["old".into()]));
+}
+
+#[test]
+fn a_preview_is_what_comes_of_it_and_writes_nothing() {
+    let folder = Folder::new();
+    let path = folder.copy("uint16_6x8.caterva");
+    let lock = File::create(folder.path("uint16_6x8.caterva.b2lock")).unwrap();
+    FileExt::try_lock(&lock).unwrap();
+    let before = folder.names();
+    for to in [path.clone(), folder.path("new")] {
+        let rewrite = Rewrite::new(&path, &to).dtype("<u2");
+        let preview = rewrite.preview().unwrap();
+        assert_eq!(folder.names(), before);
+        assert_eq!(fs::read(&path).unwrap(), file("uint16_6x8.caterva"));
+        assert_eq!(locked(rewrite.apply()), folder.path("uint16_6x8.caterva.b2lock"));
+
+        FileExt::unlock(&lock).unwrap();
+        let after = Rewrite::new(folder.path("uint16_6x8.caterva"), folder.path("copy")).dtype("<u2").apply();
+        assert_eq!(after.unwrap().header_bytes(), preview.header_bytes());
+        fs::remove_file(folder.path("copy")).unwrap();
+        FileExt::try_lock(&lock).unwrap();
+    }
+    let error = Rewrite::new(&path, folder.path("uint16_6x8.caterva.b2lock")).preview().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Exists);
+    let nowhere = folder.path("no folder");
+    let error = Rewrite::new(&path, nowhere.join("new")).dtype("<u2").preview().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*nowhere)));
+}
+
+#[test]
+fn a_name_that_is_too_long_for_a_lock_has_none() {
+    let folder = Folder::new();
+    let path = folder.path(&format!("{}.b2nd", "x".repeat(250)));
+    fs::copy(data().join("int32_3x5.b2nd"), &path).unwrap();
+    Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap();
+    Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
+    Rewrite::new(&path, folder.path("new")).apply().unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+}
+
+#[test]
+fn an_error_about_a_lock_file_names_the_lock_file() {
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    let lock = folder.path("int32_3x5.b2nd.b2lock");
+    // What cannot be opened to be written, even by root.
+    fs::create_dir(&lock).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let results = [frame.edit().shape(&[4, 6]).apply(), Rewrite::new(&path, &path).apply().map(drop)];
+    for result in results {
+        let error = result.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*lock)));
+        assert_eq!(error.to_string(), format!("cannot open the lock file {}", lock.display()));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_keeps_its_owner_where_that_is_allowed() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    if chown(&path, Some(65534), Some(65534)).is_err() {
+        println!("not root, so no file can be given away");
+        return;
+    }
+    Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
+    let metadata = fs::metadata(&path).unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (65534, 65534));
+    // A copy belongs to whoever made it.
+    Rewrite::new(&path, folder.path("new")).apply().unwrap();
+    assert_eq!(fs::metadata(folder.path("new")).unwrap().uid(), fs::metadata(folder.0.path()).unwrap().uid());
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_not_replaced() {
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    let mut permissions = fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&path, permissions).unwrap();
+    let may_write = fs::OpenOptions::new().write(true).open(&path).is_ok();
+    let mut frame = Frame::open(&path).unwrap();
+    let results = [frame.edit().shape(&[4, 6]).apply(), Rewrite::new(&path, &path).apply().map(drop)];
+    for result in results {
+        match result {
+            // Root may.
+            Ok(()) => assert!(may_write),
+            Err(error) => {
+                assert!(!may_write);
+                assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
+            }
+        }
+    }
+    Rewrite::new(&path, folder.path("new")).apply().unwrap();
 }
 
 #[test]
@@ -393,7 +512,7 @@ fn a_copy_goes_only_to_a_new_name() {
     let other = folder.copy("sparse.caterva");
     for from in ["int32_3x5.b2nd", "sparse.b2nd"] {
         for to in [&there, &folder.path("directory"), &other] {
-            let error = rewrite(data().join(from), to, None).unwrap_err();
+            let error = Rewrite::new(data().join(from), to).apply().unwrap_err();
             assert_eq!((error.kind(), error.path()), (ErrorKind::Exists, Some(&**to)));
             assert_eq!(error.to_string(), format!("{} already exists", to.display()));
         }
@@ -409,7 +528,7 @@ fn a_sparse_frame_keeps_its_chunks() {
     let chunk = |path: &Path, number| fs::read(path.join(format!("{number:08X}.chunk"))).unwrap();
     let copy = folder.path("copy.b2nd");
     fs::write(path.join(".b2lock"), b"").unwrap();
-    rewrite(&path, &copy, Some("<u2")).unwrap();
+    Rewrite::new(&path, &copy).dtype("<u2").apply().unwrap();
     assert_eq!(fs::read_dir(&copy).unwrap().count(), 5, "no lock, nothing else");
     for number in 0..4 {
         assert_eq!(chunk(&copy, number), chunk(&path, number));
@@ -419,14 +538,14 @@ fn a_sparse_frame_keeps_its_chunks() {
     // In place, by any of its names: the chunks are not even touched.
     let modified = |path: &Path| fs::metadata(path.join("00000001.chunk")).unwrap().modified().unwrap();
     let before = modified(&path);
-    rewrite(&path, path.join("chunks.b2frame"), Some("<u2")).unwrap();
+    Rewrite::new(&path, path.join("chunks.b2frame")).dtype("<u2").apply().unwrap();
     assert_eq!(modified(&path), before);
     assert_eq!(
         fs::read(path.join("chunks.b2frame")).unwrap(),
         fs::read(copy.join("chunks.b2frame")).unwrap()
     );
     assert_eq!(fs::read_dir(&path).unwrap().count(), 6);
-    rewrite(path.join("chunks.b2frame"), &path, Some("<i2")).unwrap();
+    Rewrite::new(path.join("chunks.b2frame"), &path).dtype("<i2").apply().unwrap();
     assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(), Some("<i2"));
 }
 
@@ -439,17 +558,17 @@ fn links_and_permissions_stay() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let link = folder.path("link");
     symlink(&path, &link).unwrap();
-    rewrite(&link, &link, Some("<u2")).unwrap();
+    Rewrite::new(&link, &link).dtype("<u2").apply().unwrap();
     assert!(link.symlink_metadata().unwrap().is_symlink());
     assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(), Some("<u2"));
     let copy = folder.path("copy");
-    rewrite(&link, &copy, None).unwrap();
+    Rewrite::new(&link, &copy).apply().unwrap();
     for path in [&path, &copy] {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
     }
     let sparse = folder.copy("sparse.b2nd");
     fs::set_permissions(&sparse, fs::Permissions::from_mode(0o750)).unwrap();
-    rewrite(&sparse, folder.path("sparse copy"), None).unwrap();
+    Rewrite::new(&sparse, folder.path("sparse copy")).apply().unwrap();
     assert_eq!(fs::metadata(folder.path("sparse copy")).unwrap().permissions().mode() & 0o777, 0o750);
 }
 
@@ -459,7 +578,7 @@ fn the_lock_beside_a_frame_is_held_meanwhile() {
     let path = folder.copy("int32_3x5.b2nd");
     let lock = folder.write("int32_3x5.b2nd.b2lock", b"");
     let counter = || fs::read(&lock).unwrap();
-    rewrite(&path, &path, Some("<f4")).unwrap();
+    Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
     let once = [[0; 8], 1_u64.to_ne_bytes()].concat();
     assert_eq!(counter(), once);
     let before = fs::read(&path).unwrap();
@@ -467,12 +586,12 @@ fn the_lock_beside_a_frame_is_held_meanwhile() {
     // A reader keeps from rewriting in place, a writer from copying too.
     let reader = File::open(&lock).unwrap();
     FileExt::try_lock_shared(&reader).unwrap();
-    assert_eq!(locked(rewrite(&path, &path, None)), lock);
-    rewrite(&path, folder.path("copy"), None).unwrap();
+    assert_eq!(locked(Rewrite::new(&path, &path).apply()), lock);
+    Rewrite::new(&path, folder.path("copy")).apply().unwrap();
     drop(reader);
     let writer = File::open(&lock).unwrap();
     FileExt::try_lock(&writer).unwrap();
-    assert_eq!(locked(rewrite(&path, folder.path("copy 2"), None)), lock);
+    assert_eq!(locked(Rewrite::new(&path, folder.path("copy 2")).apply()), lock);
     assert_eq!(counter(), once);
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(folder.names().len(), 3);
@@ -487,9 +606,9 @@ fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
     fs::copy(data().join("int32_3x5.b2nd"), &file).unwrap();
     assert_eq!(check(&directory).unwrap().findings[0].severity(), Severity::Error);
     for to in [directory.clone(), folder.path().join("copy")] {
-        assert_eq!(rewrite(&directory, &to, None).unwrap_err().kind(), ErrorKind::Malformed);
+        assert_eq!(Rewrite::new(&directory, &to).apply().unwrap_err().kind(), ErrorKind::Malformed);
     }
     // By itself it is a frame like any other.
     assert_eq!(check(&file).unwrap().findings, []);
-    rewrite(&file, &file, None).unwrap();
+    Rewrite::new(&file, &file).apply().unwrap();
 }

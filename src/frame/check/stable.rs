@@ -1,7 +1,6 @@
 //! Frames that another process may be writing: they are looked at again until they hold still.
 
 use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -101,7 +100,7 @@ impl Frame<File> {
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
         let _lock = match SharedLock::take(&file, is_sparse, start, patience) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Error::changing(None)),
+            Err(error) if error.kind() == ErrorKind::Locked => return Err(Error::changing(None)),
             lock => lock?,
         };
         let mut before: Option<Self> = None;

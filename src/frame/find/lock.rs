@@ -51,21 +51,23 @@ pub(crate) struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes the lock if there is a lock file. Waits for it as long as `patience` says, then fails with `WouldBlock`.
+    /// Takes the lock if there is a lock file. Waits for it as long as `patience` says.
     pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
         start: Instant,
         patience: Duration,
-    ) -> io::Result<Option<Self>> {
+    ) -> Result<Option<Self>, Error> {
+        let path = sidecar(path, is_sparse);
         // A frame can be read also if its lock file must not be.
-        let Ok(sidecar) = open_at_once(&sidecar(path, is_sparse)) else { return Ok(None) };
+        let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
         loop {
             // `File::try_lock_shared` of the standard library needs a newer compiler than our lowest one.
             match FileExt::try_lock_shared(&sidecar) {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
-                Err(error) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             }
         }
     }
@@ -75,6 +77,7 @@ impl SharedLock {
 #[derive(Debug)]
 pub(crate) struct ExclusiveLock {
     held: Held,
+    path: PathBuf,
 }
 
 impl ExclusiveLock {
@@ -82,27 +85,41 @@ impl ExclusiveLock {
     pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
         let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_too_long(&error) => return Ok(None),
+            file => file.map_err(|error| Error::io("open the lock file", &path, error))?,
         };
         match FileExt::try_lock(&sidecar) {
-            Ok(()) => Ok(Some(Self { held: Held(sidecar) })),
+            Ok(()) => Ok(Some(Self { held: Held(sidecar), path })),
             Err(TryLockError::WouldBlock) => Err(Error::locked(path)),
-            Err(error) => Err(io::Error::from(error).into()),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
         }
     }
 
     /// Increments the counter, which tells other processes to read the frame again. A file too short for it counts as 0.
-    pub(crate) fn raise_counter(&mut self) -> io::Result<()> {
-        let Held(sidecar) = &mut self.held;
-        let mut counter = [0; 8];
-        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-        match sidecar.read_exact(&mut counter) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
-            result => result?,
-        }
-        let raised = u64::from_ne_bytes(counter).wrapping_add(1);
-        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-        sidecar.write_all(&raised.to_ne_bytes())
+    pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
+        let Self { held: Held(sidecar), path } = self;
+        raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
     }
+}
+
+fn raise_counter(sidecar: &mut File) -> io::Result<()> {
+    let mut counter = [0; 8];
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    match sidecar.read_exact(&mut counter) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
+        result => result?,
+    }
+    let raised = u64::from_ne_bytes(counter).wrapping_add(1);
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    sidecar.write_all(&raised.to_ne_bytes())
+}
+
+/// Whether the name of a lock file is longer than the system allows, so that there is none.
+fn is_too_long(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let too_long = libc::ENAMETOOLONG;
+    // ERROR_INVALID_NAME; on Windows a path that is too long is not found.
+    #[cfg(not(unix))]
+    let too_long = 123;
+    error.raw_os_error() == Some(too_long)
 }
