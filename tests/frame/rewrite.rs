@@ -152,11 +152,7 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
         let to = folder.path("new");
         let given = before.array().unwrap().filter(|array| array.dtype().is_none());
         let given = given.map(|_| dtype_of(before.header().typesize));
-        let mut after = match given
-            .iter()
-            .fold(Rewrite::new(&from, &to), |rewrite, dtype| rewrite.dtype(dtype))
-            .apply()
-        {
+        let mut after = match given.iter().fold(Rewrite::new(&from, &to), Rewrite::dtype).apply() {
             Ok(after) => after,
             Err(error) => {
                 assert_eq!(folder.names(), BTreeSet::new(), "{name}");

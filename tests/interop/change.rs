@@ -159,11 +159,7 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
             check(&original).unwrap().findings.iter().any(|finding| finding.code() == Code::DtypeMismatch);
         let given = (array.dtype().is_none() || is_wrong).then(|| dtype_of(frame.header().typesize));
         let changed = folder.path().join(format!("{number}.b2nd"));
-        match given
-            .iter()
-            .fold(Rewrite::new(&original, &changed), |rewrite, dtype| rewrite.dtype(dtype))
-            .apply()
-        {
+        match given.iter().fold(Rewrite::new(&original, &changed), Rewrite::dtype).apply() {
             Ok(new) => {
                 generations[usize::from(frame.header().generation == Generation::Present)] += 1;
                 let dtype = shown(new.array().unwrap().unwrap().dtype().unwrap());
@@ -238,7 +234,7 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
         // What has come is zeros.
         assert_eq!(other.ask("sum"), sum);
         let dtype = Frame::open(&path).unwrap().header().typesize;
-        Rewrite::new(&path, &path).dtype(&format!("[('an_item', '>i{dtype}')]")).apply().unwrap();
+        Rewrite::new(&path, &path).dtype(format!("[('an_item', '>i{dtype}')]")).apply().unwrap();
         assert_eq!(other.ask("sum"), sum);
         assert_eq!(other.ask("shape"), format!("{larger:?}"));
         println!("{name}: a process with a lock saw {shape:?}, then {larger:?}");

@@ -1,5 +1,6 @@
 //! Changing the metalayers of a frame in its file.
 
+use core::fmt::Display;
 use core::ops::Range;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -410,7 +411,7 @@ fn not_opened() -> Error {
 }
 
 /// That the text of a dtype is not valid, or in a format that is not known.
-pub(crate) fn wrong_dtype(error: ParseError) -> Error {
+pub(crate) fn wrong_dtype(error: impl Display) -> Error {
     Error::refused(format_args!("dtype: {error}"))
 }
 
