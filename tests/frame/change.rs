@@ -475,7 +475,7 @@ fn a_dtype_in_a_syntax_that_is_not_known_is_not_given_another_text() {
     file[156] = 7;
     fs::write(&path, &file).unwrap();
     let error = refused(Frame::open(&path).unwrap().edit().dtype("<u4").apply());
-    assert_eq!(error, "dtype: expected dtype_format 0 (NumPy), found 7");
+    assert_eq!(error, "dtype: dtype_format is 7, but only 0 (NumPy) is known");
     assert_eq!(fs::read(&path).unwrap(), file);
 }
 

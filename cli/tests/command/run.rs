@@ -4,10 +4,24 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+#[cfg(unix)]
+use std::sync::{Arc, atomic::AtomicBool};
 
 use serde_json::Value;
 
 use crate::common::data;
+
+/// Lets the commands that are started from now on die of these signals, whatever they would inherit.
+///
+/// A shell without job control ignores SIGINT in what it starts in the background, as `nohup` ignores SIGHUP, and that
+/// is inherited. What is caught is not, so this process catches the signals, and ends by them as ever.
+#[cfg(unix)]
+pub(crate) fn let_through(signals: &[i32]) {
+    let always = Arc::new(AtomicBool::new(true));
+    for &signal in signals {
+        signal_hook::flag::register_conditional_default(signal, always.clone()).unwrap();
+    }
+}
 
 /// The command with arguments, in a folder.
 pub(crate) fn b2nd(folder: &Path, arguments: &[&str]) -> Command {

@@ -11,14 +11,21 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::data;
-use crate::run::{b2nd, folder, run, text};
+use crate::run::{b2nd, folder, let_through, run, text};
 use pty_process::blocking::{Command as Started, Pts, Pty};
+use signal_hook::consts::SIGINT;
 
 /// The command, which takes for its terminal what is not said otherwise, and both ends of that.
 fn at_terminal(folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
     let (pty, pts) = pty_process::blocking::open().unwrap();
     (Started::from(b2nd(folder, arguments)).env("TERM", "xterm"), pty, pts)
 }
+
+/// After a second, work is long enough to show how far it is. A sleep can be longer than this, but never shorter.
+const LONGER_THAN_LONG: Duration = Duration::from_millis(1100);
+
+/// After 200 milliseconds, rows are shown before all their columns are known.
+const LONGER_THAN_PATIENCE: Duration = Duration::from_millis(250);
 
 /// A listing of paths that come one after the other, so that it takes as long as is wanted.
 struct Listing {
@@ -61,7 +68,7 @@ fn screen(pty: &mut Pty, until: Option<&str>) -> String {
 fn long_work_shows_how_far_it_is_and_leaves_no_trace() {
     let (mut listing, mut pty) = Listing::begin();
     assert!(listing.list("scalar.b2nd").contains(r#""ndim":0"#));
-    thread::sleep(Duration::from_millis(1100));
+    thread::sleep(LONGER_THAN_LONG);
     assert!(listing.list("rank16.b2nd").contains(r#""ndim":16"#));
     let shown = screen(&mut pty, Some("files: 2"));
     assert!(shown.contains("files: 2, "), "{shown:?}");
@@ -73,6 +80,7 @@ fn long_work_shows_how_far_it_is_and_leaves_no_trace() {
 
 #[test]
 fn an_interrupted_listing_ends_quietly_with_whole_lines() {
+    let_through(&[SIGINT]);
     let (mut listing, mut pty) = Listing::begin();
     assert!(listing.list("scalar.b2nd").ends_with("}\n"));
     let pid = listing.child.id().to_string();
@@ -92,7 +100,7 @@ fn a_complaint_has_a_line_of_its_own_beside_the_count_of_files() {
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "none_yet").unwrap();
     screen(&mut pty, Some("none_yet"));
-    thread::sleep(Duration::from_millis(1100));
+    thread::sleep(LONGER_THAN_LONG);
     writeln!(stdin, "scalar.b2nd\nnone").unwrap();
     drop(stdin);
     let shown = screen(&mut pty, None);
@@ -110,7 +118,7 @@ fn rows_are_shown_as_they_come_below_their_header() {
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "none").unwrap();
     screen(&mut pty, Some("none:"));
-    thread::sleep(Duration::from_millis(250));
+    thread::sleep(LONGER_THAN_PATIENCE);
     writeln!(stdin, "none_yet\nscalar.b2nd").unwrap();
     // Before the list ends.
     let shown = screen(&mut pty, Some("scalar.b2nd"));

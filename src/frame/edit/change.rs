@@ -8,7 +8,7 @@ use std::path::Path;
 use std::string::String;
 use std::vec::Vec;
 
-use crate::dtype::{Dtype, ParseError};
+use crate::dtype::{self, Dtype};
 use crate::frame::check::agreement;
 use crate::frame::find::lock::ExclusiveLock;
 use crate::frame::find::open::{available, open_at_once, read_up_to};
@@ -293,7 +293,7 @@ impl Frame {
             Error::refused(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
         })?;
         if let Some(format) = array.meta().and_then(Meta::dtype_format).filter(|&format| format != 0) {
-            return Err(wrong_dtype(ParseError::unknown_format(before, format)));
+            return Err(wrong_dtype(dtype::Error::unknown_format(before, format)));
         }
         check_dtype(&dtype.parse().map_err(wrong_dtype)?, &self.header)?;
         if dtype.len() != before.len() {
