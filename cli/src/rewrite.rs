@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use b2nd_serde::frame::{self, Error, ErrorKind, Frame, Generation};
 use clap::Args;
 
-use crate::Outcome;
 use crate::change::{Change, ChangeReport, failure};
+use crate::failure::Failure;
 use crate::interrupt::Interrupts;
-use crate::json::Failure;
-use crate::output::Progress;
+use crate::output::{Outcome, Progress};
 
 /// Copies an array in the present format, which C-Blosc2 and python-blosc2 open
 ///

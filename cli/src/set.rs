@@ -6,9 +6,9 @@ use b2nd_serde::Layout;
 use b2nd_serde::frame::{ArrayLayout, Error, Frame};
 use clap::{ArgGroup, Args};
 
-use crate::Outcome;
 use crate::change::{Change, ChangeReport, failure};
 use crate::encode::{Numbers, numbers, spelled};
+use crate::output::Outcome;
 
 /// Gives an array another shape or dtype in its file; its data is not touched
 ///

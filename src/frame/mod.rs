@@ -44,7 +44,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::take_from_slice;
-pub use check::check;
+pub use check::{Report, check};
+pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{Dump, dump};
 pub use edit::change::Edit;
 pub use edit::rewrite::Rewrite;
@@ -52,7 +53,7 @@ pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
 pub use find::zip::{Content, Member, zip_members};
-pub use finding::{Code, Finding, Place, Severity};
+pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
 use format::cursor::{Rules, Walk};
 pub use format::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};

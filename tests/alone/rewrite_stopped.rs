@@ -119,7 +119,7 @@ fn the_frame_that_is_given_back_is_the_one_that_opens() {
             assert_eq!(frame.path(), opened.path());
             assert_eq!(frame.header_bytes(), opened.header_bytes());
             assert_eq!(frame.check().unwrap(), []);
-            assert_eq!(check(&to).unwrap(), []);
+            assert_eq!(check(&to).unwrap().findings, []);
             // It can be changed at once.
             frame.edit().metalayer("b2nd", opened.metalayers()[0].bytes()).apply().unwrap();
         }

@@ -320,7 +320,7 @@ fn a_frame_left_half_changed_is_said_to_be_changing_and_why() {
     let error = Frame::open_stable(&path, Duration::from_millis(20)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Changing);
     assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize));
-    assert_eq!(check(&path).unwrap()[0].code(), Code::InterruptedResize);
+    assert_eq!(check(&path).unwrap().findings[0].code(), Code::InterruptedResize);
 }
 
 #[test]

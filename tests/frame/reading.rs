@@ -385,9 +385,9 @@ fn a_file_cut_short_says_what_is_missing() {
 fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     for (length, says) in [
-        (10, "cut short: the frame takes at least 24 bytes, the file has 10"),
-        (100, "cut short: the frame takes at least 165 bytes, the file has 100"),
-        (300, "cut short: the frame takes 520 bytes, the file has 300"),
+        (10, "cut short: the frame has at least 24 bytes, but the file only 10"),
+        (100, "cut short: the frame has at least 165 bytes, but the file only 100"),
+        (300, "cut short: the frame has 520 bytes, but the file only 300"),
     ] {
         let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
         assert_eq!(error.to_string(), says);
@@ -522,5 +522,5 @@ fn a_file_caught_while_it_grows_is_read_once_more() {
     let growing = |lengths: &[u64]| Growing { file: Cursor::new(file.clone()), lengths: lengths.to_vec() };
     assert!(Frame::read_at(growing(&[length, 300]), 0).is_ok());
     let error = Frame::read_at(growing(&[length, 310, 300]), 0).unwrap_err();
-    assert_eq!(error.to_string(), "cut short: the frame takes 520 bytes, the file has 310");
+    assert_eq!(error.to_string(), "cut short: the frame has 520 bytes, but the file only 310");
 }

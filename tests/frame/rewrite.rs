@@ -220,7 +220,7 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
         assert!(is_six || new.dtype() == given.as_deref().or(old.dtype()), "{name}");
         assert!(!is_six || new.meta().unwrap().parse_dtype() == old.meta().unwrap().parse_dtype(), "{name}");
 
-        let oddities = check(&to).unwrap();
+        let oddities = check(&to).unwrap().findings;
         let is_fine = |code| matches!(code, Code::HighRank | Code::DtypeMismatch | Code::EmptyChunksize);
         assert!(oddities.iter().all(|finding| is_fine(finding.code())), "{name}: {oddities:?}");
         written[usize::from(is_present)] += 1;
@@ -294,7 +294,7 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
     assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(&dtype[..]));
     let vendor: serde_json::Value = frame.metalayer("vendor").unwrap().unwrap();
     assert_eq!(vendor, serde_json::json!({"serial": 7, "tags": ["a", "b"]}));
-    assert_eq!(check(&path).unwrap(), []);
+    assert_eq!(check(&path).unwrap().findings, []);
     let note = Frame::open(&path).unwrap().trailer().unwrap();
     assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap(), "kelvin");
     assert_eq!(folder.names().len(), 1);
@@ -393,7 +393,7 @@ fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     // Without compressed bytes there are no chunks, which no rule says of this generation.
     damaged[39..47].fill(0);
     let path = folder.write("old", &damaged);
-    assert!(check(&path).unwrap().iter().all(|finding| finding.severity() == Severity::Warning));
+    assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
     for to in [path.clone(), folder.path("new")] {
         let why = refused(Rewrite::new(&path, &to).apply());
         assert!(
@@ -440,7 +440,7 @@ fn a_name_that_is_too_long_for_a_lock_has_none() {
     Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap();
     Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
     Rewrite::new(&path, folder.path("new")).apply().unwrap();
-    assert_eq!(check(&path).unwrap(), []);
+    assert_eq!(check(&path).unwrap().findings, []);
 }
 
 #[test]
@@ -529,7 +529,7 @@ fn a_sparse_frame_keeps_its_chunks() {
     for number in 0..4 {
         assert_eq!(chunk(&copy, number), chunk(&path, number));
     }
-    assert_eq!(check(&copy).unwrap(), []);
+    assert_eq!(check(&copy).unwrap().findings, []);
 
     // In place, by any of its names: the chunks are not even touched.
     let modified = |path: &Path| fs::metadata(path.join("00000001.chunk")).unwrap().modified().unwrap();
@@ -600,11 +600,11 @@ fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
     fs::create_dir(&directory).unwrap();
     let file = directory.join("chunks.b2frame");
     fs::copy(data().join("int32_3x5.b2nd"), &file).unwrap();
-    assert_eq!(check(&directory).unwrap()[0].severity(), Severity::Error);
+    assert_eq!(check(&directory).unwrap().findings[0].severity(), Severity::Error);
     for to in [directory.clone(), folder.path().join("copy")] {
         assert_eq!(Rewrite::new(&directory, &to).apply().unwrap_err().kind(), ErrorKind::Malformed);
     }
     // By itself it is a frame like any other.
-    assert_eq!(check(&file).unwrap(), []);
+    assert_eq!(check(&file).unwrap().findings, []);
     Rewrite::new(&file, &file).apply().unwrap();
 }

@@ -155,7 +155,8 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
         let frame = Frame::open(&original).unwrap();
         let Some(array) = frame.array().unwrap() else { continue };
         // Six files of C-Blosc2's own have items of 4 or 8 bytes, and a dtype of 1.
-        let is_wrong = check(&original).unwrap().iter().any(|finding| finding.code() == Code::DtypeMismatch);
+        let is_wrong =
+            check(&original).unwrap().findings.iter().any(|finding| finding.code() == Code::DtypeMismatch);
         let given = (array.dtype().is_none() || is_wrong).then(|| dtype_of(frame.header().typesize));
         let changed = folder.path().join(format!("{number}.b2nd"));
         match given.iter().fold(Rewrite::new(&original, &changed), Rewrite::dtype).apply() {

@@ -31,7 +31,7 @@ fn shape_and_dtype_change_in_place() {
     let frame = Frame::open(&file).unwrap();
     let array = frame.array().unwrap().unwrap();
     assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
-    assert_eq!(check(&file).unwrap(), []);
+    assert_eq!(check(&file).unwrap().findings, []);
     let after = fs::read(&file).unwrap();
     assert_eq!(after[165..], before[165..], "the data is not touched");
 }
@@ -202,7 +202,7 @@ fn a_rewrite_is_an_array_in_the_present_format() {
     let output = run(folder.path(), &arguments);
     snapshot("rewrite", &(screen(&dry) + &screen(&output)));
     assert_eq!(dry.stdout, output.stdout);
-    assert_eq!(check(folder.path().join("new.b2nd")).unwrap(), []);
+    assert_eq!(check(folder.path().join("new.b2nd")).unwrap().findings, []);
 
     let again = run(folder.path(), &arguments);
     assert_eq!(again.status.code(), Some(1), "nothing is written over");

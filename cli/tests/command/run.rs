@@ -92,7 +92,10 @@ pub(crate) fn folder() -> tempfile::TempDir {
     };
     fs::write(at("images/notes.txt"), "no array").unwrap();
     fs::write(at("images/x"), "x").unwrap();
-    fs::write(at("chunks_only.b2frame"), with(95, b"x2nd")).unwrap();
+    // Another name, and a content that is not an array.
+    let mut chunks_only = with(95, b"x2nd");
+    chunks_only[112] = 0xc0;
+    fs::write(at("chunks_only.b2frame"), chunks_only).unwrap();
     fs::write(at("bad/cut.b2nd"), &good[..300]).unwrap();
     fs::write(at("bad/empty.b2nd"), b"").unwrap();
     fs::write(at("bad/marker.b2nd"), with(116, &[0xd2])).unwrap();
