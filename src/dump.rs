@@ -275,7 +275,7 @@ impl Walk<'_, '_> {
         // Up to the one that is wrong, or cut, the dimensions are good.
         let good = match &vector {
             Ok(items) => Some(items.len()),
-            Err(error) => error.index(),
+            Err(error) => error.dimension(),
         };
         if let Some(good) = good {
             self.row(1, 0, &ArrayOf(ndim), &"", &entry)?;

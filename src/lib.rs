@@ -157,7 +157,7 @@ mod error;
 #[cfg(feature = "frame")]
 pub mod frame;
 pub mod geometry;
-mod layout;
+pub mod layout;
 mod marker;
 #[cfg(feature = "alloc")]
 mod meta;
@@ -172,8 +172,9 @@ pub use dtype::Dtype;
 #[cfg(feature = "alloc")]
 pub use dump::DumpRow;
 pub use dump::{Dump, dump};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind};
 pub use geometry::Geometry;
+#[doc(inline)]
 pub use layout::{Entry, Layout};
 #[cfg(feature = "alloc")]
 pub use meta::Meta;

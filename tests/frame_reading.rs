@@ -278,7 +278,7 @@ fn other_metalayers_read_into_types_of_ones_own() {
     let error = frame.metalayer::<u8>("vendor").unwrap_err();
     assert!(error.to_string().starts_with("metalayer vendor: "), "{error}");
     let error = frame.metalayer::<(u8, u8)>("b2nd").unwrap_err();
-    assert_eq!(error.to_string(), "metalayer b2nd: byte 0: layout b2nd has 7 entries, the type takes 2");
+    assert_eq!(error.to_string(), "metalayer b2nd: byte 0: layout b2nd has 7 entries, but the type takes 2");
     assert!(std::error::Error::source(&error).unwrap().is::<b2nd_serde::Error>());
 }
 
