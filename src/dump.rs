@@ -296,7 +296,7 @@ impl Annotator<'_, '_> {
         // The dimensions before the wrong one, or before the end of the input, are good and have rows.
         let good = match &vector {
             Ok(items) => Some(items.len()),
-            Err(error) => error.index(),
+            Err(error) => error.dimension(),
         };
         if let Some(good) = good {
             self.row(1, 0, &ArrayOf(ndim), &"", &entry)?;

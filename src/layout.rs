@@ -1,6 +1,16 @@
-//! The layouts as one table: which entries they have, in which order, in which encoding.
+//! The entries of a metalayer and its layouts: which entries each has, in which order, in which encoding.
+//!
+//! Two tables, [`Entry`] and [`Layout`], from which everything else about them comes: a row for each variant, so that
+//! none can be without. What stands beside them are matches that fold away where an entry is known at compile time;
+//! a test holds these against the tables.
+//!
+//! The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
+//! `chunkshape`, so they lack the version and the block shape that all others share, and one of them has
+//! native-endian integers under another marker. The serde format names them when it meets one and refuses them; the
+//! module `frame` reads them, and nothing writes them.
 
 use core::fmt;
+use core::str::FromStr;
 
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -21,33 +31,6 @@ pub(crate) const fn vector_marker(ndim: u8) -> u8 {
 /// The first byte of the two layouts of Caterva 0.1.
 pub(crate) const CATERVA_THREE: u8 = fixarray(3);
 
-/// An entry of the metalayer. The order of the variants is the order on the wire.
-///
-/// ```
-/// use b2nd_serde::{Entry, Layout};
-///
-/// assert_eq!(Entry::Chunkshape.name(), "chunkshape");
-/// assert_eq!(Layout::Caterva.entries().last(), Some(&Entry::Blockshape));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Entry {
-    /// Version of the metalayer, 0 to 127. Every file ever written says 0.
-    Version,
-    /// Number of dimensions, 0 to 16.
-    Ndim,
-    /// Items along each dimension, as int64.
-    Shape,
-    /// Items of a chunk along each dimension, as int32.
-    Chunkshape,
-    /// Items of a block along each dimension, as int32.
-    Blockshape,
-    /// Syntax of the dtype, 0 to 127. 0 is NumPy's, and no other is known in any file.
-    DtypeFormat,
-    /// The item type as text, as str32.
-    Dtype,
-}
-
 /// How an entry stands on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
@@ -61,33 +44,78 @@ pub(crate) enum Encoding {
     Str32,
 }
 
-impl Entry {
-    /// All entries, as layout [`B2nd`](Layout::B2nd) has them.
-    pub(crate) const ALL: [Entry; 7] = [Version, Ndim, Shape, Chunkshape, Blockshape, DtypeFormat, Dtype];
-
-    /// The name of the entry, as the format's documents spell it.
-    #[must_use]
-    #[inline]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Version => "version",
-            Ndim => "ndim",
-            Shape => "shape",
-            Chunkshape => "chunkshape",
-            Blockshape => "blockshape",
-            DtypeFormat => "dtype_format",
-            Dtype => "dtype",
+/// Writes [`Entry`] from a table: the entry, its name, other names that a field of a struct may have for it, and its
+/// encoding.
+macro_rules! entries {
+    ($($(#[$doc:meta])* $entry:ident $name:literal [$($other:literal)*] $encoding:ident)*) => {
+        /// An entry of the metalayer. The order of the variants is the order on the wire.
+        ///
+        /// ```
+        /// use b2nd_serde::{Entry, Layout};
+        ///
+        /// assert_eq!(Entry::Chunkshape.name(), "chunkshape");
+        /// assert_eq!(Layout::Caterva.entries().last(), Some(&Entry::Blockshape));
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        #[repr(u8)]
+        pub enum Entry {
+            $( $(#[$doc])* $entry, )*
         }
-    }
 
-    pub(crate) const fn encoding(self) -> Encoding {
-        match self {
-            Version | Ndim | DtypeFormat => Encoding::Fixint,
-            Shape => Encoding::Int64s,
-            Chunkshape | Blockshape => Encoding::Int32s,
-            Dtype => Encoding::Str32,
+        impl Entry {
+            /// All entries, in their order.
+            pub(crate) const ALL: &[Self] = &[$( Self::$entry ),*];
+
+            /// The name of the entry, as the format's documents spell it.
+            #[must_use]
+            #[inline]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Self::$entry => $name, )*
+                }
+            }
+
+            pub(crate) const fn encoding(self) -> Encoding {
+                match self {
+                    $( Self::$entry => Encoding::$encoding, )*
+                }
+            }
+
+            /// The entry that a field of this name can only mean.
+            ///
+            /// Fields are placed by their order, so two of them in the wrong order would be swapped in silence. These
+            /// names are held against the entry at whose position they are.
+            #[inline]
+            pub(crate) fn of_field(name: &str) -> Option<Self> {
+                match name {
+                    $( $name $( | $other )* => Some(Self::$entry), )*
+                    _ => None,
+                }
+            }
         }
-    }
+
+        /// The fields of a `Meta` in serde's data model: its layout, then each entry.
+        #[cfg(feature = "alloc")]
+        pub(crate) const META_FIELDS: &[&str] = &["layout", $( $name ),*];
+    };
+}
+
+entries! {
+    /// Version of the metalayer, 0 to 127. It is 0 in every file ever written.
+    Version "version" [] Fixint
+    /// Number of dimensions, 0 to 16.
+    Ndim "ndim" [] Fixint
+    /// Items along each dimension, as int64.
+    Shape "shape" [] Int64s
+    /// Items of a chunk along each dimension, as int32.
+    Chunkshape "chunkshape" ["chunks" "chunk_shape"] Int32s
+    /// Items of a block along each dimension, as int32.
+    Blockshape "blockshape" ["blocks" "block_shape"] Int32s
+    /// Syntax of the dtype, 0 to 127. 0 is NumPy's, and no other is known in any file.
+    DtypeFormat "dtype_format" [] Fixint
+    /// The item type as text, as str32.
+    Dtype "dtype" [] Str32
 }
 
 impl fmt::Display for Entry {
@@ -96,161 +124,184 @@ impl fmt::Display for Entry {
     }
 }
 
-/// A field name that can mean only one entry.
-///
-/// Fields are placed by their order, so two of them in the wrong order would be swapped in silence. These names are
-/// held against the entry that they stand at.
+/// Some of the entries.
+#[cfg(feature = "alloc")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum KnownName {
-    Version,
-    Ndim,
-    Shape,
-    Chunkshape,
-    Chunks,
-    ChunkShape,
-    Blockshape,
-    Blocks,
-    BlockShape,
-    DtypeFormat,
-    Dtype,
-}
+pub(crate) struct EntrySet(u32);
 
-impl KnownName {
-    #[inline]
-    pub(crate) fn of(field: &str) -> Option<Self> {
-        Some(match field {
-            "version" => Self::Version,
-            "ndim" => Self::Ndim,
-            "shape" => Self::Shape,
-            "chunkshape" => Self::Chunkshape,
-            "chunks" => Self::Chunks,
-            "chunk_shape" => Self::ChunkShape,
-            "blockshape" => Self::Blockshape,
-            "blocks" => Self::Blocks,
-            "block_shape" => Self::BlockShape,
-            "dtype_format" => Self::DtypeFormat,
-            "dtype" => Self::Dtype,
-            _ => return None,
-        })
-    }
+#[cfg(feature = "alloc")]
+const _: () =
+    assert!(Entry::ALL.len() <= u32::BITS as usize, "an entry without a bit would not be in any set");
 
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Chunks => "chunks",
-            Self::ChunkShape => "chunk_shape",
-            Self::Blocks => "blocks",
-            Self::BlockShape => "block_shape",
-            other => other.entry().name(),
+#[cfg(feature = "alloc")]
+impl EntrySet {
+    pub(crate) const EMPTY: Self = Self(0);
+
+    /// The entries that every layout has.
+    pub(crate) const OF_EVERY_LAYOUT: Self = {
+        let mut set = Self(u32::MAX);
+        let mut layouts = Layout::ALL;
+        while let [layout, rest @ ..] = layouts {
+            set.0 &= layout.entry_set().0;
+            layouts = rest;
         }
-    }
+        set
+    };
 
     #[inline]
-    pub(crate) const fn entry(self) -> Entry {
-        match self {
-            Self::Version => Version,
-            Self::Ndim => Ndim,
-            Self::Shape => Shape,
-            Self::Chunkshape | Self::Chunks | Self::ChunkShape => Chunkshape,
-            Self::Blockshape | Self::Blocks | Self::BlockShape => Blockshape,
-            Self::DtypeFormat => DtypeFormat,
-            Self::Dtype => Dtype,
-        }
+    pub(crate) const fn contains(self, entry: Entry) -> bool {
+        self.0 & (1 << entry as u8) != 0
+    }
+
+    /// Adds an entry, and answers whether it was missing.
+    #[inline]
+    pub(crate) const fn insert(&mut self, entry: Entry) -> bool {
+        let is_new = !self.contains(entry);
+        self.0 |= 1 << entry as u8;
+        is_new
     }
 }
 
-/// A layout of the metalayer: which entries it has, and how many its first byte says.
-///
-/// | layout | name | first byte | entries | written by |
-/// |---|---|---|---|---|
-/// | `B2nd` | `b2nd` | `97` | all seven | C-Blosc2 since 2.7.0, python-blosc2 since 2.1.0 |
-/// | `B2ndMismarked` | `b2nd-mismarked` | `96` | all seven | C-Blosc2 between two commits of February 2023 |
-/// | `B2ndSix` | `b2nd-six` | `96` | all but `dtype_format` | C-Blosc2 in the days before those |
-/// | `Caterva` | `caterva` | `95` | `version` to `blockshape` | Caterva 0.2 to 0.7, C-Blosc2 in January 2023 |
-///
-/// The first byte tells them apart, and after `96` the byte behind `blockshape`: a str32 marker (`db`) there is the
-/// dtype of `B2ndSix`, a positive fixint the dtype format of `B2ndMismarked`. In `B2ndSix` the dtype is spelled as
-/// NumPy prints it (`uint8`), elsewhere in NumPy's array-protocol form (`|u1`).
-///
-/// ```
-/// use b2nd_serde::Layout;
-///
-/// assert_eq!(Layout::default(), Layout::B2nd);
-/// assert_eq!(Layout::B2ndSix.name(), "b2nd-six");
-/// assert_eq!(Layout::from_name("caterva"), Some(Layout::Caterva));
-/// assert_eq!(Layout::B2ndMismarked.entries().len(), 7);
-/// ```
-///
-/// In other formats it is its name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[repr(u8)]
-pub enum Layout {
+/// Writes [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and words for
+/// its documentation on the entries and on who writes it.
+macro_rules! layouts {
+    ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
+    => {
+        /// A layout of the metalayer: which entries it has, and how many its first byte says.
+        ///
+        /// | layout | name | first byte | entries | written by |
+        /// |---|---|---|---|---|
+        $( #[doc = concat!(
+            "| `", stringify!($layout), "` | `", $name, "` | `9", $marked, "` | ", $which, " | ", $writer, " |"
+        )] )*
+        ///
+        /// The first byte tells them apart, and after `96` the byte after `blockshape`: a str32 marker (`db`) there is
+        /// the dtype of `B2ndSix`, a positive fixint the dtype format of `B2ndMismarked`. In `B2ndSix` the dtype is
+        /// spelled as NumPy prints it (`uint8`), elsewhere in NumPy's array-protocol form (`|u1`).
+        ///
+        /// ```
+        /// use b2nd_serde::Layout;
+        ///
+        /// assert_eq!(Layout::default(), Layout::B2nd);
+        /// assert_eq!(Layout::B2ndSix.name(), "b2nd-six");
+        /// assert_eq!("caterva".parse(), Ok(Layout::Caterva));
+        /// assert_eq!(Layout::B2ndMismarked.entries().len(), 7);
+        /// ```
+        ///
+        /// In other serde formats a layout is its name.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        #[repr(u8)]
+        pub enum Layout {
+            $( $(#[$doc])* $layout, )*
+        }
+
+        impl Layout {
+            /// Every layout, the present one first.
+            pub const ALL: &[Self] = &[$( Self::$layout ),*];
+
+            /// The name of the layout, as JSON and messages have it.
+            #[must_use]
+            #[inline]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Self::$layout => $name, )*
+                }
+            }
+
+            /// The entries of the layout, in their order.
+            #[must_use]
+            #[inline]
+            pub const fn entries(self) -> &'static [Entry] {
+                match self {
+                    $( Self::$layout => &[$( $entry ),*], )*
+                }
+            }
+
+            /// The outer marker, which says how many entries follow.
+            #[inline]
+            pub(crate) const fn marker(self) -> u8 {
+                match self {
+                    $( Self::$layout => fixarray($marked), )*
+                }
+            }
+
+            /// The layout in which a value with this number of entries is written: the first that has so many.
+            #[inline]
+            pub(crate) const fn of_entries(count: usize) -> Option<Self> {
+                $( if count == Self::$layout.entries().len() {
+                    return Some(Self::$layout);
+                } )*
+                None
+            }
+
+            /// The layout of the `Meta` that gives its fields under this name; `None` for any other struct.
+            #[cfg(feature = "alloc")]
+            #[inline]
+            pub(crate) fn of_meta_struct(name: &str) -> Option<Self> {
+                match name {
+                    $( concat!("$b2nd_serde::Meta(", $name, ")") => Some(Self::$layout), )*
+                    _ => None,
+                }
+            }
+
+            /// Whether the layout has an entry. For one that all layouts have this is known at compile time.
+            #[cfg(feature = "alloc")]
+            #[inline]
+            pub(crate) const fn has(self, entry: Entry) -> bool {
+                match (entry, self) {
+                    $( ($( $entry )|*, Self::$layout) => true, )*
+                    _ => false,
+                }
+            }
+
+            /// The entries of the layout.
+            #[cfg(feature = "alloc")]
+            #[inline]
+            pub(crate) const fn entry_set(self) -> EntrySet {
+                match self {
+                    $( Self::$layout => EntrySet(0 $( | 1 << $entry as u8 )*), )*
+                }
+            }
+
+            /// The name under which a `Meta` of this layout gives its fields to serde. So our own serializer knows the
+            /// layout before the first field.
+            #[cfg(feature = "alloc")]
+            #[inline]
+            pub(crate) const fn meta_struct(self) -> &'static str {
+                match self {
+                    $( Self::$layout => concat!("$b2nd_serde::Meta(", $name, ")"), )*
+                }
+            }
+        }
+    };
+}
+
+layouts! {
     /// Seven entries: what every release since 2023 writes.
     #[default]
-    B2nd,
-    /// Seven entries behind a marker that says six.
-    B2ndMismarked,
+    B2nd "b2nd" 7 [Version Ndim Shape Chunkshape Blockshape DtypeFormat Dtype]
+        "all seven" "C-Blosc2 since 2.7.0, python-blosc2 since 2.1.0"
+    /// Seven entries after a marker that says six.
+    B2ndMismarked "b2nd-mismarked" 6 [Version Ndim Shape Chunkshape Blockshape DtypeFormat Dtype]
+        "all seven" "C-Blosc2 between two commits of February 2023"
     /// Six entries: no `dtype_format`.
-    B2ndSix,
+    B2ndSix "b2nd-six" 6 [Version Ndim Shape Chunkshape Blockshape Dtype]
+        "all but `dtype_format`" "C-Blosc2 in the days before those"
     /// Five entries: neither `dtype_format` nor `dtype`.
-    Caterva,
+    Caterva "caterva" 5 [Version Ndim Shape Chunkshape Blockshape]
+        "`version` to `blockshape`" "Caterva 0.2 to 0.7, C-Blosc2 in January 2023"
 }
 
+/// The name under which a `Meta` asks for its fields. Our own deserializer knows it, and answers with the layout and an
+/// answer for each entry.
+#[cfg(feature = "alloc")]
+pub(crate) const META_STRUCT: &str = "$b2nd_serde::Meta";
+
 impl Layout {
-    /// Every layout, the present one first.
-    pub const ALL: &'static [Layout] =
-        &[Layout::B2nd, Layout::B2ndMismarked, Layout::B2ndSix, Layout::Caterva];
-
-    /// The name of the layout, as it stands in JSON and in messages.
-    #[must_use]
-    #[inline]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Layout::B2nd => "b2nd",
-            Layout::B2ndMismarked => "b2nd-mismarked",
-            Layout::B2ndSix => "b2nd-six",
-            Layout::Caterva => "caterva",
-        }
-    }
-
-    /// The layout of this name.
-    #[must_use]
-    #[inline]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Layout::ALL.iter().copied().find(|layout| layout.name() == name)
-    }
-
-    /// The entries of the layout in their order on the wire.
-    #[must_use]
-    #[inline]
-    pub const fn entries(self) -> &'static [Entry] {
-        match self {
-            Layout::B2nd | Layout::B2ndMismarked => &Entry::ALL,
-            Layout::B2ndSix => &[Version, Ndim, Shape, Chunkshape, Blockshape, Dtype],
-            Layout::Caterva => &[Version, Ndim, Shape, Chunkshape, Blockshape],
-        }
-    }
-
     /// The number of entries that the outer marker says.
-    #[inline]
     pub(crate) const fn marked_entries(self) -> u8 {
-        match self {
-            Layout::B2nd => 7,
-            Layout::B2ndMismarked | Layout::B2ndSix => 6,
-            Layout::Caterva => 5,
-        }
-    }
-
-    /// The layout that a value with this number of entries is written in.
-    #[inline]
-    pub(crate) const fn of_entries(count: usize) -> Option<Self> {
-        match count {
-            7 => Some(Layout::B2nd),
-            6 => Some(Layout::B2ndSix),
-            5 => Some(Layout::Caterva),
-            _ => None,
-        }
+        self.marker() - FIXARRAY
     }
 
     /// The entry at a position, counted from 0.
@@ -270,16 +321,6 @@ impl Layout {
             _ => None,
         }
     }
-
-    #[cfg(any(feature = "alloc", test))]
-    #[inline]
-    pub(crate) const fn has(self, entry: Entry) -> bool {
-        match entry {
-            Version | Ndim | Shape | Chunkshape | Blockshape => true,
-            DtypeFormat => matches!(self, Layout::B2nd | Layout::B2ndMismarked),
-            Dtype => !matches!(self, Layout::Caterva),
-        }
-    }
 }
 
 impl fmt::Display for Layout {
@@ -287,6 +328,36 @@ impl fmt::Display for Layout {
         f.pad(self.name())
     }
 }
+
+/// The layout of this [name](Layout::name).
+impl FromStr for Layout {
+    type Err = UnknownLayout;
+
+    #[inline]
+    fn from_str(name: &str) -> Result<Self, UnknownLayout> {
+        Self::ALL.iter().copied().find(|layout| layout.name() == name).ok_or(UnknownLayout(()))
+    }
+}
+
+/// A text is not the name of a [`Layout`].
+///
+/// ```
+/// use b2nd_serde::Layout;
+///
+/// let error = "zarr".parse::<Layout>().unwrap_err();
+/// assert_eq!(error.to_string(), "expected the name of a layout: b2nd, b2nd-mismarked, b2nd-six or caterva");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownLayout(());
+
+impl fmt::Display for UnknownLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected ")?;
+        LayoutVisitor.expecting(f)
+    }
+}
+
+impl core::error::Error for UnknownLayout {}
 
 impl Serialize for Layout {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -307,12 +378,53 @@ impl Visitor<'_> for LayoutVisitor {
     type Value = Layout;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a layout: b2nd, b2nd-mismarked, b2nd-six or caterva")
+        write!(f, "the name of a layout: {}", OneOf(Layout::ALL.iter()))
     }
 
     #[inline]
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Layout, E> {
-        Layout::from_name(name).ok_or_else(|| E::invalid_value(Unexpected::Str(name), &self))
+        name.parse().map_err(|_| E::invalid_value(Unexpected::Str(name), &self))
+    }
+}
+
+/// Displays alternatives: `7, 6 or 5`.
+struct OneOf<I>(I);
+
+impl<I: Iterator<Item: fmt::Display> + Clone> fmt::Display for OneOf<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut items = self.0.clone().enumerate().peekable();
+        while let Some((position, item)) = items.next() {
+            let separator = match (position, items.peek()) {
+                (0, _) => "",
+                (_, None) => " or ",
+                (_, Some(_)) => ", ",
+            };
+            write!(f, "{separator}{item}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of entries that a value can have: `7, 6 or 5`.
+pub(crate) fn entry_counts() -> impl fmt::Display {
+    OneOf(default_layouts().map(|layout| layout.entries().len()))
+}
+
+/// The first bytes that a metalayer can have: `0x97, 0x96 or 0x95`.
+pub(crate) fn outer_markers() -> impl fmt::Display {
+    OneOf(default_layouts().map(|layout| Hex(layout.marker())))
+}
+
+/// The layouts that the number of entries of a value selects.
+fn default_layouts() -> impl Iterator<Item = Layout> + Clone {
+    Layout::ALL.iter().copied().filter(|&layout| Layout::of_entries(layout.entries().len()) == Some(layout))
+}
+
+struct Hex(u8);
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#04x}", self.0)
     }
 }
 
@@ -327,33 +439,49 @@ mod tests {
                 let in_table = layout.entries().get(usize::from(position)).copied();
                 assert_eq!(layout.entry(position), in_table, "{layout}, entry {position}");
             }
-            for entry in Entry::ALL {
+            assert_eq!("".parse::<Layout>(), Err(UnknownLayout(())));
+            assert_eq!(layout.name().parse(), Ok(layout));
+        }
+    }
+
+    #[cfg(feature = "alloc")]
+    #[test]
+    fn a_layout_has_the_entries_of_the_table() {
+        for &layout in Layout::ALL {
+            let mut set = EntrySet::EMPTY;
+            for &entry in Entry::ALL {
                 assert_eq!(layout.has(entry), layout.entries().contains(&entry), "{layout}, {entry}");
+                assert_eq!(layout.has(entry), layout.entry_set().contains(entry), "{layout}, {entry}");
+                if layout.has(entry) {
+                    assert!(set.insert(entry), "{layout}, {entry}");
+                }
             }
+            assert_eq!(layout.entry_set(), set, "{layout}");
+            assert_eq!(Layout::of_meta_struct(layout.meta_struct()), Some(layout));
+        }
+        assert_eq!(Layout::of_meta_struct("Meta"), None);
+    }
+
+    #[test]
+    fn a_value_is_written_in_the_first_layout_of_so_many_entries() {
+        assert_eq!(Layout::of_entries(7), Some(Layout::B2nd));
+        assert_eq!(Layout::of_entries(6), Some(Layout::B2ndSix));
+        assert_eq!(Layout::of_entries(5), Some(Layout::Caterva));
+        for count in [0, 3, 4, 8, usize::MAX] {
+            assert_eq!(Layout::of_entries(count), None);
         }
     }
 
     #[test]
-    fn a_known_name_is_found_by_its_own_spelling() {
-        let spellings = [
-            "version",
-            "ndim",
-            "shape",
-            "chunkshape",
-            "chunks",
-            "chunk_shape",
-            "blockshape",
-            "blocks",
-            "block_shape",
-            "dtype_format",
-            "dtype",
-        ];
-        for spelling in spellings {
-            assert_eq!(KnownName::of(spelling).map(KnownName::name), Some(spelling));
+    fn a_field_name_means_the_entry_of_the_table() {
+        for &entry in Entry::ALL {
+            assert_eq!(Entry::of_field(entry.name()), Some(entry));
         }
-        assert_eq!(KnownName::of("data_type"), None);
-        for entry in Entry::ALL {
-            assert_eq!(KnownName::of(entry.name()).map(KnownName::entry), Some(entry));
-        }
+        assert_eq!(Entry::of_field("chunks"), Some(Chunkshape));
+        assert_eq!(Entry::of_field("chunk_shape"), Some(Chunkshape));
+        assert_eq!(Entry::of_field("blocks"), Some(Blockshape));
+        assert_eq!(Entry::of_field("block_shape"), Some(Blockshape));
+        assert_eq!(Entry::of_field("data_type"), None);
+        assert_eq!(Entry::of_field("layout"), None);
     }
 }

@@ -152,7 +152,7 @@ extern crate std;
 mod marker;
 
 mod error;
-mod layout;
+pub mod layout;
 mod shapes;
 mod wire;
 
@@ -176,8 +176,9 @@ pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
 #[cfg(feature = "dtype")]
 pub use dtype::Dtype;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind};
 pub use geometry::Geometry;
+#[doc(inline)]
 pub use layout::{Entry, Layout};
 #[cfg(feature = "alloc")]
 pub use meta::Meta;

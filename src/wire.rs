@@ -4,13 +4,16 @@
 
 use core::marker::PhantomData;
 
-use crate::error::{Detail, Error, Length, Result};
+use crate::error::{Detail, Error, TextFault};
 use crate::layout::{Entry, Layout, MAX_NDIM, vector_marker};
-use crate::marker::{INT32, INT64, STR32, fixarray, is_fixint};
+use crate::marker::{INT32, INT64, STR32, is_fixint};
 
-const SEVEN_ENTRIES: u8 = fixarray(Layout::B2nd.marked_entries());
-const SIX_ENTRIES: u8 = fixarray(Layout::B2ndSix.marked_entries());
-const FIVE_ENTRIES: u8 = fixarray(Layout::Caterva.marked_entries());
+const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
+const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
+const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
+
+/// A Blosc2 frame begins with an array, and this text of 8 bytes in it.
+const FRAME_MAGIC: &[u8] = b"\xa8b2frame\0";
 
 /// The length of the longest metalayer, up to and with the length of its dtype.
 #[cfg(any(feature = "alloc", test))]
@@ -86,20 +89,27 @@ impl<'de> Input<'de> {
     /// After `96` the byte behind the block shape decides. Where it cannot, the error is the first one that a reader
     /// comes upon on the way there.
     #[inline]
-    pub(crate) fn layout(&self) -> Result<Layout> {
+    pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let rest = self.rest();
         match rest.first() {
             Some(&SEVEN_ENTRIES) => Ok(Layout::B2nd),
             Some(&FIVE_ENTRIES) => Ok(Layout::Caterva),
             Some(&SIX_ENTRIES) => self.six_marked_layout(),
-            Some(&found) => Err(Error::new(Detail::Layout { found }).at(self.position)),
+            Some(&found) => Err(self.no_layout(found)),
             None => Err(self.truncated(1, 0)),
         }
     }
 
+    #[cold]
+    fn no_layout(&self, found: u8) -> Error {
+        let is_frame = self.rest().get(1..).is_some_and(|rest| rest.starts_with(FRAME_MAGIC));
+        let detail = if is_frame { Detail::WholeFrame } else { Detail::Layout { found } };
+        Error::new(detail).at(self.position)
+    }
+
     /// What stands behind `96`: the byte behind the block shape decides.
     #[cold]
-    fn six_marked_layout(&self) -> Result<Layout> {
+    fn six_marked_layout(&self) -> Result<Layout, Error> {
         let mut walk = self.clone();
         walk.position += 1;
         walk.fixint(Entry::Version)?;
@@ -123,7 +133,7 @@ impl<'de> Input<'de> {
 
     /// Takes `version` or `dtype_format`.
     #[inline]
-    pub(crate) fn fixint(&mut self, entry: Entry) -> Result<u8> {
+    pub(crate) fn fixint(&mut self, entry: Entry) -> Result<u8, Error> {
         match self.rest().first() {
             Some(&value) if is_fixint(value) => {
                 self.position += 1;
@@ -136,19 +146,18 @@ impl<'de> Input<'de> {
 
     /// Takes `ndim`.
     #[inline]
-    pub(crate) fn ndim(&mut self) -> Result<u8> {
+    pub(crate) fn ndim(&mut self) -> Result<u8, Error> {
         let offset = self.position;
         let ndim = self.fixint(Entry::Ndim)?;
         if ndim > MAX_NDIM {
-            let found = Length::new(ndim.into());
-            return Err(Error::new(Detail::Rank { found }).in_entry(Entry::Ndim).at(offset));
+            return Err(Error::new(Detail::Rank { found: ndim.into() }).in_entry(Entry::Ndim).at(offset));
         }
         Ok(ndim)
     }
 
     /// Takes a dimension vector whole, with one look at the length of the input and one at each marker.
     #[inline]
-    pub(crate) fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8) -> Result<Items<'de, T>> {
+    pub(crate) fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8) -> Result<Items<'de, T>, Error> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
         match self.rest().get(..length).and_then(<[u8]>::split_first) {
             Some((&marker, items)) if marker == vector_marker(ndim) && are_marked::<T>(items) => {
@@ -188,7 +197,7 @@ impl<'de> Input<'de> {
 
     /// Takes `dtype`.
     #[inline]
-    pub(crate) fn text(&mut self, entry: Entry) -> Result<&'de str> {
+    pub(crate) fn text(&mut self, entry: Entry) -> Result<&'de str, Error> {
         let Some((header, behind)) = self.rest().split_first_chunk::<STR32_HEADER>() else {
             return Err(self.bad_text_header().in_entry(entry));
         };
@@ -197,18 +206,17 @@ impl<'de> Input<'de> {
         };
         let length = u32::from_be_bytes(length) as usize;
         if length > i32::MAX as usize {
-            let found = Length::new(length);
-            return Err(Error::new(Detail::DtypeLength { found }).in_entry(entry).at(self.position + 1));
+            return Err(TextFault::TooLong { length }.error().in_entry(entry).at(self.position + 1));
         }
         let start = self.position + STR32_HEADER;
         let Some(bytes) = behind.get(..length) else {
-            let error = Error::new(Detail::Truncated {
-                needed: Length::new(length),
-                left: Length::new(behind.len()),
-            });
+            let error = Error::new(Detail::Truncated { needed: length, left: behind.len() });
             return Err(error.in_entry(entry).at(start));
         };
-        let text = check_text(bytes).map_err(|fault| fault.error().in_entry(entry).at(start + fault.at))?;
+        let Some(text) = dtype(bytes) else {
+            let fault = TextFault::of(bytes);
+            return Err(fault.error().in_entry(entry).at(start + fault.at()));
+        };
         self.position = start + length;
         Ok(text)
     }
@@ -223,10 +231,10 @@ impl<'de> Input<'de> {
 
     /// An error unless every byte is taken.
     #[inline]
-    pub(crate) fn end(&self) -> Result<()> {
+    pub(crate) fn end(&self) -> Result<(), Error> {
         match self.rest().len() {
             0 => Ok(()),
-            left => Err(Error::new(Detail::Trailing { count: Length::new(left) }).at(self.position)),
+            left => Err(Error::new(Detail::Trailing { count: left }).at(self.position)),
         }
     }
 
@@ -237,8 +245,7 @@ impl<'de> Input<'de> {
 
     #[cold]
     fn truncated(&self, needed: usize, left: usize) -> Error {
-        Error::new(Detail::Truncated { needed: Length::new(needed), left: Length::new(left) })
-            .at(self.position)
+        Error::new(Detail::Truncated { needed, left }).at(self.position)
     }
 }
 
@@ -286,43 +293,22 @@ impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {
     }
 }
 
-/// Why bytes cannot be a dtype.
-pub(crate) struct TextFault {
-    detail: Detail,
-    /// The byte of the dtype.
-    at: usize,
-}
-
-impl TextFault {
-    #[cold]
-    pub(crate) fn error(&self) -> Error {
-        Error::new(self.detail)
-    }
-}
-
-/// What a dtype has to be, on both sides: UTF-8 without NUL, of at most `i32::MAX` bytes.
+/// Bytes as a dtype, which must be UTF-8 without NUL, of at most `i32::MAX` bytes.
 #[inline]
-pub(crate) fn check_text(bytes: &[u8]) -> Result<&str, TextFault> {
-    match core::str::from_utf8(bytes) {
-        Ok(text) => check_str(text).map(|()| text),
-        Err(error) => {
-            let at = error.valid_up_to();
-            Err(TextFault { detail: Detail::Utf8 { valid: Length::new(at) }, at })
-        }
-    }
+pub(crate) fn dtype(bytes: &[u8]) -> Option<&str> {
+    core::str::from_utf8(bytes).ok().filter(|text| is_dtype(text))
 }
 
-/// The part of [`check_text`] that a Rust string does not bring along.
+/// The part of [`dtype`] that a Rust string does not bring along.
 #[inline]
-pub(crate) fn check_str(text: &str) -> Result<(), TextFault> {
-    if text.len() > i32::MAX as usize {
-        return Err(TextFault { detail: Detail::DtypeLength { found: Length::new(text.len()) }, at: 0 });
-    }
-    if text.as_bytes().contains(&0) {
-        let at = text.bytes().take_while(|&byte| byte != 0).count();
-        return Err(TextFault { detail: Detail::Nul { at: Length::new(at) }, at });
-    }
-    Ok(())
+pub(crate) fn is_dtype(text: &str) -> bool {
+    text.len() <= i32::MAX as usize && !text.as_bytes().contains(&0)
+}
+
+/// The error for bytes that are not a dtype.
+#[cold]
+pub(crate) fn not_dtype(bytes: &[u8]) -> Error {
+    TextFault::of(bytes).error()
 }
 
 /// A buffer, and how far it has been written.
@@ -354,8 +340,8 @@ impl<'a> Output<'a> {
 
     /// What the buffer has left.
     #[inline]
-    pub(crate) fn rest(&mut self) -> Output<'_> {
-        Output::new(self.bytes.get_mut(self.position..).unwrap_or_default())
+    pub(crate) fn rest(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(self.position..).unwrap_or_default()
     }
 
     /// Goes over so many bytes, which have been put into the [`rest`](Self::rest).
@@ -381,7 +367,7 @@ impl<'a> Output<'a> {
 
     #[inline]
     pub(crate) fn layout(&mut self, layout: Layout) {
-        self.byte(fixarray(layout.marked_entries()));
+        self.byte(layout.marker());
     }
 
     /// Puts `version`, `ndim` or `dtype_format`.
@@ -408,17 +394,18 @@ impl<'a> Output<'a> {
     /// Puts `dtype`, which has been checked.
     #[inline]
     pub(crate) fn text(&mut self, text: &str) {
-        self.text_header(text.len());
-        self.text_part(text);
+        let room = self.advance(STR32_HEADER + text.len());
+        if let Some((header, slot)) = room.and_then(<[u8]>::split_first_chunk_mut) {
+            *header = str32_header(text.len());
+            slot.copy_from_slice(text.as_bytes());
+        }
     }
 
     /// Puts the marker and a length, which can be put right later.
     #[inline]
     pub(crate) fn text_header(&mut self, length: usize) {
-        if let Some([marker, value @ ..]) = self.advance(STR32_HEADER) {
-            *marker = STR32;
-            let length = u32::try_from(length).unwrap_or(u32::MAX);
-            value.copy_from_slice(&length.to_be_bytes());
+        if let Some(header) = self.advance(STR32_HEADER) {
+            header.copy_from_slice(&str32_header(length));
         }
     }
 
@@ -440,6 +427,13 @@ impl<'a> Output<'a> {
         self.text_header(end - STR32_HEADER);
         self.position = end;
     }
+}
+
+/// The marker of a text and its length.
+#[inline]
+fn str32_header(length: usize) -> [u8; STR32_HEADER] {
+    let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+    [STR32, a, b, c, d]
 }
 
 /// Room for the integers of a dimension vector.

@@ -34,7 +34,7 @@ pub(crate) struct Encode {
     #[arg(required_if_eq_any([("layout", "b2nd"), ("layout", "b2nd-mismarked"), ("layout", "b2nd-six")]))]
     dtype: Option<String>,
     /// Layout: b2nd, b2nd-mismarked, b2nd-six or caterva
-    #[arg(long, default_value = "b2nd", value_parser = layout, hide_default_value = false)]
+    #[arg(long, default_value = "b2nd", hide_default_value = false)]
     layout: Layout,
     /// Print the bytes themselves instead of hexadecimal digits
     #[arg(long)]
@@ -68,11 +68,6 @@ pub(crate) fn spelled(text: &str, is_six: bool) -> String {
         Ok(dtype) => dtype.type_string().to_string(),
         Err(_) => text.into(),
     }
-}
-
-fn layout(name: &str) -> Result<Layout, String> {
-    let names = || Layout::ALL.iter().map(|layout| layout.name()).collect::<Vec<_>>().join(", ");
-    Layout::from_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
 impl Encode {

@@ -9,8 +9,8 @@ use serde::de::{Deserialize, DeserializeSeed, IntoDeserializer, MapAccess, SeqAc
 
 use super::value::{Value, Visit};
 use super::vector::Vector;
-use crate::error::{Detail, Error, Length, Result};
-use crate::layout::{Entry, KnownName, Layout};
+use crate::error::{Detail, Error};
+use crate::layout::{Entry, Layout};
 use crate::wire::{FixedInt, Input};
 
 /// The position behind an error.
@@ -43,7 +43,7 @@ impl<'a, 'de> Entries<'a, 'de> {
 
     /// Reads an entry, which has to be the next one.
     #[inline(always)]
-    fn read<S: DeserializeSeed<'de>>(&mut self, entry: Entry, seed: S) -> Result<S::Value> {
+    fn read<S: DeserializeSeed<'de>>(&mut self, entry: Entry, seed: S) -> Result<S::Value, Error> {
         self.next += 1;
         let offset = self.input.position();
         let value = match entry {
@@ -73,7 +73,7 @@ impl<'a, 'de> Entries<'a, 'de> {
 
     /// Lets a type take all dimensions of a vector.
     #[inline(always)]
-    fn read_vector<W, S>(&mut self, entry: Entry, seed: S) -> Result<S::Value>
+    fn read_vector<W, S>(&mut self, entry: Entry, seed: S) -> Result<S::Value, Error>
     where
         W: FixedInt + Visit<'de>,
         S: DeserializeSeed<'de>,
@@ -96,14 +96,13 @@ impl<'a, 'de> Entries<'a, 'de> {
 
     /// An error unless every entry is taken.
     #[inline]
-    pub(super) fn finish(&self) -> Result<()> {
+    pub(super) fn finish(&self) -> Result<(), Error> {
         if usize::from(self.next) == self.layout.entries().len() {
             return Ok(());
         }
-        let takes = Length::new(self.next.into());
         let detail = match self.next {
             FAILED => Detail::PassedOver,
-            _ => Detail::Takes { layout: self.layout, takes },
+            takes => Detail::Takes { layout: self.layout, takes: takes.into() },
         };
         Err(Error::new(detail).at(self.input.position()))
     }
@@ -118,7 +117,7 @@ impl<'a, 'de> Entries<'a, 'de> {
 /// Adds the place: that of the dimension that the error names, or of the whole vector.
 #[cold]
 fn in_vector<W: FixedInt>(error: Error, entry: Entry, offset: usize) -> Error {
-    let before = error.index().map_or(0, |index| 1 + index * W::WIDTH);
+    let before = error.dimension().map_or(0, |dimension| 1 + dimension * W::WIDTH);
     error.in_entry(entry).at(offset + before)
 }
 
@@ -129,7 +128,7 @@ impl<'de> SeqAccess<'de> for InOrder<'_, '_, 'de> {
     type Error = Error;
 
     #[inline(always)]
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         match self.0.next_entry() {
             Some(entry) => self.0.read(entry, seed).map(Some),
             None => Ok(None),
@@ -138,7 +137,7 @@ impl<'de> SeqAccess<'de> for InOrder<'_, '_, 'de> {
 
     /// As the default, but with it the position is known at compile time.
     #[inline(always)]
-    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>> {
+    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>, Error> {
         self.next_element_seed(PhantomData)
     }
 
@@ -163,36 +162,36 @@ impl Names {
     /// `fields` lists aliases beside the names, so its length is no number of entries. What is certain is that a
     /// well-known name means its own entry: a name out of its place is an error, here with the entry it stands at.
     #[inline]
-    pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>> {
+    pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         if layout == Layout::B2nd && is_plain(fields) {
             return Ok(None);
         }
-        Self::place_with_care(fields, layout)
+        Self::match_names(fields, layout)
     }
 
     #[inline(never)]
-    fn place_with_care(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>> {
+    fn match_names(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         let entries = layout.entries();
         if fields.len() == entries.len() {
-            check_places(fields, entries)?;
+            check_positions(fields, layout)?;
             return Ok(None);
         }
-        if layout == Layout::Caterva || layout == Layout::B2ndSix {
-            if fields.len() == Entry::ALL.len() && check_places(fields, &Entry::ALL).is_ok() {
+        if entries.len() < Entry::ALL.len() {
+            if fields.len() == Entry::ALL.len() && check_positions(fields, Layout::B2nd).is_ok() {
                 return Ok(Some(Self::Seven(fields)));
             }
             if entries.iter().all(|&entry| known(fields, entry).is_some()) {
-                check_order(fields)?;
+                check_order(fields, layout)?;
                 return Ok(Some(Self::Known(fields)));
             }
         }
-        check_order(fields)?;
+        check_order(fields, layout)?;
         let is_known = |entry: &Entry| known(fields, *entry).is_some();
-        if fields.iter().all(|field| KnownName::of(field).is_some()) && !entries.iter().all(is_known) {
-            let takes = Length::new(Entry::ALL.iter().filter(|entry| is_known(entry)).count());
+        if fields.iter().all(|field| Entry::of_field(field).is_some()) && !entries.iter().all(is_known) {
+            let takes = Entry::ALL.iter().filter(|entry| is_known(entry)).count();
             return Err(Error::new(Detail::Takes { layout, takes }));
         }
-        // In their order, the fields behind one that the layout lacks would take the entries before them.
+        // In their order, the fields after one that the layout lacks would take the entries before them.
         if Entry::ALL.iter().any(|entry| !entries.contains(entry) && is_known(entry)) {
             return Err(Error::new(Detail::Unplaced { layout }));
         }
@@ -208,50 +207,38 @@ impl Names {
     }
 }
 
-/// Whether the fields are the seven entries, by their own names.
+/// Whether the fields are all entries, by their own names.
 #[inline]
 fn is_plain(fields: &[&str]) -> bool {
-    match *fields {
-        [version, ndim, shape, chunkshape, blockshape, dtype_format, dtype] => {
-            version == Entry::Version.name()
-                && ndim == Entry::Ndim.name()
-                && shape == Entry::Shape.name()
-                && chunkshape == Entry::Chunkshape.name()
-                && blockshape == Entry::Blockshape.name()
-                && dtype_format == Entry::DtypeFormat.name()
-                && dtype == Entry::Dtype.name()
-        }
-        _ => false,
-    }
+    fields.len() == Entry::ALL.len()
+        && fields.iter().zip(Entry::ALL).all(|(&field, entry)| field == entry.name())
 }
 
-/// Checks that each well-known name stands at its own entry.
-fn check_places(fields: &[&str], entries: &[Entry]) -> Result<()> {
-    for (field, &entry) in fields.iter().zip(entries) {
-        match KnownName::of(field) {
-            Some(name) if name.entry() != entry => {
-                return Err(Error::new(Detail::FieldOrder { name }).in_entry(entry));
-            }
-            _ => {}
+/// Checks that each well-known name is in the position of its own entry.
+fn check_positions(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
+    for (&field, &entry) in fields.iter().zip(layout.entries()) {
+        if Entry::of_field(field).is_some_and(|own| own != entry) {
+            return Err(Error::new(Detail::FieldOrder { field, layout }).in_entry(entry));
         }
     }
     Ok(())
 }
 
-/// Checks that no well-known name stands behind one whose entry comes later.
-fn check_order(fields: &[&str]) -> Result<()> {
+/// Checks that no well-known name comes after one whose entry is later.
+fn check_order(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     let mut latest = Entry::Version;
-    for name in fields.iter().filter_map(|field| KnownName::of(field)) {
-        if name.entry() < latest {
-            return Err(Error::new(Detail::FieldBehind { name }).in_entry(latest));
+    for &field in fields {
+        let Some(entry) = Entry::of_field(field) else { continue };
+        if entry < latest {
+            return Err(Error::new(Detail::FieldAfter { field, layout }).in_entry(latest));
         }
-        latest = name.entry();
+        latest = entry;
     }
     Ok(())
 }
 
 fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
-    fields.iter().copied().find(|field| KnownName::of(field).map(KnownName::entry) == Some(entry))
+    fields.iter().copied().find(|field| Entry::of_field(field) == Some(entry))
 }
 
 /// The entries, each with the name of the field that takes it.
@@ -263,13 +250,13 @@ pub(super) struct ByName<'e, 'a, 'de> {
 impl<'de> MapAccess<'de> for ByName<'_, '_, 'de> {
     type Error = Error;
 
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         let Some(entry) = self.entries.next_entry() else { return Ok(None) };
         let name: StrDeserializer<'_, Error> = self.names.of(entry).into_deserializer();
         seed.deserialize(name).map(Some)
     }
 
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value> {
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
         match self.entries.next_entry() {
             Some(entry) => self.entries.read(entry, seed),
             None => Err(serde::de::Error::custom("a value was asked for without its key")),
@@ -298,7 +285,7 @@ impl<'de> SeqAccess<'de> for AsMeta<'_, '_, 'de> {
     type Error = Error;
 
     #[inline(always)]
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         let layout = self.entries.layout;
         let field = self.field;
         self.field += 1;

@@ -7,8 +7,10 @@ mod vector;
 use serde::de::{Deserialize, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::error::{Detail, Error, Length, Result, ValueType};
+use crate::error::{Detail, Error, ValueType};
 use crate::layout::Layout;
+#[cfg(feature = "alloc")]
+use crate::layout::META_STRUCT;
 use crate::wire::Input;
 #[cfg(feature = "alloc")]
 use entries::AsMeta;
@@ -43,7 +45,7 @@ use entries::{ByName, Entries, InOrder, Names};
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[inline]
-pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
+pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error> {
     let mut deserializer = Deserializer::new(bytes);
     let value = deserializer.value()?;
     deserializer.end()?;
@@ -66,7 +68,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[inline]
-pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T, &'de [u8])> {
+pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T, &'de [u8]), Error> {
     let mut deserializer = Deserializer::new(bytes);
     let value = deserializer.value()?;
     Ok((value, deserializer.input.rest()))
@@ -85,9 +87,9 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "std")]
-pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader: R) -> Result<T> {
+pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader: R) -> Result<T, Error> {
     let mut bytes = alloc::vec::Vec::new();
-    reader.read_to_end(&mut bytes).map_err(Error::io)?;
+    reader.read_to_end(&mut bytes).map_err(|error| Error::new(Detail::Reader(error)))?;
     from_slice(&bytes)
 }
 
@@ -128,7 +130,7 @@ impl<'de> Deserializer<'de> {
     ///
     /// If the first byte is that of no layout. After `96` also if what stands before the deciding byte is malformed.
     #[inline]
-    pub fn layout(&self) -> Result<Layout> {
+    pub fn layout(&self) -> Result<Layout, Error> {
         self.input.layout()
     }
 
@@ -145,13 +147,13 @@ impl<'de> Deserializer<'de> {
     ///
     /// [`ErrorKind::TrailingBytes`](crate::ErrorKind::TrailingBytes) says how many bytes are.
     #[inline]
-    pub fn end(&self) -> Result<()> {
+    pub fn end(&self) -> Result<(), Error> {
         self.input.end()
     }
 
     /// Reads a value. An error that the type raises when it has all entries has its place behind them.
     #[inline]
-    fn value<T: Deserialize<'de>>(&mut self) -> Result<T> {
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, Error> {
         match T::deserialize(&mut *self) {
             Ok(value) => Ok(value),
             Err(error) => Err(error.at(self.position())),
@@ -160,7 +162,7 @@ impl<'de> Deserializer<'de> {
 
     /// Lets the visitor take all entries in their order.
     #[inline]
-    fn sequence<V: Visitor<'de>>(&mut self, layout: Layout, visitor: V) -> Result<V::Value> {
+    fn sequence<V: Visitor<'de>>(&mut self, layout: Layout, visitor: V) -> Result<V::Value, Error> {
         let mut entries = Entries::new(&mut self.input, layout);
         match visitor.visit_seq(InOrder(&mut entries)) {
             Ok(value) => entries.finish().map(|()| value),
@@ -170,10 +172,9 @@ impl<'de> Deserializer<'de> {
 
     /// Lets the visitor take all entries in their order, if the type takes so many.
     #[inline]
-    fn tuple<V: Visitor<'de>>(&mut self, takes: usize, visitor: V) -> Result<V::Value> {
+    fn tuple<V: Visitor<'de>>(&mut self, takes: usize, visitor: V) -> Result<V::Value, Error> {
         let layout = self.layout()?;
         if takes != layout.entries().len() {
-            let takes = Length::new(takes);
             return Err(Error::new(Detail::Takes { layout, takes }).at(self.position()));
         }
         self.sequence(layout, visitor)
@@ -181,7 +182,12 @@ impl<'de> Deserializer<'de> {
 
     /// Lets the visitor take the entries by the names of its fields.
     #[inline(never)]
-    fn named<V: Visitor<'de>>(&mut self, layout: Layout, names: Names, visitor: V) -> Result<V::Value> {
+    fn named<V: Visitor<'de>>(
+        &mut self,
+        layout: Layout,
+        names: Names,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         let mut entries = Entries::new(&mut self.input, layout);
         match visitor.visit_map(ByName { entries: &mut entries, names }) {
             Ok(value) => entries.finish().map(|()| value),
@@ -194,13 +200,13 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
     type Error = Error;
 
     #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let layout = self.layout()?;
         self.sequence(layout, visitor)
     }
 
     #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_some(self)
     }
 
@@ -209,12 +215,12 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value> {
+    ) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
     #[inline]
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
         self.tuple(len, visitor)
     }
 
@@ -224,7 +230,7 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         _name: &'static str,
         len: usize,
         visitor: V,
-    ) -> Result<V::Value> {
+    ) -> Result<V::Value, Error> {
         self.tuple(len, visitor)
     }
 
@@ -234,10 +240,10 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value> {
+    ) -> Result<V::Value, Error> {
         let layout = self.layout()?;
         #[cfg(feature = "alloc")]
-        if name == crate::meta::STRUCT_NAME {
+        if name == META_STRUCT {
             let mut entries = Entries::new(&mut self.input, layout);
             return visitor.visit_seq(AsMeta::new(&mut entries)).map_err(|error| entries.locate(error));
         }
@@ -248,7 +254,7 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         }
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+    fn deserialize_map<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
         Err(Error::new(Detail::Unsupported(ValueType::Map)).at(self.position()))
     }
 

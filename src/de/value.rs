@@ -3,49 +3,49 @@
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::error::{Detail, Error, Result, ValueType};
+use crate::error::{Detail, Error, ValueType};
 
 /// A value that has been read, and its checks done.
 pub(super) struct Value<T>(pub(super) T);
 
 /// How a value reaches a visitor.
 pub(super) trait Visit<'de>: Sized {
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value>;
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error>;
 
-    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.visit(visitor)
     }
 }
 
 impl<'de> Visit<'de> for u8 {
     #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_u8(self)
     }
 }
 
 impl<'de> Visit<'de> for i32 {
     #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_i32(self)
     }
 }
 
 impl<'de> Visit<'de> for i64 {
     #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_i64(self)
     }
 }
 
 impl<'de> Visit<'de> for &'de str {
     #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_borrowed_str(self)
     }
 
     #[inline]
-    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_borrowed_bytes(self.as_bytes())
     }
 }
@@ -54,12 +54,12 @@ impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
     type Error = Error;
 
     #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.0.visit(visitor)
     }
 
     #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_some(self)
     }
 
@@ -68,36 +68,36 @@ impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value> {
+    ) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
     #[inline]
-    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.0.visit_as_bytes(visitor)
     }
 
     #[inline]
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.0.visit_as_bytes(visitor)
     }
 
     /// An integer would do, but a float is not written as one, and has not all integers.
-    fn deserialize_f32<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+    fn deserialize_f32<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
         Err(Error::new(Detail::Unsupported(ValueType::Float)))
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+    fn deserialize_f64<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
         Err(Error::new(Detail::Unsupported(ValueType::Float)))
     }
 
     /// A string of one character would do, but a char is not written as one.
-    fn deserialize_char<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+    fn deserialize_char<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
         Err(Error::new(Detail::Unsupported(ValueType::Char)))
     }
 
     /// Only the tag of an enum asks for this, and would take `version` for the number of a variant.
-    fn deserialize_identifier<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
         Err(Error::new(Detail::Unsupported(ValueType::Enum)))
     }
 

@@ -4,8 +4,7 @@ use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::value::{Value, Visit};
-use crate::error::{Detail, Error, Length, Result, ValueType};
-use crate::layout::MAX_NDIM;
+use crate::error::{Detail, Error, ValueType};
 use crate::wire::{FixedInt, Items};
 
 /// A dimension vector.
@@ -14,7 +13,7 @@ pub(super) struct Vector<'de, W>(pub(super) Items<'de, W>);
 impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
     /// Lets a visitor take the dimensions, which have to be all.
     #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let ndim = self.0.len();
         let mut dimensions = Dimensions { items: self.0, ndim };
         match visitor.visit_seq(&mut dimensions) {
@@ -24,7 +23,7 @@ impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
     }
 
     #[inline]
-    fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value> {
+    fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, Error> {
         if !self.0.are(takes) {
             return Err(takes_dimensions(takes, self.0.len()));
         }
@@ -35,8 +34,7 @@ impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
 /// The error for a type that takes another number of dimensions than there are.
 #[cold]
 fn takes_dimensions(takes: usize, ndim: usize) -> Error {
-    let ndim = u8::try_from(ndim).unwrap_or(MAX_NDIM);
-    Error::new(Detail::TakesDimensions { takes: Length::new(takes), ndim })
+    Error::new(Detail::TakesDimensions { takes, ndim })
 }
 
 /// The dimensions on their way into a visitor. What they are in is left to whoever lent the vector: the less stands
@@ -57,12 +55,12 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
     type Error = Error;
 
     #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.visit(visitor)
     }
 
     #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_some(self)
     }
 
@@ -71,12 +69,12 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value> {
+    ) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
     #[inline]
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
         self.tuple(len, visitor)
     }
 
@@ -86,7 +84,7 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
         _name: &'static str,
         len: usize,
         visitor: V,
-    ) -> Result<V::Value> {
+    ) -> Result<V::Value, Error> {
         self.tuple(len, visitor)
     }
 
@@ -96,16 +94,16 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
         _name: &'static str,
         _fields: &'static [&'static str],
         _visitor: V,
-    ) -> Result<V::Value> {
+    ) -> Result<V::Value, Error> {
         Err(Error::new(Detail::Unsupported(ValueType::Struct)))
     }
 
     /// Small dimensions would do for bytes, but bytes are not written as dimensions.
-    fn deserialize_bytes<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+    fn deserialize_bytes<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
         Err(Error::new(Detail::Unsupported(ValueType::Bytes)))
     }
 
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value> {
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
         Err(Error::new(Detail::Unsupported(ValueType::Bytes)))
     }
 
@@ -124,11 +122,11 @@ impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Dimensions<'de, W> {
     type Error = Error;
 
     #[inline]
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         let Some(item) = self.items.next() else { return Ok(None) };
         match seed.deserialize(Value(item)) {
             Ok(value) => Ok(Some(value)),
-            Err(error) => Err(error.at_index(self.drawn() - 1)),
+            Err(error) => Err(error.at_dimension(self.drawn() - 1)),
         }
     }
 

@@ -1,68 +1,30 @@
-//! What can go wrong, in 16 bytes, and how it is said.
+//! What can go wrong, and how it is said.
 
 use core::fmt;
 
-use super::ErrorKind;
-use crate::layout::{CATERVA_THREE, Encoding, Entry, KnownName, Layout, MAX_NDIM, vector_marker};
+#[cfg(feature = "alloc")]
+use alloc::boxed::Box;
+#[cfg(feature = "std")]
+use std::io;
+
+use super::{Error, ErrorKind};
+use crate::layout::{
+    CATERVA_THREE, Encoding, Entry, Layout, MAX_NDIM, entry_counts, outer_markers, vector_marker,
+};
 use crate::marker::{INT32, INT64, Marker, STR32};
 
-/// A length, held without alignment to keep an error small.
+/// An integer of any type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Length([u8; 4]);
-
-impl Length {
-    pub(crate) fn new(length: usize) -> Self {
-        Self(u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes())
-    }
-
-    fn get(self) -> u32 {
-        u32::from_ne_bytes(self.0)
-    }
-}
-
-/// Any integer of at most 128 bits, cut to a sign and 64 bits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Integer {
-    sign: Sign,
-    magnitude: [u8; 8],
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sign {
-    Plus,
-    Minus,
-    /// The value is beyond the magnitude.
-    Above,
-    /// The value is below minus the magnitude.
-    Below,
-}
-
-impl Integer {
-    pub(crate) fn unsigned(value: u128) -> Self {
-        let (sign, magnitude) = match u64::try_from(value) {
-            Ok(magnitude) => (Sign::Plus, magnitude),
-            Err(_) => (Sign::Above, u64::MAX),
-        };
-        Self { sign, magnitude: magnitude.to_ne_bytes() }
-    }
-
-    pub(crate) fn signed(value: i128) -> Self {
-        let mut integer = Self::unsigned(value.unsigned_abs());
-        if value < 0 {
-            integer.sign = if integer.sign == Sign::Above { Sign::Below } else { Sign::Minus };
-        }
-        integer
-    }
+pub(crate) enum Integer {
+    Signed(i128),
+    Unsigned(u128),
 }
 
 impl fmt::Display for Integer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let magnitude = u64::from_ne_bytes(self.magnitude);
-        match self.sign {
-            Sign::Plus => write!(f, "{magnitude}"),
-            Sign::Minus => write!(f, "-{magnitude}"),
-            Sign::Above => write!(f, "a value above {magnitude}"),
-            Sign::Below => write!(f, "a value below -{magnitude}"),
+        match self {
+            Self::Signed(value) => value.fmt(f),
+            Self::Unsigned(value) => value.fmt(f),
         }
     }
 }
@@ -103,69 +65,103 @@ impl ValueType {
     }
 }
 
+/// Why bytes cannot be a dtype.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextFault {
+    /// Not UTF-8 from this byte on.
+    NotUtf8 {
+        at: usize,
+    },
+    Nul {
+        at: usize,
+    },
+    TooLong {
+        length: usize,
+    },
+}
+
+impl TextFault {
+    /// The first fault of bytes that are not a dtype.
+    #[cold]
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        if bytes.len() > i32::MAX as usize {
+            return Self::TooLong { length: bytes.len() };
+        }
+        let nul = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        match core::str::from_utf8(bytes) {
+            Err(error) => Self::NotUtf8 { at: error.valid_up_to() },
+            Ok(_) => Self::Nul { at: nul },
+        }
+    }
+
+    /// The byte of the text that is at fault.
+    pub(crate) fn at(self) -> usize {
+        match self {
+            Self::NotUtf8 { at } | Self::Nul { at } => at,
+            Self::TooLong { .. } => 0,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn error(self) -> Error {
+        Error::new(Detail::Text(self))
+    }
+}
+
 /// What went wrong, apart from where.
 #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta` and `to_vec`"))]
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// Fewer bytes are left than the value at this place has.
     Truncated {
-        needed: Length,
-        left: Length,
+        needed: usize,
+        left: usize,
     },
-    /// The marker is another one than that of the entry; `ndim` is the count that a dimension vector should have.
+    /// The marker is not that of the entry; `ndim` is the count that a dimension vector should have.
     Marker {
         found: u8,
         ndim: u8,
     },
-    /// The outer marker is that of no layout.
+    /// The outer marker is not that of a layout.
     Layout {
         found: u8,
     },
-    /// The byte behind the block shape begins neither a dtype nor a dtype format.
+    /// The input is a whole Blosc2 frame.
+    WholeFrame,
+    /// The byte after the block shape begins neither a dtype nor a dtype format.
     SixthEntry {
         found: u8,
     },
     Rank {
-        found: Length,
+        found: usize,
     },
     /// A vector is written with another number of dimensions than `ndim` says.
     Dimensions {
-        found: Length,
+        found: usize,
         ndim: u8,
     },
     /// The type takes another number of dimensions than the input has.
     TakesDimensions {
-        takes: Length,
-        ndim: u8,
+        takes: usize,
+        ndim: usize,
     },
-    DoesNotFit(Integer),
-    /// Not UTF-8 from this byte of the dtype on.
-    Utf8 {
-        valid: Length,
-    },
-    /// A NUL at this byte of the dtype.
-    Nul {
-        at: Length,
-    },
-    DtypeLength {
-        found: Length,
-    },
+    OutOfRange(Integer),
+    Text(TextFault),
     Trailing {
-        count: Length,
+        count: usize,
     },
     /// The type takes another number of entries than the layout has.
     Takes {
         layout: Layout,
-        takes: Length,
+        takes: usize,
     },
     /// The value written has another number of entries than the layout.
     Gives {
         layout: Layout,
-        gives: Length,
+        gives: usize,
     },
     /// No layout has this number of entries.
     NoLayout {
-        gives: Length,
+        gives: usize,
     },
     /// A sequence does not say how many entries will come.
     UnknownCount,
@@ -178,48 +174,53 @@ pub(crate) enum Detail {
     Absent {
         layout: Layout,
     },
-    /// The entry is there in a `Meta` of a layout that has none.
+    /// The entry is there in a `Meta` of a layout that lacks it.
     Surplus {
         layout: Layout,
     },
-    /// The field stands at another entry than its name says.
+    /// The field is at the position of another entry than its name says.
     FieldOrder {
-        name: KnownName,
+        field: &'static str,
+        layout: Layout,
     },
-    /// The field stands somewhere behind an entry that its own comes before.
-    FieldBehind {
-        name: KnownName,
+    /// The field comes after an entry that its own comes before.
+    FieldAfter {
+        field: &'static str,
+        layout: Layout,
     },
-    Unsupported(ValueType),
-    BufferTooSmall {
-        needed: Length,
-        given: Length,
-    },
-    /// The type went on after an error that it was given.
-    PassedOver,
     /// The names of the fields do not tell which of them are the entries of a layout.
     Unplaced {
         layout: Layout,
     },
+    Unsupported(ValueType),
+    BufferTooSmall {
+        needed: usize,
+        given: usize,
+    },
+    /// The type went on after an error that it was given.
+    PassedOver,
     /// A `Display` or `Serialize` gave another value when asked a second time.
     Unstable,
     #[cfg(feature = "std")]
-    Io,
-    Custom,
+    Reader(io::Error),
+    #[cfg(feature = "std")]
+    Writer(io::Error),
+    /// An error of the type's own, in its words where there is a heap to keep them.
+    Custom(#[cfg(feature = "alloc")] Box<str>),
 }
 
 impl Detail {
-    pub(super) fn kind(self) -> ErrorKind {
+    pub(super) fn kind(&self) -> ErrorKind {
         match self {
             Self::Truncated { .. } => ErrorKind::UnexpectedEnd,
             Self::Marker { .. } => ErrorKind::Marker,
-            Self::Layout { .. } | Self::SixthEntry { .. } => ErrorKind::Layout,
+            Self::Layout { .. } | Self::WholeFrame | Self::SixthEntry { .. } => ErrorKind::Layout,
             Self::Rank { .. } => ErrorKind::Rank,
             Self::Dimensions { .. } | Self::TakesDimensions { .. } => ErrorKind::DimensionCount,
-            Self::DoesNotFit(_) => ErrorKind::OutOfRange,
-            Self::Utf8 { .. } => ErrorKind::Utf8,
-            Self::Nul { .. } => ErrorKind::Nul,
-            Self::DtypeLength { .. } => ErrorKind::DtypeLength,
+            Self::OutOfRange(_) => ErrorKind::OutOfRange,
+            Self::Text(TextFault::NotUtf8 { .. }) => ErrorKind::Utf8,
+            Self::Text(TextFault::Nul { .. }) => ErrorKind::Nul,
+            Self::Text(TextFault::TooLong { .. }) => ErrorKind::DtypeLength,
             Self::Trailing { .. } => ErrorKind::TrailingBytes,
             Self::Takes { .. }
             | Self::Gives { .. }
@@ -229,137 +230,158 @@ impl Detail {
             | Self::OtherLayout { .. }
             | Self::Absent { .. }
             | Self::Surplus { .. } => ErrorKind::EntryCount,
-            Self::FieldOrder { .. } | Self::FieldBehind { .. } => ErrorKind::FieldOrder,
+            Self::FieldOrder { .. } | Self::FieldAfter { .. } => ErrorKind::FieldOrder,
             Self::Unsupported(_) => ErrorKind::UnsupportedType,
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
-            Self::Io => ErrorKind::Io,
-            Self::Unstable | Self::PassedOver | Self::Custom => ErrorKind::Custom,
+            Self::Reader(_) | Self::Writer(_) => ErrorKind::Io,
+            Self::Unstable | Self::PassedOver | Self::Custom(..) => ErrorKind::Custom,
         }
     }
 }
 
-/// Everything about an error that needs no heap, in 16 bytes.
-#[derive(Clone, Copy)]
+/// Everything about an error.
 pub(super) struct Parts {
-    pub(super) offset: u32,
+    pub(super) offset: Option<usize>,
     pub(super) entry: Option<Entry>,
-    pub(super) index: u8,
+    pub(super) dimension: Option<usize>,
     pub(super) detail: Detail,
 }
 
-pub(super) const NO_OFFSET: u32 = u32::MAX;
-pub(super) const NO_INDEX: u8 = u8::MAX;
-
-/// `entry`, or `entry[index]`.
-pub(super) struct Place {
+/// `entry`, or `entry[dimension]`.
+struct Place {
     entry: Option<Entry>,
-    index: u8,
+    dimension: Option<usize>,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.entry, self.index) {
-            (Some(entry), NO_INDEX) => write!(f, "{entry}"),
-            (Some(entry), index) => write!(f, "{entry}[{index}]"),
+        match (self.entry, self.dimension) {
+            (Some(entry), None) => write!(f, "{entry}"),
+            (Some(entry), Some(dimension)) => write!(f, "{entry}[{dimension}]"),
             (None, _) => f.write_str("the layout"),
         }
     }
 }
 
 /// A count with its noun: `1 byte`, `2 bytes`.
-struct Counted(u32, &'static str);
+struct Counted(usize, &'static str, &'static str);
 
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = match (self.0, self.1) {
-            (1, "entry") => "entry",
-            (_, "entry") => "entries",
-            (1, noun) => noun,
-            (count, noun) => return write!(f, "{count} {noun}s"),
-        };
-        write!(f, "{} {plural}", self.0)
+        let Self(count, one, several) = self;
+        write!(f, "{count} {}", if *count == 1 { one } else { several })
     }
 }
 
-fn bytes(count: Length) -> Counted {
-    Counted(count.get(), "byte")
+fn bytes(count: usize) -> Counted {
+    Counted(count, "byte", "bytes")
 }
 
-fn dimensions(count: impl Into<u32>) -> Counted {
-    Counted(count.into(), "dimension")
+fn dimensions(count: usize) -> Counted {
+    Counted(count, "dimension", "dimensions")
 }
 
-fn entries(count: impl Into<u32>) -> Counted {
-    Counted(count.into(), "entry")
+fn entries(count: usize) -> Counted {
+    Counted(count, "entry", "entries")
 }
 
 /// The number of entries of a layout, as a sentence about it begins.
-fn layout_has(layout: Layout, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "layout {layout} has {}", entries(Length::new(layout.entries().len())))
+struct LayoutHas(Layout);
+
+impl fmt::Display for LayoutHas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "layout {} has {}", self.0, entries(self.0.entries().len()))
+    }
 }
 
-impl From<Length> for u32 {
-    fn from(length: Length) -> u32 {
-        length.get()
+/// What the order of fields has to be.
+struct OrderOf(Layout);
+
+impl fmt::Display for OrderOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in layout {} fields must follow the order ", self.0)?;
+        for (position, entry) in self.0.entries().iter().enumerate() {
+            write!(f, "{}{entry}", if position == 0 { "" } else { ", " })?;
+        }
+        Ok(())
     }
 }
 
 impl Parts {
-    pub(super) fn place(&self) -> Place {
-        Place { entry: self.entry, index: self.index }
+    fn place(&self) -> Place {
+        Place { entry: self.entry, dimension: self.dimension }
     }
 
     fn encoding(&self) -> Option<Encoding> {
         self.entry.map(Entry::encoding)
     }
 
-    fn is_dimension(&self) -> bool {
-        self.index != NO_INDEX
-    }
-
-    /// Says what was expected and what was found. What needs the heap is said by [`Error`](super::Error) itself.
+    /// Says what was expected and what was found.
     pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
-        match self.detail {
-            Detail::Truncated { needed, left } => {
-                write!(f, "expected {} for {place}, found the end", bytes(needed))?;
-                if left.get() > 0 { write!(f, " after {}", left.get()) } else { Ok(()) }
+        match &self.detail {
+            &Detail::Truncated { needed, left } => {
+                write!(f, "expected {} for {place}, but the input ends ", bytes(needed))?;
+                if left > 0 { write!(f, "after {left}") } else { f.write_str("here") }
             }
-            Detail::Marker { found, ndim } => {
+            &Detail::Marker { found, ndim } => {
                 self.expected_marker(ndim, f)?;
                 write!(f, " for {place}, found {}", Marker(found))
             }
-            Detail::Layout { found } => {
-                let marker = Marker(found);
-                write!(f, "expected 7, 6 or 5 entries (0x97, 0x96, 0x95), found {marker}")?;
-                if found == CATERVA_THREE { f.write_str(", a layout of Caterva 0.1") } else { Ok(()) }
+            &Detail::Layout { found } => {
+                let (counts, markers) = (entry_counts(), outer_markers());
+                write!(f, "expected an array of {counts} ({markers}), found {}", Marker(found))?;
+                if found == CATERVA_THREE {
+                    f.write_str(", a layout of Caterva 0.1, which only `frame` reads")?;
+                }
+                Ok(())
             }
-            Detail::SixthEntry { found } => {
+            Detail::WholeFrame => {
+                f.write_str("these bytes are a whole Blosc2 frame; `frame::Frame` finds the metalayer in it")
+            }
+            &Detail::SixthEntry { found } => {
                 let (str32, found) = (Marker(STR32), Marker(found));
                 write!(f, "expected {str32} for dtype, or {FIXINTS} for dtype_format, found {found}")
             }
-            Detail::Rank { found } => write!(f, "ndim is {}, more than {MAX_NDIM}", found.get()),
-            Detail::Dimensions { found, ndim } => {
+            Detail::Rank { found } => write!(f, "ndim is {found}, but must be 0 to {MAX_NDIM}"),
+            &Detail::Dimensions { found, ndim } => {
                 write!(f, "{place} has {}, but ndim is {ndim}", dimensions(found))
             }
-            Detail::TakesDimensions { takes, ndim } => {
-                write!(f, "{place} has {}, the type takes {}", dimensions(ndim), takes.get())
+            &Detail::TakesDimensions { takes, ndim } => {
+                write!(f, "{place} has {}, but the type takes {takes}", dimensions(ndim))
             }
-            Detail::DoesNotFit(value) => write!(f, "{place}: {value} does not fit {}", self.range()),
-            Detail::Utf8 { valid } => write!(f, "{place} is not UTF-8 from its byte {} on", valid.get()),
-            Detail::Nul { at } => write!(f, "{place} has a NUL at its byte {}", at.get()),
-            Detail::DtypeLength { found } => {
-                write!(f, "{place} has {}, more than {}", bytes(found), i32::MAX)
+            Detail::OutOfRange(value) => {
+                write!(f, "{place} is {value}, but must ")?;
+                match (self.entry, self.encoding()) {
+                    (_, Some(Encoding::Int64s)) => f.write_str("fit int64"),
+                    (_, Some(Encoding::Int32s)) => f.write_str("fit int32"),
+                    (Some(Entry::Ndim), _) => write!(f, "be 0 to {MAX_NDIM}"),
+                    _ => f.write_str("be 0 to 127"),
+                }
             }
-            Detail::Trailing { count } => {
-                let verb = if count.get() == 1 { "is" } else { "are" };
+            Detail::Text(TextFault::NotUtf8 { at }) => {
+                write!(f, "{place} must be UTF-8, but is not from its byte {at} on")
+            }
+            Detail::Text(TextFault::Nul { at }) => {
+                write!(f, "{place} must not contain a NUL, but has one at its byte {at}")
+            }
+            Detail::Text(TextFault::TooLong { length }) => {
+                write!(f, "{place} has {length} bytes, but must have at most {}", i32::MAX)
+            }
+            &Detail::Trailing { count } => {
+                let verb = if count == 1 { "is" } else { "are" };
                 write!(f, "{} {verb} left after the metalayer", bytes(count))
             }
             Detail::BufferTooSmall { needed, given } => {
-                write!(f, "the metalayer has {}, the buffer {}", bytes(needed), given.get())
+                write!(f, "the metalayer has {}, but the buffer has {given}", bytes(*needed))
             }
-            Detail::Unsupported(found) => self.unsupported(found, f),
+            Detail::Unsupported(found) => self.unsupported(*found, f),
+            #[cfg(feature = "std")]
+            Detail::Reader(_) => f.write_str("the reader failed"),
+            #[cfg(feature = "std")]
+            Detail::Writer(_) => f.write_str("the writer failed"),
+            Detail::Custom(..) => self.custom(f),
             _ => self.layout_message(f),
         }
     }
@@ -369,44 +391,51 @@ impl Parts {
         let place = self.place();
         match self.detail {
             Detail::Takes { layout, takes } => {
-                layout_has(layout, f)?;
-                write!(f, ", the type takes {}", takes.get())
+                write!(f, "{}, but the type takes {takes}", LayoutHas(layout))
             }
             Detail::Gives { layout, gives } => {
-                layout_has(layout, f)?;
-                write!(f, ", the value gives {}", gives.get())
+                write!(f, "{}, but the value gives {gives}", LayoutHas(layout))
             }
-            Detail::NoLayout { gives } => write!(f, "no layout has {}, only 7, 6 or 5", entries(gives)),
-            Detail::UnknownCount => {
-                f.write_str("expected 7, 6 or 5 entries, found a sequence that does not say how many")
+            Detail::NoLayout { gives } => {
+                write!(f, "the value has {}, but a layout has {}", entries(gives), entry_counts())
             }
+            Detail::UnknownCount => write!(
+                f,
+                "a sequence must say how many entries it has ({}), unless `Serializer::with_layout` does",
+                entry_counts()
+            ),
             Detail::OtherLayout { value, asked } => {
-                write!(f, "the value has layout {value}, the serializer was given {asked}")
+                write!(f, "the value has layout {value}, but the serializer was given {asked}")
             }
             Detail::Absent { layout } => {
-                write!(f, "layout {layout} has an entry {place}, the value has none")
+                write!(f, "layout {layout} has an entry {place}, but the value has none")
             }
             Detail::Surplus { layout } => {
-                write!(f, "layout {layout} has no entry {place}, the value has one")
+                write!(f, "layout {layout} has no entry {place}, but the value has one")
             }
-            Detail::FieldOrder { name } => {
-                write!(f, "field {} stands where the layout has {place}", name.name())
+            Detail::FieldOrder { field, layout } => {
+                write!(f, "field `{field}` is in the position of `{place}`: {}", OrderOf(layout))
             }
-            Detail::FieldBehind { name } => write!(f, "field {} stands behind {place}", name.name()),
+            Detail::FieldAfter { field, layout } => {
+                write!(f, "field `{field}` comes after `{place}`: {}", OrderOf(layout))
+            }
             Detail::Unplaced { layout } => {
-                layout_has(layout, f)?;
-                f.write_str(", and the names of the type's fields do not tell which they are")
+                write!(
+                    f,
+                    "{}, but the names of the type's fields do not tell which they are",
+                    LayoutHas(layout)
+                )
             }
-            Detail::PassedOver => f.write_str("the type has passed over an error"),
-            _ => f.write_str("the value changed between two calls of its Serialize"),
+            Detail::PassedOver => f.write_str("the type went on after an error in one of its entries"),
+            _ => f.write_str("the value changed between two calls of its `Serialize`"),
         }
     }
 
     fn expected_marker(&self, ndim: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected ")?;
         match self.encoding() {
-            Some(Encoding::Int64s | Encoding::Int32s) if !self.is_dimension() => {
-                write!(f, "{} ({:#04x})", dimensions(ndim), vector_marker(ndim))
+            Some(Encoding::Int64s | Encoding::Int32s) if self.dimension.is_none() => {
+                write!(f, "{} ({:#04x})", dimensions(ndim.into()), vector_marker(ndim))
             }
             Some(Encoding::Int64s) => write!(f, "{}", Marker(INT64)),
             Some(Encoding::Int32s) => write!(f, "{}", Marker(INT32)),
@@ -415,14 +444,15 @@ impl Parts {
         }
     }
 
-    /// Writing, the value is not what the place takes; reading, the type takes not what is there.
+    /// Writing, the value is not what the place takes; reading, the type does not take what is there.
     fn unsupported(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (is, found_name) = (self.expected_value(), found.name());
-        match (self.offset == NO_OFFSET, self.entry.is_some()) {
-            (true, true) => write!(f, "{}: expected {is}, found {found_name}", self.place()),
+        let (place, found_name) = (self.place(), found.name());
+        let is = ExpectedValue(self);
+        match (self.offset.is_none(), self.entry.is_some()) {
+            (true, true) => write!(f, "{place}: expected {is}, found {found_name}"),
             (true, false) => write!(f, "expected {is}, found {found_name}"),
-            (false, true) => write!(f, "{} is {is}, the type takes {found_name}", self.place()),
-            (false, false) => write!(f, "a metalayer is {is}, the type takes {found_name}"),
+            (false, true) => write!(f, "{place} is {is}, but the type takes {found_name}"),
+            (false, false) => write!(f, "a metalayer is {is}, but the type takes {found_name}"),
         }?;
         f.write_str(match (self.encoding(), found) {
             (Some(_), ValueType::None) => " (skip_serializing_if leaves an entry out)",
@@ -432,22 +462,31 @@ impl Parts {
         })
     }
 
-    /// What a value has to be at this place, in the words of serde's data model.
-    fn expected_value(&self) -> &'static str {
-        match self.encoding() {
-            None => "a struct, tuple or sequence of 7, 6 or 5 entries",
-            Some(Encoding::Int64s | Encoding::Int32s) if !self.is_dimension() => "a sequence of integers",
-            Some(Encoding::Fixint | Encoding::Int64s | Encoding::Int32s) => "an integer",
-            Some(Encoding::Str32) => "a string",
+    /// An error of the type's own.
+    fn custom(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.entry.is_some() {
+            write!(f, "{}: ", self.place())?;
         }
+        #[cfg(feature = "alloc")]
+        if let Detail::Custom(text) = &self.detail {
+            return f.write_str(text);
+        }
+        f.write_str("the type refuses the value")
     }
+}
 
-    /// The values that fit this place.
-    fn range(&self) -> &'static str {
-        match self.encoding() {
-            Some(Encoding::Int64s) => "int64",
-            Some(Encoding::Int32s) => "int32",
-            _ => "0 to 127",
+/// What a value must be at a place, in the words of serde's data model.
+struct ExpectedValue<'p>(&'p Parts);
+
+impl fmt::Display for ExpectedValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.encoding() {
+            None => write!(f, "a struct, tuple or sequence of {} entries", entry_counts()),
+            Some(Encoding::Int64s | Encoding::Int32s) if self.0.dimension.is_none() => {
+                f.write_str("a sequence of integers")
+            }
+            Some(Encoding::Fixint | Encoding::Int64s | Encoding::Int32s) => f.write_str("an integer"),
+            Some(Encoding::Str32) => f.write_str("a string"),
         }
     }
 }

@@ -10,20 +10,17 @@ use std::io;
 use serde::de::{Expected, Unexpected};
 
 use crate::layout::Entry;
-use detail::{NO_INDEX, NO_OFFSET, Parts};
+use detail::Parts;
 
 mod detail;
 
-pub(crate) use detail::{Detail, Integer, Length, ValueType};
-
-/// The result of reading or writing a metalayer.
-pub type Result<T, E = Error> = core::result::Result<T, E>;
+pub(crate) use detail::{Detail, Integer, TextFault, ValueType};
 
 /// Why a metalayer could not be read or written.
 ///
-/// The text names what was expected, what was found and where: the byte, counted from the start of the input, when
-/// reading, and the entry. With the feature `alloc` an error is one word; without, it is a value of 16 bytes that
-/// keeps everything but the text of an error of the type's own.
+/// The text says what was expected, what was found and where: the entry, and when reading the byte, counted from the
+/// start of the input. With the feature `alloc` an error is one word. Without, it is a larger value that keeps all but
+/// the text of an error of the type's own.
 ///
 /// ```
 /// use b2nd_serde::{Entry, ErrorKind, from_slice};
@@ -34,30 +31,15 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// assert_eq!(error.to_string(), "byte 14: expected int32 (0xd2) for chunkshape[0], found int64 (0xd3)");
 /// assert_eq!(error.kind(), ErrorKind::Marker);
 /// assert_eq!(error.entry(), Some(Entry::Chunkshape));
-/// assert_eq!(error.index(), Some(0));
+/// assert_eq!(error.dimension(), Some(0));
 /// assert_eq!(error.offset(), Some(14));
 /// ```
 pub struct Error(Repr);
 
 #[cfg(feature = "alloc")]
-type Repr = Box<Boxed>;
+type Repr = Box<Parts>;
 #[cfg(not(feature = "alloc"))]
 type Repr = Parts;
-
-#[cfg(feature = "alloc")]
-struct Boxed {
-    parts: Parts,
-    cause: Cause,
-}
-
-/// What only a heap can hold.
-#[cfg(feature = "alloc")]
-enum Cause {
-    None,
-    Message(Box<str>),
-    #[cfg(feature = "std")]
-    Io(io::Error),
-}
 
 /// Sorts of errors, for a program to act on.
 ///
@@ -107,83 +89,53 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
-        let parts = Parts { offset: NO_OFFSET, entry: None, index: NO_INDEX, detail };
+        let parts = Parts { offset: None, entry: None, dimension: None, detail };
         #[cfg(feature = "alloc")]
-        return Self(Box::new(Boxed { parts, cause: Cause::None }));
+        return Self(Box::new(parts));
         #[cfg(not(feature = "alloc"))]
         Self(parts)
     }
 
-    #[cfg(feature = "std")]
-    #[cold]
-    pub(crate) fn io(error: io::Error) -> Self {
-        let mut this = Self::new(Detail::Io);
-        this.0.cause = Cause::Io(error);
-        this
-    }
-
-    /// An error raised by the type that is read or written.
+    /// An error of the type that is read or written.
     #[cold]
     fn custom(message: impl fmt::Display) -> Self {
         #[cfg(feature = "alloc")]
-        {
-            let mut this = Self::new(Detail::Custom);
-            this.0.cause = Cause::Message(message.to_string().into_boxed_str());
-            this
-        }
+        return Self::new(Detail::Custom(message.to_string().into_boxed_str()));
         #[cfg(not(feature = "alloc"))]
         {
             // Without a heap there is no place for the text.
             let _ = message;
-            Self::new(Detail::Custom)
+            Self::new(Detail::Custom())
         }
-    }
-
-    fn parts(&self) -> &Parts {
-        #[cfg(feature = "alloc")]
-        return &self.0.parts;
-        #[cfg(not(feature = "alloc"))]
-        &self.0
-    }
-
-    fn parts_mut(&mut self) -> &mut Parts {
-        #[cfg(feature = "alloc")]
-        return &mut self.0.parts;
-        #[cfg(not(feature = "alloc"))]
-        &mut self.0
     }
 
     /// Adds the entry, unless the error names one.
     #[cold]
     pub(crate) fn in_entry(mut self, entry: Entry) -> Self {
-        self.parts_mut().entry.get_or_insert(entry);
+        self.0.entry.get_or_insert(entry);
         self
     }
 
     /// Adds the dimension, unless the error names an entry.
     #[cold]
     #[inline(never)]
-    pub(crate) fn at_index(mut self, index: usize) -> Self {
-        let parts = self.parts_mut();
-        if parts.entry.is_none() {
-            parts.index = u8::try_from(index).unwrap_or(NO_INDEX);
+    pub(crate) fn at_dimension(mut self, dimension: usize) -> Self {
+        if self.0.entry.is_none() {
+            self.0.dimension = Some(dimension);
         }
         self
     }
 
     /// Adds the entry and the dimension, unless the error names an entry.
     #[cold]
-    pub(crate) fn in_dimension(self, entry: Entry, index: usize) -> Self {
-        self.at_index(index).in_entry(entry)
+    pub(crate) fn in_dimension(self, entry: Entry, dimension: usize) -> Self {
+        self.at_dimension(dimension).in_entry(entry)
     }
 
     /// Adds the place in the input, unless the error names one.
     #[cold]
     pub(crate) fn at(mut self, offset: usize) -> Self {
-        let parts = self.parts_mut();
-        if parts.offset == NO_OFFSET {
-            parts.offset = u32::try_from(offset).unwrap_or(NO_OFFSET);
-        }
+        self.0.offset.get_or_insert(offset);
         self
     }
 
@@ -195,27 +147,25 @@ impl Error {
     /// What sort of error it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        self.parts().detail.kind()
+        self.0.detail.kind()
     }
 
     /// The entry that is at fault, if one is.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
-        self.parts().entry
+        self.0.entry
     }
 
-    /// The dimension within the entry, counted from 0, if one is at fault.
+    /// The dimension of the entry that is at fault, counted from 0, if one is.
     #[must_use]
-    pub fn index(&self) -> Option<usize> {
-        let index = self.parts().index;
-        (index != NO_INDEX).then_some(usize::from(index))
+    pub fn dimension(&self) -> Option<usize> {
+        self.0.dimension
     }
 
     /// The byte of the input at which the error was found, counted from 0; `None` when writing.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
-        let offset = self.parts().offset;
-        (offset != NO_OFFSET).then_some(offset as usize)
+        self.0.offset
     }
 }
 
@@ -233,25 +183,7 @@ struct Message<'e>(&'e Error);
 
 impl fmt::Display for Message<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.0.parts();
-        match parts.detail {
-            #[cfg(feature = "std")]
-            Detail::Io => match &self.0.0.cause {
-                Cause::Io(error) => error.fmt(f),
-                _ => f.write_str("input/output error"),
-            },
-            Detail::Custom => {
-                if parts.entry.is_some() {
-                    write!(f, "{}: ", parts.place())?;
-                }
-                #[cfg(feature = "alloc")]
-                if let Cause::Message(message) = &self.0.0.cause {
-                    return f.write_str(message);
-                }
-                f.write_str("the type refuses the value")
-            }
-            _ => parts.message(f),
-        }
+        self.0.0.message(f)
     }
 }
 
@@ -260,7 +192,7 @@ impl fmt::Debug for Error {
         f.debug_struct("Error")
             .field("kind", &self.kind())
             .field("entry", &self.entry())
-            .field("index", &self.index())
+            .field("dimension", &self.dimension())
             .field("offset", &self.offset())
             .field("message", &format_args!("{self}"))
             .finish()
@@ -269,11 +201,11 @@ impl fmt::Debug for Error {
 
 impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        #[cfg(feature = "std")]
-        if let Cause::Io(error) = &self.0.cause {
-            return Some(error);
+        match &self.0.detail {
+            #[cfg(feature = "std")]
+            Detail::Reader(error) | Detail::Writer(error) => Some(error),
+            _ => None,
         }
-        None
     }
 }
 
@@ -311,8 +243,8 @@ impl serde::de::Error for Error {
     }
 }
 
-/// An error of a reader or writer is handed back as it was; of the others, a cut input is `UnexpectedEof`, the rest
-/// `InvalidData`.
+/// An error of a reader or writer is handed back as it was. Of the others, an input that ends too early is
+/// `UnexpectedEof`, the rest `InvalidData`.
 #[cfg(feature = "std")]
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
@@ -321,22 +253,18 @@ impl From<Error> for io::Error {
             _ => io::ErrorKind::InvalidData,
         };
         match *error.0 {
-            Boxed { cause: Cause::Io(inner), .. } => inner,
-            boxed => io::Error::new(kind, Error(Box::new(boxed))),
+            Parts { detail: Detail::Reader(inner) | Detail::Writer(inner), .. } => inner,
+            parts => io::Error::new(kind, Error(Box::new(parts))),
         }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_small() {
-        assert!(size_of::<Parts>() <= 16, "{}", size_of::<Parts>());
-        #[cfg(feature = "alloc")]
-        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
-        #[cfg(not(feature = "alloc"))]
-        assert!(size_of::<Error>() <= 16);
+    fn an_error_is_one_word() {
+        assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
     }
 }

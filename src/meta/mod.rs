@@ -5,14 +5,12 @@ use core::fmt;
 use ecow::EcoString;
 use smallvec::SmallVec;
 
-use crate::error::{Detail, Error, Integer, Length, Result};
+use crate::error::{Detail, Error, Integer};
 use crate::layout::{Entry, Layout, MAX_NDIM};
 use crate::shapes::Shapes;
 use crate::{marker, wire};
 
 mod serde;
-
-pub(crate) use self::serde::{STRUCT_NAME, layout_of_struct};
 
 /// A dimension vector. Most arrays have at most 4 dimensions, which need no heap.
 type Vector<W> = SmallVec<[W; 4]>;
@@ -79,11 +77,11 @@ impl Meta {
     /// let error = Meta::new(shapes, "<i4").unwrap_err();
     /// assert_eq!(error.to_string(), "chunkshape has 3 dimensions, but ndim is 2");
     /// ```
-    pub fn new(shapes: Shapes<'_>, dtype: &str) -> Result<Self> {
+    pub fn new(shapes: Shapes<'_>, dtype: &str) -> Result<Self, Error> {
         let Shapes { shape, chunkshape, blockshape } = shapes;
         let ndim = u8::try_from(shape.len()).unwrap_or(u8::MAX);
         if ndim > MAX_NDIM {
-            let found = Length::new(shape.len());
+            let found = shape.len();
             return Err(Error::new(Detail::Rank { found }).in_entry(Entry::Ndim));
         }
         let meta = Self {
@@ -177,7 +175,7 @@ impl Meta {
     /// assert!(old.with_layout(Layout::B2nd).is_err());
     /// # Ok::<(), b2nd_serde::Error>(())
     /// ```
-    pub fn with_layout(mut self, layout: Layout) -> Result<Self> {
+    pub fn with_layout(mut self, layout: Layout) -> Result<Self, Error> {
         if layout.has(Entry::Dtype) && !self.layout.has(Entry::Dtype) {
             return Err(Error::new(Detail::Absent { layout }).in_entry(Entry::Dtype));
         }
@@ -193,9 +191,9 @@ impl Meta {
 
     /// Checks the numbers of dimensions, and that each entry fits its width in the format.
     #[inline]
-    fn check(&self, ndim: u8) -> Result<()> {
+    fn check(&self, ndim: u8) -> Result<(), Error> {
         if ndim > MAX_NDIM {
-            let found = Length::new(ndim.into());
+            let found = ndim.into();
             return Err(Error::new(Detail::Rank { found }).in_entry(Entry::Ndim));
         }
         check_vector(Entry::Shape, self.shape.len(), ndim)?;
@@ -203,24 +201,27 @@ impl Meta {
         check_vector(Entry::Blockshape, self.blockshape.len(), ndim)?;
         check_fixint(Entry::Version, self.version)?;
         check_fixint(Entry::DtypeFormat, self.dtype_format)?;
-        wire::check_str(&self.dtype).map_err(|fault| fault.error().in_entry(Entry::Dtype))
+        if wire::is_dtype(&self.dtype) {
+            return Ok(());
+        }
+        Err(wire::not_dtype(self.dtype.as_bytes()).in_entry(Entry::Dtype))
     }
 }
 
 #[inline]
-fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<()> {
+fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
     if length == usize::from(ndim) {
         return Ok(());
     }
-    Err(Error::new(Detail::Dimensions { found: Length::new(length), ndim }).in_entry(entry))
+    Err(Error::new(Detail::Dimensions { found: length, ndim }).in_entry(entry))
 }
 
 #[inline]
-fn check_fixint(entry: Entry, value: u8) -> Result<()> {
+fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
     if marker::is_fixint(value) {
         return Ok(());
     }
-    Err(Error::new(Detail::DoesNotFit(Integer::unsigned(value.into()))).in_entry(entry))
+    Err(Error::new(Detail::OutOfRange(Integer::Unsigned(value.into()))).in_entry(entry))
 }
 
 impl fmt::Debug for Meta {

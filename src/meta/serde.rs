@@ -8,37 +8,12 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::{Meta, Vector};
 use crate::error::{Detail, Error};
-use crate::layout::{Entry, Layout, MAX_NDIM};
-
-/// The name under which a `Meta` asks for its fields. Our own [`Deserializer`](crate::Deserializer) knows it, and
-/// answers with the layout and seven entries.
-pub(crate) const STRUCT_NAME: &str = "$b2nd_serde::Meta";
-
-/// The fields of a `Meta` in every other format.
-const FIELDS: [&str; 8] =
-    ["layout", "version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
-
-/// The name under which a `Meta` of this layout gives its fields: so our own [`Serializer`](crate::Serializer) knows
-/// the layout before the first field.
-const fn struct_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::B2nd => "$b2nd_serde::Meta",
-        Layout::B2ndMismarked => "$b2nd_serde::Meta(b2nd-mismarked)",
-        Layout::B2ndSix => "$b2nd_serde::Meta(b2nd-six)",
-        Layout::Caterva => "$b2nd_serde::Meta(caterva)",
-    }
-}
-
-/// The layout of the `Meta` that gives its fields under this name; `None` for any other struct.
-#[inline]
-pub(crate) fn layout_of_struct(name: &str) -> Option<Layout> {
-    Layout::ALL.iter().copied().find(|&layout| struct_name(layout) == name)
-}
+use crate::layout::{Entry, EntrySet, Layout, MAX_NDIM, META_FIELDS, META_STRUCT};
 
 impl Serialize for Meta {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct(struct_name(self.layout), FIELDS.len())?;
+        let mut fields = serializer.serialize_struct(self.layout.meta_struct(), META_FIELDS.len())?;
         fields.serialize_field("layout", self.layout.name())?;
         fields.serialize_field("version", &self.version)?;
         // At most 16, and read as a byte where a format has widths.
@@ -55,7 +30,7 @@ impl Serialize for Meta {
 impl<'de> Deserialize<'de> for Meta {
     #[inline]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct(STRUCT_NAME, &FIELDS, MetaVisitor)
+        deserializer.deserialize_struct(META_STRUCT, META_FIELDS, MetaVisitor)
     }
 }
 
@@ -84,16 +59,19 @@ impl<'de> Visitor<'de> for MetaVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
         let mut draft = Draft::new();
-        let mut seen = 0;
+        let (mut has_layout, mut seen) = (false, EntrySet::EMPTY);
         while let Some(FieldName(field)) = map.next_key()? {
-            if seen & bit(field) != 0 {
+            let is_first = match field {
+                None => !core::mem::replace(&mut has_layout, true),
+                Some(entry) => seen.insert(entry),
+            };
+            if !is_first {
                 return Err(de::Error::duplicate_field(field.map_or("layout", Entry::name)));
             }
-            seen |= bit(field);
             map.next_value_seed(Fill { draft: &mut draft, field })?;
         }
-        for entry in [Entry::Version, Entry::Ndim, Entry::Shape, Entry::Chunkshape, Entry::Blockshape] {
-            if seen & bit(Some(entry)) == 0 {
+        for &entry in Entry::ALL {
+            if EntrySet::OF_EVERY_LAYOUT.contains(entry) && !seen.contains(entry) {
                 return Err(de::Error::missing_field(entry.name()));
             }
         }
@@ -113,11 +91,6 @@ fn fill<'de, A: SeqAccess<'de>>(
         Some(()) => Ok(()),
         None => Err(de::Error::invalid_length(before, &MetaVisitor)),
     }
-}
-
-/// A bit for each field; `None` is the layout.
-fn bit(field: Option<Entry>) -> u8 {
-    field.map_or(1, |entry| 2 << entry as u8)
 }
 
 /// The key of a field: an entry, or the layout.
@@ -142,9 +115,9 @@ impl Visitor<'_> for FieldNameVisitor {
         if name == "layout" {
             return Ok(FieldName(None));
         }
-        match Entry::ALL.into_iter().find(|entry| entry.name() == name) {
-            Some(entry) => Ok(FieldName(Some(entry))),
-            None => Err(E::unknown_field(name, &FIELDS)),
+        match Entry::ALL.iter().find(|entry| entry.name() == name) {
+            Some(&entry) => Ok(FieldName(Some(entry))),
+            None => Err(E::unknown_field(name, META_FIELDS)),
         }
     }
 }
@@ -154,8 +127,8 @@ struct Draft {
     meta: Meta,
     ndim: u8,
     has_layout: bool,
-    has_dtype_format: bool,
-    has_dtype: bool,
+    /// The entries that are there. Those of every layout are required, so only the others are noted.
+    entries: EntrySet,
 }
 
 impl Draft {
@@ -170,36 +143,38 @@ impl Draft {
             version: 0,
             dtype_format: 0,
         };
-        Self { meta, ndim: 0, has_layout: false, has_dtype_format: false, has_dtype: false }
+        Self { meta, ndim: 0, has_layout: false, entries: EntrySet::OF_EVERY_LAYOUT }
     }
 
     /// Holds the fields against each other.
     #[inline]
     fn finish<E: de::Error>(mut self) -> Result<Meta, E> {
         if !self.has_layout {
-            self.meta.layout = match (self.has_dtype_format, self.has_dtype) {
-                (true, _) => Layout::B2nd,
-                (false, true) => Layout::B2ndSix,
-                (false, false) => Layout::Caterva,
-            };
+            let has_entries = |layout: &Layout| layout.entry_set() == self.entries;
+            self.meta.layout = Layout::ALL.iter().copied().find(has_entries).unwrap_or_default();
         }
-        let layout = self.meta.layout;
-        check_presence(layout, Entry::DtypeFormat, self.has_dtype_format)
-            .and_then(|()| check_presence(layout, Entry::Dtype, self.has_dtype))
+        check_entries(self.meta.layout, self.entries)
             .and_then(|()| self.meta.check(self.ndim))
             .map_err(E::custom)?;
         Ok(self.meta)
     }
 }
 
+/// Checks that these are the entries of the layout.
 #[inline]
-fn check_presence(layout: Layout, entry: Entry, is_there: bool) -> Result<(), Error> {
-    let detail = match (layout.has(entry), is_there) {
-        (true, false) => Detail::Absent { layout },
-        (false, true) => Detail::Surplus { layout },
-        _ => return Ok(()),
-    };
-    Err(Error::new(detail).in_entry(entry))
+fn check_entries(layout: Layout, given: EntrySet) -> Result<(), Error> {
+    if given == layout.entry_set() {
+        return Ok(());
+    }
+    for &entry in Entry::ALL {
+        let detail = match (layout.has(entry), given.contains(entry)) {
+            (true, false) => Detail::Absent { layout },
+            (false, true) => Detail::Surplus { layout },
+            _ => continue,
+        };
+        return Err(Error::new(detail).in_entry(entry));
+    }
+    Ok(())
 }
 
 /// Reads a field into its place.
@@ -213,23 +188,29 @@ impl<'de> DeserializeSeed<'de> for Fill<'_> {
 
     #[inline(always)]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let Draft { meta, ndim, has_layout, has_dtype_format, has_dtype } = self.draft;
-        match self.field {
-            None => {
-                meta.layout = Layout::deserialize(deserializer)?;
-                *has_layout = true;
+        let Draft { meta, ndim, has_layout, entries } = self.draft;
+        let Some(entry) = self.field else {
+            meta.layout = Layout::deserialize(deserializer)?;
+            *has_layout = true;
+            return Ok(());
+        };
+        match entry {
+            Entry::Version => meta.version = u8::deserialize(deserializer)?,
+            Entry::Ndim => *ndim = u8::deserialize(deserializer)?,
+            Entry::Shape => deserializer.deserialize_seq(FillVector(&mut meta.shape))?,
+            Entry::Chunkshape => deserializer.deserialize_seq(FillVector(&mut meta.chunkshape))?,
+            Entry::Blockshape => deserializer.deserialize_seq(FillVector(&mut meta.blockshape))?,
+            Entry::DtypeFormat => {
+                if let Some(value) = Option::deserialize(deserializer)? {
+                    meta.dtype_format = value;
+                    entries.insert(entry);
+                }
             }
-            Some(Entry::Version) => meta.version = u8::deserialize(deserializer)?,
-            Some(Entry::Ndim) => *ndim = u8::deserialize(deserializer)?,
-            Some(Entry::Shape) => deserializer.deserialize_seq(FillVector(&mut meta.shape))?,
-            Some(Entry::Chunkshape) => deserializer.deserialize_seq(FillVector(&mut meta.chunkshape))?,
-            Some(Entry::Blockshape) => deserializer.deserialize_seq(FillVector(&mut meta.blockshape))?,
-            Some(Entry::DtypeFormat) => {
-                let value: Option<u8> = Option::deserialize(deserializer)?;
-                meta.dtype_format = value.unwrap_or_default();
-                *has_dtype_format = value.is_some();
+            Entry::Dtype => {
+                if deserializer.deserialize_option(FillText(&mut meta.dtype))? {
+                    entries.insert(entry);
+                }
             }
-            Some(Entry::Dtype) => *has_dtype = deserializer.deserialize_option(FillText(&mut meta.dtype))?,
         }
         Ok(())
     }

@@ -7,8 +7,8 @@ use super::Serializer;
 use super::integer::fixint;
 use super::text::TextSerializer;
 use super::vector::VectorSerializer;
-use crate::error::{Detail, Error, Length, Result};
-use crate::layout::{Entry, KnownName, Layout, MAX_NDIM};
+use crate::error::{Detail, Error};
+use crate::layout::{Entry, Layout, MAX_NDIM};
 use crate::wire::Output;
 
 /// The position behind an error.
@@ -56,17 +56,19 @@ impl<'s> Entries<'s> {
         Self { meta: true, ..Self::new(serializer, layout) }
     }
 
-    /// Checks that a field with a well-known name stands at its own entry.
+    /// Checks that a field with a well-known name is in the position of its own entry.
     #[inline]
-    fn check_name(&self, key: &str) -> Result<()> {
+    fn check_name(&self, key: &'static str) -> Result<(), Error> {
         match self.layout.entry(self.next) {
-            Some(entry) if key != entry.name() => check_other_name(key, entry),
+            Some(entry) if key != entry.name() && names_another(key, entry) => {
+                Err(field_order(key, entry, self.layout))
+            }
             _ => Ok(()),
         }
     }
 
     #[inline(always)]
-    fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+    fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.layout.entry(self.next) else {
             let gives = self.next.saturating_add(1);
             self.next = FAILED;
@@ -85,14 +87,14 @@ impl<'s> Entries<'s> {
     }
 
     #[inline(always)]
-    fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<()> {
+    fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
         let output = &mut self.output;
         match entry {
             Entry::Version | Entry::DtypeFormat => output.fixint(fixint(value)?),
             Entry::Ndim => {
                 let ndim = fixint(value)?;
                 if ndim > MAX_NDIM {
-                    return Err(Error::new(Detail::Rank { found: Length::new(ndim.into()) }));
+                    return Err(Error::new(Detail::Rank { found: ndim.into() }));
                 }
                 self.ndim = ndim;
                 output.fixint(ndim);
@@ -106,15 +108,15 @@ impl<'s> Entries<'s> {
                 value.serialize(VectorSerializer::new(slots, entry, self.ndim))?;
             }
             Entry::Dtype => {
-                let length = value.serialize(TextSerializer { output: output.rest() })?;
+                let length = value.serialize(TextSerializer(output.rest()))?;
                 output.skip(length);
             }
         }
         Ok(())
     }
 
-    #[inline]
-    fn finish(self) -> Result<()> {
+    #[inline(always)]
+    fn finish(self) -> Result<(), Error> {
         if usize::from(self.next) != self.layout.entries().len() {
             return Err(wrong_count(self.layout, self.next));
         }
@@ -131,16 +133,18 @@ impl<'s> Entries<'s> {
 #[cfg(feature = "alloc")]
 #[inline]
 fn has_field(layout: Layout, key: &str) -> bool {
-    KnownName::of(key).is_some_and(|name| layout.has(name.entry()))
+    Entry::of_field(key).is_some_and(|entry| layout.has(entry))
 }
 
-/// Checks that a field with another name than its entry's has none of another entry.
+/// Whether the name of a field is that of another entry.
 #[inline(never)]
-fn check_other_name(key: &str, here: Entry) -> Result<()> {
-    match KnownName::of(key) {
-        Some(name) if name.entry() != here => Err(Error::new(Detail::FieldOrder { name }).in_entry(here)),
-        _ => Ok(()),
-    }
+fn names_another(field: &str, here: Entry) -> bool {
+    Entry::of_field(field).is_some_and(|own| own != here)
+}
+
+#[cold]
+fn field_order(field: &'static str, here: Entry, layout: Layout) -> Error {
+    Error::new(Detail::FieldOrder { field, layout }).in_entry(here)
 }
 
 #[cold]
@@ -148,12 +152,12 @@ fn wrong_count(layout: Layout, gives: u8) -> Error {
     if gives == FAILED {
         return Error::new(Detail::PassedOver);
     }
-    Error::new(Detail::Gives { layout, gives: Length::new(gives.into()) })
+    Error::new(Detail::Gives { layout, gives: gives.into() })
 }
 
 #[cold]
 fn too_small(needed: usize, given: usize) -> Error {
-    Error::new(Detail::BufferTooSmall { needed: Length::new(needed), given: Length::new(given) })
+    Error::new(Detail::BufferTooSmall { needed, given })
 }
 
 impl SerializeSeq for Entries<'_> {
@@ -161,12 +165,12 @@ impl SerializeSeq for Entries<'_> {
     type Error = Error;
 
     #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.entry(value)
     }
 
     #[inline]
-    fn end(self) -> Result<()> {
+    fn end(self) -> Result<(), Error> {
         self.finish()
     }
 }
@@ -176,12 +180,12 @@ impl SerializeTuple for Entries<'_> {
     type Error = Error;
 
     #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.entry(value)
     }
 
     #[inline]
-    fn end(self) -> Result<()> {
+    fn end(self) -> Result<(), Error> {
         self.finish()
     }
 }
@@ -191,12 +195,12 @@ impl SerializeTupleStruct for Entries<'_> {
     type Error = Error;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.entry(value)
     }
 
     #[inline]
-    fn end(self) -> Result<()> {
+    fn end(self) -> Result<(), Error> {
         self.finish()
     }
 }
@@ -206,7 +210,7 @@ impl SerializeStruct for Entries<'_> {
     type Error = Error;
 
     #[inline(always)]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
         #[cfg(feature = "alloc")]
         if self.meta && !has_field(self.layout, key) {
             return Ok(());
@@ -218,8 +222,8 @@ impl SerializeStruct for Entries<'_> {
         self.entry(value)
     }
 
-    #[inline]
-    fn end(self) -> Result<()> {
+    #[inline(always)]
+    fn end(self) -> Result<(), Error> {
         self.finish()
     }
 }

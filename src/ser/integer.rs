@@ -6,19 +6,19 @@ use serde::Serialize;
 use serde::ser::Impossible;
 
 use super::methods::{refuse, transparent};
-use crate::error::{Detail, Error, Integer, Result};
+use crate::error::{Detail, Error, Integer};
 
 /// Reads the value of any integer type that serializes itself.
 #[inline]
-pub(super) fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W> {
+pub(super) fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, Error> {
     value.serialize(IntegerSerializer(PhantomData))
 }
 
 /// A positive fixint: 0 to 127.
 #[inline]
-pub(super) fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8> {
+pub(super) fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
     let value: i8 = integer(value)?;
-    u8::try_from(value).map_err(|_| Error::new(Detail::DoesNotFit(Integer::signed(value.into()))))
+    u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(Integer::Signed(value.into()))))
 }
 
 /// An integer type that can be asked whether a value of another one fits.
@@ -44,10 +44,10 @@ struct IntegerSerializer<W>(PhantomData<W>);
 
 /// Writes the methods for integers: the value, if it fits.
 macro_rules! take {
-    ($($method:ident($type:ty) $widen:ident)*) => { $(
+    ($($method:ident($type:ty) $sign:ident)*) => { $(
         #[inline]
-        fn $method(self, value: $type) -> Result<W> {
-            W::try_from(value).map_err(|_| Error::new(Detail::DoesNotFit(Integer::$widen(value.into()))))
+        fn $method(self, value: $type) -> Result<W, Error> {
+            W::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(Integer::$sign(value.into()))))
         }
     )* };
 }
@@ -64,16 +64,16 @@ impl<W: Width> serde::Serializer for IntegerSerializer<W> {
     type SerializeStructVariant = Impossible<W, Error>;
 
     take! {
-        serialize_i8(i8) signed
-        serialize_i16(i16) signed
-        serialize_i32(i32) signed
-        serialize_i64(i64) signed
-        serialize_i128(i128) signed
-        serialize_u8(u8) unsigned
-        serialize_u16(u16) unsigned
-        serialize_u32(u32) unsigned
-        serialize_u64(u64) unsigned
-        serialize_u128(u128) unsigned
+        serialize_i8(i8) Signed
+        serialize_i16(i16) Signed
+        serialize_i32(i32) Signed
+        serialize_i64(i64) Signed
+        serialize_i128(i128) Signed
+        serialize_u8(u8) Unsigned
+        serialize_u16(u16) Unsigned
+        serialize_u32(u32) Unsigned
+        serialize_u64(u64) Unsigned
+        serialize_u128(u128) Unsigned
     }
 
     transparent! {}

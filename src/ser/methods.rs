@@ -4,7 +4,7 @@
 macro_rules! transparent {
     () => {
         #[inline]
-        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok> {
+        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok, Error> {
             value.serialize(self)
         }
 
@@ -13,7 +13,7 @@ macro_rules! transparent {
             self,
             _name: &'static str,
             value: &T,
-        ) -> Result<Self::Ok> {
+        ) -> Result<Self::Ok, Error> {
             value.serialize(self)
         }
 
@@ -39,7 +39,7 @@ macro_rules! refuse {
     (@str) => {
         refuse! { @methods Str: serialize_str(&str) }
 
-        fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok> {
+        fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Error> {
             $crate::ser::unsupported($crate::error::ValueType::Str)
         }
     };
@@ -70,13 +70,13 @@ macro_rules! refuse {
             _: u32,
             _: &'static str,
             _: &T,
-        ) -> Result<Self::Ok> {
+        ) -> Result<Self::Ok, Error> {
             $crate::ser::unsupported($crate::error::ValueType::Enum)
         }
     };
 
     (@methods $found:ident: $($method:ident($($argument:ty),*) $(-> $compound:ty)?)*) => { $(
-        fn $method(self, $(_: $argument),*) -> Result<refuse!(@ok $($compound)?)> {
+        fn $method(self, $(_: $argument),*) -> Result<refuse!(@ok $($compound)?), Error> {
             $crate::ser::unsupported($crate::error::ValueType::$found)
         }
     )* };

@@ -14,7 +14,7 @@ use core::iter;
 use serde::Serialize;
 use serde::ser::Impossible;
 
-use crate::error::{Detail, Error, Length, Result, ValueType};
+use crate::error::{Detail, Error, ValueType};
 use crate::layout::Layout;
 use entries::Entries;
 use methods::{refuse, transparent};
@@ -39,7 +39,7 @@ const USUAL: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
 /// ```
 #[cfg(feature = "alloc")]
 #[inline]
-pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
+pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
     with_bytes(value, <[u8]>::to_vec)
 }
 
@@ -57,7 +57,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[inline]
-pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8]> {
+pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
     let mut serializer = Serializer::new(buffer);
     value.serialize(&mut serializer)?;
     Ok(serializer.into_written())
@@ -77,8 +77,8 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "std")]
-pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value: &T) -> Result<()> {
-    with_bytes(value, |bytes| writer.write_all(bytes).map_err(Error::io))?
+pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value: &T) -> Result<(), Error> {
+    with_bytes(value, |bytes| writer.write_all(bytes).map_err(|error| Error::new(Detail::Writer(error))))?
 }
 
 /// Writes a value as a metalayer behind what a collection of bytes holds, and returns the collection.
@@ -93,7 +93,7 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "alloc")]
-pub fn to_extend<T, W>(value: &T, mut extend: W) -> Result<W>
+pub fn to_extend<T, W>(value: &T, mut extend: W) -> Result<W, Error>
 where
     T: Serialize + ?Sized,
     W: Extend<u8>,
@@ -113,7 +113,7 @@ where
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[inline]
-pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize> {
+pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
     let mut serializer = Serializer::counting(&mut []);
     value.serialize(&mut serializer)?;
     Ok(serializer.position())
@@ -122,7 +122,7 @@ pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize> {
 /// Hands the metalayer of a value to `use_bytes`: from the stack where it fits, else from the heap.
 #[cfg(feature = "alloc")]
 #[inline]
-fn with_bytes<T: Serialize + ?Sized, R>(value: &T, use_bytes: impl FnOnce(&[u8]) -> R) -> Result<R> {
+fn with_bytes<T: Serialize + ?Sized, R>(value: &T, use_bytes: impl FnOnce(&[u8]) -> R) -> Result<R, Error> {
     let mut stack = [0; USUAL];
     let mut serializer = Serializer::counting(&mut stack);
     value.serialize(&mut serializer)?;
@@ -135,7 +135,7 @@ fn with_bytes<T: Serialize + ?Sized, R>(value: &T, use_bytes: impl FnOnce(&[u8])
 
 #[cfg(feature = "alloc")]
 #[cold]
-fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<u8>> {
+fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<u8>, Error> {
     let mut bytes: Vec<u8> = iter::repeat_n(0, size).collect();
     let mut serializer = Serializer::counting(&mut bytes);
     value.serialize(&mut serializer)?;
@@ -205,12 +205,11 @@ impl<'a> Serializer<'a> {
 
     /// The layout of a value of so many entries.
     #[inline]
-    fn layout_of(&self, gives: usize) -> Result<Layout> {
+    fn layout_of(&self, gives: usize) -> Result<Layout, Error> {
         match self.layout {
-            None => Layout::of_entries(gives)
-                .ok_or_else(|| Error::new(Detail::NoLayout { gives: Length::new(gives) })),
+            None => Layout::of_entries(gives).ok_or_else(|| Error::new(Detail::NoLayout { gives })),
             Some(layout) if layout.entries().len() == gives => Ok(layout),
-            Some(layout) => Err(Error::new(Detail::Gives { layout, gives: Length::new(gives) })),
+            Some(layout) => Err(Error::new(Detail::Gives { layout, gives })),
         }
     }
 }
@@ -227,7 +226,7 @@ impl<'s> serde::Serializer for &'s mut Serializer<'_> {
     type SerializeStructVariant = Impossible<(), Error>;
 
     #[inline]
-    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq> {
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
         match (len, self.layout) {
             (Some(len), _) => self.serialize_tuple(len),
             (None, Some(layout)) => Ok(Entries::new(self, layout)),
@@ -236,20 +235,24 @@ impl<'s> serde::Serializer for &'s mut Serializer<'_> {
     }
 
     #[inline]
-    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple> {
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
         let layout = self.layout_of(len)?;
         Ok(Entries::new(self, layout))
     }
 
     #[inline]
-    fn serialize_tuple_struct(self, _name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct> {
+    fn serialize_tuple_struct(
+        self,
+        _name: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeTupleStruct, Error> {
         self.serialize_tuple(len)
     }
 
     #[inline]
-    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct> {
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
         #[cfg(feature = "alloc")]
-        if let Some(value) = crate::meta::layout_of_struct(name) {
+        if let Some(value) = Layout::of_meta_struct(name) {
             return match self.layout {
                 Some(asked) if asked != value => Err(Error::new(Detail::OtherLayout { value, asked })),
                 _ => Ok(Entries::of_meta(self, value)),
@@ -266,6 +269,6 @@ impl<'s> serde::Serializer for &'s mut Serializer<'_> {
 
 /// The error for a kind of value that has no place where it stands.
 #[cold]
-fn unsupported<T>(found: ValueType) -> Result<T> {
+fn unsupported<T>(found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
 }

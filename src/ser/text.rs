@@ -5,12 +5,20 @@ use core::fmt::{self, Display, Write};
 use serde::ser::Impossible;
 
 use super::methods::{refuse, transparent};
-use crate::error::{Detail, Error, Length, Result};
+use crate::error::{Error, TextFault};
 use crate::wire::{self, Output};
 
-/// Takes a string, UTF-8 bytes, or whatever displays itself. It begins the output, and answers how many bytes it puts.
-pub(super) struct TextSerializer<'s> {
-    pub(super) output: Output<'s>,
+/// Takes a string, UTF-8 bytes, or whatever displays itself. Writes to the front of the room, and returns the number
+/// of bytes, those counted that had no room.
+pub(super) struct TextSerializer<'s>(pub(super) &'s mut [u8]);
+
+impl TextSerializer<'_> {
+    #[inline]
+    fn put(self, text: &str) -> usize {
+        let mut output = Output::new(self.0);
+        output.text(text);
+        output.position()
+    }
 }
 
 impl serde::Serializer for TextSerializer<'_> {
@@ -25,22 +33,24 @@ impl serde::Serializer for TextSerializer<'_> {
     type SerializeStructVariant = Impossible<usize, Error>;
 
     #[inline]
-    fn serialize_str(mut self, text: &str) -> Result<usize> {
-        wire::check_str(text).map_err(|fault| fault.error())?;
-        self.output.text(text);
-        Ok(self.output.position())
+    fn serialize_str(self, text: &str) -> Result<usize, Error> {
+        if !wire::is_dtype(text) {
+            return Err(wire::not_dtype(text.as_bytes()));
+        }
+        Ok(self.put(text))
     }
 
     #[inline]
-    fn serialize_bytes(mut self, bytes: &[u8]) -> Result<usize> {
-        self.output.text(wire::check_text(bytes).map_err(|fault| fault.error())?);
-        Ok(self.output.position())
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
+        let text = wire::dtype(bytes).ok_or_else(|| wire::not_dtype(bytes))?;
+        Ok(self.put(text))
     }
 
     /// Formats into the buffer, and puts the length right afterwards.
-    fn collect_str<T: Display + ?Sized>(mut self, value: &T) -> Result<usize> {
-        self.output.text_header(0);
-        let mut parts = Parts { output: self.output, error: None };
+    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
+        let mut output = Output::new(self.0);
+        output.text_header(0);
+        let mut parts = Parts { output, error: None };
         let written = write!(parts, "{value}");
         let Parts { mut output, error, .. } = parts;
         match (written, error) {
@@ -70,15 +80,15 @@ impl Write for Parts<'_> {
         let before = self.output.text_length();
         let length = before + part.len();
         let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {
-            Err(Detail::Nul { at: Length::new(before + at) })
+            Err(TextFault::Nul { at: before + at })
         } else if length > i32::MAX as usize {
-            Err(Detail::DtypeLength { found: Length::new(length) })
+            Err(TextFault::TooLong { length })
         } else {
             self.output.text_part(part);
             Ok(())
         };
-        checked.map_err(|detail| {
-            self.error = Some(Error::new(detail));
+        checked.map_err(|fault| {
+            self.error = Some(fault.error());
             fmt::Error
         })
     }

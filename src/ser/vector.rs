@@ -5,7 +5,7 @@ use serde::ser::{Impossible, SerializeSeq, SerializeTuple, SerializeTupleStruct}
 
 use super::integer::{Width, integer};
 use super::methods::{refuse, transparent};
-use crate::error::{Detail, Error, Length, Result};
+use crate::error::{Detail, Error};
 use crate::layout::Entry;
 use crate::wire::{FixedInt, Slots};
 
@@ -24,13 +24,13 @@ impl<'s, W> VectorSerializer<'s, W> {
 }
 
 #[inline]
-fn check_count(found: usize, ndim: u8) -> Result<()> {
+fn check_count(found: usize, ndim: u8) -> Result<(), Error> {
     if found == usize::from(ndim) { Ok(()) } else { Err(wrong_count(found, ndim)) }
 }
 
 #[cold]
 fn wrong_count(found: usize, ndim: u8) -> Error {
-    Error::new(Detail::Dimensions { found: Length::new(found), ndim })
+    Error::new(Detail::Dimensions { found, ndim })
 }
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
@@ -45,7 +45,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     type SerializeStructVariant = Impossible<(), Error>;
 
     #[inline]
-    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq> {
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
         if let Some(len) = len {
             check_count(len, self.ndim)?;
         }
@@ -53,17 +53,21 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     }
 
     #[inline]
-    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple> {
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
         self.serialize_seq(Some(len))
     }
 
     #[inline]
-    fn serialize_tuple_struct(self, _name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct> {
+    fn serialize_tuple_struct(
+        self,
+        _name: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeTupleStruct, Error> {
         self.serialize_seq(Some(len))
     }
 
     #[inline]
-    fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<()> {
+    fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<(), Error> {
         let values = values.into_iter();
         let (least, most) = values.size_hint();
         // One too many: a sequence may have no end. Zipped with a range, unlike `take`, a slice is a loop of one count.
@@ -90,7 +94,7 @@ pub(super) struct Dimensions<'s, W> {
 
 impl<W: FixedInt + Width> Dimensions<'_, W> {
     #[inline]
-    fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+    fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         match integer(value) {
             Ok(dimension) => self.slots.put(dimension),
             Err(error) => return Err(error.in_dimension(self.entry, self.count)),
@@ -105,14 +109,14 @@ impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
     type Error = Error;
 
     #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.put(value)?;
         // Not at the end: a sequence may have none.
         if self.count > usize::from(self.ndim) { Err(wrong_count(self.count, self.ndim)) } else { Ok(()) }
     }
 
     #[inline]
-    fn end(self) -> Result<()> {
+    fn end(self) -> Result<(), Error> {
         check_count(self.count, self.ndim)
     }
 }
@@ -122,12 +126,12 @@ impl<W: FixedInt + Width> SerializeTuple for Dimensions<'_, W> {
     type Error = Error;
 
     #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         SerializeSeq::serialize_element(self, value)
     }
 
     #[inline]
-    fn end(self) -> Result<()> {
+    fn end(self) -> Result<(), Error> {
         SerializeSeq::end(self)
     }
 }
@@ -137,12 +141,12 @@ impl<W: FixedInt + Width> SerializeTupleStruct for Dimensions<'_, W> {
     type Error = Error;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         SerializeSeq::serialize_element(self, value)
     }
 
     #[inline]
-    fn end(self) -> Result<()> {
+    fn end(self) -> Result<(), Error> {
         SerializeSeq::end(self)
     }
 }

@@ -30,8 +30,8 @@ fn cut(length: usize) -> Vec<u8> {
 }
 
 fn line(lines: &mut String, name: &str, error: &Error) {
-    let index = error.index().map_or(String::new(), |index| format!("[{index}]"));
-    let entry = error.entry().map_or("-".into(), |entry| format!("{entry}{index}"));
+    let dimension = error.dimension().map_or(String::new(), |dimension| format!("[{dimension}]"));
+    let entry = error.entry().map_or("-".into(), |entry| format!("{entry}{dimension}"));
     writeln!(lines, "{name}\n    {error}\n    {:?}, {entry}", error.kind()).unwrap();
 }
 
@@ -45,6 +45,7 @@ fn malformed_bytes_are_refused_at_their_place() {
         ("an array of 8", example(0, &[0x98])),
         ("array16", example(0, &[0xdc])),
         ("a map", example(0, &[0x87])),
+        ("a whole frame", b"\x9e\xa8b2frame\0\xd2\0\0\0\xa5".to_vec()),
         ("end before version", cut(1)),
         ("version is a uint8", example(1, &[0xcc])),
         ("end before ndim", cut(2)),
@@ -366,11 +367,19 @@ fn a_field_out_of_its_place_is_named() {
     }
     let bytes = unhex(EXAMPLE);
     let short = to_vec(&five()).unwrap();
-    assert_eq!(fault::<Swapped>(&bytes), "byte 0: field blockshape stands where the layout has chunkshape");
-    assert_eq!(fault::<Swapped>(&short), "byte 0: field chunkshape stands behind blockshape");
-    assert_eq!(fault::<ShortNames>(&short), "byte 0: field blocks stands where the layout has chunkshape");
-    assert_eq!(fault::<WithAliases>(&bytes), "byte 0: field chunk_shape stands behind blockshape");
-    assert_eq!(fault::<WithAliases>(&short), "byte 0: field chunk_shape stands behind blockshape");
+    let order = "fields must follow the order version, ndim, shape, chunkshape, blockshape";
+    let seven = format!("in layout b2nd {order}, dtype_format, dtype");
+    let order = &*format!("in layout caterva {order}");
+    let cases = [
+        (fault::<Swapped>(&bytes), "field `blockshape` is in the position of `chunkshape`", &*seven),
+        (fault::<Swapped>(&short), "field `chunkshape` comes after `blockshape`", order),
+        (fault::<ShortNames>(&short), "field `blocks` is in the position of `chunkshape`", order),
+        (fault::<WithAliases>(&bytes), "field `chunk_shape` comes after `blockshape`", &seven),
+        (fault::<WithAliases>(&short), "field `chunk_shape` comes after `blockshape`", order),
+    ];
+    for (found, what, order) in cases {
+        assert_eq!(found, format!("byte 0: {what}: {order}"));
+    }
 }
 
 #[test]
@@ -387,13 +396,16 @@ fn bytes_up_to_a_fault_are_shown() {
 fn an_error_has_parts_for_a_program() {
     let error = from_slice::<Meta>(&example(28, &[0xd3])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Marker);
-    assert_eq!((error.entry(), error.index(), error.offset()), (Some(Entry::Chunkshape), Some(1), Some(28)));
+    assert_eq!(
+        (error.entry(), error.dimension(), error.offset()),
+        (Some(Entry::Chunkshape), Some(1), Some(28))
+    );
     assert!(error.source().is_none());
     let debug = format!("{error:?}");
     assert!(debug.contains("kind: Marker") && debug.contains("byte 28: expected int32"), "{debug}");
 
     let error = to_vec(&(0, 1, [u64::MAX], [1], [1])).unwrap_err();
-    assert_eq!((error.entry(), error.index(), error.offset()), (Some(Entry::Shape), Some(0), None));
+    assert_eq!((error.entry(), error.dimension(), error.offset()), (Some(Entry::Shape), Some(0), None));
 }
 
 #[cfg(feature = "std")]
@@ -414,11 +426,12 @@ fn a_failing_reader_or_writer_is_heard() {
         }
     }
     let error = b2nd_serde::from_reader::<_, Meta>(Failing).unwrap_err();
-    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the disk is on fire"));
-    assert!(error.source().is_some());
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the reader failed"));
+    assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("the disk is on fire"));
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::Other);
     let error = b2nd_serde::to_writer(Failing, &seven()).unwrap_err();
-    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the disk is full"));
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the writer failed"));
+    assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("the disk is full"));
 }
 
 #[cfg(feature = "std")]

@@ -98,7 +98,11 @@ fn any_names_will_do_for_a_struct_of_seven() {
 fn a_dtype_left_out_alone_is_refused_by_name() {
     let value = AnyLayout { dtype: None, ..from_slice(&bytes_of(Layout::B2nd)).unwrap() };
     let error = to_vec(&value).unwrap_err();
-    assert_eq!(error.to_string(), "field dtype_format stands where the layout has dtype");
+    assert_eq!(
+        error.to_string(),
+        "field `dtype_format` is in the position of `dtype`: in layout b2nd-six fields must follow the order version, \
+         ndim, shape, chunkshape, blockshape, dtype"
+    );
     assert_eq!(error.kind(), ErrorKind::FieldOrder);
 }
 
@@ -201,7 +205,7 @@ fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
         let error = from_slice::<Unplaced>(&bytes_of(layout)).unwrap_err();
         let has = layout.entries().len();
         let expected = format!(
-            "byte 0: layout {layout} has {has} entries, and the names of the type's fields do not tell which they are"
+            "byte 0: layout {layout} has {has} entries, but the names of the type's fields do not tell which they are"
         );
         assert_eq!(error.to_string(), expected);
     }
@@ -279,9 +283,12 @@ fn a_type_that_displays_itself_is_a_dtype() {
     assert_eq!(from_slice::<Meta>(&bytes).unwrap().dtype().map(str::len), Some(4999 + 4));
 
     let with_nul = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, Kind { order: '\0', size: 4 })).unwrap_err();
-    assert_eq!(with_nul.to_string(), "dtype has a NUL at its byte 0");
+    assert_eq!(with_nul.to_string(), "dtype must not contain a NUL, but has one at its byte 0");
     // Not a literal, which would be one piece with the rest.
     let (size, end) = (16, String::from("8\0"));
     let in_a_later_piece = (0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"));
-    assert_eq!(to_vec(&in_a_later_piece).unwrap_err().to_string(), "dtype has a NUL at its byte 5");
+    assert_eq!(
+        to_vec(&in_a_later_piece).unwrap_err().to_string(),
+        "dtype must not contain a NUL, but has one at its byte 5"
+    );
 }

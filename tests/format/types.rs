@@ -186,7 +186,7 @@ fn a_layout_that_was_asked_for_is_written() {
     assert_eq!(from_slice::<crate::common::Seven>(&expected).unwrap(), seven());
 
     let error = five().serialize(&mut Serializer::new(&mut buffer).with_layout(Layout::B2nd)).unwrap_err();
-    assert_eq!(error.to_string(), "layout b2nd has 7 entries, the value gives 5");
+    assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_sequence_of_unknown_length_is_counted() {
     let entries = of_unknown_length(&[0, 0]);
     assert_eq!(to_vec(&entries).unwrap_err().kind(), ErrorKind::EntryCount);
     let error = entries.serialize(&mut Serializer::new(&mut [0; 9]).with_layout(Layout::Caterva));
-    assert_eq!(error.unwrap_err().to_string(), "layout caterva has 5 entries, the value gives 2");
+    assert_eq!(error.unwrap_err().to_string(), "layout caterva has 5 entries, but the value gives 2");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_buffer_of_the_exact_size_suffices() {
     let mut buffer = [0; 53];
     assert_eq!(to_slice(&seven(), &mut buffer).unwrap().len(), 53);
     let error = to_slice(&seven(), &mut buffer[..52]).unwrap_err();
-    assert_eq!(error.to_string(), "the metalayer has 53 bytes, the buffer 52");
+    assert_eq!(error.to_string(), "the metalayer has 53 bytes, but the buffer has 52");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn a_buffer_that_is_too_small_for_the_second_keeps_the_first() {
     let mut serializer = Serializer::new(&mut buffer);
     seven().serialize(&mut serializer).unwrap();
     let error = five().serialize(&mut serializer).unwrap_err();
-    assert_eq!(error.to_string(), "the metalayer has 44 bytes, the buffer 10");
+    assert_eq!(error.to_string(), "the metalayer has 44 bytes, but the buffer has 10");
     assert_eq!(serializer.position(), 53);
     assert_eq!(from_slice::<crate::common::Seven>(&buffer[..53]).unwrap(), seven());
 }
@@ -437,7 +437,10 @@ fn an_error_that_the_type_passes_over_remains_one() {
             entries.end()
         }
     }
-    assert_eq!(to_vec(&Retrying).unwrap_err().to_string(), "the type has passed over an error");
+    assert_eq!(
+        to_vec(&Retrying).unwrap_err().to_string(),
+        "the type went on after an error in one of its entries"
+    );
 
     /// Gives an entry the name of another one first.
     struct Renaming;
@@ -454,7 +457,10 @@ fn an_error_that_the_type_passes_over_remains_one() {
             entries.end()
         }
     }
-    assert_eq!(to_vec(&Renaming).unwrap_err().to_string(), "the type has passed over an error");
+    assert_eq!(
+        to_vec(&Renaming).unwrap_err().to_string(),
+        "the type went on after an error in one of its entries"
+    );
 }
 
 #[test]
@@ -489,5 +495,5 @@ fn a_visitor_that_leaves_dimensions_is_refused() {
     let bytes = to_vec(&seven()).unwrap();
     type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
     let Err(error) = from_slice::<Entries<First>>(&bytes) else { panic!("the second dimension is left") };
-    assert_eq!(error.to_string(), "byte 3: shape has 2 dimensions, the type takes 1");
+    assert_eq!(error.to_string(), "byte 3: shape has 2 dimensions, but the type takes 1");
 }

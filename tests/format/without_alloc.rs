@@ -39,12 +39,12 @@ fn errors_keep_their_kind_and_place() {
     let error = from_slice::<(u8, u8, [u64; 1], [u32; 1], [u32; 1])>(bytes).unwrap_err();
     assert_eq!(error.to_string(), "byte 4: shape[0]: the type refuses the value");
     assert_eq!(
-        (error.kind(), error.entry(), error.index()),
+        (error.kind(), error.entry(), error.dimension()),
         (ErrorKind::Custom, Some(Entry::Shape), Some(0))
     );
 
     let error = from_slice::<(u8, u8, [i64; 1], [u32; 1], [u32; 1])>(&bytes[..16]).unwrap_err();
-    assert_eq!(error.to_string(), "byte 14: expected 5 bytes for chunkshape[0], found the end after 2");
+    assert_eq!(error.to_string(), "byte 14: expected 5 bytes for chunkshape[0], but the input ends after 2");
     let error = to_slice(&(0, 1, [u128::MAX], [1], [1]), &mut [0; 64]).unwrap_err();
-    assert_eq!(error.to_string(), "shape[0]: a value above 18446744073709551615 does not fit int64");
+    assert_eq!(error.to_string(), format!("shape[0] is {}, but must fit int64", u128::MAX));
 }

@@ -278,7 +278,7 @@ fn other_metalayers_read_into_types_of_ones_own() {
     let error = frame.metalayer("b2nd").unwrap().decode::<(u8, u8)>().unwrap_err();
     assert_eq!(error.to_string(), "cannot decode metalayer `b2nd`");
     let source = error.source().unwrap();
-    assert_eq!(source.to_string(), "byte 0: layout b2nd has 7 entries, the type takes 2");
+    assert_eq!(source.to_string(), "byte 0: layout b2nd has 7 entries, but the type takes 2");
     assert!(source.is::<b2nd_serde::Error>());
 }
 
