@@ -1,4 +1,7 @@
-//! A process that is killed while it changes a frame leaves the old one or the new one.
+//! A process that dies while it changes a frame leaves the old one or the new one.
+//!
+//! It dies in two ways: killed from outside at any moment, which is the system's choice, so that nothing may depend on
+//! when that was; and by its own hand at each report of progress in turn, which is the same in each run.
 
 #![cfg(feature = "frame")]
 
@@ -6,30 +9,46 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
 
-use crate::common::{copy_tree, data, header_file, remove};
+use crate::common::{copy_tree, data, header_file, remove, with_gap};
 use b2nd_serde::frame::{Frame, Rewrite};
 
+/// Frames that are changed: one in a file, and one in a folder.
+const NAMES: [&str; 2] = ["int32_3x5.b2nd", "sparse.b2nd"];
+
 /// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new names
-/// in a folder, on and on, to one of two states and back.
+/// in a folder, on and on, to one of two states and back. At a report of progress that was asked for it aborts.
 #[test]
-fn the_process_that_is_killed() {
+fn the_process_that_dies() {
     let Some(path) = std::env::var_os("B2ND_PATH").map(PathBuf::from) else { return };
     let how = std::env::var("B2ND_HOW").unwrap();
+    let mut reports_left: Option<u32> =
+        std::env::var("B2ND_REPORTS").ok().map(|count| count.parse().unwrap());
     let mut frame = Frame::open(&path).unwrap();
     let (shapes, dtypes) = (two_shapes(&frame), two_dtypes(&frame));
-    println!("begun");
-    for number in 0.. {
+    for step in 1.. {
+        let mut rewrite = |to: &Path| {
+            let rewrite = Rewrite::new(&path, to).dtype(&dtypes[step % 2]).on_progress(|_| {
+                match &mut reports_left {
+                    Some(0) => std::process::abort(),
+                    Some(count) => *count -= 1,
+                    None => {}
+                }
+                ControlFlow::Continue(())
+            });
+            drop(rewrite.apply().unwrap());
+        };
         match &*how {
-            "change" => frame.edit().shape(&shapes[number % 2]).apply().unwrap(),
-            "rewrite" => drop(Rewrite::new(&path, &path).dtype(&dtypes[number % 2]).apply().unwrap()),
-            folder => {
-                let to = Path::new(folder).join(number.to_string());
-                drop(Rewrite::new(&path, to).dtype(&dtypes[number % 2]).apply().unwrap());
-            }
+            "change" => frame.edit().shape(&shapes[step % 2]).apply().unwrap(),
+            "rewrite" => rewrite(&path),
+            folder => rewrite(&Path::new(folder).join(step.to_string())),
+        }
+        println!("done");
+        if reports_left.is_some() {
+            return;
         }
     }
 }
@@ -48,33 +67,29 @@ fn two_dtypes<R>(frame: &Frame<R>) -> [String; 2] {
     [format!("<u{typesize}"), format!("[('an_item', '<u{typesize}')]")]
 }
 
-/// Kills the process some time after it has begun, in which it has made a few steps of this duration.
-fn kill(path: &Path, how: &Path, step: Duration) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::the_process_that_is_killed", "--nocapture"])
-        .env("B2ND_PATH", path)
-        .env("B2ND_HOW", how)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().ends_with("begun")));
-    std::thread::sleep(step.mul_f64(fastrand::f64() * 6.0));
+fn begin(path: &Path, how: &Path, reports: Option<u32>) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "killed::the_process_that_dies", "--nocapture"]);
+    command.env("B2ND_PATH", path).env("B2ND_HOW", how);
+    command.envs(reports.map(|count| ("B2ND_REPORTS", count.to_string())));
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Kills the process in the step after this many.
+fn kill_after(steps: usize, path: &Path, how: &Path) {
+    let mut child = begin(path, how, None);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_done = |line: &io::Result<String>| line.as_ref().unwrap().ends_with("done");
+    assert_eq!(lines.filter(is_done).take(steps).count(), steps);
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// A copy of a file of the project, with many bytes before its trailer, so that it takes some time to write.
-fn large(folder: &Path, name: &str) -> PathBuf {
-    let path = folder.join(name);
-    copy_tree(&data().join(name), &path);
-    let mut file = fs::read(header_file(&path)).unwrap();
-    let at = file.len() - 35;
-    file.splice(at..at, std::iter::repeat_n(0xaa, 1 << 20));
-    let frame_len = file.len() as u64;
-    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
-    fs::write(header_file(&path), file).unwrap();
-    path
+/// Lets the process abort at the report after this many. Whether it had as many.
+fn abort_after(reports: u32, path: &Path, how: &Path) -> bool {
+    let mut child = begin(path, how, Some(reports));
+    io::copy(&mut child.stdout.take().unwrap(), &mut io::sink()).unwrap();
+    !child.wait().unwrap().success()
 }
 
 /// All files of a frame.
@@ -89,7 +104,7 @@ fn files(path: &Path) -> BTreeMap<OsString, Vec<u8>> {
     }
 }
 
-/// Removes what a killed process has left, and says how much it was.
+/// Removes what a dead process has left, and says how much it was.
 fn sweep(folder: &Path) -> usize {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let left: Vec<_> = names.filter(|name| name.starts_with(".b2nd-")).collect();
@@ -99,109 +114,121 @@ fn sweep(folder: &Path) -> usize {
     left.len()
 }
 
-/// On a busy machine a process may be killed at the same moment many times.
-const MOST_KILLS: usize = 1000;
-
-/// How often each of two states was found.
-struct Seen<'s> {
-    states: &'s [BTreeMap<OsString, Vec<u8>>; 2],
+/// The two states that a frame may be in, and how often each was found.
+struct States {
+    files: [BTreeMap<OsString, Vec<u8>>; 2],
     times: [usize; 2],
 }
 
-impl Seen<'_> {
-    fn both(&self) -> bool {
-        self.times.iter().all(|&times| times > 0)
+impl States {
+    fn new(files: [BTreeMap<OsString, Vec<u8>>; 2]) -> Self {
+        assert!(files[0] != files[1]);
+        Self { files, times: [0; 2] }
     }
 
-    fn look(&mut self, path: &Path) {
+    /// Which of the two a frame is in.
+    fn find(&mut self, path: &Path) -> usize {
         let now = files(path);
-        let state = self.states.iter().position(|state| *state == now);
-        self.times[state.unwrap_or_else(|| panic!("{} is in neither state", path.display()))] += 1;
+        let state = self.files.iter().position(|state| *state == now);
+        let state = state.unwrap_or_else(|| panic!("{} is in neither state", path.display()));
+        self.times[state] += 1;
+        state
     }
 }
+
+/// How often a process is killed for each frame.
+const KILLS: usize = 100;
 
 #[test]
 fn a_change_in_place_is_whole_or_has_not_been() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["int32_3x5.b2nd", "sparse.b2nd"] {
+    for name in NAMES {
         let path = folder.path().join(name);
         copy_tree(&data().join(name), &path);
         let mut frame = Frame::open(&path).unwrap();
-        let start = Instant::now();
-        let states = two_shapes(&frame).map(|shape| {
+        let mut states = States::new(two_shapes(&frame).map(|shape| {
             frame.edit().shape(&shape).apply().unwrap();
             files(&path)
-        });
-        let step = start.elapsed() / 2;
-        let mut seen = Seen { states: &states, times: [0; 2] };
-        for kills in 0..MOST_KILLS {
-            if kills >= 100 && seen.both() {
-                break;
-            }
-            kill(&path, Path::new("change"), step);
-            seen.look(&path);
+        }));
+        for kill in 0..KILLS {
+            kill_after(1 + kill % 8, &path, Path::new("change"));
+            states.find(&path);
         }
-        println!("{name} killed: {:?} in the two states", seen.times);
-        assert!(seen.both(), "killed at one moment only");
+        println!("{name} killed: {:?} in the two states", states.times);
     }
 }
 
-/// A frame, what it is after a copy with either of two dtypes, and how long a copy takes.
-fn rewritten(folder: &Path, name: &str) -> (PathBuf, [BTreeMap<OsString, Vec<u8>>; 2], Duration) {
-    let path = large(folder, name);
-    let start = Instant::now();
-    let states = two_dtypes(&Frame::open(&path).unwrap()).map(|dtype| {
+/// A frame, and what it is after a copy with either of two dtypes. It is in the first of these states.
+fn rewritten(folder: &Path, name: &str, gap: usize) -> (PathBuf, States) {
+    let path = with_gap(folder, name, gap);
+    let dtypes = two_dtypes(&Frame::open(&path).unwrap());
+    let states = dtypes.clone().map(|dtype| {
         let to = folder.join(format!("{name} {dtype}"));
         Rewrite::new(&path, &to).dtype(&dtype).apply().unwrap();
-        files(&to)
+        let files = files(&to);
+        remove(&to);
+        files
     });
-    let step = start.elapsed() / 2;
-    Rewrite::new(&path, &path).dtype(&two_dtypes(&Frame::open(&path).unwrap())[0]).apply().unwrap();
-    (path, states, step)
+    Rewrite::new(&path, &path).dtype(&dtypes[0]).apply().unwrap();
+    (path, States::new(states))
 }
 
 #[test]
-fn a_rewrite_in_place_is_whole_or_has_not_been() {
+fn a_rewrite_in_place_that_is_killed_is_whole_or_has_not_been() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["int32_3x5.b2nd", "sparse.b2nd"] {
-        let (path, states, step) = rewritten(folder.path(), name);
-        let mut seen = Seen { states: &states, times: [0; 2] };
+    for name in NAMES {
+        let (path, mut states) = rewritten(folder.path(), name, 1 << 20);
         let mut left = 0;
-        for kills in 0..MOST_KILLS {
-            if kills >= 100 && seen.both() && left > 0 {
-                break;
-            }
-            kill(&path, Path::new("rewrite"), step);
+        for kill in 0..KILLS {
+            kill_after(1 + kill % 4, &path, Path::new("rewrite"));
             left += sweep(header_file(&path).parent().unwrap());
-            seen.look(&path);
+            states.find(&path);
         }
-        println!("{name} killed: {:?} in the two states, {left} temporary files left", seen.times);
-        assert!(seen.both() && left > 0, "killed at one moment only");
+        println!("{name} killed: {:?} in the two states, {left} temporary files left", states.times);
     }
 }
 
 #[test]
-fn a_copy_is_whole_or_not_there() {
+fn a_copy_that_is_killed_is_whole_or_not_there() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["int32_3x5.b2nd", "sparse.b2nd"] {
-        let (path, states, step) = rewritten(folder.path(), name);
-        let mut seen = Seen { states: &states, times: [0; 2] };
+    for name in NAMES {
+        let (path, mut states) = rewritten(folder.path(), name, 1 << 20);
         let mut left = 0;
-        for kills in 0..MOST_KILLS {
-            if kills >= 40 && seen.both() && left > 0 {
-                break;
-            }
+        for kill in 0..KILLS {
             let copies = folder.path().join("copies");
             fs::create_dir(&copies).unwrap();
-            kill(&path, &copies, step);
+            kill_after(1 + kill % 4, &path, &copies);
             left += sweep(&copies);
-            assert!(files(&path) == states[0], "the frame that is copied");
+            assert!(files(&path) == states.files[0], "the frame that is copied");
             for copy in fs::read_dir(&copies).unwrap() {
-                seen.look(&copy.unwrap().path());
+                states.find(&copy.unwrap().path());
             }
             fs::remove_dir_all(&copies).unwrap();
         }
-        println!("{name} killed: {:?} copies of the two states, {left} temporary ones left", seen.times);
-        assert!(seen.both() && left > 0, "killed at one moment only");
+        println!("{name} killed: {:?} copies of the two states, {left} temporary ones left", states.times);
+    }
+}
+
+#[test]
+fn a_rewrite_that_dies_at_any_report_of_progress_leaves_the_old_frame_and_one_temporary_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let copies = folder.path().join("copies");
+    fs::create_dir(&copies).unwrap();
+    for name in NAMES {
+        let (path, mut states) = rewritten(folder.path(), name, (8 << 20) + 1);
+        for (how, temporary) in [(Path::new("rewrite"), header_file(&path)), (&copies, copies.join("1"))] {
+            let mut reports = 0;
+            while abort_after(reports, &path, how) {
+                assert_eq!(sweep(temporary.parent().unwrap()), 1, "{name}, after {reports} reports");
+                assert_eq!(states.find(&path), 0, "{name}, after {reports} reports");
+                reports += 1;
+            }
+            assert!(reports >= 4, "{name}: {reports}");
+            assert_eq!(sweep(temporary.parent().unwrap()), 0);
+            let new = if how == copies { copies.join("1") } else { path.clone() };
+            assert_eq!(states.find(&new), 1);
+            Rewrite::new(&path, &path).dtype(&two_dtypes(&Frame::open(&path).unwrap())[0]).apply().unwrap();
+        }
+        remove(&copies.join("1"));
     }
 }

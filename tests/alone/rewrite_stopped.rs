@@ -6,24 +6,11 @@ use std::fs;
 use std::ops::ControlFlow::{Break, Continue};
 use std::path::{Path, PathBuf};
 
-use crate::common::{copy_tree, data, header_file};
+use crate::common::{copy_tree, data, header_file, with_gap};
 use b2nd_serde::frame::{ErrorKind, Frame, Rewrite, check};
 
-/// Bytes put into a frame, so that it is copied in several pieces.
+/// Enough that it is copied in several pieces.
 const GAP: usize = (8 << 20) + 1;
-
-/// A copy of a file of the project with a gap before its trailer.
-fn large(folder: &Path, name: &str) -> PathBuf {
-    let path = folder.join(name);
-    copy_tree(&data().join(name), &path);
-    let mut file = fs::read(header_file(&path)).unwrap();
-    let at = file.len() - 35;
-    file.splice(at..at, std::iter::repeat_n(0xaa, GAP));
-    let frame_len = file.len() as u64;
-    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
-    fs::write(header_file(&path), file).unwrap();
-    path
-}
 
 fn names(folder: &Path) -> Vec<PathBuf> {
     let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -35,7 +22,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
 fn progress_begins_at_none_and_ends_at_all() {
     let folder = tempfile::tempdir().unwrap();
     for (name, chunk_files) in [("int32_3x5.b2nd", 0), ("sparse.b2nd", 80 * 3 + 76)] {
-        let path = large(folder.path(), name);
+        let path = with_gap(folder.path(), name, GAP);
         let behind_header = fs::metadata(header_file(&path)).unwrap().len() - 165;
         for to in [&path, &folder.path().join("copy")] {
             let mut reports = Vec::new();
@@ -58,7 +45,7 @@ fn progress_begins_at_none_and_ends_at_all() {
 fn wherever_it_is_stopped_nothing_is_left() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["int32_3x5.b2nd", "sparse.b2nd"] {
-        let path = large(folder.path(), name);
+        let path = with_gap(folder.path(), name, GAP);
         let file = header_file(&path);
         let (before, left) =
             (fs::read(&file).unwrap(), [names(folder.path()), names(file.parent().unwrap())]);

@@ -121,6 +121,19 @@ pub fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
+/// A copy of a frame of the project with so many bytes put before its trailer, so that it takes longer to copy.
+pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
+    let path = folder.join(name);
+    copy_tree(&data().join(name), &path);
+    let mut file = fs::read(header_file(&path)).unwrap();
+    let trailer = file.len() - 35;
+    file.splice(trailer..trailer, std::iter::repeat_n(0xaa, gap));
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    fs::write(header_file(&path), file).unwrap();
+    path
+}
+
 /// Removes a file, or a folder with what is in it.
 pub fn remove(path: &Path) {
     if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }

@@ -622,7 +622,8 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
         fs::rename(new, &path).unwrap();
     };
     let mut in_time = 0;
-    for _ in 0..20 {
+    // A busy machine can always be too late: then nothing is known, and it is tried again.
+    while in_time < 5 {
         write(&broken);
         thread::scope(|scope| {
             let start = Instant::now();
@@ -636,7 +637,6 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
             in_time += usize::from(is_in_time);
         });
     }
-    assert!(in_time > 0);
     // One that stays is told.
     write(&broken);
     assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&Code::InterruptedResize));
