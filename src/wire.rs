@@ -458,6 +458,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_layout_is_found_by_its_marker() {
+        for &layout in Layout::ALL {
+            let shares = |other: &&Layout| other.marker() == layout.marker();
+            let found = Input::new(&[layout.marker()]).layout();
+            match Layout::ALL.iter().filter(shares).count() {
+                1 => assert!(found.is_ok_and(|found| found == layout), "{layout}"),
+                _ => assert!(found.is_err(), "{layout}: a later byte decides"),
+            }
+        }
+    }
+
+    #[test]
     fn the_longest_metalayer_before_the_dtype_is_that_of_16_dimensions() {
         let mut output = Output::new(&mut []);
         output.layout(Layout::B2nd);

@@ -14,11 +14,28 @@ use crate::layout::{
 };
 use crate::marker::{INT32, INT64, Marker, STR32};
 
-/// An integer of any type.
+/// An integer of any type, if 64 bits can hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Integer {
-    Signed(i128),
-    Unsigned(u128),
+    Signed(i64),
+    Unsigned(u64),
+    Wider,
+}
+
+impl From<i128> for Integer {
+    fn from(value: i128) -> Self {
+        match (i64::try_from(value), u64::try_from(value)) {
+            (Ok(value), _) => Self::Signed(value),
+            (_, Ok(value)) => Self::Unsigned(value),
+            _ => Self::Wider,
+        }
+    }
+}
+
+impl From<u128> for Integer {
+    fn from(value: u128) -> Self {
+        u64::try_from(value).map_or(Self::Wider, Self::Unsigned)
+    }
 }
 
 impl fmt::Display for Integer {
@@ -26,6 +43,7 @@ impl fmt::Display for Integer {
         match self {
             Self::Signed(value) => value.fmt(f),
             Self::Unsigned(value) => value.fmt(f),
+            Self::Wider => f.write_str("wider than 64 bits"),
         }
     }
 }
@@ -240,18 +258,18 @@ impl Detail {
     }
 }
 
-/// Everything about an error.
+/// Everything about an error. An offset that 32 bits cannot hold is left out.
 pub(super) struct Parts {
-    pub(super) offset: Option<usize>,
+    pub(super) offset: Option<u32>,
     pub(super) entry: Option<Entry>,
-    pub(super) dimension: Option<usize>,
+    pub(super) dimension: Option<u8>,
     pub(super) detail: Detail,
 }
 
 /// `entry`, or `entry[dimension]`.
 struct Place {
     entry: Option<Entry>,
-    dimension: Option<usize>,
+    dimension: Option<u8>,
 }
 
 impl fmt::Display for Place {

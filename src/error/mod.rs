@@ -14,13 +14,13 @@ use detail::Parts;
 
 mod detail;
 
-pub(crate) use detail::{Detail, Integer, TextFault, ValueType};
+pub(crate) use detail::{Detail, TextFault, ValueType};
 
 /// Why a metalayer could not be read or written.
 ///
 /// The text says what was expected, what was found and where: the entry, and when reading the byte, counted from the
-/// start of the input. With the feature `alloc` an error is one word. Without, it is a larger value that keeps all but
-/// the text of an error of the type's own.
+/// start of the input. With the feature `alloc` an error is one word. Without, it is a value of at most 40 bytes that keeps
+/// all but the text of an error of the type's own.
 ///
 /// ```
 /// use b2nd_serde::{Entry, ErrorKind, from_slice};
@@ -121,7 +121,7 @@ impl Error {
     #[inline(never)]
     pub(crate) fn at_dimension(mut self, dimension: usize) -> Self {
         if self.0.entry.is_none() {
-            self.0.dimension = Some(dimension);
+            self.0.dimension = u8::try_from(dimension).ok();
         }
         self
     }
@@ -135,7 +135,7 @@ impl Error {
     /// Adds the place in the input, unless the error names one.
     #[cold]
     pub(crate) fn at(mut self, offset: usize) -> Self {
-        self.0.offset.get_or_insert(offset);
+        self.0.offset = self.0.offset.or(u32::try_from(offset).ok());
         self
     }
 
@@ -159,13 +159,13 @@ impl Error {
     /// The dimension of the entry that is at fault, counted from 0, if one is.
     #[must_use]
     pub fn dimension(&self) -> Option<usize> {
-        self.0.dimension
+        self.0.dimension.map(usize::from)
     }
 
     /// The byte of the input at which the error was found, counted from 0; `None` when writing.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
-        self.0.offset
+        self.0.offset.map(|offset| offset as usize)
     }
 }
 
@@ -259,12 +259,15 @@ impl From<Error> for io::Error {
     }
 }
 
-#[cfg(all(test, feature = "alloc"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_one_word() {
+    fn an_error_is_small() {
+        #[cfg(feature = "alloc")]
         assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
+        #[cfg(not(feature = "alloc"))]
+        assert!(size_of::<Error>() <= 40, "{}", size_of::<Error>());
     }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use ecow::EcoString;
 use smallvec::SmallVec;
 
-use crate::error::{Detail, Error, Integer};
+use crate::error::{Detail, Error};
 use crate::layout::{Entry, Layout, MAX_NDIM};
 use crate::shapes::Shapes;
 use crate::{marker, wire};
@@ -221,7 +221,7 @@ fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
     if marker::is_fixint(value) {
         return Ok(());
     }
-    Err(Error::new(Detail::OutOfRange(Integer::Unsigned(value.into()))).in_entry(entry))
+    Err(Error::new(Detail::OutOfRange(u128::from(value).into())).in_entry(entry))
 }
 
 impl fmt::Debug for Meta {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::Impossible;
 
 use super::methods::{refuse, transparent};
-use crate::error::{Detail, Error, Integer};
+use crate::error::{Detail, Error};
 
 /// Reads the value of any integer type that serializes itself.
 #[inline]
@@ -18,7 +18,7 @@ pub(super) fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, E
 #[inline]
 pub(super) fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
     let value: i8 = integer(value)?;
-    u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(Integer::Signed(value.into()))))
+    u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(i128::from(value).into())))
 }
 
 /// An integer type that can be asked whether a value of another one fits.
@@ -44,10 +44,10 @@ struct IntegerSerializer<W>(PhantomData<W>);
 
 /// Writes the methods for integers: the value, if it fits.
 macro_rules! take {
-    ($($method:ident($type:ty) $sign:ident)*) => { $(
+    ($($method:ident($type:ty) $wide:ty)*) => { $(
         #[inline]
         fn $method(self, value: $type) -> Result<W, Error> {
-            W::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(Integer::$sign(value.into()))))
+            W::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(<$wide>::from(value).into())))
         }
     )* };
 }
@@ -64,16 +64,16 @@ impl<W: Width> serde::Serializer for IntegerSerializer<W> {
     type SerializeStructVariant = Impossible<W, Error>;
 
     take! {
-        serialize_i8(i8) Signed
-        serialize_i16(i16) Signed
-        serialize_i32(i32) Signed
-        serialize_i64(i64) Signed
-        serialize_i128(i128) Signed
-        serialize_u8(u8) Unsigned
-        serialize_u16(u16) Unsigned
-        serialize_u32(u32) Unsigned
-        serialize_u64(u64) Unsigned
-        serialize_u128(u128) Unsigned
+        serialize_i8(i8) i128
+        serialize_i16(i16) i128
+        serialize_i32(i32) i128
+        serialize_i64(i64) i128
+        serialize_i128(i128) i128
+        serialize_u8(u8) u128
+        serialize_u16(u16) u128
+        serialize_u32(u32) u128
+        serialize_u64(u64) u128
+        serialize_u128(u128) u128
     }
 
     transparent! {}

@@ -46,5 +46,5 @@ fn errors_keep_their_kind_and_place() {
     let error = from_slice::<(u8, u8, [i64; 1], [u32; 1], [u32; 1])>(&bytes[..16]).unwrap_err();
     assert_eq!(error.to_string(), "byte 14: expected 5 bytes for chunkshape[0], but the input ends after 2");
     let error = to_slice(&(0, 1, [u128::MAX], [1], [1]), &mut [0; 64]).unwrap_err();
-    assert_eq!(error.to_string(), format!("shape[0] is {}, but must fit int64", u128::MAX));
+    assert_eq!(error.to_string(), "shape[0] is wider than 64 bits, but must fit int64");
 }
