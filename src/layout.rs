@@ -5,7 +5,7 @@
 //!
 //! let layout: Layout = "b2nd-six".parse()?;
 //! assert!(!layout.entries().contains(&Entry::DtypeFormat));
-//! # Ok::<(), b2nd_serde::layout::UnknownLayout>(())
+//! # Ok::<(), b2nd_serde::layout::ParseLayoutError>(())
 //! ```
 
 // Two tables hold these facts, one of entries and one of layouts, with a row for each variant. Names, sets and texts
@@ -342,11 +342,11 @@ impl fmt::Display for Layout {
 
 /// The layout of this [name](Layout::name).
 impl FromStr for Layout {
-    type Err = UnknownLayout;
+    type Err = ParseLayoutError;
 
     #[inline]
-    fn from_str(name: &str) -> Result<Self, UnknownLayout> {
-        Self::ALL.iter().copied().find(|layout| layout.name() == name).ok_or(UnknownLayout(()))
+    fn from_str(name: &str) -> Result<Self, ParseLayoutError> {
+        Self::ALL.iter().copied().find(|layout| layout.name() == name).ok_or(ParseLayoutError(()))
     }
 }
 
@@ -359,16 +359,16 @@ impl FromStr for Layout {
 /// assert_eq!(error.to_string(), "expected the name of a layout: b2nd, b2nd-mismarked, b2nd-six or caterva");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownLayout(());
+pub struct ParseLayoutError(());
 
-impl fmt::Display for UnknownLayout {
+impl fmt::Display for ParseLayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected ")?;
         LayoutVisitor.expecting(f)
     }
 }
 
-impl core::error::Error for UnknownLayout {}
+impl core::error::Error for ParseLayoutError {}
 
 impl Serialize for Layout {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -450,7 +450,7 @@ mod tests {
                 let in_table = layout.entries().get(usize::from(position)).copied();
                 assert_eq!(layout.entry(position), in_table, "{layout}, entry {position}");
             }
-            assert_eq!("".parse::<Layout>(), Err(UnknownLayout(())));
+            assert_eq!("".parse::<Layout>(), Err(ParseLayoutError(())));
             assert_eq!(layout.name().parse(), Ok(layout));
         }
     }

@@ -291,7 +291,7 @@ impl<'de> SeqAccess<'de> for AsMeta<'_, '_, 'de> {
         self.field += 1;
         let value = match field.checked_sub(1) {
             None => seed.deserialize(Value(layout.name()))?,
-            Some(position) => match Layout::B2nd.entry(position) {
+            Some(position) => match Entry::ALL.get(usize::from(position)).copied() {
                 Some(entry) if layout.has(entry) => self.entries.read(entry, seed)?,
                 Some(_) => seed.deserialize(UnitDeserializer::new())?,
                 None => return Ok(None),

@@ -107,7 +107,7 @@ pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader:
 /// let mut deserializer = Deserializer::new(b"\x95\x00\x00\x90\x90\x90");
 /// assert_eq!(deserializer.layout()?, Layout::Caterva);
 /// let value = serde_json::Value::deserialize(&mut deserializer)?;
-/// assert_eq!(deserializer.position(), 6);
+/// assert_eq!(deserializer.offset(), 6);
 /// deserializer.end()?;
 /// assert_eq!(value, serde_json::json!([0, 0, [], [], []]));
 /// # Ok::<(), b2nd_serde::Error>(())
@@ -139,7 +139,7 @@ impl<'de> Deserializer<'de> {
     /// Bytes read so far.
     #[must_use]
     #[inline]
-    pub fn position(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.input.position()
     }
 
@@ -158,7 +158,7 @@ impl<'de> Deserializer<'de> {
     fn value<T: Deserialize<'de>>(&mut self) -> Result<T, Error> {
         match T::deserialize(&mut *self) {
             Ok(value) => Ok(value),
-            Err(error) => Err(error.at(self.position())),
+            Err(error) => Err(error.at(self.offset())),
         }
     }
 
@@ -177,7 +177,7 @@ impl<'de> Deserializer<'de> {
     fn tuple<V: Visitor<'de>>(&mut self, takes: usize, visitor: V) -> Result<V::Value, Error> {
         let layout = self.layout()?;
         if takes != layout.entries().len() {
-            return Err(Error::new(Detail::Takes { layout, takes }).at(self.position()));
+            return Err(Error::new(Detail::Takes { layout, takes }).at(self.offset()));
         }
         self.sequence(layout, visitor)
     }
@@ -236,14 +236,14 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
             return visitor.visit_seq(AsMeta::new(&mut entries)).map_err(|error| entries.locate(error));
         }
         let _ = name;
-        match Names::place(fields, layout).map_err(|error| error.at(self.position()))? {
+        match Names::place(fields, layout).map_err(|error| error.at(self.offset()))? {
             None => self.sequence(layout, visitor),
             Some(names) => self.named(layout, names, visitor),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Map)).at(self.position()))
+        Err(Error::new(Detail::Unsupported(ValueType::Map)).at(self.offset()))
     }
 
     transparent! {}

@@ -1,5 +1,7 @@
 //! The methods that the serializers share: for what they look through, and for what they do not take.
 
+use crate::error::{Detail, Error, ValueType};
+
 /// Writes the methods of [`serde::Serializer`] for what is its content, and the answer to what all have in common.
 macro_rules! transparent {
     () => {
@@ -40,7 +42,7 @@ macro_rules! refuse {
         refuse! { @methods Str: serialize_str(&str) }
 
         fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Error> {
-            $crate::ser::unsupported($crate::error::ValueType::Str)
+            $crate::ser::methods::unsupported($crate::error::ValueType::Str)
         }
     };
     (@bytes) => { refuse! { @methods Bytes: serialize_bytes(&[u8]) } };
@@ -71,13 +73,13 @@ macro_rules! refuse {
             _: &'static str,
             _: &T,
         ) -> Result<Self::Ok, Error> {
-            $crate::ser::unsupported($crate::error::ValueType::Enum)
+            $crate::ser::methods::unsupported($crate::error::ValueType::Enum)
         }
     };
 
     (@methods $found:ident: $($method:ident($($argument:ty),*) $(-> $compound:ty)?)*) => { $(
         fn $method(self, $(_: $argument),*) -> Result<refuse!(@ok $($compound)?), Error> {
-            $crate::ser::unsupported($crate::error::ValueType::$found)
+            $crate::ser::methods::unsupported($crate::error::ValueType::$found)
         }
     )* };
     (@ok) => { Self::Ok };
@@ -85,3 +87,9 @@ macro_rules! refuse {
 }
 
 pub(super) use {refuse, transparent};
+
+/// The error for a kind of value that cannot be written in this position.
+#[cold]
+pub(super) fn unsupported<T>(found: ValueType) -> Result<T, Error> {
+    Err(Error::new(Detail::Unsupported(found)))
+}

@@ -14,7 +14,7 @@ use core::iter;
 use serde::Serialize;
 use serde::ser::Impossible;
 
-use crate::error::{Detail, Error, ValueType};
+use crate::error::{Detail, Error};
 use crate::layout::Layout;
 use entries::Entries;
 use methods::{refuse, transparent};
@@ -115,7 +115,7 @@ where
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
     let mut serializer = Serializer::counting(&mut []);
     value.serialize(&mut serializer)?;
-    Ok(serializer.position())
+    Ok(serializer.offset())
 }
 
 /// Hands the metalayer of a value to `use_bytes`: from the stack where it fits, else from the heap.
@@ -125,7 +125,7 @@ fn with_bytes<T: Serialize + ?Sized, R>(value: &T, use_bytes: impl FnOnce(&[u8])
     let mut stack = [0; STACK_LEN];
     let mut serializer = Serializer::counting(&mut stack);
     value.serialize(&mut serializer)?;
-    let size = serializer.position();
+    let size = serializer.offset();
     match stack.get(..size) {
         Some(bytes) => Ok(use_bytes(bytes)),
         None => with_long_bytes(value, size).map(|bytes| use_bytes(&bytes)),
@@ -138,7 +138,7 @@ fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<
     let mut bytes: Vec<u8> = iter::repeat_n(0, size).collect();
     let mut serializer = Serializer::counting(&mut bytes);
     value.serialize(&mut serializer)?;
-    if serializer.position() == size { Ok(bytes) } else { Err(Error::new(Detail::Unstable)) }
+    if serializer.offset() == size { Ok(bytes) } else { Err(Error::new(Detail::Unstable)) }
 }
 
 /// A serde serializer that writes metalayers into a buffer.
@@ -154,7 +154,7 @@ fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<
 /// let mut buffer = [0; 100];
 /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
 /// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
-/// let length = serializer.position();
+/// let length = serializer.offset();
 /// assert_eq!((length, buffer[0]), (34, 0x96));
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
@@ -193,7 +193,7 @@ impl<'a> Serializer<'a> {
     /// After an error it is where the metalayer that failed began.
     #[must_use]
     #[inline]
-    pub fn position(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.position
     }
 
@@ -264,10 +264,4 @@ impl<'s> serde::Serializer for &'s mut Serializer<'_> {
     transparent! {}
 
     refuse! { integers bool floats char str bytes none unit variants map }
-}
-
-/// The error for a kind of value that cannot be written in this position.
-#[cold]
-fn unsupported<T>(found: ValueType) -> Result<T, Error> {
-    Err(Error::new(Detail::Unsupported(found)))
 }

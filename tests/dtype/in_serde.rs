@@ -99,7 +99,7 @@ fn every_layout_keeps_the_spelling_of_its_dtype() -> Result<(), Box<dyn std::err
             let mut buffer = [0; 128];
             let mut serializer = Serializer::new(&mut buffer).with_layout(layout);
             metalayer.serialize(&mut serializer)?;
-            let length = serializer.position();
+            let length = serializer.offset();
             assert_eq!(buffer[..length], bytes, "{text} {layout}");
         }
     }
