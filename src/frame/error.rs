@@ -58,8 +58,8 @@ pub enum ErrorKind {
     Decode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// The frame was changed while it was read, or since. It must be opened again. [`Error::finding`] says what is wrong
-    /// with it as it is now, if that is known; where it stays so, the change has been interrupted.
+    /// The frame was changed while it was read, or since. It must be opened again. [`Error::finding`] says what is
+    /// wrong with it as it is now, if that is known; where it stays so, the change has been interrupted.
     Changing,
     /// The frame cannot be changed in this way. Nothing has been written.
     Refused,

@@ -1,7 +1,7 @@
 //! The frame around the metalayer: a Blosc2 file, or its bytes.
 //!
-//! A frame begins with a header, whose last value are the *metalayers*: byte strings with names. An array has one that is
-//! called `b2nd`, or by its former name `caterva`. Reading it needs neither the data nor the C library.
+//! A frame begins with a header, whose last value are the *metalayers*: byte strings with names. An array has one that
+//! is called `b2nd`, or by its former name `caterva`. Reading it needs neither the data nor the C library.
 //!
 //! ```
 //! use b2nd_serde::frame::Frame;
@@ -26,8 +26,8 @@
 //! read either.
 //!
 //! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, the dtype, any metalayer, as far as
-//! they keep their length. [`Rewrite`] makes a frame of the present format out of an older one, with a dtype where it had
-//! none.
+//! they keep their length. [`Rewrite`] makes a frame of the present format out of an older one, with a dtype where it
+//! had none.
 
 // In the order of the methods on the page of `Frame`: what makes one, what reads it, what changes it.
 mod find;

@@ -17,8 +17,8 @@ use crate::frame::format::chunk::ChunkHeader;
 
 const SUFFIX: &str = ".chunk";
 
-/// Up to this number of files, each one is opened. For more, the folder is listed first, as a chunk index of a few hundred
-/// bytes can name a million files that are not there.
+/// Up to this number of files, each one is opened. For more, the folder is listed first, as a chunk index of a few
+/// hundred bytes can name a million files that are not there.
 const MAX_UNLISTED: usize = 64;
 
 /// The name of the file with this number.
@@ -56,8 +56,8 @@ pub(super) struct Faults {
     pub(super) count: usize,
 }
 
-/// What is wrong with the files of these numbers, which are in ascending order. Opens no more files than there are in the
-/// directory, and some.
+/// What is wrong with the files of these numbers, which are in ascending order. Opens no more files than there are in
+/// the directory, and some.
 pub(super) fn faults(numbers: &[u64], directory: &Path) -> io::Result<Faults> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
         // Nothing is known about a directory that must not be listed.

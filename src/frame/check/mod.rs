@@ -43,9 +43,9 @@ pub struct Report {
 /// Checks the frame in a file, or in the directory of a sparse frame.
 ///
 /// A file that is not a frame, or whose header cannot be read, is reported as a finding. In a sparse frame, the chunk
-/// files are checked too if the chunk index can be read; most indexes need the feature `decompress` for that. However many
-/// chunks the index claims, at most 64 MiB of it are decompressed, and no more files are opened than there are in the
-/// directory.
+/// files are checked too if the chunk index can be read; most indexes need the feature `decompress` for that. However
+/// many chunks the index claims, at most 64 MiB of it are decompressed, and no more files are opened than there are in
+/// the directory.
 ///
 /// A frame that another process is writing can look broken for a moment. Therefore, if there is an error, the frame is
 /// checked again after 10 milliseconds, until two checks agree and nothing was written between them.
@@ -99,8 +99,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the header in the file is
-    /// no longer the one of this frame.
+    /// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the header in the file
+    /// is no longer the one of this frame.
     ///
     /// ```
     /// use b2nd_serde::frame::{Code, Frame, Severity};

@@ -75,14 +75,14 @@ impl Frame<File> {
     /// Reads the header of a frame that another process may be writing: until two reads agree, and what they say about
     /// the array agrees with itself and with the file.
     ///
-    /// A single read can catch a shape that never was or, more often, the shape of an array that does not have all of its
-    /// chunks yet. If there is a `.b2lock` beside the frame, which C-Blosc2 makes when it is told to lock, its shared lock
-    /// is held meanwhile.
+    /// A single read can catch a shape that never was or, more often, the shape of an array that does not have all of
+    /// its chunks yet. If there is a `.b2lock` beside the frame, which C-Blosc2 makes when it is told to lock, its
+    /// shared lock is held meanwhile.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Changing`] if this does not happen within `patience`: another process is writing, or was interrupted
-    /// while it wrote, which [`check`](crate::frame::check()) can tell. Otherwise as [`open`](Self::open).
+    /// [`ErrorKind::Changing`] if this does not happen within `patience`: another process is writing, or was
+    /// interrupted while it wrote, which [`check`](crate::frame::check()) can tell. Otherwise as [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;

@@ -23,8 +23,8 @@ const VERSION: u8 = 2;
 /// The name of the array's metalayer.
 const ARRAY_NAME: &[u8] = b"b2nd";
 
-/// A frame in the present format: a new header, the bytes that are kept of the old frame, and a new trailer if the old one
-/// is not kept.
+/// A frame in the present format: a new header, the bytes that are kept of the old frame, and a new trailer if the old
+/// one is not kept.
 ///
 /// Chunks and chunk index are kept unchanged, because the offsets of chunks count from the end of the header.
 pub(crate) struct Canonical {

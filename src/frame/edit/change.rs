@@ -74,7 +74,8 @@ impl<R> Edit<'_, R> {
     /// Gives the array another shape with the same grid of chunks: it grows or shrinks within its last chunks.
     ///
     /// New items show what the padding held: zeros where nothing was ever written, and old items where the array was
-    /// larger before. A shape that needs chunks added or removed is refused, and so is one that C-Blosc2 would not open.
+    /// larger before. A shape that needs chunks added or removed is refused, and so is one that C-Blosc2 would not
+    /// open.
     ///
     /// ```
     /// use b2nd_serde::frame::{ErrorKind, Frame};
@@ -116,8 +117,8 @@ impl<R> Edit<'_, R> {
     /// Gives a metalayer another value of the same length.
     ///
     /// The array's metalayer must keep its layout, its chunk shape and its block shape; a new shape or dtype in it is
-    /// checked as one given to [`shape`](Self::shape) or [`dtype`](Self::dtype). Where those are given too, they are put
-    /// into this value.
+    /// checked as one given to [`shape`](Self::shape) or [`dtype`](Self::dtype). Where those are given too, they are
+    /// put into this value.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;

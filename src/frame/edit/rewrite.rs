@@ -21,8 +21,8 @@ use crate::frame::{Error, Frame};
 /// Bytes that are copied between two reports of progress.
 const PIECE: u64 = 1 << 22;
 
-/// A rewrite of a frame, whose array then has a metalayer `b2nd` of the present layout: to a new name, or in the place of
-/// the old one if both paths lead to the same file.
+/// A rewrite of a frame, whose array then has a metalayer `b2nd` of the present layout: to a new name, or in the place
+/// of the old one if both paths lead to the same file.
 ///
 /// | from | what becomes of it |
 /// |---|---|
@@ -35,19 +35,19 @@ const PIECE: u64 = 1 << 22;
 /// | a header of the second generation (`9d`) | becomes one of the present generation (`9e`) |
 /// | a header of the first generation (`9c`) | is refused |
 ///
-/// C-Blosc2 then opens frames that it did not open before, and python-blosc2, which since version 3 opens a Caterva file
-/// as plain chunks, without a shape, sees an array.
+/// C-Blosc2 then opens frames that it did not open before, and python-blosc2, which since version 3 opens a Caterva
+/// file as plain chunks, without a shape, sees an array.
 ///
-/// Chunks, chunk index and trailer are copied as they are, and so are all other metalayers; nothing is decompressed.
-/// A frame in which [`check`](crate::frame::check()) finds an error is refused, because the error would be copied with it.
-/// So is one that is not its whole file. The new frame is checked too, before it gets its name.
+/// Chunks, chunk index and trailer are copied as they are, and so are all other metalayers; nothing is decompressed. A
+/// frame in which [`check`](crate::frame::check()) finds an error is refused, because the error would be copied with
+/// it. So is one that is not its whole file. The new frame is checked too, before it gets its name.
 ///
 /// # The new file
 ///
-/// It is written under another name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. Whoever looks sees
-/// the old file or the new one; a process that is killed leaves at most a file of that name. Once the new file has its
-/// name, nothing fails any more. Of a sparse frame in place, only `chunks.b2frame` is written and renamed; a copy is a new
-/// directory. A symbolic link stays one.
+/// It is written under another name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. Whoever looks
+/// sees the old file or the new one; a process that is killed leaves at most a file of that name. Once the new file has
+/// its name, nothing fails any more. Of a sparse frame in place, only `chunks.b2frame` is written and renamed; a copy
+/// is a new directory. A symbolic link stays one.
 ///
 /// The new file gets the mode of the old one and, in its place, its owner and group, as far as the system allows; where
 /// it does not, the rewrite goes on. Hard links and extended attributes are not kept. In place, a file that may not be
@@ -55,9 +55,9 @@ const PIECE: u64 = 1 << 22;
 ///
 /// # Locks
 ///
-/// In place, the exclusive lock of a `.b2lock` is held, for a copy the shared one. A lock that is taken is not waited for.
-/// **Without a `.b2lock`, a handle that is open elsewhere does not know of the new file: what it writes may be lost with
-/// the old one, or get into the new one with what it remembers of the old.**
+/// In place, the exclusive lock of a `.b2lock` is held, for a copy the shared one. A lock that is taken is not waited
+/// for. **Without a `.b2lock`, a handle that is open elsewhere does not know of the new file: what it writes may be
+/// lost with the old one, or get into the new one with what it remembers of the old.**
 ///
 /// ```
 /// use b2nd_serde::frame::{Frame, Rewrite};
@@ -113,10 +113,10 @@ impl<'p> Rewrite<'p> {
 
     /// Reports how far [`apply`](Self::apply) is to a function, which can stop it.
     ///
-    /// The function gets the number of bytes that have been copied: 0 when all has been checked and nothing is copied yet,
-    /// then one after each piece of 4 MiB or chunk file, and a last one before the new file gets its name. In the end they
-    /// are about as many as the header's [`cbytes`](crate::frame::Header::cbytes). Where the function breaks, nothing of
-    /// the new file is left, and the error is [`ErrorKind::Stopped`](crate::frame::ErrorKind::Stopped).
+    /// The function gets the number of bytes that have been copied: 0 when all has been checked and nothing is copied
+    /// yet, then one after each piece of 4 MiB or chunk file, and a last one before the new file gets its name. In the
+    /// end they are about as many as the header's [`cbytes`](crate::frame::Header::cbytes). Where the function breaks,
+    /// nothing of the new file is left, and the error is [`ErrorKind::Stopped`](crate::frame::ErrorKind::Stopped).
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -167,9 +167,9 @@ impl<'p> Rewrite<'p> {
     /// # Errors
     ///
     /// [`Refused`] if the frame cannot be rewritten, [`Malformed`] if there is an error in it, [`Exists`] if there is
-    /// anything else at the new name, [`Locked`] if another process holds the lock, [`Changing`] if the frame was changed
-    /// meanwhile, [`Stopped`] if the function of [`on_progress`](Self::on_progress) says so, and [`Io`]. After any of
-    /// these, the old frame is as it was, and nothing of the new one is left.
+    /// anything else at the new name, [`Locked`] if another process holds the lock, [`Changing`] if the frame was
+    /// changed meanwhile, [`Stopped`] if the function of [`on_progress`](Self::on_progress) says so, and [`Io`]. After
+    /// any of these, the old frame is as it was, and nothing of the new one is left.
     ///
     /// [`Refused`]: crate::frame::ErrorKind::Refused
     /// [`Malformed`]: crate::frame::ErrorKind::Malformed
@@ -384,8 +384,8 @@ impl<'p> Job<'p> {
         self.check_old(frame)
     }
 
-    /// Checks the new frame before it gets its name, as it will be found at a path. What the rules for an older generation
-    /// do not say of the old frame is found now, and so is a chunk file that was deleted meanwhile.
+    /// Checks the new frame before it gets its name, as it will be found at a path. What the rules for an older
+    /// generation do not say of the old frame is found now, and so is a chunk file that was deleted meanwhile.
     fn check_new(
         &self,
         canonical: &Canonical,

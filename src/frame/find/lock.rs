@@ -19,8 +19,8 @@ const SUFFIX: &str = ".b2lock";
 /// The offset in the lock file of the number of writes: 8 bytes, in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
-/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic link to
-/// it.
+/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic
+/// link to it.
 pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
@@ -95,7 +95,8 @@ impl ExclusiveLock {
         }
     }
 
-    /// Increments the counter, which tells other processes to read the frame again. A file too short for it counts as 0.
+    /// Increments the counter, which tells other processes to read the frame again. A file too short for it counts as
+    /// 0.
     pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
         let Self { held: Held(sidecar), path } = self;
         raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))

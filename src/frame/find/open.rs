@@ -24,13 +24,13 @@ pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
 impl Frame<File> {
     /// Reads the header of a frame in a file, or in the directory of a sparse frame.
     ///
-    /// It reads 512 bytes, and the rest if the header is longer. While another process writes the file, this can catch a
-    /// half-written header; [`open_stable`](Self::open_stable) cannot.
+    /// It reads 512 bytes, and the rest if the header is longer. While another process writes the file, this can catch
+    /// a half-written header; [`open_stable`](Self::open_stable) cannot.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is not a frame, or is shorter than its frame (also when it is read once more). A pipe or
-    /// a device gives an error without waiting for it.
+    /// If the file cannot be read, is not a frame, or is shorter than its frame (also when it is read once more). A
+    /// pipe or a device gives an error without waiting for it.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -161,8 +161,8 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// Reads a header of at most `longest` bytes, and compares the length of the frame with the file, of which only the next
-/// `limit` bytes count.
+/// Reads a header of at most `longest` bytes, and compares the length of the frame with the file, of which only the
+/// next `limit` bytes count.
 pub(crate) fn read(
     reader: &mut (impl Read + Seek),
     offset: u64,

@@ -22,13 +22,13 @@ const MAX_HEADER_LATER: u64 = 512;
 /// From this number of bytes in false headers on, there are many.
 const MANY: u64 = 1 << 26;
 
-/// Finds frames anywhere in a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged zip
-/// file.
+/// Finds frames anywhere in a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged
+/// zip file.
 ///
-/// A frame is found if its header can be parsed and has at most 1 MiB, whether or not the rest of the frame is there. The
-/// search continues after the header, so a frame inside a frame is found too. After 64 MiB of false headers, only headers
-/// of up to 512 bytes are found. Compressed frames are not found, such as those in an embed store of python-blosc2
-/// (`embed.b2e`).
+/// A frame is found if its header can be parsed and has at most 1 MiB, whether or not the rest of the frame is there.
+/// The search continues after the header, so a frame inside a frame is found too. After 64 MiB of false headers, only
+/// headers of up to 512 bytes are found. Compressed frames are not found, such as those in an embed store of
+/// python-blosc2 (`embed.b2e`).
 ///
 /// ```
 /// use std::fs::File;
@@ -104,7 +104,8 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
-    /// The frame that begins at this position of the window. The file is read only if the header reaches beyond the window.
+    /// The frame that begins at this position of the window. The file is read only if the header reaches beyond the
+    /// window.
     fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame>> {
         let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };

@@ -67,7 +67,8 @@ impl Member {
         &self.name
     }
 
-    /// Where its bytes begin in the zip file, for [`Frame::read_at`]. If its local header is damaged, where that should be.
+    /// Where its bytes begin in the zip file, for [`Frame::read_at`]. If its local header is damaged, where that should
+    /// be.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
@@ -99,8 +100,8 @@ impl Member {
 /// Lists the files in a zip file, with the frames among them.
 ///
 /// It reads the directory of the zip file once, and each member as [`Frame::open`] reads a file, but headers of at most
-/// 1 MiB. A member with a fault does not keep the others from being listed. If two members share bytes, only the first one
-/// is read.
+/// 1 MiB. A member with a fault does not keep the others from being listed. If two members share bytes, only the first
+/// one is read.
 ///
 /// # Errors
 ///

@@ -60,8 +60,8 @@ struct Caterva01 {
 pub enum ArrayLayout {
     /// One of the four layouts of the format.
     Format(Layout),
-    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2` and in the byte order of the writer's
-    /// machine. This crate reads them as little-endian.
+    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2` and in the byte order of the
+    /// writer's machine. This crate reads them as little-endian.
     Caterva010,
     /// Caterva 0.1.1: the same in big-endian, with the marker `d3` for the shape.
     Caterva011,
@@ -130,8 +130,8 @@ impl<'f> Array<'f> {
         }
     }
 
-    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block shape.
-    /// It can be without meaning: see [`has_blocks`](Self::has_blocks).
+    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block
+    /// shape. It can be without meaning: see [`has_blocks`](Self::has_blocks).
     #[must_use]
     pub fn blockshape(&self) -> Option<&[i32]> {
         self.meta().map(Meta::blockshape)

@@ -27,8 +27,8 @@ pub enum FrameType {
 pub struct Codec(pub u8);
 
 impl Codec {
-    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which every
-    /// program can use for its own.
+    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
+    /// every program can use for its own.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -78,8 +78,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which every
-    /// program can use for its own.
+    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
+    /// every program can use for its own.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Some(match self.id {

@@ -114,8 +114,8 @@ impl<R> Frame<R> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
     }
 
-    /// Whether it is an embed store of python-blosc2, `embed.b2e`: an array of bytes that hold other frames. The bytes are
-    /// compressed, so this crate cannot read those frames.
+    /// Whether it is an embed store of python-blosc2, `embed.b2e`: an array of bytes that hold other frames. The bytes
+    /// are compressed, so this crate cannot read those frames.
     #[must_use]
     pub fn is_embed_store(&self) -> bool {
         EMBED_NAMES.into_iter().any(|name| self.metalayer(name).is_some())

@@ -23,8 +23,8 @@ pub(crate) const HEADER_LEN_OFFSET: usize = offset(Field::HeaderLen);
 /// The number of bytes that say how long the header and the frame are.
 pub(crate) const START_LEN: usize = offset(Field::FrameLen) + Field::FrameLen.encoding().len;
 
-/// The longest header that is read: 16 metalayers of 4 MiB. Real ones have some KiB at most. The format allows 2 GiB, but a
-/// hostile length must not make us allocate as much.
+/// The longest header that is read: 16 metalayers of 4 MiB. Real ones have some KiB at most. The format allows 2 GiB,
+/// but a hostile length must not make us allocate as much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
 /// The codec's number in the flags, if the codec itself is with the filters.
@@ -40,8 +40,8 @@ const fn offset(field: Field) -> usize {
 
 /// What the header of a frame says, without its metalayers.
 ///
-/// All values are as they are in the file, and have not been compared with each other: [`Frame::check`] does that. The page
-/// of [`Field`] has the bytes.
+/// All values are as they are in the file, and have not been compared with each other: [`Frame::check`] does that. The
+/// page of [`Field`] has the bytes.
 ///
 /// ```
 /// use b2nd_serde::frame::{Codec, Frame, FrameType, SplitMode};
@@ -69,11 +69,11 @@ pub struct Header {
     pub frame_len: u64,
     /// The four bytes of flags, unchanged. The next fields say what is known of them.
     pub flags: [u8; 4],
-    /// The version of the format: 2 today, 3 if chunks or blocks may have different sizes. The generations before have 1
-    /// and 4.
+    /// The version of the format: 2 today, 3 if chunks or blocks may have different sizes. The generations before have
+    /// 1 and 4.
     pub version: u8,
-    /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so arrays without items can have
-    /// it too.
+    /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so arrays without items can
+    /// have it too.
     pub has_variable_chunks: bool,
     /// Whether blocks have different sizes. No array has such blocks.
     pub has_variable_blocks: bool,

@@ -129,8 +129,8 @@ impl Metalayer {
         self.shared.get(self.raw_name.clone()).unwrap_or_default()
     }
 
-    /// The offset of the number in the index that says where the content is, counted from the start of the frame. The number
-    /// is an int32, and points 5 bytes before the content: at its marker.
+    /// The offset of the number in the index that says where the content is, counted from the start of the frame. The
+    /// number is an int32, and points 5 bytes before the content: at its marker.
     #[must_use]
     pub fn offset_field(&self) -> usize {
         self.raw_name.end + 1
@@ -198,7 +198,8 @@ impl SectionRules {
 }
 
 impl Section {
-    /// Reads the next bytes as a section, up to the end of its index. Offsets count from the start of the cursor's bytes.
+    /// Reads the next bytes as a section, up to the end of its index. Offsets count from the start of the cursor's
+    /// bytes.
     pub(crate) fn parse(
         cursor: &mut Cursor<'_>,
         shared: &SharedBytes,
@@ -217,8 +218,8 @@ impl Section {
         Ok(Self { start, index_size, list: cursor.offset(), metalayers })
     }
 
-    /// The bytes of a section that begins at an offset of its header or trailer, with these names and contents; `None` if a
-    /// number does not fit.
+    /// The bytes of a section that begins at an offset of its header or trailer, with these names and contents; `None`
+    /// if a number does not fit.
     pub(crate) fn build(
         rules: &SectionRules,
         start: usize,

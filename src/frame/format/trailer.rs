@@ -8,8 +8,9 @@
 //! | `ce` + 4 | the length of the trailer |
 //! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
 //!
-//! A trailer without vlmetalayers has 35 bytes. The two older generations have one content without a name in place of the
-//! section: `c6`, a length of 4 bytes, and the content. The second generation begins `94 01` too, the first one `0d 00`.
+//! A trailer without vlmetalayers has 35 bytes. The two older generations have one content without a name in place of
+//! the section: `c6`, a length of 4 bytes, and the content. The second generation begins `94 01` too, the first one `0d
+//! 00`.
 
 use std::borrow::Cow;
 use std::format;
@@ -44,8 +45,8 @@ const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
 /// The number of bytes of the shortest trailer: one of the older generations, without content.
 const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
-/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must not
-/// make us allocate as much.
+/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
+/// not make us allocate as much.
 const MAX_TRAILER_LEN: usize = 1 << 28;
 
 /// The longest value of a vlmetalayer that is decompressed, for the same reason.
@@ -147,8 +148,8 @@ impl Trailer {
         Ok(Self { offset, bytes: shared, version, vlmetalayers })
     }
 
-    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if a number does not fit. The
-    /// fingerprint begins with its kind.
+    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if a number does not fit.
+    /// The fingerprint begins with its kind.
     pub(crate) fn build(
         vlmetalayers: &[(&[u8], &[u8])],
         fingerprint: [u8; FINGERPRINT_LEN - 1],
@@ -186,8 +187,8 @@ impl Trailer {
         self.version
     }
 
-    /// The vlmetalayers, in the order of the trailer. The generations before the present one have at most one, without a
-    /// name.
+    /// The vlmetalayers, in the order of the trailer. The generations before the present one have at most one, without
+    /// a name.
     #[must_use]
     pub fn vlmetalayers(&self) -> &[Vlmetalayer] {
         &self.vlmetalayers
@@ -282,8 +283,8 @@ impl Vlmetalayer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged, if the value is longer than 256 MiB, or if it is compressed and the
-    /// feature `decompress` is off.
+    /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged, if the value is longer than 256
+    /// MiB, or if it is compressed and the feature `decompress` is off.
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
         let value = header.and_then(|header| header.data(self.chunk(), MAX_VALUE_LEN));
