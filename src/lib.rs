@@ -133,8 +133,8 @@
 //!
 //! | feature | default | what it brings |
 //! |---|---|---|
-//! | | | `no_std`, no allocation: [`to_slice`], [`from_slice`], [`take_from_slice`], [`serialized_size`], [`dump`], [`Shapes`], [`Geometry`] |
-//! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, the text of errors that types raise |
+//! | | | `no_std`, no allocation: reading and writing slices, [`dump`], [`Shapes`], [`Geometry`] |
+//! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, and the text of errors that types raise themselves |
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
 //! | `frame` | | the module `frame`: find, check and change the metalayer in a file |

@@ -48,7 +48,8 @@ pub enum ErrorKind {
     Negative,
     /// A chunk or block has no items along a dimension where it needs some.
     Zero,
-    /// A number of items is too large for the format: more than int64 for an array, more than int32 for a chunk or block.
+    /// A number of items is too large for the format: more than int64 for an array, more than int32 for a chunk or
+    /// block.
     Overflow,
     /// A decompressed chunk has more bytes than a Blosc2 chunk can hold.
     ChunkSize,

@@ -199,7 +199,8 @@ impl Geometry {
     /// assert_eq!(geometry.chunk_nbytes(1)?, 1073741824);
     /// assert_eq!(
     ///     geometry.chunk_nbytes(2).unwrap_err().to_string(),
-    ///     "chunkshape: a chunk has 1073741824 items of 2 bytes, padding included, but can hold at most 2147483615 bytes"
+    ///     "chunkshape: a chunk has 1073741824 items of 2 bytes, padding included, but can hold at most 2147483615 \
+    ///      bytes"
     /// );
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```

@@ -53,8 +53,10 @@
 //! [`Geometry::new`] accepts what C-Blosc2 opens and the draft specification of the format allows:
 //!
 //! - The three shapes have the same number of dimensions, at most 16. No number is negative.
-//! - If S > 0, then C > 0. If C > 0, then B > 0. A chunk may be larger than the array, and a block larger than the chunk.
-//! - The products of S and of E over all dimensions fit int64. Those of C and of B fit int32. Without dimensions the product is 1.
+//! - If S > 0, then C > 0. If C > 0, then B > 0. A chunk may be larger than the array, and a block larger than the
+//!   chunk.
+//! - The products of S and of E over all dimensions fit int64. Those of C and of B fit int32. Without dimensions the
+//!   product is 1.
 //!
 //! In some cases the draft specification and C-Blosc2 3.3.5 differ, or this crate differs from C-Blosc2:
 //!

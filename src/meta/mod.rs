@@ -170,7 +170,8 @@ impl Meta {
     /// ```
     /// use b2nd_serde::{Layout, Meta, Shapes, to_vec};
     ///
-    /// let old = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?.with_layout(Layout::Caterva)?;
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// let old = meta.with_layout(Layout::Caterva)?;
     /// assert_eq!(old.dtype(), None);
     /// assert_eq!(to_vec(&old)?.len(), 25);
     /// assert!(old.with_layout(Layout::B2nd).is_err());

@@ -33,7 +33,10 @@ const STACK_LEN: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
 ///
 /// ```
 /// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
-/// assert_eq!(bytes, b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1");
+/// assert_eq!(
+///     bytes,
+///     b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1"
+/// );
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "alloc")]

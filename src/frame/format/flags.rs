@@ -10,7 +10,7 @@ pub enum FrameType {
     Contiguous,
     /// An SFrame: a directory with a file for each chunk, and one file for the rest of the frame.
     Sparse,
-    /// A number that has no known meaning.
+    /// Another number, whose meaning is not known.
     Unknown(u8),
 }
 
@@ -113,11 +113,11 @@ impl fmt::Display for Filter {
 pub enum SplitMode {
     /// Always.
     Always,
-    /// Never.
+    /// No block is split.
     Never,
-    /// Depending on codec and type size.
+    /// The codec and the type size decide.
     Auto,
-    /// As Blosc 1 does.
+    /// Split as Blosc 1 does, so that it can read the chunks.
     ForwardCompatible,
 }
 
