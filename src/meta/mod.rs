@@ -1,4 +1,4 @@
-//! The ready-made struct for a metalayer in any layout.
+//! `Meta`, a ready-made struct for a metalayer in any layout.
 
 use core::fmt;
 
@@ -12,10 +12,10 @@ use crate::{marker, wire};
 
 mod serde;
 
-/// A dimension vector. Most arrays have at most 4 dimensions, which need no heap.
+/// A dimension vector. Up to 4 dimensions need no heap; few arrays have more.
 type Vector<W> = SmallVec<[W; 4]>;
 
-/// A metalayer in any layout: all that the format accepts, with any version and any sign.
+/// A metalayer in any layout, with all its entries.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes, from_slice, to_vec};
@@ -27,16 +27,16 @@ type Vector<W> = SmallVec<[W; 4]>;
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 ///
-/// The three shapes always have the same number of dimensions, 0 to 16. Nothing else is checked about their meaning:
-/// [`Meta::geometry`] and `Meta::parse_dtype` do that.
+/// The three shapes always have the same number of dimensions, 0 to 16. Nothing else about their meaning is checked:
+/// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] and `Meta::parse_dtype` check them.
 ///
-/// A `Meta` keeps its layout. For every accepted input, in every layout, `to_vec(&from_slice::<Meta>(bytes)?)? ==
-/// bytes`. This also holds inside newtypes and `Option`. It cannot be read in this format inside an `untagged` enum or
-/// with `flatten`: serde then keeps the entries in a buffer of its own, which has no place for the layout.
+/// A `Meta` keeps its layout, so what it reads, it writes back byte for byte: `to_vec(&from_slice::<Meta>(bytes)?)? ==
+/// bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be read in this format inside an `untagged`
+/// enum or with `flatten`, because serde then reads the entries into a buffer that does not have the layout.
 ///
-/// In other formats a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does not have are
-/// null. Reading such a struct checks the same rules as reading a metalayer. If `layout` is missing, it follows from
-/// the entries that are there.
+/// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
+/// not have are null. The same rules are checked as for a metalayer. If `layout` is missing, the entries that are there
+/// decide.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes};
@@ -63,7 +63,7 @@ pub struct Meta {
 impl Meta {
     /// A metalayer of layout [`Layout::B2nd`], version 0 and dtype format 0, which is NumPy's syntax.
     ///
-    /// The numbers may have any sign and size.
+    /// The numbers can be negative or zero; [`Meta::geometry`] checks them.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Meta {
         self.shape.len()
     }
 
-    /// The three shapes together, for [`Meta::new`] or [`Geometry::new`](crate::Geometry::new).
+    /// The shape, chunk shape and block shape together, for [`Meta::new`] or [`Geometry::new`](crate::Geometry::new).
     ///
     /// ```
     /// use b2nd_serde::{Meta, Shapes};
@@ -148,7 +148,7 @@ impl Meta {
         &self.blockshape
     }
 
-    /// The syntax of the dtype, 0 to 127. 0 is NumPy's. `None` if the layout has no such entry.
+    /// The syntax of the dtype, 0 to 127; 0 is NumPy's. `None` if the layout has no such entry.
     #[must_use]
     pub fn dtype_format(&self) -> Option<u8> {
         self.layout.has(Entry::DtypeFormat).then_some(self.dtype_format)
@@ -160,16 +160,18 @@ impl Meta {
         self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())
     }
 
-    /// The same metalayer in another layout. If that layout has no dtype format or no dtype, it is dropped.
+    /// The same metalayer in another layout. A dtype or dtype format that the new layout does not have is dropped. The
+    /// dtype keeps its spelling.
     ///
     /// # Errors
     ///
-    /// If the other layout has a dtype, but this one does not.
+    /// If the new layout has a dtype, but the old one does not.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Meta, Shapes, to_vec};
     ///
-    /// let old = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?.with_layout(Layout::Caterva)?;
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// let old = meta.with_layout(Layout::Caterva)?;
     /// assert_eq!(old.dtype(), None);
     /// assert_eq!(to_vec(&old)?.len(), 25);
     /// assert!(old.with_layout(Layout::B2nd).is_err());

@@ -1,8 +1,9 @@
-//! The methods that the serializers share: for what they look through, and for what they do not take.
+//! Methods that the serializers share: for wrappers (`Some`, newtypes), and for values that they refuse.
 
 use crate::error::{Detail, Error, ValueType};
 
-/// Writes the methods of [`serde::Serializer`] for what is its content, and the answer to what all have in common.
+/// Makes the methods of [`serde::Serializer`] for wrappers, which are written as their content, and
+/// `is_human_readable`.
 macro_rules! transparent {
     () => {
         #[inline]
@@ -26,7 +27,7 @@ macro_rules! transparent {
     };
 }
 
-/// Writes the methods of [`serde::Serializer`] that refuse a value, by groups.
+/// Makes methods of [`serde::Serializer`] that refuse a value, by groups.
 macro_rules! refuse {
     ($($group:ident)*) => { $(refuse!(@$group);)* };
 

@@ -205,7 +205,8 @@ fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
         let error = from_slice::<Unplaced>(&bytes_of(layout)).unwrap_err();
         let has = layout.entries().len();
         let expected = format!(
-            "byte 0: layout {layout} has {has} entries, but the names of the type's fields do not tell which they are"
+            "byte 0: layout {layout} has {has} entries, but the field names do not show which fields take them; name the \
+             fields after the entries"
         );
         assert_eq!(error.to_string(), expected);
     }

@@ -397,7 +397,7 @@ fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     for to in [path.clone(), folder.path("new")] {
         let why = refused(Rewrite::new(&path, &to).apply());
         assert!(
-            why.starts_with("the frame is damaged, and what is wrong would be wrong in the new one too: "),
+            why.starts_with("the frame is damaged, and the new one would have the same error: "),
             "{why}"
         );
     }

@@ -1,4 +1,4 @@
-//! The header of a rewritten frame: of the present generation, with the array in the present layout.
+//! Makes the header of a rewritten frame: of the present generation, with the array in the present layout.
 
 use core::ops::Range;
 use std::borrow::ToOwned;
@@ -23,8 +23,8 @@ const VERSION: u8 = 2;
 /// The name of the array's metalayer.
 const ARRAY_NAME: &[u8] = b"b2nd";
 
-/// A frame in the present format: a new header, the bytes that are kept of the old frame, and a new trailer if the old one
-/// is not kept.
+/// A frame in the present format: a new header, the bytes that are kept of the old frame, and a new trailer if the kept
+/// bytes do not include the old one.
 ///
 /// Chunks and chunk index are kept unchanged, because the offsets of chunks count from the end of the header.
 pub(crate) struct Canonical {
@@ -34,7 +34,7 @@ pub(crate) struct Canonical {
 }
 
 impl Canonical {
-    /// Of a frame without errors, with another dtype if one is given.
+    /// Converts a frame, with another dtype if one is given. A frame with errors is refused.
     pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {
             return Err(Error::refused(
@@ -85,7 +85,7 @@ fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<
             check_dtype(&dtype, header)?;
             (0, dtype.type_string().to_string())
         }
-        // That layout spells the dtype in another way.
+        // `b2nd-six` spells the dtype as `str(dtype)`.
         (None, Some(text)) if array.layout() == ArrayLayout::Format(Layout::B2ndSix) => {
             (0, parse(text)?.type_string().to_string())
         }
@@ -96,13 +96,13 @@ fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<
         }
     };
     let blockshape = array.blockshape().filter(|_| array.has_blocks()).unwrap_or(array.chunkshape());
-    // The check has refused every version but 0.
+    // The version is 0: `check` reports any other as an error.
     let entries =
         (0_u8, array.shape().len(), array.shape(), array.chunkshape(), blockshape, dtype_format, dtype);
     to_vec(&entries).map_err(|error| Error::decode(array.metalayer().name(), error))
 }
 
-/// The bytes of a block, which a header of the second generation does not have.
+/// The size of a block in bytes. A header of the second generation does not have it.
 fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, Error> {
     let nitems = array.geometry().map_err(Error::refused)?.block_nitems();
     i32::try_from(i128::from(nitems) * i128::from(typesize)).map_err(|_| too_large())
@@ -112,12 +112,12 @@ fn too_large() -> Error {
     Error::refused("a length or an offset in the new header would be larger than the format allows")
 }
 
-/// The trailer of the present generation for one of the second, which has at most one content.
+/// Converts a trailer of the second generation, which has at most one content, to the present generation.
 fn present_trailer(old: &Trailer) -> Result<Vec<u8>, Error> {
     if let Some(user) = old.vlmetalayers().first() {
         let len = user.chunk().len();
         return Err(Error::refused(format_args!(
-            "the trailer has {len} bytes of user metadata, for which the present format has no place"
+            "the trailer has {len} bytes of user metadata without a name, which the present format cannot store"
         )));
     }
     Trailer::build(&[], old.fingerprint()).ok_or_else(too_large)

@@ -1,7 +1,7 @@
-//! The lock beside a frame, by which processes that use it keep out of each other's way.
+//! The lock file beside a frame, with which processes take turns.
 //!
-//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or `.b2lock` in the directory of a sparse one:
-//! shared to read, exclusive to write. The file stays when the lock is released.
+//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or on `.b2lock` in the directory of a sparse
+//! frame: shared to read, exclusive to write. The file remains after the lock is released.
 
 use std::borrow::ToOwned;
 use std::fs::{self, File, OpenOptions};
@@ -19,8 +19,8 @@ const SUFFIX: &str = ".b2lock";
 /// The offset in the lock file of the number of writes: 8 bytes, in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
-/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic link to
-/// it.
+/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic
+/// link to it.
 pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
@@ -37,7 +37,7 @@ pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
 struct Held(File);
 
 impl Drop for Held {
-    /// Closing the file is not enough: a child process can have it open too.
+    /// Closing the file is not enough, because a child process can still have it open.
     fn drop(&mut self) {
         // There is nothing to do about an error. The system releases the lock when no process has the file open.
         let _ = FileExt::unlock(&self.0);
@@ -51,7 +51,7 @@ pub(crate) struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes the lock if there is a lock file. Waits for it as long as `patience` says.
+    /// Takes the lock if there is a lock file. Waits for it until `patience` has passed since `start`.
     pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
@@ -59,10 +59,10 @@ impl SharedLock {
         patience: Duration,
     ) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
-        // A frame can be read also if its lock file must not be.
+        // Without permission to read the lock file, the frame can still be read.
         let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
         loop {
-            // `File::try_lock_shared` of the standard library needs a newer compiler than our lowest one.
+            // `File::try_lock_shared` of the standard library needs a newer compiler than our `rust-version`.
             match FileExt::try_lock_shared(&sidecar) {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
@@ -95,7 +95,8 @@ impl ExclusiveLock {
         }
     }
 
-    /// Increments the counter, which tells other processes to read the frame again. A file too short for it counts as 0.
+    /// Increments the counter, which tells other processes to read the frame again. In a file that is too short the
+    /// counter is 0.
     pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
         let Self { held: Held(sidecar), path } = self;
         raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
@@ -114,7 +115,7 @@ fn raise_counter(sidecar: &mut File) -> io::Result<()> {
     sidecar.write_all(&raised.to_ne_bytes())
 }
 
-/// Whether the name of a lock file is longer than the system allows, so that there is none.
+/// Whether the name of a lock file is longer than the system allows, so that the file cannot exist.
 fn is_too_long(error: &io::Error) -> bool {
     #[cfg(unix)]
     let too_long = libc::ENAMETOOLONG;

@@ -12,7 +12,7 @@ use crate::layout::{CATERVA_THREE, MAX_NDIM};
 use crate::marker::{FIXARRAY, FIXARRAY_MAX, FIXINT_MAX, INT32, INT64, STR32, UINT64, fixarray};
 use crate::{Entry, Error, ErrorKind, Geometry, Layout, Meta, Shapes, geometry, take_from_slice};
 
-/// The array of a frame: what its metalayer says, and old bytes that may follow it.
+/// The array of a frame: its shape, dtype and layout, as its metalayer has them.
 ///
 /// ```
 /// use b2nd_serde::frame::Frame;
@@ -46,7 +46,8 @@ struct Caterva01 {
     chunkshape: Vec<i32>,
 }
 
-/// A layout of an array's metalayer: one of the format, or one of the two before it, which this crate only reads.
+/// A layout of an array's metalayer: one of the format, or one of the two of Caterva 0.1, which this crate can read but
+/// not write.
 ///
 /// ```
 /// use b2nd_serde::Layout;
@@ -60,10 +61,10 @@ struct Caterva01 {
 pub enum ArrayLayout {
     /// One of the four layouts of the format.
     Format(Layout),
-    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2` and in the byte order of the writer's
-    /// machine. This crate reads them as little-endian.
+    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2`. The numbers are in the byte
+    /// order of the writer's machine; this crate reads them as little-endian.
     Caterva010,
-    /// Caterva 0.1.1: the same in big-endian, with the marker `d3` for the shape.
+    /// Caterva 0.1.1: the same entries, but big-endian, and with the marker `d3` for the shape.
     Caterva011,
 }
 
@@ -94,7 +95,8 @@ impl<'f> Array<'f> {
         Ok(Self { parsed, has_blocks, metalayer, stale_tail })
     }
 
-    /// The metalayer in this format; `None` for the two layouts of Caterva 0.1, which do not belong to it.
+    /// The array's metalayer as a [`Meta`]; `None` for the two layouts of Caterva 0.1, which do not belong to the
+    /// format.
     #[must_use]
     pub fn meta(&self) -> Option<&Meta> {
         match &self.parsed {
@@ -130,15 +132,18 @@ impl<'f> Array<'f> {
         }
     }
 
-    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block shape.
-    /// It can be without meaning: see [`has_blocks`](Self::has_blocks).
+    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block
+    /// shape. In some old files it has no meaning: see [`has_blocks`](Self::has_blocks).
     #[must_use]
     pub fn blockshape(&self) -> Option<&[i32]> {
         self.meta().map(Meta::blockshape)
     }
 
-    /// Whether the block shape has a meaning. Caterva 0.1 has none, and 0.2 and 0.3 wrote one without a meaning: in a
-    /// frame of C-Blosc2's beta releases, one that is below 1 or larger than the chunk.
+    /// Whether the array has blocks. If not, do not use the block shape: Caterva 0.1 stores none, and Caterva 0.2 and
+    /// 0.3 stored one without a meaning.
+    ///
+    /// Those are recognized by two facts: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or
+    /// larger than the chunk shape in some dimension.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks
@@ -150,19 +155,19 @@ impl<'f> Array<'f> {
         self.meta().and_then(Meta::dtype)
     }
 
-    /// The metalayer with the array's bytes.
+    /// The metalayer that the array was read from.
     #[must_use]
     pub fn metalayer(&self) -> &'f Metalayer {
         self.metalayer
     }
 
-    /// Old bytes after the metalayer, which some writers left when they squeezed an array; mostly none.
+    /// The old bytes after the array's entries, which some writers left when they squeezed an array. Usually empty.
     #[must_use]
     pub fn stale_tail(&self) -> &'f [u8] {
         self.stale_tail
     }
 
-    /// Where the items of the array are. Without blocks, each chunk counts as one block.
+    /// The [`Geometry`] of the array, which tells where its items are. Without blocks, each chunk counts as one block.
     ///
     /// # Errors
     ///
@@ -239,7 +244,7 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
     Finding::new(code, Place::Array).at(at as u64).text(text)
 }
 
-/// The version of a metalayer that may be malformed; 0 if it cannot be told.
+/// The version of a metalayer that may be malformed; 0 if it cannot be read.
 fn version(bytes: &[u8]) -> u8 {
     match bytes {
         // Later versions may have other outer markers.
@@ -248,13 +253,13 @@ fn version(bytes: &[u8]) -> u8 {
     }
 }
 
-/// Whether the metalayer ends after the length of its dtype.
+/// Whether the metalayer ends within the text of its dtype.
 fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
     let header = error.offset().and_then(|offset| offset.checked_sub(5));
     error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&STR32)
 }
 
-/// What is wrong with the meaning of an array's numbers.
+/// The finding for numbers of an array that are not a valid geometry.
 pub(crate) fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
     let code = match error.kind() {
         geometry::ErrorKind::Version => Code::ArrayVersion,

@@ -1,4 +1,4 @@
-//! A frame as its header shows it: parsing, and what a frame answers without its reader.
+//! Parsing a frame, and the methods that need only its header.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn section_of(header: &Header, bytes: &SharedBytes) -> Result<Section, Finding> 
 }
 
 impl<R> Frame<R> {
-    /// What the header says, without the metalayers.
+    /// The values of the header, without the metalayers.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
@@ -70,7 +70,7 @@ impl<R> Frame<R> {
         &self.section.metalayers
     }
 
-    /// The metalayer of this name; `None` if there is none. Of several, it is the first one.
+    /// The metalayer with this name; `None` if there is none. If several have the name, it is the first one.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -85,7 +85,7 @@ impl<R> Frame<R> {
         self.metalayers().iter().find(|layer| layer.name() == name)
     }
 
-    /// The metalayer of the array: `b2nd`, or `caterva` if there is no `b2nd`.
+    /// The metalayer of the array: `b2nd`, else `caterva`; `None` if there is neither.
     #[must_use]
     pub fn array_metalayer(&self) -> Option<&Metalayer> {
         ARRAY_NAMES.into_iter().find_map(|name| self.metalayer(name))
@@ -114,26 +114,27 @@ impl<R> Frame<R> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
     }
 
-    /// Whether it is an embed store of python-blosc2, `embed.b2e`: an array of bytes that hold other frames. The bytes are
-    /// compressed, so this crate cannot read those frames.
+    /// Whether it is an embed store of python-blosc2 (`embed.b2e`): an array whose items are the bytes of other frames.
+    /// They are compressed, so this crate cannot read those frames.
     #[must_use]
     pub fn is_embed_store(&self) -> bool {
         EMBED_NAMES.into_iter().any(|name| self.metalayer(name).is_some())
     }
 
-    /// The offset of the frame in its file.
+    /// The offset of the frame in its file; 0 if it was parsed from bytes.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The path of the file that was opened; for a sparse frame, of the file with the header.
+    /// The path of the file that was opened; for a sparse frame, that of `chunks.b2frame`. `None` if the frame was not
+    /// opened by a path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Gives back the reader, or the file.
+    /// Returns the reader or file of the frame.
     pub fn into_reader(self) -> R {
         self.reader
     }
