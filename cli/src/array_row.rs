@@ -9,7 +9,7 @@ use crate::table::{Columns, shortened};
 use crate::text::{self, short, short_size};
 use crate::visit::View;
 
-/// The width of eight numbers of one digit.
+/// The width of eight numbers of one digit, with the commas between them.
 pub(crate) const MAX_CELL_WIDTH: usize = 15;
 
 /// An array as `ls` shows it, in a table or in a tree.

@@ -178,6 +178,32 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
 }
 
 #[test]
+fn the_examples_of_a_manual_page_keep_their_lines() {
+    let page = run(&["man", "ls"]);
+    let (_, examples) = text(&page.stdout).split_once(".SH EXAMPLES\n.nf\n").unwrap();
+    assert_eq!(examples.lines().last(), Some(".fi"));
+    assert!(examples.contains("| b2nd ls \\-0 \\-\\-files\\-from \\- \\-\\-summary\n"), "{examples}");
+}
+
+#[test]
+fn a_hint_follows_what_is_not_a_frame() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("headless.b2nd")).unwrap();
+    fs::write(folder.path().join("headless.b2nd/00000000.chunk"), "").unwrap();
+    let said = |arguments: &[&str]| {
+        let output = crate::run::run(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        text(&output.stderr).trim_end().to_owned()
+    };
+    assert!(said(&["info", "images"]).ends_with("; `b2nd ls` lists the arrays in a folder"));
+    assert!(said(&["info", "headless.b2nd"]).ends_with("so not a sparse frame"));
+    assert!(said(&["info", "images/notes.txt"]).ends_with("; `b2nd ls --scan` looks for frames inside"));
+    for command in ["info", "ls"] {
+        assert!(said(&[command, "-"]).contains("; only `dump` and `decode` read standard input"));
+    }
+}
+
+#[test]
 fn every_shell_gets_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = run(&["completions", shell]);
