@@ -48,8 +48,11 @@ impl ArrayRow {
     pub(crate) fn line(&self, columns: &Columns<6>) -> String {
         let inner = self.inner.as_deref().unwrap_or_default();
         let line = format!("{}  {}{inner}", columns.line(&self.cells), text::path(&self.path));
-        let errors =
-            if self.errors.is_empty() { String::new() } else { format!("  {RED}{}{RED:#}", self.errors) };
-        line + &errors + "\n"
+        line + &self.errors() + "\n"
+    }
+
+    /// The codes of its errors, as they end a line.
+    pub(crate) fn errors(&self) -> String {
+        if self.errors.is_empty() { String::new() } else { format!("  {RED}{}{RED:#}", self.errors) }
     }
 }

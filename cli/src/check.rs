@@ -36,7 +36,7 @@ pub(crate) struct Check {
     json: bool,
 }
 
-/// What was found in some files, for the screen.
+/// What was found in some files.
 #[derive(Default)]
 struct Batch {
     files: u64,
@@ -146,7 +146,8 @@ impl Display for Batch {
 
 /// Prints what a code means and what to do.
 fn explain(code: Code) {
-    let options = textwrap::Options::new(80).initial_indent("    ").subsequent_indent("    ");
+    let width = textwrap::termwidth().min(80);
+    let options = textwrap::Options::new(width).initial_indent("    ").subsequent_indent("    ");
     let meaning = textwrap::fill(code.meaning(), &options);
     let advice = textwrap::fill(&format!("What to do: {}", code.advice()), &options);
     // Standard error may be closed.

@@ -46,7 +46,7 @@ impl Decode {
             _ => ("-".into(), first_bytes(io::stdin()).and_then(from_text)),
         };
         let decoded = bytes.map_err(Problem::from).and_then(|bytes| {
-            // The magic bytes of a frame. The library's message names a Rust type.
+            // A frame has these magic bytes. The message of the library names a Rust type, not a command.
             if bytes.get(2..).is_some_and(|bytes| bytes.starts_with(b"b2frame\0")) {
                 let message = "a whole frame, not a metalayer; `b2nd info` shows the array in it";
                 return Err(Problem::new("malformed", message));

@@ -22,7 +22,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes, or those that they describe as text. A frame or metalayer is never text, for it has control characters.
+/// The bytes, or those that they describe as text. A frame or metalayer is never text: its first byte is not UTF-8.
 pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.is_empty() && !text.contains(is_no_text) => unhex(text).map_err(|error| {

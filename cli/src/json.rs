@@ -142,7 +142,8 @@ impl<'f> Record<'f> {
         let layers = layers.iter().map(|layer| {
             let nbytes = layer.nbytes().unwrap_or_default();
             let (value, error) = if nbytes > room {
-                (None, Some(format!("metalayer {}: {nbytes} bytes are too many to show", layer.name())))
+                let all = format!("all values of a frame are shown only up to {MOST_SHOWN}");
+                (None, Some(format!("metalayer {} has {nbytes} bytes, but {all}", layer.name())))
             } else {
                 room -= nbytes;
                 match layer.value() {

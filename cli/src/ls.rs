@@ -21,8 +21,8 @@ use crate::visit::{self, View};
 
 /// List arrays: shape, chunks, blocks, dtype, sizes, path
 ///
-/// NBYTES is the size of all items, CBYTES that of the compressed chunks. The codes of errors in a header follow the
-/// path; `b2nd check` explains them.
+/// NBYTES is the size of all items, CBYTES that of the compressed chunks. The codes of errors in a header end the
+/// line; `b2nd check` explains them.
 ///
 /// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2z, caterva) that
 /// is not a frame counts as a failure; other files in folders are skipped. A zip file is opened if its extension is

@@ -23,7 +23,7 @@ fn a_header_byte_by_byte() {
     snapshot("dump_squeezed", text(&run(&data(), &["dump", "squeezed.caterva"]).stdout));
     snapshot("dump_vlmetalayers", text(&run(&data(), &["dump", "vlmetalayers.b2nd"]).stdout));
     let old = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // A header of the generation before, which has no blocksize.
+    // A header of the previous generation, which has no blocksize.
     let old = [&[0x9d], &old[1..14], &[160], &old[15..52], &old[57..99], &[0xd2, 0, 0, 0, 102], &old[104..]]
         .concat();
     snapshot("dump_older", text(&run_with(&old, here(), &["dump"]).stdout));
@@ -134,7 +134,7 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
 }
 
 #[test]
-fn what_is_neither_bytes_nor_their_digits_is_told() {
+fn text_that_does_not_describe_bytes_is_an_error() {
     for (given, expected) in [
         ("[151, 0, 1]", "'151' has an odd number of digits, but a byte has two"),
         ("hello world", "'hello' is not hexadecimal"),

@@ -151,7 +151,7 @@ fn an_error_about_a_lock_file_names_it() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_nothing_can_be_said_of_a_change_it_is_said_that_it_was_made() {
+fn an_error_of_standard_output_says_that_the_change_was_made() {
     let folder = copies();
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for (arguments, done) in [
@@ -170,7 +170,7 @@ fn where_nothing_can_be_said_of_a_change_it_is_said_that_it_was_made() {
 }
 
 #[test]
-fn what_a_killed_rewrite_left_is_passed_over() {
+fn the_temporary_file_of_a_killed_rewrite_is_skipped() {
     let folder = copies();
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     fs::write(folder.path().join(".b2nd-AbCdEf.tmp"), &file[..300]).unwrap();
@@ -187,7 +187,7 @@ fn what_a_killed_rewrite_left_is_passed_over() {
             assert!(text(&output.stderr).contains(&hint), "{}", text(&output.stderr));
         }
     }
-    // One that is named is read.
+    // If its path is given, it is read.
     assert_eq!(run(folder.path(), &["info", ".b2nd-AbCdEf.tmp"]).status.code(), Some(1));
 }
 
@@ -246,7 +246,7 @@ fn what_json_prints_is_as_the_schema_says() {
     }
 }
 
-/// A frame of so many bytes, nearly all of which are a hole in its file.
+/// Writes a frame of this length, most of which is a hole in the file.
 #[cfg(unix)]
 fn with_hole(path: &std::path::Path, length: u64) {
     use std::io::{Seek, SeekFrom, Write};

@@ -110,7 +110,7 @@ fn control_characters_do_not_get_to_the_terminal() {
     file[162..165].copy_from_slice(b"\x1b[m");
     let name = "\x1b[2J.b2nd";
     fs::write(folder.path().join(name), file).unwrap();
-    // A zip file with a member of such a name that is not where it should be.
+    // A zip file with a member of such a name, whose local header is damaged.
     let zip = fs::read(crate::common::data().join("tree.b2z")).unwrap();
     let member = b"group/large.b2nd";
     let mut bad = zip.clone();
@@ -125,7 +125,7 @@ fn control_characters_do_not_get_to_the_terminal() {
     let names = ["info", name, name, "bad.b2z"];
     for arguments in [&names[..], &["ls"], &["check"], &["dump", name], &["ls", "--tree"], &["ls", "--scan"]]
     {
-        // Without colours, all that steers a terminal is taken out of a pipe.
+        // With `--color always`, because otherwise every escape sequence is removed from a pipe.
         let output = crate::run::run(folder.path(), &[&["--color", "always"], arguments].concat());
         for printed in [&output.stdout, &output.stderr] {
             assert!(
