@@ -20,7 +20,7 @@ use crate::visit::{self, View};
 ///
 /// Errors: readers must reject the file. Warnings: unusual, but readable. A file that cannot be read, or is not a
 /// frame, is shown as an error and counted as a failure. Standard output has a line for each finding; standard error
-/// explains each code once.
+/// explains their codes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd

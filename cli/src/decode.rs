@@ -86,14 +86,14 @@ fn page(meta: &Meta) -> String {
         // Writing to a `String` cannot fail.
         let _ = writeln!(text, "{name:8}: {value}");
     };
-    line("layout", &meta.layout());
+    match meta.dtype_format() {
+        None | Some(0) => line("layout", &meta.layout()),
+        Some(format) => line("layout", &format_args!("{}, dtype format {format}", meta.layout())),
+    }
     line("version", &meta.version());
     line("shape", &Tuple(meta.shape()));
     line("chunks", &Tuple(meta.chunkshape()));
     line("blocks", &Tuple(meta.blockshape()));
-    if let Some(format) = meta.dtype_format().filter(|&format| format != 0) {
-        line("format", &format);
-    }
     line("dtype", &text::clean(meta.dtype().unwrap_or("none")));
     match meta.parse_dtype() {
         Ok(None) => {}

@@ -147,10 +147,11 @@ fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fm
 /// How the items are divided into chunks and blocks.
 fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let stored = record.nchunks.map_or("an unknown number of chunks".into(), |n| text::count(n, "chunk"));
-    match &record.grid {
-        Some(grid) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
-        None if record.nchunks == Some(0) => writeln!(f, "nchunks : {stored}")?,
-        None => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
+    match (&record.grid, record.nchunks) {
+        (Some(grid), _) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
+        (None, None) => writeln!(f, "nchunks : unknown")?,
+        (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,
+        (None, Some(_)) => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
     if let Some(blocks) = &record.blocks_per_chunk {
         let count = text::count(blocks.iter().product(), "block");

@@ -257,6 +257,8 @@ fn decode_is_encode_the_other_way() {
         assert_eq!(decoded["shape"], serde_json::json!([3, 5]));
         assert_eq!(unhex(decoded["hex"].as_str().unwrap()), raw.stdout);
     }
+    let other_format = run(here(), &["decode", "--hex", &EXAMPLE_HEX.replace("00db", "07db")]);
+    assert!(text(&other_format.stdout).starts_with("layout  : b2nd, dtype format 7\n"));
     let frame = run(&data(), &["decode", "int32_3x5.b2nd"]);
     let message = "b2nd: int32_3x5.b2nd: a whole frame, not a metalayer; `b2nd info` shows the array in it\n";
     assert_eq!((frame.status.code(), text(&frame.stderr)), (Some(1), message));
