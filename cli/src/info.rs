@@ -14,19 +14,19 @@ use crate::output::{Outcome, RED, YELLOW, complain, remark};
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
 
-/// Shows everything about arrays except their data
+/// Show everything about arrays except their data
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd info array.b2nd
   b2nd info --meta --json *.b2nd | jq .vlmetalayers")]
 pub(crate) struct Info {
-    /// Files with a frame, directories of sparse frames, or zip files of frames
+    /// Frames, sparse frames (directories), or zip files of frames
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Show the values of the other metalayers and of vlmetalayers
+    /// Show the values of vlmetalayers, and of metalayers other than the array's own
     #[arg(long)]
     meta: bool,
-    /// Print a JSON object per line, for each frame
+    /// Print a JSON object for each frame, one per line
     #[arg(long)]
     json: bool,
 }
@@ -106,7 +106,7 @@ impl Display for Page<'_> {
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }
         writeln!(f, "cbytes  : {}", Size(header.cbytes))?;
-        // As python-blosc2 has it: 0 where nothing is stored.
+        // python-blosc2 too prints 0 if nothing is stored.
         writeln!(f, "cratio  : {:.2}x", record.cratio.unwrap_or(0.0))?;
         layout(record, f)?;
         frame(record, header, f)?;
@@ -146,11 +146,12 @@ fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fm
 
 /// How the items are divided into chunks and blocks.
 fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let stored = record.nchunks.map_or("a number that is not known".into(), |n| text::count(n, "chunk"));
-    match &record.grid {
-        Some(grid) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
-        None if record.nchunks == Some(0) => writeln!(f, "nchunks : {stored}")?,
-        None => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
+    let stored = record.nchunks.map_or("an unknown number of chunks".into(), |n| text::count(n, "chunk"));
+    match (&record.grid, record.nchunks) {
+        (Some(grid), _) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
+        (None, None) => writeln!(f, "nchunks : unknown")?,
+        (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,
+        (None, Some(_)) => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
     if let Some(blocks) = &record.blocks_per_chunk {
         let count = text::count(blocks.iter().product(), "block");

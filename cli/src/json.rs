@@ -142,7 +142,8 @@ impl<'f> Record<'f> {
         let layers = layers.iter().map(|layer| {
             let nbytes = layer.nbytes().unwrap_or_default();
             let (value, error) = if nbytes > room {
-                (None, Some(format!("metalayer {}: {nbytes} bytes are too many to show", layer.name())))
+                let all = format!("all values of a frame are shown only up to {MOST_SHOWN}");
+                (None, Some(format!("metalayer {} has {nbytes} bytes, but {all}", layer.name())))
             } else {
                 room -= nbytes;
                 match layer.value() {
@@ -166,7 +167,7 @@ impl<'f> Record<'f> {
 /// The most bytes of all values of a frame that are decompressed: a few compressed bytes can claim any number.
 const MOST_SHOWN: usize = 1 << 24;
 
-/// The layout's name. All that are not of the format have the three entries of Caterva 0.1.
+/// The layout's name. Every layout outside of the format is one of Caterva 0.1, with three entries.
 fn layout(layout: ArrayLayout) -> &'static str {
     match layout {
         ArrayLayout::Format(layout) => layout.name(),
@@ -194,7 +195,7 @@ fn cratio(header: &Header) -> Option<f64> {
     (header.cbytes != 0).then(|| header.nbytes as f64 / header.cbytes as f64)
 }
 
-/// The names of the filters in use; the first generation of headers has none.
+/// The names of the filters in use; headers of the first generation do not store them.
 fn filters(header: &Header) -> Option<Vec<String>> {
     let name = |filter: Filter| Filter { meta: 0, ..filter }.to_string();
     (header.generation != Generation::Beta1).then(|| header.pipeline().map(name).collect())
@@ -202,7 +203,7 @@ fn filters(header: &Header) -> Option<Vec<String>> {
 
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
-    // It cannot fail: all keys are strings, and a `Vec` grows as needed.
+    // This cannot fail: all keys are strings, and writing to a `Vec` does not fail.
     let _ = serde_json::to_writer(&mut *lines, value);
     lines.push(b'\n');
 }

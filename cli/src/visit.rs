@@ -9,7 +9,7 @@ use b2nd_serde::frame::{
     Array, Code, Content, Error, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
 };
 
-use crate::failure::{Failure, Location, Problem};
+use crate::failure::{Failure, Location, Problem, stdin_hint};
 use crate::input::Target;
 use crate::json::Record;
 
@@ -30,7 +30,7 @@ pub(crate) struct View<'s> {
     pub(crate) header: &'s Header,
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// Whether it is a store of arrays that cannot be listed.
+    /// Whether it is an embed store, whose arrays are compressed and cannot be listed.
     pub(crate) is_embed_store: bool,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
@@ -39,7 +39,7 @@ pub(crate) struct View<'s> {
 /// The end of the magic bytes: a shorter file cannot be recognized as a frame.
 const MAGIC_END: i128 = 10;
 
-/// What is done with each frame, or with what could not be read.
+/// Receives each frame, or why it could not be read.
 type Receive<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
 impl Options {
@@ -99,8 +99,8 @@ impl Options {
         }
     }
 
-    /// Visits the frame that a member of a zip file is. No writer can be at work in it: the zip file has its directory,
-    /// which is written last.
+    /// Visits the frame that a member of a zip file is. No writer can be at work in it: the directory of a zip file is
+    /// written last.
     fn visit_member(
         self,
         location: Location<'_>,
@@ -194,10 +194,13 @@ fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
     }
     let is_not_a_frame = problem.finding.as_ref().is_some_and(|finding| finding.code() == Code::NotAFrame);
     if is_not_a_frame {
-        return (!target.is_named_blosc2()).then_some("`b2nd ls --scan` looks for frames inside");
+        return (!target.is_named_blosc2()).then_some("; `b2nd ls --scan` looks for frames inside");
     }
-    let is_folder = problem.kind == "io" && !target.is_sparse && target.path.is_dir();
-    is_folder.then_some("`b2nd ls` lists the arrays in a folder")
+    let is_folder = problem.kind == "io" && !target.is_named_blosc2() && target.path.is_dir();
+    if problem.kind == "io" && !target.path.exists() {
+        return stdin_hint(&target.path);
+    }
+    is_folder.then_some("; `b2nd ls` lists the arrays in a folder")
 }
 
 fn not_a_zip(path: &Path, error: &io::Error) -> Problem {
@@ -216,15 +219,17 @@ fn unexpected(member: &Member) -> Option<Problem> {
         return None;
     }
     Some(match member.content() {
-        Content::Compressed => {
-            Problem::new("compressed-member", "the member is compressed, so its frame cannot be read")
-        }
+        Content::Compressed => Problem::new(
+            "compressed-member",
+            "the member is compressed; extract it from the zip file to read its frame",
+        ),
         _ if member.len() == 0 => Problem::new(Code::NotAFrame.name(), "the member is empty"),
         _ => Problem::new(Code::NotAFrame.name(), "not a Blosc2 frame"),
     })
 }
 
-fn is_zip(path: &Path) -> bool {
+/// Whether a file begins as a zip file does.
+pub(crate) fn is_zip(path: &Path) -> bool {
     let mut start = [0; 4];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
         && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
@@ -249,7 +254,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>)
         let rest = length.saturating_sub(offset);
         if frame_len > rest {
             let text = format!(
-                "cut short: the frame at byte {offset} has {frame_len} bytes, but the file only {rest}"
+                "cut short: the frame at byte {offset} has {frame_len} bytes, but the file ends after {rest} of them"
             );
             receive(Err(location.failure(Problem::new(Code::Truncated.name(), text))));
         } else {
