@@ -1,13 +1,21 @@
-//! The entries of a metalayer and its layouts: which entries each has, in which order, in which encoding.
+//! The entries of a metalayer, and the layouts: which entries each has, in which order.
 //!
-//! Two tables, [`Entry`] and [`Layout`], from which everything else about them comes: a row for each variant, so that
-//! none can be without. What stands beside them are matches that fold away where an entry is known at compile time;
-//! a test holds these against the tables.
+//! ```
+//! use b2nd_serde::layout::{Entry, Layout};
 //!
-//! The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
-//! `chunkshape`, so they lack the version and the block shape that all others share, and one of them has
-//! native-endian integers under another marker. The serde format names them when it meets one and refuses them; the
-//! module `frame` reads them, and nothing writes them.
+//! let layout: Layout = "b2nd-six".parse()?;
+//! assert!(!layout.entries().contains(&Entry::DtypeFormat));
+//! # Ok::<(), b2nd_serde::layout::UnknownLayout>(())
+//! ```
+
+// Two tables hold these facts, one of entries and one of layouts, with a row for each variant. Names, sets and texts
+// come from them. `Layout::entry` repeats the order of the entries, because its match folds away where the position is
+// known at compile time; a test compares it with the table.
+//
+// The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
+// `chunkshape`, so they lack the version and the block shape that all others share, and one of them has native-endian
+// integers after another marker. The serde format names them when it meets one and refuses them; the module `frame`
+// reads them, and nothing writes them.
 
 use core::fmt;
 use core::str::FromStr;
@@ -21,6 +29,9 @@ use Entry::{Blockshape, Chunkshape, Dtype, DtypeFormat, Ndim, Shape, Version};
 /// The largest number of dimensions (`B2ND_MAX_DIM` in C-Blosc2).
 pub(crate) const MAX_NDIM: u8 = 16;
 
+/// The largest number of bytes of a dtype. C-Blosc2 keeps it in an `int32_t`.
+pub(crate) const MAX_DTYPE_LEN: usize = i32::MAX as usize;
+
 /// The marker of a dimension vector. For 16 dimensions this is `a0`, which is not an array to a `MessagePack` reader,
 /// but is what C-Blosc2 writes and reads.
 #[inline]
@@ -31,7 +42,7 @@ pub(crate) const fn vector_marker(ndim: u8) -> u8 {
 /// The first byte of the two layouts of Caterva 0.1.
 pub(crate) const CATERVA_THREE: u8 = fixarray(3);
 
-/// How an entry stands on the wire.
+/// How an entry is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// One byte, 0 to 127.
@@ -84,8 +95,8 @@ macro_rules! entries {
 
             /// The entry that a field of this name can only mean.
             ///
-            /// Fields are placed by their order, so two of them in the wrong order would be swapped in silence. These
-            /// names are held against the entry at whose position they are.
+            /// Fields are placed by their order, so two fields in the wrong order would be swapped silently. A field
+            /// with one of these names must be in the position of its entry.
             #[inline]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {
@@ -112,7 +123,7 @@ entries! {
     Chunkshape "chunkshape" ["chunks" "chunk_shape"] Int32s
     /// Items of a block along each dimension, as int32.
     Blockshape "blockshape" ["blocks" "block_shape"] Int32s
-    /// Syntax of the dtype, 0 to 127. 0 is NumPy's, and no other is known in any file.
+    /// Syntax of the dtype, 0 to 127. 0 is NumPy's; no file is known with another one.
     DtypeFormat "dtype_format" [] Fixint
     /// The item type as text, as str32.
     Dtype "dtype" [] Str32
@@ -226,7 +237,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// The layout in which a value with this number of entries is written: the first that has so many.
+            /// The layout in which a value with this number of entries is written: the first with that number.
             #[inline]
             pub(crate) const fn of_entries(count: usize) -> Option<Self> {
                 $( if count == Self::$layout.entries().len() {
@@ -306,8 +317,8 @@ impl Layout {
 
     /// The entry at a position, counted from 0.
     ///
-    /// All layouts share the first five, so these are answered without a look at the layout: where the position is
-    /// known at compile time, as in a derived struct, the whole match folds away.
+    /// All layouts share the first five, so the layout does not matter for these. Where the position is known at compile
+    /// time, as in a derived struct, the whole match folds away.
     #[inline]
     pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
         match (position, self) {

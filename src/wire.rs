@@ -1,11 +1,11 @@
 //! Fixed-width MessagePack: what each value looks like in bytes, and how it is taken and put.
 //!
-//! Integers are big-endian, and each stands after a marker of its own.
+//! Integers are big-endian, and each has a marker of its own before it.
 
 use core::marker::PhantomData;
 
 use crate::error::{Detail, Error, TextFault};
-use crate::layout::{Entry, Layout, MAX_NDIM, vector_marker};
+use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
 use crate::marker::{INT32, INT64, STR32, is_fixint};
 
 const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
@@ -31,7 +31,7 @@ pub(crate) trait FixedInt: Copy + Into<i64> {
     /// Writes marker and value into a slice of [`WIDTH`](Self::WIDTH) bytes.
     fn encode(self, item: &mut [u8]);
 
-    /// Reads a slice of [`WIDTH`](Self::WIDTH) bytes, its marker looked at before; `None` if it is no such slice.
+    /// Reads a slice of [`WIDTH`](Self::WIDTH) bytes, whose marker has been checked; `None` for another length.
     fn decode(item: &[u8]) -> Option<Self>;
 }
 
@@ -86,8 +86,8 @@ impl<'de> Input<'de> {
 
     /// The layout of the metalayer that begins here. Takes nothing.
     ///
-    /// After `96` the byte behind the block shape decides. Where it cannot, the error is the first one that a reader
-    /// comes upon on the way there.
+    /// After `96` the byte after the block shape decides. If that byte cannot be reached or is neither, the error is the
+    /// first one that a reader meets on the way there.
     #[inline]
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let rest = self.rest();
@@ -107,7 +107,7 @@ impl<'de> Input<'de> {
         Error::new(detail).at(self.position)
     }
 
-    /// What stands behind `96`: the byte behind the block shape decides.
+    /// The layout after `96`, by the byte after the block shape.
     #[cold]
     fn six_marked_layout(&self) -> Result<Layout, Error> {
         let mut walk = self.clone();
@@ -155,7 +155,7 @@ impl<'de> Input<'de> {
         Ok(ndim)
     }
 
-    /// Takes a dimension vector whole, with one look at the length of the input and one at each marker.
+    /// Takes a dimension vector whole, and checks the length of the input once and each marker.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8) -> Result<Items<'de, T>, Error> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
@@ -198,19 +198,19 @@ impl<'de> Input<'de> {
     /// Takes `dtype`.
     #[inline]
     pub(crate) fn text(&mut self, entry: Entry) -> Result<&'de str, Error> {
-        let Some((header, behind)) = self.rest().split_first_chunk::<STR32_HEADER>() else {
+        let Some((header, rest)) = self.rest().split_first_chunk::<STR32_HEADER>() else {
             return Err(self.bad_text_header().in_entry(entry));
         };
         let [STR32, length @ ..] = *header else {
             return Err(self.bad_text_header().in_entry(entry));
         };
         let length = u32::from_be_bytes(length) as usize;
-        if length > i32::MAX as usize {
+        if length > MAX_DTYPE_LEN {
             return Err(TextFault::TooLong { length }.error().in_entry(entry).at(self.position + 1));
         }
         let start = self.position + STR32_HEADER;
-        let Some(bytes) = behind.get(..length) else {
-            let error = Error::new(Detail::Truncated { needed: length, left: behind.len() });
+        let Some(bytes) = rest.get(..length) else {
+            let error = Error::new(Detail::Truncated { needed: length, left: rest.len() });
             return Err(error.in_entry(entry).at(start));
         };
         let Some(text) = dtype(bytes) else {
@@ -255,7 +255,7 @@ fn are_marked<T: FixedInt>(items: &[u8]) -> bool {
     items.chunks_exact(T::WIDTH).all(|item| item.first() == Some(&T::MARKER))
 }
 
-/// The integers of a dimension vector: all there, each behind its marker.
+/// The integers of a dimension vector: complete, each with its marker checked.
 #[derive(Debug)]
 pub(crate) struct Items<'de, T> {
     left: &'de [u8],
@@ -263,9 +263,9 @@ pub(crate) struct Items<'de, T> {
 }
 
 impl<T: FixedInt> Items<'_, T> {
-    /// Whether so many are left. Where this is known at compile time, so is the length of their bytes from here on.
+    /// Whether exactly `count` are left. Where this is known at compile time, so is the length of their bytes from here on.
     #[inline]
-    pub(crate) fn are(&self, count: usize) -> bool {
+    pub(crate) fn has_exactly(&self, count: usize) -> bool {
         count.checked_mul(T::WIDTH) == Some(self.left.len())
     }
 }
@@ -293,7 +293,7 @@ impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {
     }
 }
 
-/// Bytes as a dtype, which must be UTF-8 without NUL, of at most `i32::MAX` bytes.
+/// Bytes as a dtype, which must be UTF-8 without NUL, of at most [`MAX_DTYPE_LEN`] bytes.
 #[inline]
 pub(crate) fn dtype(bytes: &[u8]) -> Option<&str> {
     core::str::from_utf8(bytes).ok().filter(|text| is_dtype(text))
@@ -302,7 +302,7 @@ pub(crate) fn dtype(bytes: &[u8]) -> Option<&str> {
 /// The part of [`dtype`] that a Rust string does not bring along.
 #[inline]
 pub(crate) fn is_dtype(text: &str) -> bool {
-    text.len() <= i32::MAX as usize && !text.as_bytes().contains(&0)
+    text.len() <= MAX_DTYPE_LEN && !text.as_bytes().contains(&0)
 }
 
 /// The error for bytes that are not a dtype.
@@ -344,7 +344,7 @@ impl<'a> Output<'a> {
         self.bytes.get_mut(self.position..).unwrap_or_default()
     }
 
-    /// Goes over so many bytes, which have been put into the [`rest`](Self::rest).
+    /// Passes over bytes that have been put into the [`rest`](Self::rest).
     #[inline]
     pub(crate) fn skip(&mut self, length: usize) {
         self.position += length;
@@ -376,8 +376,7 @@ impl<'a> Output<'a> {
         self.byte(value);
     }
 
-    /// Puts what stands before the integers of a dimension vector, and lends the room for them: none where it is past
-    /// the end.
+    /// Puts the marker of a dimension vector, and lends the room for its integers: no room where that is past the end.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
@@ -421,7 +420,7 @@ impl<'a> Output<'a> {
         self.position - STR32_HEADER
     }
 
-    /// Writes the header that begins the output once more, for the text that now stands behind it.
+    /// Writes the header at the start of the output once more, for the text that is now after it.
     pub(crate) fn close_text(&mut self) {
         let end = core::mem::take(&mut self.position);
         self.text_header(end - STR32_HEADER);

@@ -13,7 +13,7 @@ use crate::error::{Detail, Error};
 use crate::layout::{Entry, Layout};
 use crate::wire::{FixedInt, Input};
 
-/// The position behind an error.
+/// The position after an error.
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being read, entry by entry.
@@ -41,7 +41,7 @@ impl<'a, 'de> Entries<'a, 'de> {
         self.layout.entry(self.next)
     }
 
-    /// Reads an entry, which has to be the next one.
+    /// Reads an entry, which must be the next one.
     #[inline(always)]
     fn read<S: DeserializeSeed<'de>>(&mut self, entry: Entry, seed: S) -> Result<S::Value, Error> {
         self.next += 1;
@@ -147,7 +147,7 @@ impl<'de> SeqAccess<'de> for InOrder<'_, '_, 'de> {
     }
 }
 
-/// How the field names of a struct stand to the entries of a layout.
+/// Which field of a struct takes which entry of a layout.
 pub(super) enum Names {
     /// The seven names are those of the seven entries, in their order.
     Seven(&'static [&'static str]),
@@ -156,11 +156,11 @@ pub(super) enum Names {
 }
 
 impl Names {
-    /// Decides whether a struct takes the entries of a layout by name, which it has to where it has a field for an
-    /// entry that the layout lacks; `None` if it takes them in order.
+    /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in order.
     ///
-    /// `fields` lists aliases beside the names, so its length is no number of entries. What is certain is that a
-    /// well-known name means its own entry: a name out of its place is an error, here with the entry it stands at.
+    /// It must take them by name where it has a field for an entry that the layout lacks, because serde's `visit_seq`
+    /// has no way to leave out a field in the middle. `fields` lists aliases beside the names, so its length is not the
+    /// number of entries. What is certain is that a well-known name means its own entry: anywhere else it is an error.
     #[inline]
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         if layout == Layout::B2nd && is_plain(fields) {

@@ -1,6 +1,7 @@
 //! Reading: a deserializer that checks each entry against the width of its position.
 
 mod entries;
+mod methods;
 mod value;
 mod vector;
 
@@ -15,14 +16,15 @@ use crate::wire::Input;
 #[cfg(feature = "alloc")]
 use entries::AsMeta;
 use entries::{ByName, Entries, InOrder, Names};
+use methods::transparent;
 
-/// Reads a value from a metalayer, which has to be the whole input.
+/// Reads a value from a metalayer, which must be the whole input.
 ///
 /// Strings and bytes are borrowed where the type borrows.
 ///
 /// # Errors
 ///
-/// See [`ErrorKind`](crate::ErrorKind); bytes behind the metalayer are an error too.
+/// See [`ErrorKind`](crate::ErrorKind); bytes after the metalayer are an error too.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -54,7 +56,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
 
 /// Reads a value from the metalayer at the front of the input, and returns the rest too.
 ///
-/// Some files have old bytes behind a metalayer that became shorter; this is the way to read those.
+/// Some files have old bytes after a metalayer that became shorter; this reads them.
 ///
 /// # Errors
 ///
@@ -74,11 +76,11 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
     Ok((value, deserializer.input.rest()))
 }
 
-/// Reads a value from a reader, which is read to its end: a rest is an error.
+/// Reads a value from a reader, which is read to its end. Bytes after the metalayer are an error.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the reader fails; else those of [`from_slice`].
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the reader fails, and those of [`from_slice`].
 ///
 /// ```
 /// let reader = std::io::Cursor::new(b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02");
@@ -123,12 +125,12 @@ impl<'de> Deserializer<'de> {
         Self { input: Input::new(bytes) }
     }
 
-    /// The layout of the metalayer that stands next, by its first byte, and after `96` by the byte behind
-    /// `blockshape`. Reads nothing.
+    /// The layout of the next metalayer, by its first byte, and after `96` by the byte after `blockshape`. The position
+    /// does not change.
     ///
     /// # Errors
     ///
-    /// If the first byte is that of no layout. After `96` also if what stands before the deciding byte is malformed.
+    /// If the first byte does not belong to a layout. After `96` also if the bytes up to the deciding one are malformed.
     #[inline]
     pub fn layout(&self) -> Result<Layout, Error> {
         self.input.layout()
@@ -151,7 +153,7 @@ impl<'de> Deserializer<'de> {
         self.input.end()
     }
 
-    /// Reads a value. An error that the type raises when it has all entries has its place behind them.
+    /// Reads a value. An error that the type raises when it has all entries gets the position after them.
     #[inline]
     fn value<T: Deserialize<'de>>(&mut self) -> Result<T, Error> {
         match T::deserialize(&mut *self) {
@@ -170,7 +172,7 @@ impl<'de> Deserializer<'de> {
         }
     }
 
-    /// Lets the visitor take all entries in their order, if the type takes so many.
+    /// Lets the visitor take all entries in their order, if that is the number that the type takes.
     #[inline]
     fn tuple<V: Visitor<'de>>(&mut self, takes: usize, visitor: V) -> Result<V::Value, Error> {
         let layout = self.layout()?;
@@ -203,20 +205,6 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let layout = self.layout()?;
         self.sequence(layout, visitor)
-    }
-
-    #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
     }
 
     #[inline]
@@ -258,10 +246,7 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         Err(Error::new(Detail::Unsupported(ValueType::Map)).at(self.position()))
     }
 
-    #[inline]
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    transparent! {}
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq enum

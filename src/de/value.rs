@@ -3,6 +3,7 @@
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::methods::{refuse, transparent};
 use crate::error::{Detail, Error, ValueType};
 
 /// A value that has been read, and its checks done.
@@ -59,20 +60,6 @@ impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
     }
 
     #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    #[inline]
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.0.visit_as_bytes(visitor)
     }
@@ -82,28 +69,14 @@ impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
         self.0.visit_as_bytes(visitor)
     }
 
-    /// An integer would do, but a float is not written as one, and has not all integers.
-    fn deserialize_f32<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Float)))
-    }
+    transparent! {}
 
-    fn deserialize_f64<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Float)))
-    }
-
-    /// A string of one character would do, but a char is not written as one.
-    fn deserialize_char<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Char)))
-    }
-
-    /// Only the tag of an enum asks for this, and would take `version` for the number of a variant.
-    fn deserialize_identifier<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Enum)))
-    }
-
-    #[inline]
-    fn is_human_readable(&self) -> bool {
-        false
+    // A float has not all integers, nor is it written as one; neither is a char written as a string. Only the tag of an
+    // enum asks for an identifier, and would take the version for the number of a variant.
+    refuse! {
+        Float: deserialize_f32() deserialize_f64();
+        Char: deserialize_char();
+        Enum: deserialize_identifier();
     }
 
     forward_to_deserialize_any! {

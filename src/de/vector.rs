@@ -3,6 +3,7 @@
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::methods::{refuse, transparent};
 use super::value::{Value, Visit};
 use crate::error::{Detail, Error, ValueType};
 use crate::wire::{FixedInt, Items};
@@ -11,20 +12,20 @@ use crate::wire::{FixedInt, Items};
 pub(super) struct Vector<'de, W>(pub(super) Items<'de, W>);
 
 impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
-    /// Lets a visitor take the dimensions, which have to be all.
+    /// Lets a visitor take the dimensions. It must take all of them.
     #[inline]
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let ndim = self.0.len();
         let mut dimensions = Dimensions { items: self.0, ndim };
         match visitor.visit_seq(&mut dimensions) {
-            Ok(_) if !dimensions.items.are(0) => Err(takes_dimensions(dimensions.drawn(), ndim)),
+            Ok(_) if !dimensions.items.has_exactly(0) => Err(takes_dimensions(dimensions.drawn(), ndim)),
             value => value,
         }
     }
 
     #[inline]
     fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, Error> {
-        if !self.0.are(takes) {
+        if !self.0.has_exactly(takes) {
             return Err(takes_dimensions(takes, self.0.len()));
         }
         self.visit(visitor)
@@ -37,8 +38,8 @@ fn takes_dimensions(takes: usize, ndim: usize) -> Error {
     Error::new(Detail::TakesDimensions { takes, ndim })
 }
 
-/// The dimensions on their way into a visitor. What they are in is left to whoever lent the vector: the less stands
-/// here, the more of it is in registers.
+/// The dimensions on their way into a visitor. Their entry and offset are added to an error further out: the smaller
+/// this is, the more of it stays in registers.
 struct Dimensions<'de, W> {
     items: Items<'de, W>,
     ndim: usize,
@@ -60,20 +61,6 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
     }
 
     #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    #[inline]
     fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
         self.tuple(len, visitor)
     }
@@ -88,28 +75,12 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
         self.tuple(len, visitor)
     }
 
-    /// A struct could be filled from a sequence, but is not written as one.
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _fields: &'static [&'static str],
-        _visitor: V,
-    ) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Struct)))
-    }
+    transparent! {}
 
-    /// Small dimensions would do for bytes, but bytes are not written as dimensions.
-    fn deserialize_bytes<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Bytes)))
-    }
-
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Bytes)))
-    }
-
-    #[inline]
-    fn is_human_readable(&self) -> bool {
-        false
+    // Both could be filled from a sequence, but are not written as one.
+    refuse! {
+        Struct: deserialize_struct(&'static str, &'static [&'static str]);
+        Bytes: deserialize_bytes() deserialize_byte_buf();
     }
 
     forward_to_deserialize_any! {

@@ -9,7 +9,8 @@ use std::io;
 
 use super::{Error, ErrorKind};
 use crate::layout::{
-    CATERVA_THREE, Encoding, Entry, Layout, MAX_NDIM, entry_counts, outer_markers, vector_marker,
+    CATERVA_THREE, Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, entry_counts, outer_markers,
+    vector_marker,
 };
 use crate::marker::{INT32, INT64, Marker, STR32};
 
@@ -84,13 +85,12 @@ impl TextFault {
     /// The first fault of bytes that are not a dtype.
     #[cold]
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        if bytes.len() > i32::MAX as usize {
+        if bytes.len() > MAX_DTYPE_LEN {
             return Self::TooLong { length: bytes.len() };
         }
-        let nul = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         match core::str::from_utf8(bytes) {
             Err(error) => Self::NotUtf8 { at: error.valid_up_to() },
-            Ok(_) => Self::Nul { at: nul },
+            Ok(text) => Self::Nul { at: text.bytes().take_while(|&byte| byte != 0).count() },
         }
     }
 
@@ -295,7 +295,7 @@ impl fmt::Display for LayoutHas {
     }
 }
 
-/// What the order of fields has to be.
+/// The order that fields must have.
 struct OrderOf(Layout);
 
 impl fmt::Display for OrderOf {
@@ -367,7 +367,7 @@ impl Parts {
                 write!(f, "{place} must not contain a NUL, but has one at its byte {at}")
             }
             Detail::Text(TextFault::TooLong { length }) => {
-                write!(f, "{place} has {length} bytes, but must have at most {}", i32::MAX)
+                write!(f, "{place} has {length} bytes, but must have at most {MAX_DTYPE_LEN}")
             }
             &Detail::Trailing { count } => {
                 let verb = if count == 1 { "is" } else { "are" };

@@ -41,7 +41,7 @@ type Repr = Box<Parts>;
 #[cfg(not(feature = "alloc"))]
 type Repr = Parts;
 
-/// Sorts of errors, for a program to act on.
+/// What kind of error it is, for a program to act on.
 ///
 /// ```
 /// use b2nd_serde::{ErrorKind, from_slice};
@@ -56,25 +56,25 @@ pub enum ErrorKind {
     UnexpectedEnd,
     /// A byte is not the marker that the entry has in this format.
     Marker,
-    /// The first byte, or after `96` the byte behind `blockshape`, is that of no layout.
+    /// The first byte, or after `96` the byte after `blockshape`, does not belong to any layout.
     Layout,
-    /// `ndim` is over 16.
+    /// `ndim` is more than 16.
     Rank,
-    /// A dimension vector has another number of dimensions than `ndim` says, or than the type takes.
+    /// The number of dimensions of a vector differs from `ndim`, or from what the type takes.
     DimensionCount,
     /// An integer does not fit the width of its entry.
     OutOfRange,
     /// The dtype is not UTF-8.
     Utf8,
-    /// The dtype has a NUL in it, where C would end it.
+    /// The dtype contains a NUL, where C would end it.
     Nul,
     /// The dtype is longer than 2147483647 bytes.
     DtypeLength,
-    /// Bytes are left behind the metalayer.
+    /// Bytes are left after the metalayer.
     TrailingBytes,
-    /// The type has another number of entries than the layout.
+    /// The number of entries differs between the type and the layout.
     EntryCount,
-    /// A field stands where the layout has another entry.
+    /// A field is in the position of another entry.
     FieldOrder,
     /// A kind of value that the layout has no place for, such as a map or a float.
     UnsupportedType,
@@ -103,7 +103,7 @@ impl Error {
         return Self::new(Detail::Custom(message.to_string().into_boxed_str()));
         #[cfg(not(feature = "alloc"))]
         {
-            // Without a heap there is no place for the text.
+            // Without a heap the text cannot be kept.
             let _ = message;
             Self::new(Detail::Custom())
         }
@@ -144,7 +144,7 @@ impl Error {
         Message(self)
     }
 
-    /// What sort of error it is.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.detail.kind()

@@ -79,7 +79,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 }
 
-/// Reads the next field of a sequence, behind so many others.
+/// Reads the next field of a sequence, after `before` others.
 #[inline(always)]
 fn fill<'de, A: SeqAccess<'de>>(
     fields: &mut A,

@@ -11,7 +11,7 @@ use crate::error::{Detail, Error};
 use crate::layout::{Entry, Layout, MAX_NDIM};
 use crate::wire::Output;
 
-/// The position behind an error.
+/// The position after an error.
 const FAILED: u8 = u8::MAX;
 
 /// A value of entries that is being written.
@@ -19,7 +19,7 @@ const FAILED: u8 = u8::MAX;
 pub struct Entries<'s> {
     /// What the serializer's buffer has left.
     output: Output<'s>,
-    /// The serializer's position: where the metalayer begins, and only at its end moved behind it.
+    /// The serializer's position: the start of the metalayer until all of it is written, then its end.
     position: &'s mut usize,
     counting: bool,
     layout: Layout,
@@ -49,7 +49,7 @@ impl<'s> Entries<'s> {
         }
     }
 
-    /// The entries of a `Meta`. Its first field is the layout, which its name has told.
+    /// The entries of a `Meta`. Its first field is the layout, which the name of the struct already told.
     #[cfg(feature = "alloc")]
     #[inline]
     pub(super) fn of_meta(serializer: &'s mut Serializer<'_>, layout: Layout) -> Self {

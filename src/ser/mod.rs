@@ -21,16 +21,15 @@ use methods::{refuse, transparent};
 
 /// Room for the metalayer of 16 dimensions and a dtype of 36 bytes.
 #[cfg(feature = "alloc")]
-const USUAL: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
+const STACK_LEN: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
 
 /// Writes a value as a metalayer into a new vector.
 ///
-/// The number of entries of the value selects the layout: 7 is [`Layout::B2nd`], 6 [`Layout::B2ndSix`],
-/// 5 [`Layout::Caterva`].
+/// The number of entries of the value selects the [`Layout`]: the first that has as many.
 ///
 /// # Errors
 ///
-/// What the layout has no place for: see [`ErrorKind`](crate::ErrorKind).
+/// A value that does not fit a layout: see [`ErrorKind`](crate::ErrorKind).
 ///
 /// ```
 /// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
@@ -47,8 +46,8 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) says how many bytes there would be; of the buffer's
-/// bytes some are overwritten then. And what the layout has no place for.
+/// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall), which says how many bytes are needed; part of the
+/// buffer is overwritten then. Also if the value does not fit a layout.
 ///
 /// ```
 /// let mut buffer = [0; 100];
@@ -67,8 +66,8 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. What the layout has no place for is found before the
-/// first byte is written.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. A value that does not fit a layout is found
+/// before the first byte is written.
 ///
 /// ```
 /// let mut file = std::io::Cursor::new(Vec::new());
@@ -81,11 +80,11 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
     with_bytes(value, |bytes| writer.write_all(bytes).map_err(|error| Error::new(Detail::Writer(error))))?
 }
 
-/// Writes a value as a metalayer behind what a collection of bytes holds, and returns the collection.
+/// Appends a value as a metalayer to a collection of bytes, and returns the collection.
 ///
 /// # Errors
 ///
-/// What the layout has no place for; the collection is dropped then.
+/// If the value does not fit a layout. The collection is dropped then.
 ///
 /// ```
 /// let bytes = b2nd_serde::to_extend(&(0, 1, [6], [4], [2]), vec![0xc6, 0, 0, 0, 25])?;
@@ -106,7 +105,7 @@ where
 ///
 /// # Errors
 ///
-/// Those of [`to_slice`], the buffer's apart.
+/// Those of [`to_slice`], except that there is no buffer to be too small.
 ///
 /// ```
 /// assert_eq!(b2nd_serde::serialized_size(&(0, 2, [3, 5], [2, 3], [1, 2], 0, "<i4"))?, 53);
@@ -123,7 +122,7 @@ pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error>
 #[cfg(feature = "alloc")]
 #[inline]
 fn with_bytes<T: Serialize + ?Sized, R>(value: &T, use_bytes: impl FnOnce(&[u8]) -> R) -> Result<R, Error> {
-    let mut stack = [0; USUAL];
+    let mut stack = [0; STACK_LEN];
     let mut serializer = Serializer::counting(&mut stack);
     value.serialize(&mut serializer)?;
     let size = serializer.position();
@@ -164,7 +163,7 @@ pub struct Serializer<'a> {
     buffer: &'a mut [u8],
     position: usize,
     layout: Option<Layout>,
-    /// What does not fit the buffer is no error: its size is asked for.
+    /// What does not fit the buffer is counted, and is not an error.
     counting: bool,
 }
 
@@ -203,7 +202,7 @@ impl<'a> Serializer<'a> {
         self.buffer.get_mut(..self.position).unwrap_or_default()
     }
 
-    /// The layout of a value of so many entries.
+    /// The layout of a value with this number of entries.
     #[inline]
     fn layout_of(&self, gives: usize) -> Result<Layout, Error> {
         match self.layout {
@@ -267,7 +266,7 @@ impl<'s> serde::Serializer for &'s mut Serializer<'_> {
     refuse! { integers bool floats char str bytes none unit variants map }
 }
 
-/// The error for a kind of value that has no place where it stands.
+/// The error for a kind of value that cannot be written in this position.
 #[cold]
 fn unsupported<T>(found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))

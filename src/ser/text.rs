@@ -6,6 +6,7 @@ use serde::ser::Impossible;
 
 use super::methods::{refuse, transparent};
 use crate::error::{Error, TextFault};
+use crate::layout::MAX_DTYPE_LEN;
 use crate::wire::{self, Output};
 
 /// Takes a string, UTF-8 bytes, or whatever displays itself. Writes to the front of the room, and returns the number
@@ -81,7 +82,7 @@ impl Write for Parts<'_> {
         let length = before + part.len();
         let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {
             Err(TextFault::Nul { at: before + at })
-        } else if length > i32::MAX as usize {
+        } else if length > MAX_DTYPE_LEN {
             Err(TextFault::TooLong { length })
         } else {
             self.output.text_part(part);
