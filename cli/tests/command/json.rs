@@ -7,7 +7,7 @@ use crate::run::{folder, objects, run, text};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-fn schema() -> Validator {
+pub(crate) fn schema() -> Validator {
     let path = root().join("docs/b2nd.schema.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
@@ -137,7 +137,7 @@ fn a_value_that_cannot_be_shown_says_why() {
         assert!(schema().is_valid(&object), "{object}");
         object["vlmetalayers"].clone()
     };
-    // What is no `MessagePack`, or has something behind it, is digits.
+    // Bytes that are not MessagePack, or that go on after a value, are digits.
     let stored = chunk(0) + 32;
     assert_eq!(shown(stored, b"\xd9\xff")[0]["value"], "d9ff656c76696e");
     assert_eq!(shown(stored, b"\x05")[0]["value"], "056b656c76696e");
