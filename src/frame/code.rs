@@ -160,7 +160,7 @@ codes! {
         "Restore the header from another copy."
     LostTypesize "lost-typesize" Error
         "typesize is 1, though the dtype has more than 255 bytes and chunks and blocks have the size that it gives. python-blosc2 writes this for an array that is not contiguous in memory, and then cannot read it."
-        "Write the dtype's item size into bytes 48 to 51 of the frame, as a big-endian int32; then all items can be read. Or store the array again from a contiguous copy in memory."
+        "Rewrite the file, with `b2nd rewrite FILE FILE`: that writes the item size into the header, and then all items can be read."
     Sizes "sizes" Error
         "nbytes, cbytes or chunksize is negative, though there are chunks."
         "Restore the header from another copy."

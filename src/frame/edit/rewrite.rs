@@ -32,6 +32,7 @@ const PIECE: u64 = 1 << 22;
 /// | layout `b2nd-mismarked` | gets the right marker |
 /// | a stale tail after the metalayer | is removed |
 /// | layout `b2nd` | may be given another dtype, longer or shorter |
+/// | a [type size that was lost](crate::frame::Code::LostTypesize) | is that of the dtype again |
 /// | a header of the second generation (`9d`) | becomes one of the present generation (`9e`) |
 /// | a header of the first generation (`9c`) | is refused |
 ///
@@ -39,8 +40,8 @@ const PIECE: u64 = 1 << 22;
 /// as plain chunks, without a shape, sees an array.
 ///
 /// Chunks, chunk index and trailer are copied as they are, and so are all other metalayers; nothing is decompressed.
-/// A frame in which [`check`](crate::frame::check()) finds an error is refused, because the error would be copied with it.
-/// So is one that is not its whole file. The new frame is checked too, before it gets its name.
+/// A frame in which [`check`](crate::frame::check()) finds any other error is refused, because the error would be copied
+/// with it. So is one that is not its whole file. The new frame is checked too, before it gets its name.
 ///
 /// # The new file
 ///
