@@ -1,6 +1,7 @@
 //! What can go wrong, and how it is said.
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
@@ -245,6 +246,8 @@ pub(super) struct Parts {
     pub(super) offset: Option<usize>,
     pub(super) entry: Option<Entry>,
     pub(super) dimension: Option<usize>,
+    /// The version of the metalayer, if it is known and is not 0.
+    pub(super) version: Option<NonZeroU8>,
     pub(super) detail: Detail,
 }
 
@@ -317,8 +320,16 @@ impl Parts {
         self.entry.map(Entry::encoding)
     }
 
-    /// Says what was expected and what was found.
+    /// Says what was expected and what was found, and of which version this may be.
     pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.detail_message(f)?;
+        match self.version {
+            Some(version) => write!(f, "; version is {version}, but only version 0 is known"),
+            None => Ok(()),
+        }
+    }
+
+    fn detail_message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
         match &self.detail {
             &Detail::Truncated { needed, left } => {

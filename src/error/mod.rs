@@ -1,6 +1,7 @@
 //! What went wrong, at which entry, at which byte.
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, string::ToString};
@@ -89,7 +90,7 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
-        let parts = Parts { offset: None, entry: None, dimension: None, detail };
+        let parts = Parts { offset: None, entry: None, dimension: None, version: None, detail };
         #[cfg(feature = "alloc")]
         return Self(Box::new(parts));
         #[cfg(not(feature = "alloc"))]
@@ -137,6 +138,19 @@ impl Error {
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.0.offset.get_or_insert(offset);
         self
+    }
+
+    /// Adds the version of the metalayer whose bytes are at fault.
+    #[cold]
+    pub(crate) fn of_version(mut self, version: u8) -> Self {
+        self.0.version = NonZeroU8::new(version);
+        self
+    }
+
+    /// The version of the metalayer whose bytes are at fault, if it is known and is not 0.
+    #[cfg(feature = "frame")]
+    pub(crate) fn version(&self) -> Option<NonZeroU8> {
+        self.0.version
     }
 
     /// What is displayed, without the place in the input.
