@@ -193,7 +193,10 @@ pub(crate) fn write_metalayer(bytes: &[u8], offset: usize, depth: usize, sink: &
     let mut annotator = Annotator { bytes, input: Input::new(bytes), shown: 0, offset, depth, sink };
     match annotator.metalayer() {
         Ok(()) => Ok(()),
-        Err(Stop::Fault(error)) => annotator.fault(&error),
+        Err(Stop::Fault(error)) => {
+            let version = annotator.input.version(0);
+            annotator.fault(&error.of_version(version))
+        }
         Err(Stop::Fmt(error)) => Err(error),
     }
 }

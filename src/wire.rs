@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use crate::error::{Detail, Error, TextFault};
 use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
-use crate::marker::{INT32, INT64, STR32, is_fixint};
+use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, INT32, INT64, STR32, is_fixint};
 
 const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
 const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
@@ -103,12 +103,26 @@ impl<'de> Input<'de> {
     fn no_layout(&self, found: u8) -> Error {
         let is_frame = self.rest().get(1..).is_some_and(|rest| rest.starts_with(FRAME_MAGIC));
         let detail = if is_frame { Detail::WholeFrame } else { Detail::Layout { found } };
-        Error::new(detail).at(self.position)
+        Error::new(detail).at(self.position).of_version(self.version(self.position))
+    }
+
+    /// The version of the metalayer that begins at an offset and may be malformed; 0 if it cannot be told.
+    #[cold]
+    pub(crate) fn version(&self, start: usize) -> u8 {
+        match self.bytes.get(start..) {
+            // Later versions may have more entries; with fewer, there is no version.
+            Some(&[FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..]) => version,
+            _ => 0,
+        }
     }
 
     /// The layout after `96`, by the byte after the block shape.
     #[cold]
     fn six_marked_layout(&self) -> Result<Layout, Error> {
+        self.walk_to_sixth_entry().map_err(|error| error.of_version(self.version(self.position)))
+    }
+
+    fn walk_to_sixth_entry(&self) -> Result<Layout, Error> {
         let mut walk = self.clone();
         walk.position += 1;
         walk.fixint(Entry::Version)?;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use b2nd_serde::frame::{Header, Severity};
 use clap::Args;
+use serde_json::value::RawValue;
 
 use crate::input::Target;
 use crate::json::{Record, add_line};
@@ -40,10 +41,10 @@ impl Info {
         let several = self.files.len() > 1;
         for path in self.files {
             let target = Target::given(path);
-            let mut page = Vec::new();
-            let mut is_silent = true;
+            let (mut is_silent, mut written) = (true, Ok(()));
             options.visit_target(&target, &mut |view| {
                 is_silent = false;
+                let mut page = Vec::new();
                 match view {
                     Ok(view) if self.json => add_line(&mut page, &view.record),
                     Ok(view) => {
@@ -61,11 +62,14 @@ impl Info {
                         }
                     }
                 }
+                if written.is_ok() {
+                    written = stdout.write_all(&page);
+                }
             });
             if is_silent {
                 remark(&format_args!("{}: no frame found", text::path(&target.path)));
             }
-            stdout.write_all(&page)?;
+            written?;
         }
         Ok(code)
     }
@@ -177,9 +181,10 @@ fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>)
 fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
         let name = text::clean(layer.name);
-        match &layer.value {
-            Some(value) => writeln!(f, "meta    : {name} = {}", shown(value))?,
-            None => writeln!(f, "meta    : {name}, {} bytes at byte {}", layer.len, layer.offset)?,
+        match (&layer.value, &layer.error) {
+            (Some(value), _) => writeln!(f, "meta    : {name} = {}", shown(value))?,
+            (None, Some(error)) => writeln!(f, "meta    : {}", text::clean(error))?,
+            (None, None) => writeln!(f, "meta    : {name}, {} bytes at byte {}", layer.len, layer.offset)?,
         }
     }
     match &record.vlmetalayers {
@@ -193,9 +198,9 @@ fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// The text of a value, cut where it is long.
-fn shown(value: &serde_json::Value) -> String {
+fn shown(value: &RawValue) -> String {
     const LONGEST: usize = 400;
-    let text = text::clean(&value.to_string());
+    let text = text::clean(value.get());
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}… ({} bytes, whole with --json)", &text[..end], text.len()),
         None => text,

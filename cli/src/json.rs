@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use b2nd_serde::frame::{Array, ArrayLayout, Filter, Finding, Frame, FrameType, Generation, Header, Trailer};
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::failure::{Location, Problem, with_source};
 use crate::hex::hex;
-use crate::messagepack::value;
+use crate::messagepack;
 
 /// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
@@ -59,7 +60,10 @@ pub(crate) struct LayerRecord<'f> {
     pub(crate) len: usize,
     /// With `--meta`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) value: Option<serde_json::Value>,
+    pub(crate) value: Option<Box<RawValue>>,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
 }
 
 /// A metalayer of the trailer, whose length may change.
@@ -68,7 +72,7 @@ pub(crate) struct VlLayerRecord {
     pub(crate) name: String,
     pub(crate) offset: u64,
     pub(crate) len: usize,
-    pub(crate) value: Option<serde_json::Value>,
+    pub(crate) value: Option<Box<RawValue>>,
     /// Why there is no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
@@ -121,6 +125,7 @@ impl<'f> Record<'f> {
                     offset: layer.offset(),
                     len: layer.bytes().len(),
                     value: None,
+                    error: None,
                 })
                 .collect(),
             has_vlmetalayers: header.has_vlmetalayers,
@@ -132,25 +137,28 @@ impl<'f> Record<'f> {
 
     /// Adds the values of all metalayers but the array's own.
     pub(crate) fn with_values<R>(mut self, frame: &Frame<R>, trailer: Option<&Trailer>) -> Self {
+        let outcome = |name: &str, shown: Result<Box<RawValue>, String>| match shown {
+            Ok(value) => (Some(value), None),
+            Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
+        };
         for (layer, metalayer) in self.metalayers.iter_mut().zip(frame.metalayers()) {
             if Some(layer.name) != self.metalayer {
-                layer.value = Some(value(metalayer.bytes()));
+                (layer.value, layer.error) = outcome(layer.name, messagepack::value(metalayer.bytes()));
             }
         }
         let layers = trailer.map(Trailer::vlmetalayers).unwrap_or_default();
         let mut room = MOST_SHOWN;
         let layers = layers.iter().map(|layer| {
             let nbytes = layer.nbytes().unwrap_or_default();
-            let (value, error) = if nbytes > room {
-                let all = format!("all values of a frame are shown only up to {MOST_SHOWN}");
-                (None, Some(format!("metalayer {} has {nbytes} bytes, but {all}", layer.name())))
+            let (value, error) = if nbytes > room.min(messagepack::LONGEST) {
+                outcome(layer.name(), Err(format!("{nbytes} bytes are too many to show")))
             } else {
-                room -= nbytes;
                 match layer.value() {
-                    Ok(bytes) => (Some(value(&bytes)), None),
+                    Ok(bytes) => outcome(layer.name(), messagepack::value(&bytes)),
                     Err(error) => (None, Some(with_source(&error))),
                 }
             };
+            room = room.saturating_sub(nbytes.max(value.as_ref().map_or(0, |value| value.get().len())));
             VlLayerRecord {
                 name: layer.name().into(),
                 offset: layer.offset(),
@@ -164,7 +172,7 @@ impl<'f> Record<'f> {
     }
 }
 
-/// The most bytes of all values of a frame that are decompressed: a few compressed bytes can claim any number.
+/// The most bytes of all values of a trailer, decompressed or as text: a few compressed bytes can claim any number.
 const MOST_SHOWN: usize = 1 << 24;
 
 /// The layout's name. Every layout outside of the format is one of Caterva 0.1, with three entries.

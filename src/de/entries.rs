@@ -91,7 +91,7 @@ impl<'a, 'de> Entries<'a, 'de> {
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         self.next = FAILED;
-        error
+        error.of_version(self.input.version(self.start))
     }
 
     /// An error unless every entry is taken.

@@ -1,6 +1,7 @@
 //! Everything that can be wrong, and the messages for it.
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
@@ -263,6 +264,8 @@ pub(super) struct Parts {
     pub(super) offset: Option<u32>,
     pub(super) entry: Option<Entry>,
     pub(super) dimension: Option<u8>,
+    /// The version of the metalayer, if it is known and is not 0.
+    pub(super) version: Option<NonZeroU8>,
     pub(super) detail: Detail,
 }
 
@@ -335,8 +338,16 @@ impl Parts {
         self.entry.map(Entry::encoding)
     }
 
-    /// Says what was expected and what was found.
+    /// Says what was expected and what was found, and of which version this may be.
     pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.detail_message(f)?;
+        match self.version {
+            Some(version) => write!(f, "; version is {version}, but only version 0 is known"),
+            None => Ok(()),
+        }
+    }
+
+    fn detail_message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
         match &self.detail {
             &Detail::Truncated { needed, left } => {

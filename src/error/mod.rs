@@ -1,6 +1,7 @@
 //! The error of reading and writing: what is wrong, in which entry, at which byte.
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, string::ToString};
@@ -92,7 +93,7 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
-        let parts = Parts { offset: None, entry: None, dimension: None, detail };
+        let parts = Parts { offset: None, entry: None, dimension: None, version: None, detail };
         #[cfg(feature = "alloc")]
         return Self(Box::new(parts));
         #[cfg(not(feature = "alloc"))]
@@ -140,6 +141,19 @@ impl Error {
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.0.offset = self.0.offset.or(u32::try_from(offset).ok());
         self
+    }
+
+    /// Adds the version of the metalayer whose bytes are at fault.
+    #[cold]
+    pub(crate) fn of_version(mut self, version: u8) -> Self {
+        self.0.version = NonZeroU8::new(version);
+        self
+    }
+
+    /// The version of the metalayer whose bytes are at fault, if it is known and is not 0.
+    #[cfg(feature = "frame")]
+    pub(crate) fn version(&self) -> Option<NonZeroU8> {
+        self.0.version
     }
 
     /// The text without the byte in front of it.

@@ -165,8 +165,8 @@ codes! {
     LostTypesize "lost-typesize" Error
         "typesize is 1, but items of the dtype have more than 255 bytes, and the sizes of chunks and blocks agree with \
          the dtype. python-blosc2 writes this for an array that is not contiguous in memory, and then cannot read it."
-        "Write the dtype's item size into bytes 48 to 51 of the frame, as a big-endian int32; then all items can be \
-         read. Or store the array again from a contiguous copy in memory."
+        "Rewrite the file, with `b2nd rewrite FILE FILE`. This writes the item size into the header; then all items can \
+         be read."
     Sizes "sizes" Error
         "nbytes, cbytes or chunksize is negative, though there are chunks."
         "Restore the header from another copy."

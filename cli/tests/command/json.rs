@@ -7,7 +7,7 @@ use crate::run::{folder, objects, run, text};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-fn schema() -> Validator {
+pub(crate) fn schema() -> Validator {
     let path = root().join("docs/b2nd.schema.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
@@ -147,7 +147,7 @@ fn a_value_that_cannot_be_shown_says_why() {
         (&long["value"], &long["error"]),
         (
             &Value::Null,
-            &"metalayer note has 17825792 bytes, but all values of a frame are shown only up to 16777216"
+            &"metalayer note: 17825792 bytes are too many to show"
                 .into()
         )
     );

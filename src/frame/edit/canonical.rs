@@ -8,13 +8,13 @@ use std::vec::Vec;
 
 use crate::dtype::Dtype;
 use crate::frame::edit::change::{check_dtype, no_array, wrong_dtype};
-use crate::frame::finding::Severity;
+use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::{Array, ArrayLayout};
 use crate::frame::format::fields::{Field, Generation};
 use crate::frame::format::header;
 use crate::frame::format::section::{Section, SectionRules};
 use crate::frame::format::trailer::Trailer;
-use crate::frame::{Error, Frame, Header};
+use crate::frame::{Error, Frame};
 use crate::{Layout, Meta, to_vec};
 
 /// The version of the format that is written, in the low half of the first byte of flags.
@@ -34,16 +34,22 @@ pub(crate) struct Canonical {
 }
 
 impl Canonical {
-    /// Converts a frame, with another dtype if one is given. A frame with errors is refused.
+    /// Converts a frame, with another dtype if one is given. A frame with errors is refused, unless the only one is a lost
+    /// type size.
     pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {
             return Err(Error::refused(
                 "a header of the first generation (0x9c) can be read, but not rewritten",
             ));
         }
-        let findings = frame.check()?;
-        if let Some(wrong) = findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
-            return Err(Error::malformed(wrong));
+        let mut typesize = frame.header.typesize;
+        for finding in frame.check()? {
+            match (finding.code(), finding.expected().map(i32::try_from)) {
+                // Everything else in the frame shows the right one.
+                (Code::LostTypesize, Some(Ok(size))) => typesize = size,
+                _ if finding.severity() == Severity::Error => return Err(Error::malformed(finding)),
+                _ => {}
+            }
         }
         let is_present = frame.header.generation == Generation::Present;
         let (start, mut end) = (frame.header.header_len as u64, frame.header.frame_len);
@@ -56,13 +62,14 @@ impl Canonical {
         let kept = start..end;
 
         let array = frame.array()?.ok_or_else(no_array)?;
-        let value = metalayer(&array, &frame.header, dtype)?;
+        let value = metalayer(&array, typesize, dtype)?;
         let mut header = header::Builder::new();
         header.copy(&frame.header, &frame.bytes);
+        header.set(Field::Typesize, &typesize.to_be_bytes());
         if !is_present {
             let [general, others @ ..] = frame.header.flags;
             header.set(Field::Flags, &[&[general & 0xf0 | VERSION], &others[..]].concat());
-            header.set(Field::Blocksize, &blocksize(&array, frame.header.typesize)?.to_be_bytes());
+            header.set(Field::Blocksize, &blocksize(&array, typesize)?.to_be_bytes());
         }
         let layers = frame.metalayers().iter().map(|layer| match frame.array_metalayer() {
             Some(array) if array == layer => (ARRAY_NAME, &value[..]),
@@ -76,13 +83,13 @@ impl Canonical {
 }
 
 /// The array's metalayer in the present layout.
-fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<Vec<u8>, Error> {
+fn metalayer(array: &Array<'_>, typesize: i32, dtype: Option<&str>) -> Result<Vec<u8>, Error> {
     let parse = |text: &str| text.parse::<Dtype>().map_err(wrong_dtype);
     let stored = array.meta().and_then(Meta::dtype_format).unwrap_or_default();
     let (dtype_format, dtype) = match (dtype, array.dtype()) {
         (Some(given), _) => {
             let dtype = parse(given)?;
-            check_dtype(&dtype, header)?;
+            check_dtype(&dtype, typesize)?;
             (0, dtype.type_string().to_string())
         }
         // `b2nd-six` spells the dtype as `str(dtype)`.

@@ -12,7 +12,7 @@ use crate::dtype::{self, Dtype};
 use crate::frame::check::agreement;
 use crate::frame::find::lock::ExclusiveLock;
 use crate::frame::find::open::{available, open_at_once, read_up_to};
-use crate::frame::finding::Severity;
+use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::Array;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Error, Frame, Header, Metalayer};
@@ -304,7 +304,8 @@ impl Frame {
         if let Some(format) = array.meta().and_then(Meta::dtype_format).filter(|&format| format != 0) {
             return Err(wrong_dtype(dtype::Error::unknown_format(before, format)));
         }
-        check_dtype(&dtype.parse().map_err(wrong_dtype)?, &self.header)?;
+        check_typesize(&array, &self.header)?;
+        check_dtype(&dtype.parse().map_err(wrong_dtype)?, self.header.typesize)?;
         if dtype.len() != before.len() {
             let (expected, found) = (before.len(), dtype.len());
             return Err(Error::refused(format_args!(
@@ -356,6 +357,7 @@ impl Frame {
 }
 
 fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
+    check_typesize(before, header)?;
     let (old, new) = (meta(before)?, meta(after)?);
     // A wrong outer marker may be corrected, because no entry is lost.
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
@@ -383,7 +385,7 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     }
     if (old.dtype_format(), old.dtype()) != (new.dtype_format(), new.dtype()) {
         if let Some(dtype) = new.parse_dtype().map_err(wrong_dtype)? {
-            check_dtype(&dtype, header)?;
+            check_dtype(&dtype, header.typesize)?;
         }
     }
     Ok(())
@@ -397,6 +399,12 @@ fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
             "layout {layout} can be read, but not changed; a rewrite makes it `b2nd`"
         ))
     })
+}
+
+/// Refuses an array of a frame whose type size was lost: no shape or dtype can be held against it.
+fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
+    let lost = agreement(array, header).into_iter().find(|finding| finding.code() == Code::LostTypesize);
+    lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 
 fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), Error> {
@@ -425,13 +433,13 @@ pub(crate) fn wrong_dtype(error: impl Display) -> Error {
 }
 
 /// Refuses a dtype whose items are of another size than those of the frame.
-pub(crate) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), Error> {
-    let (expected, found) = (header.typesize, dtype.item_size());
-    if usize::try_from(expected) == Ok(found) {
+pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
+    let found = dtype.item_size();
+    if usize::try_from(typesize) == Ok(found) {
         Ok(())
     } else {
         Err(Error::refused(format_args!(
-            "the items of the frame have {expected} bytes, but those of dtype `{dtype}` have {found}"
+            "the items of the frame have {typesize} bytes, but those of dtype `{dtype}` have {found}"
         )))
     }
 }

@@ -33,6 +33,7 @@ const PIECE: u64 = 1 << 22;
 /// | layout `b2nd-mismarked` | corrects the first byte |
 /// | old bytes after the array's metalayer | removes them |
 /// | layout `b2nd` | changes the dtype if you give one, also to a longer or shorter text |
+/// | a [type size that was lost](crate::frame::Code::LostTypesize) | writes the size of the dtype's items |
 /// | a header of the second generation (`9d`) | makes header and trailer of the present generation (`9e`) |
 /// | a header of the first generation (`9c`) | refuses it |
 ///
@@ -42,7 +43,7 @@ const PIECE: u64 = 1 << 22;
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged; only an older trailer is converted.
 /// Nothing is decompressed.
 ///
-/// A frame in which [`check`](crate::frame::check()) finds an error is refused, because the error would be copied. A
+/// A frame in which [`check`](crate::frame::check()) finds any other error is refused, because the error would be copied. A
 /// frame that is only a part of its file is refused too. The new frame is also checked before it gets its name.
 ///
 /// # The new file

@@ -9,7 +9,7 @@ use crate::frame::format::cursor::{Cursor, Rules};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::section::Metalayer;
 use crate::layout::{CATERVA_THREE, MAX_NDIM};
-use crate::marker::{FIXARRAY, FIXARRAY_MAX, FIXINT_MAX, INT32, INT64, STR32, UINT64, fixarray};
+use crate::marker::{INT32, INT64, STR32, UINT64, fixarray};
 use crate::{Entry, Error, ErrorKind, Geometry, Layout, Meta, Shapes, geometry, take_from_slice};
 
 /// The array of a frame: its shape, dtype and layout, as its metalayer has them.
@@ -223,9 +223,8 @@ impl Caterva01 {
 
 /// What is wrong with the bytes of an array's metalayer.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
-    let version = version(metalayer.bytes());
     let code = match error.kind() {
-        _ if version != 0 => Code::ArrayVersion,
+        _ if error.version().is_some() => Code::ArrayVersion,
         ErrorKind::Rank => Code::Rank,
         ErrorKind::DtypeLength => Code::DtypeLength,
         ErrorKind::UnexpectedEnd if is_within_dtype(metalayer.bytes(), error) => Code::DtypeLength,
@@ -234,23 +233,8 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
         _ => Code::ArrayMarker,
     };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    let name = metalayer.name();
-    let text = match version {
-        0 => format!("metalayer {name}: {error}"),
-        _ => format!(
-            "metalayer {name} has version {version}, and cannot be read as version 0, the only known one: {error}"
-        ),
-    };
+    let text = format!("metalayer {}: {error}", metalayer.name());
     Finding::new(code, Place::Array).at(at as u64).text(text)
-}
-
-/// The version of a metalayer that may be malformed; 0 if it cannot be read.
-fn version(bytes: &[u8]) -> u8 {
-    match bytes {
-        // Later versions may have other outer markers.
-        &[FIXARRAY..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => version,
-        _ => 0,
-    }
 }
 
 /// Whether the metalayer ends within the text of its dtype.

@@ -36,6 +36,12 @@ const CBYTES: usize = 12;
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
 
+/// The bytes that any chunk may have, decompressed.
+const ALWAYS_BEARABLE: usize = 1 << 20;
+
+/// The further bytes that a chunk may have for each of its own.
+const MAX_RATIO: usize = 1024;
+
 /// What the header of a chunk says about its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
@@ -66,15 +72,22 @@ impl ChunkHeader {
         (cbytes >= len).then_some(Self { len, is_stored: flags & IS_STORED != 0, nbytes, cbytes })
     }
 
-    /// The data of a chunk, or why it cannot be read. At most `longest` bytes are decompressed.
+    /// The data of a chunk, of at most `longest` bytes, or why it cannot be read.
+    ///
+    /// A chunk of 32 bytes can claim 2 GiB of zeros. So the data may have at most 1 MiB and 1024 bytes for each byte of the
+    /// chunk.
     pub(crate) fn data(self, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
-        match self.stored(chunk) {
-            Some(data) => Ok(Cow::Borrowed(data)),
-            None if self.nbytes > longest => {
-                Err(format!("the value has {} bytes, but at most {longest} are decompressed", self.nbytes))
-            }
-            None => decompress(chunk).map(Cow::Owned),
+        if let Some(data) = self.stored(chunk) {
+            return Ok(Cow::Borrowed(data));
         }
+        let longest = chunk.len().saturating_mul(MAX_RATIO).saturating_add(ALWAYS_BEARABLE).min(longest);
+        if self.nbytes > longest {
+            let (nbytes, len) = (self.nbytes, chunk.len());
+            return Err(format!(
+                "the value has {nbytes} bytes, but its chunk of {len} may have at most {longest}"
+            ));
+        }
+        decompress(chunk).map(Cow::Owned)
     }
 
     /// The data of a chunk that is not compressed.

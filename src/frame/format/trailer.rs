@@ -283,8 +283,9 @@ impl Vlmetalayer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged. Also if the value is compressed,
-    /// and either has more than 256 MiB or the feature `decompress` is off.
+    /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged, if the value is too long, or if it is
+    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes, so a compressed value may have at
+    /// most 1 MiB and 1024 bytes for each byte of its chunk, and never more than 256 MiB.
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
         let value = header.and_then(|header| header.data(self.chunk(), MAX_VALUE_LEN));
@@ -292,6 +293,8 @@ impl Vlmetalayer {
     }
 
     /// Reads the value into a type. Bytes after the value are ignored.
+    ///
+    /// How much memory that takes depends on the type: each byte of a value can be an item of a `Vec`.
     ///
     /// # Errors
     ///
