@@ -1,7 +1,7 @@
 //! Annotated bytes: what each byte of a metalayer says.
 //!
-//! [`metalayer`] gives a [`Dump`], which displays itself as text. [`Dump::rows`] gives the same as data, for a program
-//! that shows it in its own way.
+//! [`metalayer`] gives a [`Dump`], which displays itself as text. With the feature `alloc`, its `rows` are the same as
+//! data.
 
 use core::fmt::{self, Write};
 

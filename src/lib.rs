@@ -51,11 +51,10 @@
 //!
 //! An ordinary MessagePack writer chooses the shortest form of each value, and so cannot write a metalayer; C-Blosc2
 //! passes over nearly every marker when it reads, and takes the widths from the positions. This crate writes the fixed
-//! widths, and when reading holds every marker against them. [`dump`] shows the bytes of a metalayer with what each of
-//! them says.
+//! widths, and when reading holds every marker against them. [`dump`] shows what each byte of a metalayer says.
 //!
-//! What this level checks are entries, markers, widths and counts. A negative dimension is none of its business:
-//! [`Geometry`] is the proof that the numbers work, and knows in which chunk and block an item lies.
+//! Reading and writing check entries, markers, widths and counts, but not the meaning: a negative dimension is
+//! accepted. [`Geometry`] checks that the numbers work together, and says in which chunk and block an item lies.
 //!
 //! # Which layout
 //!
@@ -90,7 +89,7 @@
 //!
 #![cfg_attr(
     feature = "alloc",
-    doc = "The ready-made struct is [`Meta`]: it keeps the layout, and gives back every accepted input byte for byte."
+    doc = "The ready-made struct is [`Meta`]. It keeps the layout, and writes every accepted input back byte for byte."
 )]
 //!
 //! Fields are placed by their order. So that two of them in the wrong order are not swapped in silence, a field with
@@ -130,10 +129,10 @@
 //!
 //! | feature | default | what it brings |
 //! |---|---|---|
-//! | | | `no_std`, no allocation: [`to_slice`], [`from_slice`], [`take_from_slice`], [`serialized_size`], [`dump`], [`Geometry`] |
+//! | | | `no_std`, no allocation: [`to_slice`], [`from_slice`], [`take_from_slice`], [`serialized_size`], [`dump`], [`Shapes`], [`Geometry`] |
 //! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, the text of errors that types raise |
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
-//! | `dtype` | | the module `dtype`: what NumPy's dtype strings mean |
+//! | `dtype` | | the module `dtype`: what NumPy's dtype strings mean, `Meta::parse_dtype` |
 //! | `frame` | | the module `frame`: find the metalayer in a file |
 //! | `decompress` | | what is compressed beside the data: values of vlmetalayers, and the chunk index for `check` |
 //!
@@ -149,21 +148,28 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod de;
-#[cfg(feature = "dtype")]
-pub mod dtype;
-pub mod dump;
-mod error;
-#[cfg(feature = "frame")]
-pub mod frame;
-pub mod geometry;
-mod layout;
+// In the order in which they import each other, which is the order in which documentation lists the methods of `Meta`.
 mod marker;
-#[cfg(feature = "alloc")]
-mod meta;
-mod ser;
+
+mod error;
+mod layout;
 mod shapes;
 mod wire;
+
+mod de;
+mod ser;
+
+pub mod dump;
+#[cfg(feature = "alloc")]
+mod meta;
+
+pub mod geometry;
+
+#[cfg(feature = "dtype")]
+pub mod dtype;
+
+#[cfg(feature = "frame")]
+pub mod frame;
 
 #[cfg(feature = "std")]
 pub use de::from_reader;

@@ -1,15 +1,16 @@
 //! What becomes of an array that is changed or rewritten.
 
+use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Error, Frame};
+use b2nd_serde::frame::{Error, ErrorKind, Frame};
 
-use crate::Outcome;
-use crate::json::{Failure, Place, Record, line};
-use crate::output::{complain, remark};
+use crate::failure::{Failure, Location, Problem, with_source};
+use crate::json::{Record, line};
+use crate::output::{Outcome, complain, remark};
 use crate::text;
 
 /// A frame before and after.
@@ -22,7 +23,7 @@ impl Change {
     /// The lines of what is not as before.
     fn text(&self) -> Result<String, Error> {
         let (before, after) = (self.before.array()?, self.after.array()?);
-        let nowhere = Place { path: Path::new(""), member: None };
+        let nowhere = Location { path: Path::new(""), member: None };
         let before = Record::new(nowhere, &self.before, before.as_ref(), &[]);
         let after = Record::new(nowhere, &self.after, after.as_ref(), &[]);
         let dimensions = |shape: Option<&[i64]>| shape.map_or("none".into(), text::short);
@@ -47,36 +48,55 @@ impl Change {
     fn json(&self, path: &Path) -> Result<String, Error> {
         let array = self.after.array()?;
         let findings = self.after.check_header();
-        let record = Record::new(Place { path, member: None }, &self.after, array.as_ref(), &findings);
+        let record = Record::new(Location { path, member: None }, &self.after, array.as_ref(), &findings);
         Ok(String::from_utf8_lossy(&line(&record)).into_owned())
     }
 }
 
-/// How a change is shown.
-pub(crate) struct Shown<'p> {
+/// Why a file could not be changed or written. A path is named once.
+pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
+    let location = Location { path, member: None };
+    let is_other = error.path().is_some_and(|file| file != path);
+    match (error.kind(), error.source()) {
+        (ErrorKind::Io, Some(_)) if is_other => location.failure(Problem::new("io", with_source(error))),
+        (ErrorKind::Io, Some(source)) => location.failure(Problem::new("io", source.to_string())),
+        (ErrorKind::Exists, _) => location.failure(Problem::new("refused", "already exists")),
+        _ => location.failure(Problem::from(error)),
+    }
+}
+
+/// Says what became of a change.
+pub(crate) struct ChangeReport<'p> {
     /// The file that is changed, or written.
     pub(crate) path: &'p Path,
     pub(crate) json: bool,
     pub(crate) dry_run: bool,
-    /// Whether it is written whether or not something is not as before.
+    /// Whether a whole file is written, even if nothing in it is other than before.
     pub(crate) is_new: bool,
 }
 
-impl Shown<'_> {
+impl ChangeReport<'_> {
     /// Shows what was changed, or would be, or why it was not.
     pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
-        let place = Place { path: self.path, member: None };
+        let location = Location { path: self.path, member: None };
         let shown = change.and_then(|change| {
             let shown = if self.json { change.json(self.path) } else { change.text() };
-            shown.map_err(|error| place.failure(error))
+            shown.map_err(|error| location.failure(error))
         });
         let failure = match shown {
             Ok(shown) => {
-                io::stdout().write_all(shown.as_bytes())?;
+                if let Err(error) = io::stdout().write_all(shown.as_bytes()) {
+                    if !self.dry_run && error.kind() != io::ErrorKind::BrokenPipe {
+                        let done = if self.is_new { "written" } else { "changed" };
+                        let error = format!("{error}; {location} was {done} all the same");
+                        return Err(io::Error::other(error));
+                    }
+                    return Err(error);
+                }
                 match (self.dry_run, self.is_new, shown.is_empty()) {
                     (true, _, true) => remark(&"nothing would change"),
                     (true, _, false) => remark(&"nothing was written"),
-                    (false, true, _) if !self.json => remark(&format_args!("wrote {place}")),
+                    (false, true, _) if !self.json => remark(&format_args!("wrote {location}")),
                     (false, false, true) => remark(&"nothing to change"),
                     _ => {}
                 }

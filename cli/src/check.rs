@@ -1,4 +1,4 @@
-//! `b2nd check`: what is wrong or odd about frames.
+//! `b2nd check`: errors and warnings of frames.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -8,17 +8,17 @@ use std::process::ExitCode;
 use b2nd_serde::frame::{Code, Finding, Severity};
 use clap::Args;
 
-use crate::Outcome;
+use crate::failure::{Failure, Location};
 use crate::input::{Paths, Target};
-use crate::json::{Failure, Place, add_line};
-use crate::output::{Progress, RED, YELLOW, remark};
+use crate::json::add_line;
+use crate::output::{Outcome, Progress, RED, YELLOW, remark};
 use crate::pool::Pool;
 use crate::text::{self, count};
-use crate::visit::{Look, Seen};
+use crate::visit::{self, View};
 
-/// Says what is wrong or odd about frames, without reading their data
+/// Checks frames for errors and warnings, without reading their data
 ///
-/// An error is a rule that a reader has to enforce: the file has failed. A warning is odd, and the file can be read.
+/// Errors: readers must reject the file. Warnings: unusual, but readable.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
@@ -26,15 +26,15 @@ use crate::visit::{Look, Seen};
 pub(crate) struct Check {
     #[command(flatten)]
     paths: Paths,
-    /// Makes warnings count as failures
+    /// Exit with status 1 for warnings too
     #[arg(long)]
     strict: bool,
-    /// Prints a JSON object for each frame or failure, on a line of its own
+    /// Print a JSON object per line, for each frame or failure
     #[arg(long)]
     json: bool,
 }
 
-/// What was found in some files.
+/// What was found in some files, for the screen.
 #[derive(Default)]
 struct Batch {
     files: u64,
@@ -50,12 +50,12 @@ impl Check {
     pub(crate) fn run(self) -> Outcome {
         let Self { paths, strict, json } = self;
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: false };
-        let look = Look { whole: true, ..Look::default() };
+        let options = visit::Options { whole: true, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let mut batch = Batch::default();
             for target in targets {
                 batch.files += 1;
-                look.at_found(target, &mut |seen| batch.take(seen, json));
+                options.visit(target, &mut |view| batch.take(view, json));
             }
             batch
         };
@@ -82,20 +82,20 @@ impl Check {
 }
 
 impl Batch {
-    fn take(&mut self, seen: Result<Seen<'_>, Failure>, json: bool) {
-        match seen {
-            Ok(seen) => {
+    fn take(&mut self, view: Result<View<'_>, Failure>, json: bool) {
+        match view {
+            Ok(view) => {
                 self.frames += 1;
-                match seen.findings.iter().map(Finding::severity).max() {
+                match view.findings.iter().map(Finding::severity).max() {
                     Some(Severity::Error) => self.with_errors += 1,
                     Some(Severity::Warning) => self.with_warnings += 1,
                     None => {}
                 }
                 if json {
-                    add_line(&mut self.text, &seen.record);
+                    add_line(&mut self.text, &view.record);
                 } else {
-                    for finding in seen.findings {
-                        self.show(&seen.place, finding.severity(), finding.code().name(), finding);
+                    for finding in view.findings {
+                        self.show(&view.location, finding.severity(), finding.code().name(), finding);
                         self.codes.insert(finding.code());
                     }
                 }
@@ -105,28 +105,28 @@ impl Batch {
                 if json {
                     add_line(&mut self.text, &failure);
                 } else {
-                    self.show(&failure.place(), Severity::Error, failure.error.kind, &failure.error);
+                    self.show(&failure.location(), Severity::Error, failure.error.kind, &failure.error);
                     self.codes.extend(failure.error.finding.map(|finding| finding.code()));
                 }
             }
         }
     }
 
-    fn show(&mut self, place: &Place<'_>, severity: Severity, kind: &str, what: &dyn Display) {
+    fn show(&mut self, location: &Location<'_>, severity: Severity, kind: &str, what: &dyn Display) {
         let style = if severity == Severity::Error { RED } else { YELLOW };
         let what = text::clean(&what.to_string());
-        let line = format!("{place}: {style}{severity}{style:#}: {kind}: {what}\n");
+        let line = format!("{location}: {style}{severity}{style:#}: {kind}: {what}\n");
         self.text.extend(line.bytes());
     }
 }
 
-/// All in a sentence.
+/// The numbers in a sentence.
 impl Display for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { frames, with_errors, with_warnings, failures, .. } = *self;
         f.write_str(&count(frames, "frame"))?;
         match (with_errors, with_warnings) {
-            (0, 0) if frames > 0 && failures == 0 => f.write_str(", nothing wrong")?,
+            (0, 0) if frames > 0 && failures == 0 => f.write_str(", no errors or warnings")?,
             (0, 0) => {}
             (0, warnings) => write!(f, ", {warnings} with warnings")?,
             (errors, 0) => write!(f, ", {errors} with errors")?,
@@ -139,11 +139,11 @@ impl Display for Batch {
     }
 }
 
-/// Says what a code means, and what to do.
+/// Prints what a code means and what to do.
 fn explain(code: Code) {
     let options = textwrap::Options::new(80).initial_indent("    ").subsequent_indent("    ");
     let meaning = textwrap::fill(code.meaning(), &options);
     let advice = textwrap::fill(&format!("What to do: {}", code.advice()), &options);
-    // Where nobody listens, nothing is lost.
+    // Standard error may be closed.
     let _ = writeln!(io::stderr(), "\n{code}\n{meaning}\n{advice}");
 }

@@ -3,24 +3,24 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::{Arguments, Outcome};
+use crate::output::Outcome;
 
-/// Prints a script that completes command lines of b2nd in a shell
+/// Prints a shell script that completes b2nd command lines
 #[derive(Args)]
 #[command(after_help = "Example:
   b2nd completions bash > ~/.local/share/bash-completion/completions/b2nd")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell that the script is for
     shell: Shell,
 }
 
 impl Completions {
-    pub(crate) fn run(self) -> Outcome {
+    pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
         let mut script = Vec::new();
-        generate(self.shell, &mut Arguments::command(), "b2nd", &mut script);
+        generate(self.shell, &mut b2nd, "b2nd", &mut script);
         io::stdout().write_all(&script)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -9,28 +9,28 @@ use std::process::ExitCode;
 use b2nd_serde::{Meta, from_slice};
 use clap::Args;
 
-use crate::Outcome;
 use crate::dump::first_bytes;
+use crate::failure::{Failure, Problem};
 use crate::hex::{Bytes, from_text, unhex_argument};
-use crate::json::{Failure, Metalayer, Problem, line};
-use crate::output::complain;
+use crate::json::{MetaRecord, line};
+use crate::output::{Outcome, complain};
 use crate::text::{self, Tuple};
 
-/// Prints what the bytes of a metalayer say
+/// Decodes a metalayer: layout, shape, chunks, blocks, dtype
 ///
-/// What is given may be the bytes themselves, hexadecimal digits, or what Python prints of bytes.
+/// The input is the bytes themselves, hexadecimal digits, or bytes as Python prints them.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd decode metalayer.bin
   b2nd encode --shape 6 --chunks 4 --blocks 2 --dtype '<f8' | b2nd decode --json")]
 pub(crate) struct Decode {
-    /// A file; standard input without one
+    /// File with the metalayer [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// The bytes as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
     hex: Option<Bytes>,
-    /// Prints a JSON object
+    /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +61,7 @@ impl Decode {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        let output = if self.json { line(&Metalayer::new(&meta, &bytes)) } else { page(&meta).into_bytes() };
+        let output = if self.json { line(&MetaRecord::new(&meta, &bytes)) } else { page(&meta).into_bytes() };
         io::stdout().write_all(&output)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use b2nd_serde::dump::{Row, metalayer};
-use b2nd_serde::frame::{self, Error, Frame, is_sparse_frame};
+use b2nd_serde::frame::{self, Frame, is_sparse_frame};
 use clap::Args;
 
-use crate::Outcome;
+use crate::failure::{Failure, Problem};
 use crate::hex::{Bytes, from_text, unhex_argument};
-use crate::json::{Dump as Json, Failure, Problem, line};
-use crate::output::complain;
+use crate::json::{DumpRecord, line};
+use crate::output::{Outcome, complain};
 
-/// Shows a frame's header and metalayers byte by byte, or a metalayer alone
+/// Shows a frame's header and metalayers, or a single metalayer, byte by byte
 ///
-/// Each line has the offset, the bytes, their type, the value and its name. On bad bytes it shows all up to them, and
-/// what was expected there. What is given may be a frame, a metalayer, or either as hexadecimal digits or as Python
+/// Each line has the offset, the bytes, their type, the value and its name. If the bytes are malformed, the last line
+/// shows where and what is wrong. The input is a frame or a metalayer: as bytes, as hexadecimal digits, or as Python
 /// prints bytes.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -25,7 +25,7 @@ use crate::output::complain;
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
   grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
 pub(crate) struct Dump {
-    /// A file, or the directory of a sparse frame; standard input without one
+    /// File, or directory of a sparse frame [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Where the frame begins in the file
@@ -34,7 +34,7 @@ pub(crate) struct Dump {
     /// The bytes as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
     hex: Option<Bytes>,
-    /// Prints a JSON object
+    /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +56,7 @@ impl Dump {
             Err(error) => {
                 let error = Problem::from(error);
                 if self.json {
-                    let json = Json { path, values: Vec::new(), error: Some(error) };
+                    let json = DumpRecord { path, values: Vec::new(), error: Some(error) };
                     io::stdout().write_all(&line(&json))?;
                 } else {
                     complain(&Failure { path, member: None, error });
@@ -78,12 +78,12 @@ impl Dump {
     }
 }
 
-fn json(path: String, rows: Vec<Row>, fault: Option<(usize, String)>) -> Json {
+fn json(path: String, rows: Vec<Row>, fault: Option<(usize, String)>) -> DumpRecord {
     let error = fault.map(|(offset, message)| Problem {
         offset: Some(offset as u64),
         ..Problem::new("malformed", message)
     });
-    Json { path, values: rows.into_iter().map(Into::into).collect(), error }
+    DumpRecord { path, values: rows.into_iter().map(Into::into).collect(), error }
 }
 
 /// Bytes of a file, from an offset on: enough for the header of a frame.
@@ -95,16 +95,12 @@ fn read(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(1 << 12).read_to_end(&mut bytes)?;
-    match Frame::parse(&bytes) {
-        Err(Error::Incomplete { needed }) => {
-            let rest = (needed as u64).min(LONGEST).saturating_sub(bytes.len() as u64);
-            file.take(rest).read_to_end(&mut bytes)?;
-        }
-        Ok(_) => {}
-        // Perhaps a metalayer, or digits.
-        Err(_) => {
-            file.take(LONGEST).read_to_end(&mut bytes)?;
-        }
+    if let Err(error) = Frame::parse(&bytes) {
+        // Without a length it is perhaps a metalayer, or digits.
+        let rest = error
+            .needed()
+            .map_or(LONGEST, |needed| (needed as u64).min(LONGEST).saturating_sub(bytes.len() as u64));
+        file.take(rest).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! `b2nd encode`: a metalayer out of shapes and a dtype.
+//! `b2nd encode`: a metalayer from shapes and a dtype.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -9,18 +9,18 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use clap::Args;
 
-use crate::Outcome;
+use crate::failure::{Failure, Problem};
 use crate::hex::hex;
-use crate::json::{Failure, Metalayer, Problem, line};
-use crate::output::complain;
+use crate::json::{MetaRecord, line};
+use crate::output::{Outcome, complain};
 
-/// Prints the bytes of a metalayer, or why these shapes do not work together
+/// Encodes a metalayer from shapes and a dtype, and checks that they fit together
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd encode --shape 400,3 --chunks 110,3 --blocks 57,3 --dtype '|u1'
   b2nd encode --shape 3,5 --chunks 2,3 --blocks 1,2 --dtype int32 | b2nd dump")]
 pub(crate) struct Encode {
-    /// Items along each dimension; () is a scalar
+    /// Items along each dimension, such as 400,3; () for a scalar
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
     shape: Numbers<i64>,
     /// Items of a chunk along each dimension
@@ -29,17 +29,17 @@ pub(crate) struct Encode {
     /// Items of a block along each dimension
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
     blocks: Numbers<i32>,
-    /// The type of an item, as NumPy names it: uint8, |u1; layout caterva has none
+    /// Type of an item, as NumPy writes it: uint8, |u1; not stored by layout caterva
     #[arg(long, required_unless_present = "layout")]
     #[arg(required_if_eq_any([("layout", "b2nd"), ("layout", "b2nd-mismarked"), ("layout", "b2nd-six")]))]
     dtype: Option<String>,
-    /// The layout: b2nd, b2nd-mismarked, b2nd-six or caterva
+    /// Layout: b2nd, b2nd-mismarked, b2nd-six or caterva
     #[arg(long, default_value = "b2nd", value_parser = layout, hide_default_value = false)]
     layout: Layout,
-    /// Prints the bytes as they are, not as hexadecimal digits
+    /// Print the bytes themselves instead of hexadecimal digits
     #[arg(long)]
     raw: bool,
-    /// Prints a JSON object
+    /// Print a JSON object
     #[arg(long, conflicts_with = "raw")]
     json: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) fn numbers<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<
     inner.split(',').map(number).collect::<Result<_, _>>().map(Numbers)
 }
 
-/// A dtype as metalayers have it: its type string, or in layout b2nd-six its name. What is none stays what it is.
+/// A dtype as metalayers have it: its type string, or in layout b2nd-six its name. A text that is not a dtype is kept.
 pub(crate) fn spelled(text: &str, is_six: bool) -> String {
     match text.parse::<Dtype>() {
         Ok(dtype) if is_six => dtype.numpy_str().to_string(),
@@ -91,7 +91,7 @@ impl Encode {
             }
         };
         let output = match (self.json, self.raw) {
-            (true, _) => line(&Metalayer::new(&meta, &bytes)),
+            (true, _) => line(&MetaRecord::new(&meta, &bytes)),
             (false, true) => bytes,
             (false, false) => (hex(&bytes) + "\n").into_bytes(),
         };

@@ -1,4 +1,4 @@
-//! Bytes as text, as they stand in logs and sources: hexadecimal digits, or what Python prints of them.
+//! Bytes as text, as logs and sources have them: hexadecimal digits, or bytes as Python prints them.
 
 use std::io::{self, ErrorKind};
 
@@ -17,13 +17,13 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes, or where they are a text, which no frame or metalayer is, what it says.
+/// The bytes; if they are text, which a frame or metalayer never is, the bytes that it describes.
 pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.is_empty() && !text.contains(is_no_text) => unhex(text).map_err(|error| {
             io::Error::new(
                 ErrorKind::InvalidData,
-                format!("neither a frame, nor a metalayer, nor the digits of one: {error}"),
+                format!("not a frame, a metalayer, or hexadecimal digits: {error}"),
             )
         }),
         _ => Ok(bytes),
@@ -34,10 +34,10 @@ fn is_no_text(character: char) -> bool {
     character.is_control() && !character.is_whitespace()
 }
 
-/// Bytes out of hexadecimal digits, which may stand apart as in Rust, C and JSON, or out of what Python prints.
+/// Bytes from hexadecimal digits, which may be separated as in Rust, C and JSON, or from bytes as Python prints them.
 pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
     if let Some(quoted) = text.trim().strip_prefix('b').filter(|rest| rest.starts_with(['\'', '"'])) {
-        return python(quoted).ok_or_else(|| format!("b{quoted} is not what Python prints of bytes"));
+        return python(quoted).ok_or_else(|| format!("b{quoted} is not a bytes literal of Python"));
     }
     let text = text.replace("0x", " ").replace("\\x", " ");
     let separators = [',', ';', ':', '-', '[', ']', '{', '}', '"', '\''];
@@ -54,7 +54,7 @@ pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
             let value = pair.iter().try_fold(0, |value, byte| Some(16 * value + digit(byte)?));
             match value.and_then(|value| u8::try_from(value).ok()) {
                 Some(byte) => bytes.push(byte),
-                None => return Err(format!("'{}' is no byte", String::from_utf8_lossy(pair))),
+                None => return Err(format!("'{}' is not a byte", String::from_utf8_lossy(pair))),
             }
         }
     }
@@ -65,7 +65,7 @@ pub(crate) fn unhex_argument(text: &str) -> Result<Bytes, String> {
     unhex(text).map(Bytes)
 }
 
-/// The bytes of which Python prints a `b` and this.
+/// The bytes of a literal of Python, without its `b`.
 fn python(quoted: &str) -> Option<Vec<u8>> {
     let quote = quoted.bytes().next()?;
     let inner = quoted.get(1..)?.strip_suffix(char::from(quote))?;

@@ -1,4 +1,4 @@
-//! `b2nd info`: everything about each array, first as python-blosc2's `info` prints it.
+//! `b2nd info`: everything about each array. The first lines are those of python-blosc2's `info`.
 
 use std::fmt::{self, Display};
 use std::io::Write;
@@ -8,14 +8,13 @@ use std::process::ExitCode;
 use b2nd_serde::frame::{Header, Severity};
 use clap::Args;
 
-use crate::Outcome;
 use crate::input::Target;
 use crate::json::{Record, add_line};
-use crate::output::{RED, YELLOW, complain, remark};
+use crate::output::{Outcome, RED, YELLOW, complain, remark};
 use crate::text::{self, Size, Tuple};
-use crate::visit::{Look, Seen};
+use crate::visit::{self, View};
 
-/// Shows everything about each array but its data
+/// Shows everything about arrays except their data
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd info array.b2nd
@@ -24,10 +23,10 @@ pub(crate) struct Info {
     /// Files with a frame, directories of sparse frames, or zip files of frames
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Shows the values of the other metalayers and vlmetalayers
+    /// Show the values of the other metalayers and of vlmetalayers
     #[arg(long)]
     meta: bool,
-    /// Prints a JSON object for each frame, on a line of its own
+    /// Print a JSON object per line, for each frame
     #[arg(long)]
     json: bool,
 }
@@ -37,20 +36,20 @@ impl Info {
         let mut stdout = anstream::stdout();
         let mut code = ExitCode::SUCCESS;
         let mut shown = 0;
-        let look = Look { scan: false, whole: true, meta: self.meta };
+        let options = visit::Options { scan: false, whole: true, meta: self.meta };
         let several = self.files.len() > 1;
         for path in self.files {
             let target = Target::given(path);
             let mut page = Vec::new();
             let mut is_silent = true;
-            look.at(&target, &mut |seen| {
+            options.visit_target(&target, &mut |view| {
                 is_silent = false;
-                match seen {
-                    Ok(seen) if self.json => add_line(&mut page, &seen.record),
-                    Ok(seen) => {
-                        let with_path = several || seen.place.member.is_some();
+                match view {
+                    Ok(view) if self.json => add_line(&mut page, &view.record),
+                    Ok(view) => {
+                        let with_path = several || view.location.member.is_some();
                         let separator = if shown > 0 { "\n" } else { "" };
-                        page.extend(format!("{separator}{}", Page { seen: &seen, with_path }).bytes());
+                        page.extend(format!("{separator}{}", Page { view: &view, with_path }).bytes());
                         shown += 1;
                     }
                     Err(failure) => {
@@ -64,7 +63,7 @@ impl Info {
                 }
             });
             if is_silent {
-                remark(&format_args!("{}: no frame in it", text::path(&target.path)));
+                remark(&format_args!("{}: no frame found", text::path(&target.path)));
             }
             stdout.write_all(&page)?;
         }
@@ -72,19 +71,19 @@ impl Info {
     }
 }
 
-/// What there is to say about a frame.
+/// What is printed for a frame.
 struct Page<'s> {
-    seen: &'s Seen<'s>,
+    view: &'s View<'s>,
     with_path: bool,
 }
 
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Seen { place, header, array, record, .. } = self.seen;
+        let View { location, header, array, record, .. } = self.view;
         if self.with_path {
-            writeln!(f, "path    : {}", text::path(place.path))?;
+            writeln!(f, "path    : {}", text::path(location.path))?;
         }
-        if let Some(member) = place.member {
+        if let Some(member) = location.member {
             writeln!(f, "member  : {}", text::clean(member))?;
         }
         if let Some(array) = array {
@@ -101,8 +100,8 @@ impl Display for Page<'_> {
             }
         } else {
             writeln!(f, "type    : SChunk")?;
-            if self.seen.is_embed_store {
-                writeln!(f, "holds   : an embed store: the arrays in it are compressed")?;
+            if self.view.is_embed_store {
+                writeln!(f, "holds   : an embed store, whose arrays are compressed and not listed")?;
             }
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }
@@ -136,7 +135,7 @@ fn layout(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f)
 }
 
-/// The frame around it.
+/// The frame that the array is in.
 fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "frame   : {}, {} bytes", record.container, header.frame_len)?;
     if record.offset > 0 {
@@ -145,7 +144,7 @@ fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fm
     writeln!(f, ", header {} bytes", header.header_len)
 }
 
-/// How the items lie in chunks and blocks.
+/// How the items are divided into chunks and blocks.
 fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let stored = record.nchunks.map_or("a number that is not known".into(), |n| text::count(n, "chunk"));
     match &record.grid {
@@ -173,7 +172,7 @@ fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>)
     writeln!(f, "filters : {filters}")
 }
 
-/// The metalayers that are not the array's.
+/// The metalayers except that of the array.
 fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
         let name = text::clean(layer.name);
@@ -192,7 +191,7 @@ fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// A value, but not a book.
+/// The text of a value, cut where it is long.
 fn shown(value: &serde_json::Value) -> String {
     const LONGEST: usize = 400;
     let text = text::clean(&value.to_string());
@@ -204,7 +203,7 @@ fn shown(value: &serde_json::Value) -> String {
 
 impl Page<'_> {
     fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for finding in self.seen.findings {
+        for finding in self.view.findings {
             let (code, severity) = (finding.code(), finding.severity());
             let style = if severity == Severity::Error { RED } else { YELLOW };
             writeln!(f, "{style}{severity:8}{style:#}: {code}, {}", text::clean(&finding.to_string()))?;

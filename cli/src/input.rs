@@ -1,4 +1,4 @@
-//! Which files to look at: those of the command line, of a list, and in folders.
+//! The files to visit: from the command line, from a list, and in folders.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -9,45 +9,47 @@ use b2nd_serde::frame::is_sparse_frame;
 use clap::{Args, value_parser};
 use walkdir::WalkDir;
 
-use crate::json::{Failure, Place, Problem};
+use crate::failure::{Failure, Location, Problem};
+use crate::output::remark;
+use crate::text;
 
-/// The names that a frame or a zip file of frames goes by.
+/// The extensions of frames and of zip files of frames.
 const EXTENSIONS: [&str; 5] = ["b2nd", "b2frame", "b2e", "b2z", "caterva"];
 
-/// Threads for a disk that answers slowly: a fast one is not slowed down by them.
+/// More threads than cores hide the latency of a slow disk, and do not slow down a fast one.
 const MIN_JOBS: usize = 16;
 
-/// Where to look, and how.
+/// Which files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
-    /// Files, directories of sparse frames, and folders, which are looked through
+    /// Files, directories of sparse frames, and folders to search
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
-    /// Reads the paths from a file, one a line; - is standard input
+    /// Read paths from a file, one per line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     files_from: Option<PathBuf>,
     /// Paths of --files-from end with NUL, as `find -print0` writes them
     #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths")]
     null: bool,
-    /// In folders, looks only at names with such an extension
+    /// In folders, visit only files with these extensions
     #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension)]
     ext: Vec<String>,
-    /// Follows symbolic links in folders
+    /// Follow symbolic links in folders
     #[arg(short = 'L', long)]
     follow: bool,
-    /// Prints results as they come, in any order and in little memory
+    /// Print results as they come, in any order, to use less memory
     #[arg(long)]
     pub(crate) unordered: bool,
-    /// Threads; without it as many as there are cores, and 16 at least
+    /// Number of threads [default: number of cores, at least 16]
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 }
 
-/// An extension, which may be given with its dot.
+/// Parses an extension, with or without its dot.
 fn extension(text: &str) -> Result<String, String> {
     let extension = text.strip_prefix('.').unwrap_or(text);
     if extension.is_empty() || extension.contains(['*', '?', '/']) {
-        return Err("expected the end of a name, such as b2nd or tar.gz".into());
+        return Err("an extension is the end of a name, such as b2nd or tar.gz".into());
     }
     Ok(extension.into())
 }
@@ -58,12 +60,12 @@ impl Paths {
         self.jobs.map_or_else(fit, usize::from)
     }
 
-    /// The paths that were given, as they were given.
+    /// The paths of the command line.
     pub(crate) fn given(&self) -> &[PathBuf] {
         if self.files_from.is_some() { &[] } else { &self.roots }
     }
 
-    /// All that is to be looked at, in the order of the paths given, and in folders by name.
+    /// All files to visit, in the order of the paths; in folders by name.
     pub(crate) fn targets(self) -> Targets {
         let roots = match self.files_from {
             None => Box::new(self.roots.into_iter().map(Ok)),
@@ -74,7 +76,7 @@ impl Paths {
     }
 }
 
-/// The paths that were given. If their list cannot be read any further, that is the last thing it tells.
+/// The paths that were given. An error in reading their list is the last item.
 type Roots = Box<dyn Iterator<Item = Result<PathBuf, Failure>> + Send>;
 
 fn listed(list: PathBuf, end: u8) -> Roots {
@@ -84,7 +86,7 @@ fn listed(list: PathBuf, end: u8) -> Roots {
         match File::open(&list) {
             Ok(file) => Box::new(BufReader::new(file)),
             Err(error) => {
-                return Box::new(iter::once(Err(Place { path: &list, member: None }.failure(error))));
+                return Box::new(iter::once(Err(Location { path: &list, member: None }.failure(error))));
             }
         }
     };
@@ -100,14 +102,14 @@ fn listed(list: PathBuf, end: u8) -> Roots {
                 }
                 Err(error) => {
                     lines = None;
-                    return Some(Err(Place { path: &list, member: None }.failure(error)));
+                    return Some(Err(Location { path: &list, member: None }.failure(error)));
                 }
             }
         }
     }))
 }
 
-/// A line that Windows has ended, too.
+/// A line of a file from Windows ends with a carriage return too.
 fn without_return(mut line: Vec<u8>, end: u8) -> Vec<u8> {
     if end == b'\n' && line.last() == Some(&b'\r') {
         line.pop();
@@ -129,19 +131,19 @@ fn path_of(line: Vec<u8>) -> PathBuf {
 /// A file, or the directory of a sparse frame.
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
-    /// Whether it was named, not found in a folder.
+    /// Whether the user named it; otherwise it was found in a folder.
     pub(crate) is_given: bool,
     pub(crate) is_sparse: bool,
 }
 
 impl Target {
-    /// A file or directory that was named.
+    /// A file or directory of the command line.
     pub(crate) fn given(path: PathBuf) -> Self {
         let is_sparse = is_sparse_frame(&path);
         Self { path, is_given: true, is_sparse }
     }
 
-    /// Whether its name says that it is one of Blosc2.
+    /// Whether it has a Blosc2 extension.
     pub(crate) fn is_named_blosc2(&self) -> bool {
         self.is_sparse || is_named_blosc2(&self.path)
     }
@@ -151,7 +153,7 @@ impl Target {
     }
 }
 
-/// Whether this is the directory of a sparse frame, which may have lost its header.
+/// Whether this is the directory of a sparse frame, also of one without its header.
 fn is_sparse(path: &Path) -> bool {
     let is_chunk =
         |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| has_extension(&entry.path(), "chunk"));
@@ -164,7 +166,13 @@ fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
 }
 
-/// Whether a name ends with a dot and this, in large or small letters.
+/// Whether this is the temporary name of a file that a rewrite makes.
+fn is_leftover(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(b".b2nd-") && name.ends_with(b".tmp")
+}
+
+/// Whether a name ends with a dot and this extension, in any case.
 fn has_extension(path: &Path, extension: &str) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let Some((stem, end)) = name.len().checked_sub(extension.len()).map(|at| name.split_at(at)) else {
@@ -173,14 +181,14 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     stem.len() > 1 && stem.ends_with(b".") && end.eq_ignore_ascii_case(extension.as_bytes())
 }
 
-/// What there is to look at, found on the way.
+/// The files to visit. Folders are searched while they are visited.
 pub(crate) struct Targets {
     roots: Roots,
     walk: Option<walkdir::IntoIter>,
     ext: Vec<String>,
     follow: bool,
     unordered: bool,
-    /// Whether the folder that is walked is the current one, whose files need no folder in their paths.
+    /// Whether the current folder is searched, which is left out of the paths.
     is_here: bool,
 }
 
@@ -201,14 +209,14 @@ impl Iterator for Targets {
 }
 
 impl Targets {
-    /// The next root, if there is one; a folder is then walked.
+    /// The next path that was given; `None` for a folder, which is searched next.
     #[expect(clippy::option_option, reason = "the end, and a folder")]
     fn next_root(&mut self) -> Option<Option<Result<Target, Failure>>> {
         let path = match self.roots.next()? {
             Ok(path) => path,
             Err(failure) => return Some(Some(Err(failure))),
         };
-        let place = Place { path: &path, member: None };
+        let place = Location { path: &path, member: None };
         Some(match fs::metadata(&path) {
             Err(error) => Some(Err(place.failure(error))),
             Ok(metadata) if metadata.is_file() => Some(Ok(Target { path, is_given: true, is_sparse: false })),
@@ -229,7 +237,7 @@ impl Targets {
         })
     }
 
-    /// The next entry of the folder, if it is worth a look.
+    /// The next entry of the folder, if it is to be visited.
     fn walk_on(&mut self) -> Option<Result<Target, Failure>> {
         let walk = self.walk.as_mut()?;
         let entry = match walk.next() {
@@ -237,13 +245,25 @@ impl Targets {
             Some(Err(error)) => {
                 let path = self.shown(error.path().unwrap_or(Path::new("")).into());
                 let message = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                return Some(Err(Place { path: &path, member: None }.failure(Problem::new("io", message))));
+                return Some(
+                    Err(Location { path: &path, member: None }.failure(Problem::new("io", message))),
+                );
             }
             None => {
                 self.walk = None;
                 return None;
             }
         };
+        if is_leftover(entry.path()) {
+            if entry.file_type().is_dir() {
+                walk.skip_current_dir();
+            }
+            let path = text::path(&self.shown(entry.into_path()));
+            remark(&format_args!(
+                "{path}: skipped; a rewrite that was killed left it, or one is still running"
+            ));
+            return None;
+        }
         let is_sparse = entry.file_type().is_dir() && is_sparse(entry.path());
         if is_sparse {
             walk.skip_current_dir();
@@ -253,7 +273,7 @@ impl Targets {
             .then(|| Ok(Target { path: self.shown(entry.into_path()), is_given: false, is_sparse }))
     }
 
-    /// The path of a file in the folder that is walked, as it is shown.
+    /// The path of a file in the folder that is searched, as it is shown.
     fn shown(&self, path: PathBuf) -> PathBuf {
         match path.strip_prefix(".") {
             Ok(rest) if self.is_here => rest.into(),

@@ -3,22 +3,33 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(unix)]
+use signal_hook::consts::{SIGHUP, SIGXCPU, SIGXFSZ};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-/// Whether Ctrl-C was pressed, or the process was told to end otherwise, since this was made. A second time ends it at
-/// once.
-pub(crate) struct Interrupts([(i32, Arc<AtomicBool>); 2]);
+/// Ctrl-C, a polite kill, a closed terminal, and no processor time left.
+#[cfg(unix)]
+const SIGNALS: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGXCPU];
+#[cfg(not(unix))]
+const SIGNALS: &[i32] = &[SIGINT, SIGTERM];
+
+/// Whether the process was told to end since this was made. A second time ends it at once.
+pub(crate) struct Interrupts(Vec<(i32, Arc<AtomicBool>)>);
 
 impl Interrupts {
     pub(crate) fn hold_back() -> Self {
-        Self([SIGINT, SIGTERM].map(|signal| {
+        // Without this signal, a file that becomes too long is an error like a full disk.
+        #[cfg(unix)]
+        let _ = flag::register(SIGXFSZ, Arc::default());
+        let held_back = SIGNALS.iter().filter(|&&signal| !is_ignored(signal)).map(|&signal| {
             let is_caught = Arc::<AtomicBool>::default();
             // A signal that cannot be held back ends the process, as ever.
             let _ = flag::register_conditional_default(signal, is_caught.clone());
             let _ = flag::register(signal, is_caught.clone());
             (signal, is_caught)
-        }))
+        });
+        Self(held_back.collect())
     }
 
     fn caught(&self) -> Option<i32> {
@@ -35,5 +46,19 @@ impl Interrupts {
         if let Some(signal) = self.caught() {
             let _ = low_level::emulate_default_handler(signal);
         }
+    }
+}
+
+/// Whether whoever started the process wants it to ignore a signal, as `nohup` does with that of a closed terminal. Where
+/// the system does not say so, that one is left alone.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    match mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
+        Some(mask) => mask & 1 << (signal - 1) != 0,
+        #[cfg(unix)]
+        None => signal == SIGHUP,
+        #[cfg(not(unix))]
+        None => false,
     }
 }

@@ -3,27 +3,27 @@
 use std::io::{self, IsTerminal, Write};
 use std::mem;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use b2nd_serde::frame::Severity;
 use clap::Args;
 
-use crate::Outcome;
+use crate::array_row::{ArrayRow, MAX_CELL_WIDTH};
+use crate::counts::Counts;
+use crate::failure::Failure;
 use crate::input::{Paths, Target};
-use crate::json::{Failure, add_line};
-use crate::output::{BOLD, Progress, RED, remark};
+use crate::json::add_line;
+use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
 use crate::summary::Summary;
-use crate::table::{Columns, Side, shortened};
-use crate::text::{self, count, short, short_size};
+use crate::table::{Columns, Side};
 use crate::tree::Tree;
-use crate::visit::{Look, Seen};
+use crate::visit::{self, View};
 
 /// Lists arrays: shape, chunks, blocks, dtype, sizes, path
 ///
-/// A frame is known by its first bytes. A file that is named as one of Blosc2 (b2nd, b2frame, b2e, b2z, caterva) and is
-/// none has failed; other files in folders are passed over. A zip file is opened if it is named .b2z, or given by hand.
+/// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2z, caterva) that is
+/// not a frame counts as failed; other files in folders are skipped. A zip file is opened if its extension is b2z, or if
+/// it is given as an argument.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/
@@ -34,104 +34,29 @@ use crate::visit::{Look, Seen};
 pub(crate) struct Ls {
     #[command(flatten)]
     paths: Paths,
-    /// Looks for frames anywhere in each file, such as an HDF5 or ASDF file
+    /// Find frames anywhere in each file, such as an HDF5 or ASDF file
     #[arg(long)]
     scan: bool,
-    /// Prints a JSON object for each array or failure, on a line of its own
+    /// Print a JSON object per line, for each array or failure
     #[arg(long)]
     json: bool,
-    /// Counts the arrays by dtype, rank, shape and chunks
+    /// Count the arrays by dtype, rank, shape and chunks
     #[arg(long)]
     summary: bool,
-    /// Draws folders as a tree
+    /// Draw folders as a tree
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
 }
 
-/// An array, as a line shows it.
-pub(crate) struct Entry {
-    pub(crate) path: PathBuf,
-    /// Where in the file: the names of a member, or an offset.
-    pub(crate) inner: Option<String>,
-    pub(crate) cells: [String; 6],
-    /// Rules that it breaks.
-    pub(crate) errors: String,
-}
-
-impl Entry {
-    fn new(seen: &Seen<'_>) -> Option<Self> {
-        let (array, record) = (seen.array?, &seen.record);
-        let offset = || (record.offset > 0).then(|| format!("@{}", record.offset));
-        let errors = seen.findings.iter().filter(|finding| finding.severity() == Severity::Error);
-        let errors: Vec<&str> = errors.map(|finding| finding.code().name()).collect();
-        Some(Self {
-            path: seen.place.path.into(),
-            inner: seen.place.member.map(|member| format!(":{}", text::clean(member))).or_else(offset),
-            cells: [
-                short(array.shape()),
-                short(array.chunkshape()),
-                array.blockshape().map_or("-".into(), short),
-                shortened(text::dtype(array).as_deref().unwrap_or("-"), WIDEST),
-                record.nbytes.map_or("-".into(), short_size),
-                short_size(record.cbytes),
-            ],
-            errors: errors.join(" "),
-        })
-    }
-
-    fn line(&self, columns: &Columns<6>) -> String {
-        let inner = self.inner.as_deref().unwrap_or_default();
-        let line = format!("{}  {}{inner}", columns.line(&self.cells), text::path(&self.path));
-        let errors =
-            if self.errors.is_empty() { String::new() } else { format!("  {RED}{}{RED:#}", self.errors) };
-        line + &errors + "\n"
-    }
-}
-
-/// What was seen in some files.
+/// What was found in some files, for the listing.
 #[derive(Default)]
 struct Batch {
     files: u64,
     counts: Counts,
     json: Vec<u8>,
-    entries: Vec<Entry>,
+    rows: Vec<ArrayRow>,
     failures: Vec<Failure>,
     summary: Summary,
-}
-
-/// How many of what.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Counts {
-    pub(crate) arrays: u64,
-    pub(crate) others: u64,
-    pub(crate) failures: u64,
-}
-
-impl Counts {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.arrays += other.arrays;
-        self.others += other.others;
-        self.failures += other.failures;
-    }
-
-    pub(crate) fn status(self) -> ExitCode {
-        if self.failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-    }
-}
-
-impl std::fmt::Display for Counts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&count(self.arrays, "array"))?;
-        match self.others {
-            0 => {}
-            1 => f.write_str(", 1 frame without an array")?,
-            others => write!(f, ", {others} frames without an array")?,
-        }
-        if self.failures > 0 {
-            write!(f, ", {}", count(self.failures, "failure"))?;
-        }
-        Ok(())
-    }
 }
 
 impl Ls {
@@ -139,12 +64,12 @@ impl Ls {
         let Self { paths, scan, json, summary, tree } = self;
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: scan };
         let mut listing = Listing::new(paths.given(), summary, tree, paths.unordered);
-        let look = Look { scan, ..Look::default() };
+        let options = visit::Options { scan, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let mut batch = Batch::default();
             for target in targets {
                 batch.files += 1;
-                look.at_found(target, &mut |seen| batch.take(seen, json, summary));
+                options.visit(target, &mut |view| batch.take(view, json, summary));
             }
             batch
         };
@@ -154,18 +79,18 @@ impl Ls {
 }
 
 impl Batch {
-    fn take(&mut self, seen: Result<Seen<'_>, Failure>, json: bool, summary: bool) {
-        match seen {
-            Ok(seen) => match seen.array {
+    fn take(&mut self, view: Result<View<'_>, Failure>, json: bool, summary: bool) {
+        match view {
+            Ok(view) => match view.array {
                 None => self.counts.others += 1,
                 Some(array) => {
                     self.counts.arrays += 1;
                     if summary {
                         self.summary.add(array);
                     } else if json {
-                        add_line(&mut self.json, &seen.record);
+                        add_line(&mut self.json, &view.record);
                     } else {
-                        self.entries.extend(Entry::new(&seen));
+                        self.rows.extend(ArrayRow::new(&view));
                     }
                 }
             },
@@ -181,23 +106,20 @@ impl Batch {
     }
 }
 
-/// As wide as eight numbers of one digit.
-pub(crate) const WIDEST: usize = 15;
-
-/// Rows are held back until there are so many, so that they stand below each other.
+/// Rows are held back up to this number, so that their columns can be aligned.
 const HELD_BACK: usize = 1000;
 
-/// Nor are they held back for longer, where somebody is watching.
+/// On a terminal, rows are held back for at most this long.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What is printed, in which form.
+/// The state of the output.
 struct Listing {
     files: u64,
     counts: Counts,
     held_back: usize,
     is_watched: bool,
     printed: Instant,
-    rows: Vec<Entry>,
+    rows: Vec<ArrayRow>,
     columns: Columns<6>,
     has_header: bool,
     summary: Option<Summary>,
@@ -218,7 +140,7 @@ impl Listing {
             is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
-            columns: Columns::new([Left, Left, Left, Left, Right, Right], [WIDEST; 6]),
+            columns: Columns::new([Left, Left, Left, Left, Right, Right], [MAX_CELL_WIDTH; 6]),
             has_header: is_watched,
             summary: summary.then(Summary::default),
             tree: tree.then(|| Tree::new(roots)),
@@ -240,8 +162,8 @@ impl Listing {
             summary.merge(batch.summary);
         }
         match &mut self.tree {
-            Some(tree) => batch.entries.into_iter().for_each(|entry| tree.add(entry)),
-            None => self.rows.extend(batch.entries),
+            Some(tree) => batch.rows.into_iter().for_each(|row| tree.add(row)),
+            None => self.rows.extend(batch.rows),
         }
         let has_waited = self.is_watched && self.printed.elapsed() > PATIENCE;
         if has_waited || self.rows.len() > self.held_back { self.print_rows() } else { Ok(()) }
@@ -272,7 +194,7 @@ impl Listing {
 
     fn end(mut self, json: bool) -> Outcome {
         self.print_rows()?;
-        // Takes it off the screen.
+        // Removes it from the screen.
         drop(self.progress);
         if let Some(summary) = self.summary {
             let text = if json { summary.json(self.counts) } else { summary.text(self.counts).into_bytes() };

@@ -1,11 +1,14 @@
 //! `b2nd`: what array is in this file?
 
+mod array_row;
 mod change;
 mod check;
 mod completions;
+mod counts;
 mod decode;
 mod dump;
 mod encode;
+mod failure;
 mod hex;
 mod info;
 mod input;
@@ -13,6 +16,7 @@ mod interrupt;
 mod json;
 mod ls;
 mod man;
+mod messagepack;
 mod output;
 mod pool;
 mod rewrite;
@@ -23,19 +27,19 @@ mod text;
 mod tree;
 mod visit;
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-/// Looks at Blosc2 N-dimensional arrays without reading their data.
+/// Lists, shows, checks and changes Blosc2 N-dimensional arrays without reading their data.
 #[derive(Parser)]
 #[command(
     name = "b2nd",
     version,
     max_term_width = 80,
     arg_required_else_help = true,
-    after_help = "Exit status: 0 all well, 1 some file failed, 2 wrong usage."
+    after_help = "Exit status: 0 success, 1 at least one file failed, 2 wrong usage."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -70,12 +74,12 @@ fn main() -> ExitCode {
         Command::Decode(command) => command.run(),
         Command::Set(command) => command.run(),
         Command::Rewrite(command) => command.run(),
-        Command::Completions(command) => command.run(),
-        Command::Man(command) => command.run(),
+        Command::Completions(command) => command.run(Arguments::command()),
+        Command::Man(command) => command.run(Arguments::command()),
     };
     match result {
         Ok(code) => code,
-        // The reader has seen enough.
+        // The reader of a pipe, such as `head`, has enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&format_args!("standard output: {error}"));
@@ -83,6 +87,3 @@ fn main() -> ExitCode {
         }
     }
 }
-
-/// What a command comes to: its status, or that nothing can be written any more.
-type Outcome = io::Result<ExitCode>;

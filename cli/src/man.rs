@@ -4,23 +4,22 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man as Page;
 
-use crate::{Arguments, Outcome};
+use crate::output::Outcome;
 
-/// Prints the manual page, of b2nd or of one command
+/// Prints the manual page of b2nd or of one command
 #[derive(Args)]
 #[command(after_help = "Example:
   b2nd man ls | man -l -")]
 pub(crate) struct Man {
-    /// The command that the page is about
+    /// Command to describe
     command: Option<String>,
 }
 
 impl Man {
-    pub(crate) fn run(self) -> Outcome {
-        let mut b2nd = Arguments::command();
+    pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
         b2nd.build();
         let about = self.command.as_ref().map_or(Some(&b2nd), |name| b2nd.find_subcommand(name));
         let Some(about) = about.cloned() else {

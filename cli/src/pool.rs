@@ -1,38 +1,38 @@
-//! Threads that work through a list in batches, and hand on what comes of it, in order or as it comes.
+//! Threads that work through a list in batches, and pass the results on in order or as they come.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Items of a batch, when there are many: so that a lock is taken rarely.
+/// Items of a batch, when there are many: each batch takes two locks.
 const BATCH: usize = 64;
 
-/// How to go about it.
+/// How many threads there are, and how they share the work.
 #[derive(Clone, Copy)]
 pub(crate) struct Pool {
     pub(crate) jobs: usize,
     pub(crate) is_ordered: bool,
-    /// Whether each item is much work, so that a batch has no more than one.
+    /// Whether an item is so much work that each is a batch of its own.
     pub(crate) is_slow: bool,
 }
 
-/// What is yet to be done.
+/// The items that are left.
 struct Source<I> {
     items: I,
-    /// Batches that have been taken.
+    /// Batches taken so far.
     batches: usize,
 }
 
-/// What has been done.
+/// Where the results go.
 struct Sink<F> {
     take: F,
-    /// Batches that have been handed on.
+    /// Batches passed on so far.
     batches: usize,
     result: io::Result<()>,
 }
 
 impl Pool {
-    /// Works on all items. A failure of `take` ends it all.
+    /// Works on all items. An error of `take` ends the work.
     pub(crate) fn run<I, T>(
         self,
         items: I,
@@ -65,7 +65,7 @@ impl Pool {
         };
         thread::scope(|scope| {
             for _ in 1..self.jobs {
-                // Where no more threads are to be had, those that there are do it all.
+                // If the system gives no more threads, those that there are do the work.
                 if thread::Builder::new().spawn_scoped(scope, work_on).is_err() {
                     break;
                 }
@@ -75,7 +75,7 @@ impl Pool {
         sink.into_inner().unwrap_or_else(PoisonError::into_inner).result
     }
 
-    /// The next batch and its number. The first ones are short, so that few items keep all threads busy.
+    /// The next batch and its number. The first batches are short, so that few items keep all threads busy.
     fn batch<I: Iterator>(self, source: &Mutex<Source<I>>) -> Option<(usize, Vec<I::Item>)> {
         let mut source = lock(source);
         let number = source.batches;
@@ -87,7 +87,7 @@ impl Pool {
     }
 }
 
-/// Lets the other threads go if this one panics: they may be waiting for what it will not do.
+/// Releases the other threads if this one panics: they may be waiting for its batch.
 struct Release<'p, F> {
     sink: &'p Mutex<Sink<F>>,
     turn: &'p Condvar,
@@ -102,7 +102,7 @@ impl<F> Drop for Release<'_, F> {
     }
 }
 
-/// A thread that panics ends the others too, so nobody sees what it has left half-done.
+/// A thread that panics ends the others too, so no one sees a state that it left half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,15 +6,14 @@ use b2nd_serde::Layout;
 use b2nd_serde::frame::{ArrayLayout, Error, Frame};
 use clap::{ArgGroup, Args};
 
-use crate::Outcome;
-use crate::change::{Change, Shown};
+use crate::change::{Change, ChangeReport, failure};
 use crate::encode::{Numbers, numbers, spelled};
-use crate::json::Place;
+use crate::output::Outcome;
 
-/// Gives an array another shape or dtype where it stands; its data is not touched
+/// Gives an array another shape or dtype in its file; its data is not touched
 ///
-/// The shape may change only within the chunks that are there, the dtype only to one of the same size whose type string
-/// is as long. Nobody else should have the file open.
+/// The shape can change only within the chunks that exist, the dtype only to one of the same size whose type string is
+/// as long. New items show what the padding held: zeros, or old items. No other program should have the file open.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
 #[command(after_help = "Examples:
@@ -29,7 +28,7 @@ pub(crate) struct Set {
     /// The type of an item, as NumPy names it: float32, <f4
     #[arg(long)]
     dtype: Option<String>,
-    /// Shows what would change, or why it cannot, and writes nothing
+    /// Shows what would change, or why it cannot, and writes nothing; takes no lock
     #[arg(long)]
     dry_run: bool,
     /// Prints a JSON object of the array as it is then
@@ -39,26 +38,24 @@ pub(crate) struct Set {
 
 impl Set {
     pub(crate) fn run(self) -> Outcome {
-        let change = self.change().map_err(|error| Place { path: &self.file, member: None }.failure(error));
-        Shown { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
+        let change = self.change().map_err(|error| failure(&self.file, &error));
+        ChangeReport { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
     }
 
     fn change(&self) -> Result<Change, Error> {
         let mut frame = Frame::open(&self.file)?;
         let before = Frame::parse(frame.header_bytes())?;
         let layout = before.array()?.map(|array| array.layout());
-        let mut after = before.clone();
+        let mut edit = frame.edit();
         if let Some(Numbers(shape)) = &self.shape {
-            after = after.with_shape(shape)?;
+            edit = edit.shape(shape);
         }
         if let Some(dtype) = &self.dtype {
-            after =
-                after.with_dtype(&spelled(dtype, layout == Some(ArrayLayout::Format(Layout::B2ndSix))))?;
+            edit = edit.dtype(&spelled(dtype, layout == Some(ArrayLayout::Format(Layout::B2ndSix))));
         }
-        // Both at once. A dry run writes what is there, which is refused as the change would be, and changes nothing.
-        let written = if self.dry_run { &before } else { &after };
-        if let Some(layer) = written.array_metalayer() {
-            frame.set_metalayer(layer.name(), layer.bytes())?;
+        let after = edit.preview()?;
+        if !self.dry_run {
+            edit.apply()?;
         }
         Ok(Change { before, after })
     }

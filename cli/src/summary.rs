@@ -1,4 +1,4 @@
-//! What many arrays have in common: how many there are of each dtype, rank, shape and chunk shape.
+//! `b2nd ls --summary`: how many arrays there are of each dtype, rank, shape and chunk shape.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -7,16 +7,16 @@ use std::hash::Hash;
 use b2nd_serde::frame::Array;
 use serde::Serialize;
 
+use crate::counts::Counts;
 use crate::json::line;
-use crate::ls::Counts;
 use crate::output::BOLD;
 use crate::table::{Columns, Side, shortened};
 use crate::text::{self, short};
 
-/// So many of a kind are shown to a person.
+/// The most rows of a table.
 const SHOWN: usize = 10;
 
-/// The last column is never shorter than it needs to be; only a dtype has no end.
+/// Only a dtype can be longer than this.
 const WIDEST: usize = 60;
 
 #[derive(Default)]
@@ -112,14 +112,14 @@ fn merge<K: Eq + Hash>(counts: &mut HashMap<K, u64>, others: HashMap<K, u64>) {
     }
 }
 
-/// The most frequent first; those that are as frequent in their own order.
+/// The most frequent first; equally frequent ones in their own order.
 fn sorted<K: Ord>(counts: HashMap<K, u64>) -> Vec<(K, u64)> {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by(|(a, a_count), (b, b_count)| (Reverse(a_count), a).cmp(&(Reverse(b_count), b)));
     counts
 }
 
-/// Rows of the most frequent, and one of the rest.
+/// Rows for the most frequent ones, and one for the others.
 fn shown<K: Ord>(counts: HashMap<K, u64>, name: impl Fn(&K) -> String) -> Vec<[String; 2]> {
     let counts = sorted(counts);
     let mut rows: Vec<_> = counts.iter().map(|(key, count)| [count.to_string(), name(key)]).collect();

@@ -1,19 +1,19 @@
-//! Columns that stand below each other.
+//! Aligned columns.
 
 use unicode_width::UnicodeWidthStr;
 
-/// How a column stands.
+/// The alignment of a column.
 #[derive(Clone, Copy)]
 pub(crate) enum Side {
     Left,
     Right,
 }
 
-/// The widths of some columns: as much as their cells need, and never less than before.
+/// The widths of columns. They grow with their cells.
 pub(crate) struct Columns<const N: usize> {
     sides: [Side; N],
     widths: [usize; N],
-    /// Wider cells than these stand out of step, rather than all others far apart.
+    /// Cells wider than this do not widen their column: one long cell should not move all others apart.
     widest: [usize; N],
 }
 
@@ -22,7 +22,7 @@ impl<const N: usize> Columns<N> {
         Self { sides, widths: [0; N], widest }
     }
 
-    /// Makes room for a row.
+    /// Widens the columns for a row.
     pub(crate) fn fit(&mut self, cells: &[String; N]) {
         for ((width, cell), widest) in self.widths.iter_mut().zip(cells).zip(self.widest) {
             if cell.width() <= widest {
@@ -31,7 +31,7 @@ impl<const N: usize> Columns<N> {
         }
     }
 
-    /// A row, without an end of line.
+    /// A row, without a line break.
     pub(crate) fn line(&self, cells: &[String; N]) -> String {
         let mut line = String::new();
         for ((cell, width), side) in cells.iter().zip(self.widths).zip(self.sides) {
@@ -49,7 +49,7 @@ impl<const N: usize> Columns<N> {
     }
 }
 
-/// The beginning of a text, so wide at most.
+/// The beginning of a text, at most this wide.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
     if text.width() <= widest {
         return text.into();

@@ -20,7 +20,7 @@ impl<T: Display> Display for Tuple<'_, T> {
     }
 }
 
-/// Numbers as `b2nd encode` takes them, so that they take little room.
+/// Numbers as `b2nd encode` takes them: shorter than a tuple.
 pub(crate) fn short<T: Display>(numbers: &[T]) -> String {
     if numbers.is_empty() {
         return "()".into();
@@ -33,7 +33,7 @@ pub(crate) fn short<T: Display>(numbers: &[T]) -> String {
     text
 }
 
-/// A number of bytes, and the same in a unit that a person can grasp.
+/// A number of bytes, alone and with a unit such as MiB.
 pub(crate) struct Size(pub(crate) i64);
 
 impl Display for Size {
@@ -42,7 +42,7 @@ impl Display for Size {
     }
 }
 
-/// A number of bytes in a unit that a person can grasp.
+/// A number of bytes with a unit such as MiB.
 pub(crate) fn short_size(bytes: i64) -> String {
     format_size_i(bytes, FormatSizeOptions::from(BINARY).decimal_places(1))
 }
@@ -55,18 +55,18 @@ pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
     }
 }
 
-/// A path, as a terminal can bear it.
+/// A path that is safe to print on a terminal.
 pub(crate) fn path(path: &Path) -> String {
     clean(&path.to_string_lossy())
 }
 
-/// Nobody has checked a text out of a file: what steers a terminal, or turns its text around, does not get there.
+/// Replaces characters that control a terminal or reverse its text: names and values in a file may contain them.
 pub(crate) fn clean(text: &str) -> String {
     let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.replace(|c: char| c.is_control() || turns(c), "\u{fffd}")
 }
 
-/// A number of things with their noun.
+/// A number with its noun.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -1,14 +1,14 @@
-//! Folders drawn as a tree.
+//! `b2nd ls --tree`: folders drawn as a tree.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::ls::{Entry, WIDEST};
+use crate::array_row::{ArrayRow, MAX_CELL_WIDTH};
 use crate::table::{Columns, Side};
 use crate::text;
 
-/// Names have the most room, with the branches before them.
-const WIDTHS: [usize; 4] = [44, WIDEST, WIDEST, WIDEST];
+/// The widest cells: names, with the branches before them, shape, dtype and size.
+const WIDTHS: [usize; 4] = [44, MAX_CELL_WIDTH, MAX_CELL_WIDTH, MAX_CELL_WIDTH];
 
 /// Folders, files, members of files.
 #[derive(Default)]
@@ -17,12 +17,12 @@ struct Node {
     /// Shape, dtype and size.
     cells: Option<[String; 3]>,
     children: Vec<Node>,
-    /// Where the children are, by name: those of a folder need not come one after the other.
+    /// The position of each child by name: the files of a folder may come in any order.
     by_name: HashMap<String, usize>,
 }
 
 pub(crate) struct Tree {
-    /// The folders that were given, which are not taken apart.
+    /// The folders of the command line, which are single nodes.
     roots: Vec<PathBuf>,
     top: Node,
 }
@@ -33,8 +33,8 @@ impl Tree {
     }
 
     /// Adds an array.
-    pub(crate) fn add(&mut self, entry: Entry) {
-        let Entry { path, inner, cells, .. } = entry;
+    pub(crate) fn add(&mut self, row: ArrayRow) {
+        let ArrayRow { path, inner, cells, .. } = row;
         let [shape, _, _, dtype, nbytes, _] = cells;
         let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
         let (mut node, rest) = match root {
@@ -64,7 +64,7 @@ impl Tree {
 }
 
 impl Node {
-    /// The child of this name, which may be a new one.
+    /// The child of this name, a new one if there is none.
     fn child(&mut self, name: &str) -> &mut Self {
         let index = *self.by_name.entry(name.into()).or_insert(self.children.len());
         if index == self.children.len() {

@@ -1,185 +1,203 @@
-//! The frames in a file: itself, the members of a zip file, or wherever a scan finds them.
+//! Visits the frames of a file: the file itself, the members of a zip file, or what a scan finds.
 
+use std::error::Error as _;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Code, Content, Error, Finding, Frame, Header, Member, Severity, Trailer, scan, zip_members,
+    Array, Code, Content, Error, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
 };
 
+use crate::failure::{Failure, Location, Problem};
 use crate::input::Target;
-use crate::json::{Failure, Place, Problem, Record};
+use crate::json::Record;
 
-/// How much of a frame is looked at.
+/// What to visit, and how much of it to read.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Look {
-    /// Looks for frames anywhere in a file.
+pub(crate) struct Options {
+    /// Look for frames anywhere in a file.
     pub(crate) scan: bool,
-    /// Looks at the end of the frame too.
+    /// Check what follows the header too.
     pub(crate) whole: bool,
-    /// Shows the values of metalayers.
+    /// Read the values of metalayers.
     pub(crate) meta: bool,
 }
 
-/// A frame that was seen.
-pub(crate) struct Seen<'s> {
-    pub(crate) place: Place<'s>,
+/// What is shown of a frame.
+pub(crate) struct View<'s> {
+    pub(crate) location: Location<'s>,
     pub(crate) header: &'s Header,
-    /// None if the frame is just chunks.
+    /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// Whether it holds arrays that cannot be seen.
+    /// Whether it is a store of arrays that cannot be listed.
     pub(crate) is_embed_store: bool,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
 }
 
-/// The bytes of the magic and what stands before it: a shorter file is not known for a frame.
+/// The end of the magic bytes: a shorter file cannot be recognized as a frame.
 const MAGIC_END: i128 = 10;
 
 /// What is done with each frame, or with what could not be read.
-type Each<'e> = dyn FnMut(Result<Seen<'_>, Failure>) + 'e;
+type Receive<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
-impl Look {
-    /// Looks at what was found, or hands on why nothing was.
-    pub(crate) fn at_found(self, found: Result<Target, Failure>, each: &mut Each<'_>) {
+impl Options {
+    /// Visits all frames of a file, or passes on why there is no file.
+    pub(crate) fn visit(self, found: Result<Target, Failure>, receive: &mut Receive<'_>) {
         match found {
-            Ok(target) => self.at(&target, each),
-            Err(failure) => each(Err(failure)),
+            Ok(target) => self.visit_target(&target, receive),
+            Err(failure) => receive(Err(failure)),
         }
     }
 
-    /// Looks at all frames of a file.
-    pub(crate) fn at(self, target: &Target, each: &mut Each<'_>) {
-        let place = Place { path: &target.path, member: None };
+    /// Visits all frames of a file.
+    pub(crate) fn visit_target(self, target: &Target, receive: &mut Receive<'_>) {
+        let location = Location { path: &target.path, member: None };
         if self.scan && !target.is_sparse && !target.is_named_zip() {
-            return scan_file(target, place, each);
+            return scan_file(target, location, receive);
         }
-        let settle = || Frame::open_checked(&target.path);
-        let error = match self.show(place, Frame::open(&target.path), settle, each) {
+        let problem = match self.visit_file(location, receive) {
             Ok(()) => return,
-            Err(error) => error,
+            Err(problem) => problem,
         };
-        match &error {
-            Error::Refused(finding) if finding.code() == Code::NotAFrame => {
+        let finding = problem.finding.as_deref();
+        match finding.map(Finding::code) {
+            Some(Code::NotAFrame) => {
                 if target.is_named_zip() || target.is_given && is_zip(&target.path) {
-                    return self.zip(place, each);
+                    return self.visit_members(location, receive);
                 }
                 if !target.is_given && !target.is_named_blosc2() {
                     return;
                 }
             }
-            Error::Refused(finding) if finding.code() == Code::Truncated => {
-                let is_short = finding.found().is_some_and(|length| length < MAGIC_END);
+            Some(Code::Truncated) => {
+                let is_short = finding.and_then(Finding::found).is_some_and(|length| length < MAGIC_END);
                 if is_short && !target.is_given && !target.is_named_blosc2() {
                     return;
                 }
             }
             _ => {}
         }
-        let hint = hint(target, &error);
-        each(Err(place.failure(Problem { hint, ..error.into() })));
+        let hint = hint(target, &problem);
+        receive(Err(location.failure(Problem { hint, ..problem })));
     }
 
-    fn zip(self, place: Place<'_>, each: &mut Each<'_>) {
-        let members = File::open(place.path).map_err(Error::from).and_then(|mut file| {
+    /// Visits the frame that a file or directory is.
+    fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
+        if !self.whole {
+            let frame = Frame::open(location.path)?;
+            self.emit(location, &frame, &frame.check_header(), None, receive);
+            return Ok(());
+        }
+        match check(location.path)? {
+            Report { frame: Some(mut frame), findings, .. } => {
+                self.emit_whole(location, &mut frame, &findings, receive);
+                Ok(())
+            }
+            Report { findings, .. } => findings.into_iter().try_for_each(|finding| Err(finding.into())),
+        }
+    }
+
+    /// Visits the frame that a member of a zip file is. No writer can be at work in it: the zip file has its directory,
+    /// which is written last.
+    fn visit_member(
+        self,
+        location: Location<'_>,
+        file: &mut File,
+        offset: u64,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), Problem> {
+        let mut frame = Frame::read_at(file, offset)?;
+        if self.whole {
+            let findings = frame.check()?;
+            self.emit_whole(location, &mut frame, &findings, receive);
+        } else {
+            self.emit(location, &frame, &frame.check_header(), None, receive);
+        }
+        Ok(())
+    }
+
+    fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
+        let members = File::open(location.path).map_err(Error::from).and_then(|mut file| {
             let members = zip_members(&mut file)?;
             Ok((file, members))
         });
-        let (file, members) = match members {
+        let (mut file, members) = match members {
             Ok(members) => members,
-            Err(Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
-                return each(Err(place.failure(not_a_zip(place.path, &error))));
+            Err(error) => {
+                let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+                return receive(Err(match source {
+                    Some(source) if source.kind() == io::ErrorKind::InvalidData => {
+                        location.failure(not_a_zip(location.path, source))
+                    }
+                    _ => location.failure(error),
+                }));
             }
-            Err(error) => return each(Err(place.failure(error))),
         };
         for member in &members {
-            let place = Place { member: Some(member.name()), ..place };
+            let location = Location { member: Some(member.name()), ..location };
             let problem = match member.content() {
-                Content::Frame(_) => {
-                    let open = || Frame::read_at(file.try_clone()?, member.offset());
-                    let settle = || {
-                        let mut frame = open()?;
-                        let findings = frame.check()?;
-                        Ok((frame, findings))
-                    };
-                    match self.show(place, open(), settle, each) {
-                        Ok(()) => continue,
-                        Err(error) => error.into(),
-                    }
-                }
+                Content::Frame(_) => match self.visit_member(location, &mut file, member.offset(), receive) {
+                    Ok(()) => continue,
+                    Err(problem) => problem,
+                },
                 Content::Broken(finding) => Problem::from(finding.clone()),
                 _ => match unexpected(member) {
                     Some(problem) => problem,
                     None => continue,
                 },
             };
-            each(Err(place.failure(problem)));
+            receive(Err(location.failure(problem)));
         }
     }
 
-    /// Shows a frame, or says why it cannot be opened. If something is wrong with it, another writer may be at work,
-    /// and it has to be looked at until it settles.
-    fn show(
+    /// Passes a frame on, with the values in its trailer if they are wanted.
+    fn emit_whole<R: Read + Seek>(
         self,
-        place: Place<'_>,
-        opened: Result<Frame<File>, Error>,
-        settle: impl Fn() -> Result<(Frame<File>, Vec<Finding>), Error>,
-        each: &mut Each<'_>,
-    ) -> Result<(), Error> {
-        if !self.whole {
-            let frame = opened?;
-            self.hand_on(place, &frame, &frame.check_header(), None, each);
-            return Ok(());
-        }
-        let checked = opened.and_then(|mut frame| {
-            let findings = frame.check()?;
-            Ok((frame, findings))
-        });
-        let is_error = |finding: &Finding| finding.severity() == Severity::Error;
-        let (mut frame, findings) = match checked {
-            Ok((frame, findings)) if !findings.iter().any(is_error) => (frame, findings),
-            Err(error) if error.code() == Some(Code::NotAFrame) => return Err(error),
-            _ => settle()?,
-        };
+        location: Location<'_>,
+        frame: &mut Frame<R>,
+        findings: &[Finding],
+        receive: &mut Receive<'_>,
+    ) {
         let trailer = if self.meta { frame.trailer().ok() } else { None };
-        self.hand_on(place, &frame, &findings, trailer.as_ref(), each);
-        Ok(())
+        self.emit(location, frame, findings, trailer.as_ref(), receive);
     }
 
-    fn hand_on<R>(
+    /// Passes a frame on.
+    fn emit<R>(
         self,
-        place: Place<'_>,
+        location: Location<'_>,
         frame: &Frame<R>,
         findings: &[Finding],
         trailer: Option<&Trailer>,
-        each: &mut Each<'_>,
+        receive: &mut Receive<'_>,
     ) {
         let array = match frame.array() {
             Ok(array) => array,
-            Err(error) => return each(Err(place.failure(error))),
+            Err(error) => return receive(Err(location.failure(error))),
         };
         let array = array.as_ref();
-        let mut record = Record::new(place, frame, array, findings);
+        let mut record = Record::new(location, frame, array, findings);
         if self.meta {
             record = record.with_values(frame, trailer);
         }
         let (header, is_embed_store) = (frame.header(), frame.is_embed_store());
-        each(Ok(Seen { place, header, array, is_embed_store, findings, record }));
+        receive(Ok(View { location, header, array, is_embed_store, findings, record }));
     }
 }
 
-/// Where to look for what is not in a file that was given.
-fn hint(target: &Target, error: &Error) -> Option<&'static str> {
-    match error {
-        Error::Io(_) if target.is_given && !target.is_sparse && target.path.is_dir() => {
-            Some("b2nd ls lists the arrays in a folder")
-        }
-        Error::Refused(finding) if finding.code() == Code::NotAFrame => {
-            (target.is_given && !target.is_named_blosc2()).then_some("b2nd ls --scan looks for frames inside")
-        }
-        _ => None,
+/// What to try with a file of the command line that is not a frame.
+fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
+    if !target.is_given {
+        return None;
     }
+    let is_not_a_frame = problem.finding.as_ref().is_some_and(|finding| finding.code() == Code::NotAFrame);
+    if is_not_a_frame {
+        return (!target.is_named_blosc2()).then_some("`b2nd ls --scan` looks for frames inside");
+    }
+    let is_folder = problem.kind == "io" && !target.is_sparse && target.path.is_dir();
+    is_folder.then_some("`b2nd ls` lists the arrays in a folder")
 }
 
 fn not_a_zip(path: &Path, error: &io::Error) -> Problem {
@@ -187,18 +205,20 @@ fn not_a_zip(path: &Path, error: &io::Error) -> Problem {
     let message = if is_empty {
         "the file is empty".into()
     } else {
-        format!("no zip file, or cut short: {}", error.to_string().to_lowercase())
+        format!("not a zip file, or cut short: {}", error.to_string().to_lowercase())
     };
     Problem::new("not-a-zip", message)
 }
 
-/// What is wrong with a member of a zip file that is no frame, if it should be one.
+/// What is wrong with a member of a zip file that is not a frame, but has the extension of one.
 fn unexpected(member: &Member) -> Option<Problem> {
     if !Target::given(member.name().into()).is_named_blosc2() {
         return None;
     }
     Some(match member.content() {
-        Content::Compressed => Problem::new("compressed-member", "the zip file has it compressed"),
+        Content::Compressed => {
+            Problem::new("compressed-member", "the member is compressed, so its frame cannot be read")
+        }
         _ if member.len() == 0 => Problem::new(Code::NotAFrame.name(), "the member is empty"),
         _ => Problem::new(Code::NotAFrame.name(), "not a Blosc2 frame"),
     })
@@ -210,35 +230,36 @@ fn is_zip(path: &Path) -> bool {
         && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
 }
 
-/// Shows all frames anywhere in a file, as far as their headers go.
-fn scan_file(target: &Target, place: Place<'_>, each: &mut Each<'_>) {
-    let look = Look { scan: true, ..Look::default() };
+/// Visits the frames anywhere in a file. Only their headers are checked.
+fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>) {
+    let options = Options { scan: true, ..Options::default() };
     let opened = File::open(&target.path).and_then(|file| Ok((file.metadata()?.len(), file)));
     let (length, file) = match opened {
         Ok(opened) => opened,
-        Err(error) => return each(Err(place.failure(error))),
+        Err(error) => return receive(Err(location.failure(error))),
     };
     let mut found = 0;
     for frame in scan(file) {
         let frame = match frame {
             Ok(frame) => frame,
-            Err(error) => return each(Err(place.failure(error))),
+            Err(error) => return receive(Err(location.failure(error))),
         };
         found += 1;
         let (offset, frame_len) = (frame.offset(), frame.header().frame_len);
         let rest = length.saturating_sub(offset);
         if frame_len > rest {
-            let text =
-                format!("cut short: the frame at byte {offset} takes {frame_len} bytes, the file has {rest}");
-            each(Err(place.failure(Problem::new(Code::Truncated.name(), text))));
+            let text = format!(
+                "cut short: the frame at byte {offset} has {frame_len} bytes, but the file only {rest}"
+            );
+            receive(Err(location.failure(Problem::new(Code::Truncated.name(), text))));
         } else {
-            look.hand_on(place, &frame, &frame.check_header(), None, each);
+            options.emit(location, &frame, &frame.check_header(), None, receive);
         }
     }
     if found == 0
         && target.is_named_blosc2()
         && let Err(error) = Frame::open(&target.path)
     {
-        each(Err(place.failure(error)));
+        receive(Err(location.failure(error)));
     }
 }

@@ -1,4 +1,4 @@
-//! Why a string is no dtype, and at which character.
+//! Why a string is not a dtype, and at which character.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -7,70 +7,70 @@ use core::fmt;
 
 use ecow::EcoString;
 
-use super::literal::Literal;
+use super::repr::Repr;
 
-/// Why a string is no dtype.
+/// Why a string is not a dtype that this crate knows.
 ///
-/// The text says at which character, counted from 0, what was expected and what was found.
+/// The text says what was expected and what was found, and at which character. Characters are counted from 0.
 ///
 /// ```
-/// use b2nd_serde::dtype::{Dtype, ParseErrorKind};
+/// use b2nd_serde::dtype::{Dtype, ErrorKind};
 ///
 /// let error = "[('a', '<i4'), ('b', '<i3')]".parse::<Dtype>().unwrap_err();
 /// assert_eq!(error.to_string(), "character 24: expected 1, 2, 4 or 8 bytes for 'i', found 3");
-/// assert_eq!(error.kind(), ParseErrorKind::UnknownType);
-/// assert_eq!(error.position(), Some(24));
+/// assert_eq!(error.kind(), ErrorKind::UnknownType);
+/// assert_eq!(error.character(), Some(24));
 /// assert_eq!(error.input(), "[('a', '<i4'), ('b', '<i3')]");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct ParseError(Box<Parts>);
+pub struct Error(Box<Inner>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Parts {
-    kind: ParseErrorKind,
-    position: Option<usize>,
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    character: Option<usize>,
     message: String,
     input: Box<str>,
 }
 
-/// Sorts of errors, for a program to act on.
+/// The kind of an [`Error`], for a program to act on.
 ///
 /// ```
-/// use b2nd_serde::dtype::{Dtype, ParseErrorKind};
+/// use b2nd_serde::dtype::{Dtype, ErrorKind};
 ///
 /// let error = "string".parse::<Dtype>().unwrap_err();
-/// assert_eq!(error.kind(), ParseErrorKind::UnknownType);
+/// assert_eq!(error.kind(), ErrorKind::UnknownType);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum ParseErrorKind {
-    /// The metalayer's `dtype_format` is not 0: the dtype is in a syntax other than NumPy's.
+pub enum ErrorKind {
+    /// The `dtype_format` of the metalayer is not 0, so the syntax of the dtype is not NumPy's.
     UnknownFormat,
-    /// The string is not written as Python writes the literal of a dtype.
+    /// The string is not a Python literal of a dtype.
     Syntax,
-    /// A type string or name means no type that NumPy or `ml_dtypes` has.
+    /// NumPy and `ml_dtypes` have no such type string or name.
     UnknownType,
-    /// Two fields share a name or title.
+    /// Two fields have the same name or title.
     DuplicateField,
-    /// Offsets, item size or alignment contradict each other, or a count does.
+    /// Offsets, item size, alignment or counts contradict each other.
     Layout,
-    /// An item would be larger than 2147483647 bytes, NumPy's limit and that of C-Blosc2.
+    /// An item has more than 2147483647 bytes, the limit of NumPy and C-Blosc2.
     TooLarge,
     /// Dtypes are nested more than 16 deep, or a subarray has more than 64 dimensions.
     TooDeep,
 }
 
-impl ParseError {
+impl Error {
     #[cold]
-    pub(super) fn new(input: &str, problem: Problem) -> Self {
-        let before = input.get(..problem.at).unwrap_or(input);
-        let message = match problem.detail {
-            Detail::Refused(message) => message,
-            Detail::Expected(what) => expected(what, input.get(problem.at..).unwrap_or_default()),
+    pub(super) fn new(input: &str, fault: Fault) -> Self {
+        let before = input.get(..fault.at).unwrap_or(input);
+        let message = match fault.reason {
+            Reason::Refused(message) => message,
+            Reason::Expected(what) => expected(what, input.get(fault.at..).unwrap_or_default()),
         };
-        Self(Box::new(Parts {
-            kind: problem.kind,
-            position: Some(before.chars().count()),
+        Self(Box::new(Inner {
+            kind: fault.kind,
+            character: Some(before.chars().count()),
             message,
             input: input.into(),
         }))
@@ -78,92 +78,92 @@ impl ParseError {
 
     #[cold]
     pub(crate) fn unknown_format(input: &str, dtype_format: u8) -> Self {
-        Self(Box::new(Parts {
-            kind: ParseErrorKind::UnknownFormat,
-            position: None,
-            message: format!("expected dtype_format 0 (NumPy), found {dtype_format}"),
+        Self(Box::new(Inner {
+            kind: ErrorKind::UnknownFormat,
+            character: None,
+            message: format!("dtype_format is {dtype_format}, but only 0 (NumPy) is known"),
             input: input.into(),
         }))
     }
 
-    /// What sort of error it is.
+    /// The kind of error.
     #[must_use]
-    pub fn kind(&self) -> ParseErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The character at fault, counted from 0; `None` if it is the dtype format.
+    /// The character of the input that is wrong, counted from 0; `None` if the dtype format is wrong.
     #[must_use]
-    pub fn position(&self) -> Option<usize> {
-        self.0.position
+    pub fn character(&self) -> Option<usize> {
+        self.0.character
     }
 
-    /// The whole string that was to be parsed.
+    /// The whole string that was read.
     #[must_use]
     pub fn input(&self) -> &str {
         &self.0.input
     }
 }
 
-impl fmt::Display for ParseError {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(position) = self.0.position {
-            write!(f, "character {position}: ")?;
+        if let Some(character) = self.0.character {
+            write!(f, "character {character}: ")?;
         }
         f.write_str(&self.0.message)
     }
 }
 
-impl fmt::Debug for ParseError {
+impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParseError")
+        f.debug_struct("Error")
             .field("kind", &self.0.kind)
-            .field("position", &self.0.position)
+            .field("character", &self.0.character)
             .field("message", &self.0.message)
             .field("input", &self.0.input)
             .finish()
     }
 }
 
-impl core::error::Error for ParseError {}
+impl core::error::Error for Error {}
 
-/// What was expected, and what is found there: the first character of the rest.
+/// Says what was expected, and the first character of the rest, which was found.
 pub(super) fn expected(what: &str, rest: &str) -> String {
     match rest.chars().next() {
-        Some(found) => format!("expected {what}, found {}", Literal(&EcoString::from(found))),
+        Some(found) => format!("expected {what}, found {}", Repr(&EcoString::from(found))),
         None => format!("expected {what}, found the end"),
     }
 }
 
-/// An error on its way out, at a byte of the part that is being looked at.
+/// An error while parsing, at a byte of the text.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct Fault {
     pub(super) at: usize,
-    kind: ParseErrorKind,
-    detail: Detail,
+    kind: ErrorKind,
+    reason: Reason,
 }
 
 #[derive(Debug)]
-enum Detail {
-    /// What was expected; what was found is in the input.
+enum Reason {
+    /// What was expected. What was found is read from the input later.
     Expected(&'static str),
     Refused(String),
 }
 
-impl Problem {
-    /// A syntax error. Cheap, as the grammar makes and drops one wherever it has a choice.
+impl Fault {
+    /// A syntax error. It must be cheap, because the grammar makes and drops one at each alternative.
     pub(super) fn expected(at: usize, what: &'static str) -> Self {
-        Self { at, kind: ParseErrorKind::Syntax, detail: Detail::Expected(what) }
+        Self { at, kind: ErrorKind::Syntax, reason: Reason::Expected(what) }
     }
 
     #[cold]
-    pub(super) fn refused(at: usize, kind: ParseErrorKind, message: String) -> Self {
-        Self { at, kind, detail: Detail::Refused(message) }
+    pub(super) fn refused(at: usize, kind: ErrorKind, message: String) -> Self {
+        Self { at, kind, reason: Reason::Refused(message) }
     }
 
-    /// Says what was expected, unless it is said already.
+    /// Adds what was expected, if nothing is there yet.
     pub(super) fn or_expected(mut self, what: &'static str) -> Self {
-        if let Detail::Expected(expected @ "") = &mut self.detail {
+        if let Reason::Expected(expected @ "") = &mut self.reason {
             *expected = what;
         }
         self

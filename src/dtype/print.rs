@@ -1,12 +1,57 @@
-//! How NumPy prints a dtype.
+//! Prints a dtype as NumPy does.
 
 use alloc::string::ToString;
 use core::fmt::{self, Display, Write};
 
-use super::literal::Literal;
-use super::{ByteOrder, Dtype, Field, Kind, Spelling, Struct, Subarray};
+use ecow::eco_format;
 
-/// As it was written, if that was as NumPy writes it.
+use super::repr::Repr;
+use super::types::{ByteOrder, Dtype, Kind, Spelling, Struct, Subarray};
+
+impl Dtype {
+    /// NumPy's `dtype.str` (`|u1`) for types that have one, and `str(dtype)` for structured dtypes, subarrays and types
+    /// of `ml_dtypes`. All layouts except [`B2ndSix`](crate::Layout::B2ndSix) use this spelling.
+    ///
+    /// ```
+    /// use b2nd_serde::dtype::Dtype;
+    ///
+    /// let dtype: Dtype = "uint8".parse()?;
+    /// assert_eq!(dtype.type_string().to_string(), "|u1");
+    /// assert_eq!(dtype.to_string(), "uint8");
+    /// # Ok::<(), b2nd_serde::dtype::Error>(())
+    /// ```
+    #[must_use]
+    pub fn type_string(&self) -> impl Display {
+        Padded(TypeString(self))
+    }
+
+    /// NumPy's `str(dtype)`: a name (`uint8`) for types that have one. Layout [`B2ndSix`](crate::Layout::B2ndSix) uses
+    /// this spelling.
+    ///
+    /// ```
+    /// use b2nd_serde::dtype::Dtype;
+    ///
+    /// let numpy_str = |dtype: &str| dtype.parse().map(|dtype: Dtype| dtype.numpy_str().to_string());
+    /// assert_eq!(numpy_str("|u1")?, "uint8");
+    /// assert_eq!(numpy_str("<M8[ns]")?, "datetime64[ns]");
+    /// assert_eq!(numpy_str(">i4")?, ">i4");
+    /// # Ok::<(), b2nd_serde::dtype::Error>(())
+    /// ```
+    #[must_use]
+    pub fn numpy_str(&self) -> impl Display {
+        Padded(NumpyStr(self))
+    }
+
+    /// Remembers that the text was the name that NumPy prints.
+    pub(super) fn spelled_as(mut self, text: &str) -> Self {
+        if eco_format!("{}", self.numpy_str()) == text {
+            self.spelling = Spelling::NumpyStr;
+        }
+        self
+    }
+}
+
+/// As it was read, if that is how NumPy prints it.
 impl Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.spelling {
@@ -16,7 +61,7 @@ impl Display for Dtype {
     }
 }
 
-/// As wide as it is asked for.
+/// Follows width and alignment of the format string.
 pub(super) struct Padded<T>(pub(super) T);
 
 impl<T: Display> Display for Padded<T> {
@@ -28,21 +73,17 @@ impl<T: Display> Display for Padded<T> {
     }
 }
 
-/// NumPy's `dtype.str`, or `str(dtype)` where that has no name for the type: `<i4`, `bfloat16`, `[('a', '<i4')]`.
+/// NumPy's `dtype.str`, or `str(dtype)` if the type has no type string: `<i4`, `bfloat16`, `[('a', '<i4')]`.
 pub(super) struct TypeString<'a>(pub(super) &'a Dtype);
 
 impl Display for TypeString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dtype = self.0;
         match &dtype.kind {
-            Kind::Extension(_) | Kind::Subarray(_) | Kind::Struct(_) => Part::outermost(dtype).fmt(f),
+            Kind::Extension(_) | Kind::Subarray(_) | Kind::Struct(_) => Nested::outermost(dtype).fmt(f),
             _ => {
                 f.write_char(dtype.byte_order.map_or('|', ByteOrder::sign))?;
-                letter_and_size(dtype, f)?;
-                match &dtype.kind {
-                    Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => f.write_char('0'),
-                    _ => Ok(()),
-                }
+                letter_and_size(dtype, "0", f)
             }
         }
     }
@@ -54,7 +95,7 @@ pub(super) struct NumpyStr<'a>(pub(super) &'a Dtype);
 impl Display for NumpyStr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dtype = self.0;
-        // Only of the types with a number of bits in their name: it is too large for others on 32-bit machines.
+        // Only called for types with a number of bits in their name: others may overflow on 32-bit machines.
         let bits = || dtype.item_size * 8;
         match &dtype.kind {
             Kind::Bool => f.write_str("bool"),
@@ -71,38 +112,38 @@ impl Display for NumpyStr<'_> {
     }
 }
 
-/// Letter and size, as they stand behind the byte order. A size of 0 is left out.
-fn letter_and_size(dtype: &Dtype, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Prints letter and size, which follow the byte order, with `zero` for a size of 0.
+fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char(dtype.kind.letter())?;
     match &dtype.kind {
         Kind::Object => Ok(()),
-        Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => Ok(()),
+        Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => f.write_str(zero),
         Kind::Str => write!(f, "{}", dtype.item_size / dtype.alignment),
         Kind::Datetime(unit) | Kind::Timedelta(unit) => write!(f, "{}{unit}", dtype.item_size),
         _ => write!(f, "{}", dtype.item_size),
     }
 }
 
-/// A dtype as it stands inside another one.
-struct Part<'a> {
+/// A dtype inside another one.
+struct Nested<'a> {
     dtype: &'a Dtype,
-    /// Whether the dtype around it is aligned, and so this one without saying it.
+    /// Whether the dtype around it is aligned, which makes this one aligned without saying so.
     in_aligned: bool,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Nested<'a> {
     fn outermost(dtype: &'a Dtype) -> Self {
         Self { dtype, in_aligned: false }
     }
 }
 
-impl Display for Part<'_> {
+impl Display for Nested<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.dtype.kind {
             Kind::Bool => f.write_str("'?'"),
             Kind::Extension(extension) => f.write_str(extension.name()),
             Kind::Subarray(Subarray { base, shape }) => {
-                let base = Part { dtype: base, ..*self };
+                let base = Nested { dtype: base, ..*self };
                 write!(f, "({base}, {})", Tuple(shape))
             }
             Kind::Struct(parts) => {
@@ -122,14 +163,14 @@ impl Display for Part<'_> {
                 if let Some(order) = self.dtype.byte_order {
                     f.write_char(order.sign())?;
                 }
-                letter_and_size(self.dtype, f)?;
+                letter_and_size(self.dtype, "", f)?;
                 f.write_char('\'')
             }
         }
     }
 }
 
-/// Whether a reader of the mere list of fields would come to the same offsets and size, and the same names.
+/// Whether a reader of a list of the fields gets the same offsets, size and names.
 fn can_be_list(parts: &Struct, item_size: usize) -> bool {
     let round_up = |offset: usize, alignment| {
         if parts.is_aligned { offset.next_multiple_of(alignment) } else { offset }
@@ -150,17 +191,17 @@ fn list(parts: &Struct, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let in_aligned = parts.is_aligned;
     f.write_char('[')?;
     separated(&parts.fields, f, |field, f| {
-        let name = Literal(&field.name);
+        let name = Repr(&field.name);
         match &field.title {
-            Some(title) => write!(f, "(({}, {name}), ", Literal(title))?,
+            Some(title) => write!(f, "(({}, {name}), ", Repr(title))?,
             None => write!(f, "({name}, ")?,
         }
-        // A subarray is written as dtype and shape of the field.
+        // A field has the base and the shape of a subarray as two items of its tuple.
         let (dtype, shape) = match &field.dtype.kind {
             Kind::Subarray(Subarray { base, shape }) => (&**base, Some(Tuple(shape))),
             _ => (&field.dtype, None),
         };
-        Part { dtype, in_aligned }.fmt(f)?;
+        Nested { dtype, in_aligned }.fmt(f)?;
         if let Some(shape) = shape {
             write!(f, ", {shape}")?;
         }
@@ -172,19 +213,19 @@ fn list(parts: &Struct, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 fn dict(parts: &Struct, item_size: usize, in_aligned: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let fields = &*parts.fields;
     f.write_str("{'names': [")?;
-    separated(fields, f, |field, f| Literal(&field.name).fmt(f))?;
+    separated(fields, f, |field, f| Repr(&field.name).fmt(f))?;
     f.write_str("], 'formats': [")?;
     separated(fields, f, |field, f| {
         let in_aligned = parts.is_aligned;
         let dtype = &field.dtype;
-        Part { dtype, in_aligned }.fmt(f)
+        Nested { dtype, in_aligned }.fmt(f)
     })?;
     f.write_str("], 'offsets': [")?;
     separated(fields, f, |field, f| write!(f, "{}", field.offset))?;
     if fields.iter().any(|field| field.title.is_some()) {
         f.write_str("], 'titles': [")?;
         separated(fields, f, |field, f| match &field.title {
-            Some(title) => Literal(title).fmt(f),
+            Some(title) => Repr(title).fmt(f),
             None => f.write_str("None"),
         })?;
     }
@@ -195,17 +236,17 @@ fn dict(parts: &Struct, item_size: usize, in_aligned: bool, f: &mut fmt::Formatt
     f.write_char('}')
 }
 
-/// Prints fields with commas between them.
-fn separated(
-    fields: &[Field],
+/// Prints items with commas between them.
+fn separated<T>(
+    items: &[T],
     f: &mut fmt::Formatter<'_>,
-    print: impl Fn(&Field, &mut fmt::Formatter<'_>) -> fmt::Result,
+    print: impl Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result,
 ) -> fmt::Result {
-    for (index, field) in fields.iter().enumerate() {
-        if index > 0 {
+    for (number, item) in items.iter().enumerate() {
+        if number > 0 {
             f.write_str(", ")?;
         }
-        print(field, f)?;
+        print(item, f)?;
     }
     Ok(())
 }
@@ -216,12 +257,7 @@ struct Tuple<'a>(&'a [usize]);
 impl Display for Tuple<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('(')?;
-        for (index, length) in self.0.iter().enumerate() {
-            if index > 0 {
-                f.write_str(", ")?;
-            }
-            write!(f, "{length}")?;
-        }
+        separated(self.0, f, |length, f| write!(f, "{length}"))?;
         f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
     }
 }

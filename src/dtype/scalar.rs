@@ -1,14 +1,14 @@
-//! Types without parts: their names, their type strings, and what is known of each.
+//! Types without parts: their names, type strings and properties.
 
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-use super::error::{self, ParseErrorKind, Problem};
-use super::literal::excerpt;
-use super::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
+use super::error::{self, ErrorKind, Fault};
+use super::repr::excerpt;
+use super::types::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
 
-/// NumPy's names for the types that have a size, on 64-bit Linux: what `np.dtype(name)` takes.
+/// The names that `np.dtype(name)` takes on 64-bit Linux, with kind and size.
 const NAMES: [(&str, char, usize); 52] = [
     ("bool", 'b', 1),
     ("bool_", 'b', 1),
@@ -64,7 +64,8 @@ const NAMES: [(&str, char, usize); 52] = [
     ("timedelta64", 'm', 8),
 ];
 
-/// NumPy's one-letter codes, which may have a byte order before them. `b` and `c` are not the kinds of these letters.
+/// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` are not the kinds
+/// with these letters.
 const CODES: [(char, char, usize); 29] = [
     ('?', 'b', 1),
     ('b', 'i', 1),
@@ -97,7 +98,7 @@ const CODES: [(char, char, usize); 29] = [
     ('m', 'm', 8),
 ];
 
-/// The types of `ml_dtypes`: name, item size, and the letter of their kind.
+/// The types of `ml_dtypes`: name, item size and kind.
 const EXTENSIONS: [(&str, usize, char); 20] = [
     ("bfloat16", 2, 'V'),
     ("float8_e3m4", 1, 'V'),
@@ -130,19 +131,19 @@ const END_EXPECTED: &str = "the end of the type";
 
 const UNIT_EXPECTED: &str = "a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as)";
 
-/// Bytes of a character of a `U`.
+/// The bytes of a character in a `U`.
 const CHARACTER: usize = 4;
 
-/// Bytes of an `O` in memory. What a file holds of it is another matter.
+/// The bytes of an `O` in memory. A file may store it in any other way.
 const POINTER: usize = 8;
 
-/// Whether a type string or the name of a type may begin so.
+/// Whether a type string or the name of a type may begin with this character.
 pub(super) fn is_beginning(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '<' | '>' | '|' | '=' | '?')
 }
 
-/// Reads a type string or the name of a type. A problem is at a byte of `text`.
-pub(super) fn parse(text: &str) -> Result<Dtype, Problem> {
+/// Reads a type string or the name of a type. The place of a fault is a byte of `text`.
+pub(super) fn parse(text: &str) -> Result<Dtype, Fault> {
     if let Some(&(_, letter, size)) = NAMES.iter().find(|(name, ..)| *name == text) {
         return numpy(letter, size, ByteOrder::Little).ok_or_else(|| unknown(text));
     }
@@ -158,7 +159,7 @@ pub(super) fn parse(text: &str) -> Result<Dtype, Problem> {
     type_string(text)
 }
 
-/// The type of `ml_dtypes` that has this name.
+/// The type of `ml_dtypes` with this name.
 pub(super) fn extension(name: &str) -> Option<Dtype> {
     let &(name, item_size, letter) = EXTENSIONS.iter().find(|(known, ..)| *known == name)?;
     let alignment = if letter == 'W' { item_size / 2 } else { item_size };
@@ -171,7 +172,7 @@ pub(super) fn extension(name: &str) -> Option<Dtype> {
     })
 }
 
-/// The type of NumPy that has this letter, and this item size, or number of characters for a `U`.
+/// The type of NumPy with this letter and item size. For a `U` the size is the number of characters.
 pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype> {
     let (kind, alignment) = match (letter, size) {
         ('b', 1) => (Kind::Bool, 1),
@@ -206,8 +207,8 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
     })
 }
 
-/// Byte order, letter, size, and the unit of a time: `<M8[25s]`.
-fn type_string(text: &str) -> Result<Dtype, Problem> {
+/// Reads byte order, letter, size, and the unit of a time: `<M8[25s]`.
+fn type_string(text: &str) -> Result<Dtype, Fault> {
     let (order, rest) = match text.strip_prefix('>') {
         Some(rest) => (ByteOrder::Big, rest),
         None => (ByteOrder::Little, text.strip_prefix(['<', '|', '=']).unwrap_or(text)),
@@ -233,7 +234,7 @@ fn type_string(text: &str) -> Result<Dtype, Problem> {
     }
     let is_time = matches!(letter, 'M' | 'm');
     let dtype = match size.parse() {
-        // Only before a unit does NumPy mind a zero in front.
+        // NumPy refuses a leading zero only if a unit follows.
         Ok(_) if is_time && size != "8" && !rest.is_empty() => None,
         Ok(size) => numpy(letter, size, order),
         Err(_) => None,
@@ -241,10 +242,10 @@ fn type_string(text: &str) -> Result<Dtype, Problem> {
     let dtype = dtype.ok_or_else(|| {
         let message = format!("expected {expected} for '{letter}', found {size:.40}");
         let kind = match letter {
-            'S' | 'a' | 'U' | 'V' => ParseErrorKind::TooLarge,
-            _ => ParseErrorKind::UnknownType,
+            'S' | 'a' | 'U' | 'V' => ErrorKind::TooLarge,
+            _ => ErrorKind::UnknownType,
         };
-        Problem::refused(text.len() - sized.len(), kind, message)
+        Fault::refused(text.len() - sized.len(), kind, message)
     })?;
     if is_time {
         in_time_units(dtype, text, rest)
@@ -255,7 +256,7 @@ fn type_string(text: &str) -> Result<Dtype, Problem> {
     }
 }
 
-/// The sizes of a letter, for a message.
+/// The sizes of a letter, for an error message.
 fn sizes(letter: char) -> Option<&'static str> {
     Some(match letter {
         'b' => "1 byte",
@@ -270,8 +271,8 @@ fn sizes(letter: char) -> Option<&'static str> {
     })
 }
 
-/// A time with its unit, which is the end of `text`: nothing, or `[25s]`.
-fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, Problem> {
+/// Adds the unit of a time: the end of `text`, which is empty or like `[25s]`.
+fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, Fault> {
     let unit = time_unit(text, unit)?;
     dtype.kind = match dtype.kind {
         Kind::Timedelta(_) => Kind::Timedelta(unit),
@@ -280,7 +281,7 @@ fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, Prob
     Ok(dtype)
 }
 
-fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Problem> {
+fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Fault> {
     if unit.is_empty() {
         return Ok(TimeUnit::GENERIC);
     }
@@ -295,8 +296,8 @@ fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Problem> {
             return Err(refused(text, counted, message));
         }
     };
-    let behind = named.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    let (name, _) = named.split_at(named.len() - behind.len());
+    let after_name = named.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let (name, _) = named.split_at(named.len() - after_name.len());
     let known = TIME_UNITS.iter().find(|known| **known == name);
     let symbol = known.ok_or_else(|| {
         if name.is_empty() {
@@ -305,7 +306,7 @@ fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Problem> {
         let found = excerpt(name);
         refused(text, named, format!("expected {UNIT_EXPECTED}, found {found}"))
     })?;
-    let rest = behind.strip_prefix(']').ok_or_else(|| unexpected(text, behind, "']'"))?;
+    let rest = after_name.strip_prefix(']').ok_or_else(|| unexpected(text, after_name, "']'"))?;
     if !rest.is_empty() {
         return Err(unexpected(text, rest, END_EXPECTED));
     }
@@ -320,26 +321,26 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.len() - rest.len())
 }
 
-fn unknown(text: &str) -> Problem {
+fn unknown(text: &str) -> Fault {
     refused(text, text, format!("expected a type such as <i4 or float64, found {}", excerpt(text)))
 }
 
-/// Something else than what was expected stands at the beginning of `rest`, the end of `text`.
-fn unexpected(text: &str, rest: &str, expected: &str) -> Problem {
+/// A fault at the beginning of `rest`, the end of `text`, where something else was expected.
+fn unexpected(text: &str, rest: &str, expected: &str) -> Fault {
     refused(text, rest, error::expected(expected, rest))
 }
 
-/// A problem at the beginning of `rest`, the end of `text`.
-fn refused(text: &str, rest: &str, message: String) -> Problem {
+/// A fault at the beginning of `rest`, the end of `text`.
+fn refused(text: &str, rest: &str, message: String) -> Fault {
     let at = text.len() - rest.len();
-    Problem::refused(at, ParseErrorKind::UnknownType, message)
+    Fault::refused(at, ErrorKind::UnknownType, message)
 }
 
 impl TimeUnit {
     const GENERIC: Self = Self { count: 1, symbol: "generic" };
 }
 
-/// As it stands behind `M8` and `m8`.
+/// As it follows `M8` and `m8`.
 impl fmt::Display for TimeUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -1,6 +1,6 @@
-//! The grammar: Python's literals, as far as they make a dtype.
+//! The grammar: those of Python's literals that a dtype consists of.
 //!
-//! What it gives is still only what was written, with the place of each part. The offsets come of it in `layout`, as a
+//! It gives the dtype as it was written, with the place of each part. `resolve` computes the offsets later, because a
 //! dictionary says only at its end whether its fields are aligned.
 
 use alloc::boxed::Box;
@@ -8,56 +8,56 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use winnow::Parser;
 use winnow::ascii::{digit1, multispace0};
 use winnow::combinator::{alt, cut_err, eof, not, opt, peek, preceded, terminated};
-use winnow::error::{AddContext, ErrMode, ParserError};
-use winnow::stream::{LocatingSlice, Location, Stream};
+use winnow::error::ErrMode;
+use winnow::stream::Location;
 use winnow::token::{any, one_of, take_while};
-use winnow::{ModalResult, Parser};
 
-use super::error::{ParseErrorKind, Problem};
-use super::literal::{excerpt, string};
-use super::{Dtype, MAX_ITEM_SIZE, MAX_NESTING, scalar};
+use super::error::{ErrorKind, Fault};
+use super::input::{Input, Parsed};
+use super::literal::string;
+use super::repr::excerpt;
+use super::scalar;
+use super::types::{Dtype, MAX_ITEM_SIZE, MAX_NESTING};
 
-pub(super) type Input<'a> = LocatingSlice<&'a str>;
-pub(super) type Parsed<T> = ModalResult<T, Problem>;
-
-/// A part of a dtype as it is written, and the byte at which it begins.
+/// A part of a dtype, and the byte of the text at which it begins.
 #[derive(Clone, Copy)]
-pub(super) struct At<T> {
+pub(super) struct Spanned<T> {
     pub(super) at: usize,
-    pub(super) is: T,
+    pub(super) value: T,
 }
 
-/// A dtype as it is written.
+/// A dtype as it was written.
 pub(super) enum Form {
     /// `'<i4'`, or the bare name of a type of `ml_dtypes`
     Scalar(Dtype),
     /// `('<i4', (2, 3))`
-    Subarray(Box<At<Form>>, At<Shape>),
+    Subarray(Box<Spanned<Form>>, Spanned<Shape>),
     /// `[('a', '<i4'), …]`
-    List(Vec<At<FieldForm>>),
+    List(Vec<Spanned<FieldForm>>),
     /// `{'names': ['a', …], 'formats': ['<i4', …], …}`
     Dict(Box<DictForm>),
     /// `(numpy.record, [('a', '<i4'), …])`
-    Record(Box<At<Form>>),
+    Record(Box<Spanned<Form>>),
 }
 
 /// `('a', '<i4')`, `(('title', 'a'), '<i4')` or `('a', '<i4', (2, 3))`
 pub(super) struct FieldForm {
     pub(super) name: String,
     pub(super) title: Option<String>,
-    /// Of a field in a dictionary only.
-    pub(super) offset: Option<At<usize>>,
-    pub(super) format: At<Form>,
+    /// Only in a dictionary.
+    pub(super) offset: Option<Spanned<usize>>,
+    pub(super) format: Spanned<Form>,
 }
 
 pub(super) struct DictForm {
-    pub(super) names: Vec<At<String>>,
-    pub(super) formats: At<Vec<At<Form>>>,
-    pub(super) offsets: Option<At<Vec<At<usize>>>>,
-    pub(super) titles: Option<At<Vec<Option<String>>>>,
-    pub(super) item_size: Option<At<usize>>,
+    pub(super) names: Vec<Spanned<String>>,
+    pub(super) formats: Spanned<Vec<Spanned<Form>>>,
+    pub(super) offsets: Option<Spanned<Vec<Spanned<usize>>>>,
+    pub(super) titles: Option<Spanned<Vec<Option<String>>>>,
+    pub(super) item_size: Option<Spanned<usize>>,
     pub(super) aligned: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) enum Shape {
 }
 
 /// Reads a dtype that begins with a bracket.
-pub(super) fn parse(text: &str) -> Result<At<Form>, Problem> {
+pub(super) fn parse(text: &str) -> Result<Spanned<Form>, Fault> {
     let form = |input: &mut Input<'_>| form(MAX_NESTING, input);
     terminated(form, eof.context("the end"))
         .parse(Input::new(text))
@@ -76,27 +76,27 @@ pub(super) fn parse(text: &str) -> Result<At<Form>, Problem> {
 
 pub(super) const FORM: &str = "a type string, '[', '(' or '{'";
 
-/// Reads a dtype, by way of `list`, `tuple` or `dict` also the dtypes in it.
+/// Reads a dtype. `list`, `tuple` and `dict` call it again for the dtypes inside.
 ///
-/// Whatever is on that way stays on the stack up to the innermost dtype, so it has small frames: what else there is to
-/// read is read in functions of its own, which are not inlined.
-fn form(levels: usize, input: &mut Input<'_>) -> Parsed<At<Form>> {
+/// These functions stay on the stack until the innermost dtype is read, so their stack frames must be small: everything
+/// else is in functions that are not inlined.
+fn form(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<Form>> {
     let at = input.current_token_start();
     let Some(levels) = levels.checked_sub(1) else { return too_deep(at) };
-    let is = match first(input)? {
+    let value = match first(input)? {
         '\'' | '"' => type_string(input),
         '[' => list(levels, input),
         '(' => tuple(levels, input),
         '{' => dict(levels, input),
         _ => bare_name(input),
     }?;
-    Ok(At { at, is })
+    Ok(Spanned { at, value })
 }
 
 #[cold]
 fn too_deep<T>(at: usize) -> Parsed<T> {
-    let message = format!("more than {MAX_NESTING} dtypes inside each other");
-    Err(ErrMode::Cut(Problem::refused(at, ParseErrorKind::TooDeep, message)))
+    let message = format!("dtypes are nested more than {MAX_NESTING} deep");
+    Err(ErrMode::Cut(Fault::refused(at, ErrorKind::TooDeep, message)))
 }
 
 #[inline(never)]
@@ -110,9 +110,9 @@ fn type_string(input: &mut Input<'_>) -> Parsed<Form> {
     let start = input.current_token_start();
     let text = string(input)?;
     let has_escapes = input.previous_token_end() - start != text.len() + 2;
-    let dtype = scalar::parse(&text).map_err(|mut problem| {
-        problem.at = if has_escapes { start } else { start + 1 + problem.at };
-        ErrMode::Cut(problem)
+    let dtype = scalar::parse(&text).map_err(|mut fault| {
+        fault.at = if has_escapes { start } else { start + 1 + fault.at };
+        ErrMode::Cut(fault)
     })?;
     Ok(Form::Scalar(dtype))
 }
@@ -133,18 +133,18 @@ fn list(levels: usize, input: &mut Input<'_>) -> Parsed<Form> {
 }
 
 /// `('a', '<i4', (2, 3))`
-fn field(levels: usize, input: &mut Input<'_>) -> Parsed<At<FieldForm>> {
+fn field(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<FieldForm>> {
     let at = input.current_token_start();
     let (title, name) = beginning_of_field(input)?;
     let format = form(levels, input)?;
     let format = rest_of_field(format, input)?;
-    Ok(At { at, is: FieldForm { name, title, offset: None, format } })
+    Ok(Spanned { at, value: FieldForm { name, title, offset: None, format } })
 }
 
 /// Title and name.
 #[inline(never)]
 fn beginning_of_field(input: &mut Input<'_>) -> Parsed<(Option<String>, String)> {
-    ('('.context("a field: a tuple of name and dtype"), multispace0).parse_next(input)?;
+    ('('.context("a field (a tuple of name and dtype)"), multispace0).parse_next(input)?;
     let names = alt((titled_name, string.map(|name| (None, name)))).parse_next(input)?;
     comma(input)?;
     Ok(names)
@@ -152,11 +152,11 @@ fn beginning_of_field(input: &mut Input<'_>) -> Parsed<(Option<String>, String)>
 
 /// The shape, if there is one.
 #[inline(never)]
-fn rest_of_field(format: At<Form>, input: &mut Input<'_>) -> Parsed<At<Form>> {
+fn rest_of_field(format: Spanned<Form>, input: &mut Input<'_>) -> Parsed<Spanned<Form>> {
     let shape = opt(preceded((comma, not(')')), cut_err(shape))).parse_next(input)?;
     end_of_tuple(input)?;
     Ok(match shape {
-        Some(shape) => At { at: format.at, is: Form::Subarray(Box::new(format), shape) },
+        Some(shape) => Spanned { at: format.at, value: Form::Subarray(Box::new(format), shape) },
         None => format,
     })
 }
@@ -197,7 +197,7 @@ fn beginning_of_tuple(input: &mut Input<'_>) -> Parsed<bool> {
 }
 
 #[inline(never)]
-fn rest_of_tuple(is_record: bool, base: At<Form>, input: &mut Input<'_>) -> Parsed<Form> {
+fn rest_of_tuple(is_record: bool, base: Spanned<Form>, input: &mut Input<'_>) -> Parsed<Form> {
     let base = Box::new(base);
     let form = if is_record {
         Form::Record(base)
@@ -209,14 +209,14 @@ fn rest_of_tuple(is_record: bool, base: At<Form>, input: &mut Input<'_>) -> Pars
 }
 
 /// A size, or a tuple of sizes.
-fn shape(input: &mut Input<'_>) -> Parsed<At<Shape>> {
+fn shape(input: &mut Input<'_>) -> Parsed<Spanned<Shape>> {
     let at = input.current_token_start();
-    let is = if opt(peek('(')).parse_next(input)?.is_some() {
+    let value = if opt(peek('(')).parse_next(input)?.is_some() {
         Shape::Tuple(items(')', number("a number"), input)?)
     } else {
         Shape::Number(number("a number or a tuple of numbers")(input)?)
     };
-    Ok(At { at, is })
+    Ok(Spanned { at, value })
 }
 
 fn number(expected: &'static str) -> impl Fn(&mut Input<'_>) -> Parsed<usize> {
@@ -226,32 +226,32 @@ fn number(expected: &'static str) -> impl Fn(&mut Input<'_>) -> Parsed<usize> {
         let number = digits.parse().ok().filter(|&number| number <= MAX_ITEM_SIZE);
         number.ok_or_else(|| {
             let message = format!("expected a number up to {MAX_ITEM_SIZE}, found {digits:.40}");
-            ErrMode::Cut(Problem::refused(at, ParseErrorKind::TooLarge, message))
+            ErrMode::Cut(Fault::refused(at, ErrorKind::TooLarge, message))
         })
     }
 }
 
-/// The entries of a dictionary, as far as they are read.
+/// The entries of a dictionary that were read so far.
 #[derive(Default)]
-struct Entries {
-    names: Option<Vec<At<String>>>,
-    formats: Option<At<Vec<At<Form>>>>,
-    offsets: Option<At<Vec<At<usize>>>>,
-    titles: Option<At<Vec<Option<String>>>>,
-    item_size: Option<At<usize>>,
+struct DictEntries {
+    names: Option<Vec<Spanned<String>>>,
+    formats: Option<Spanned<Vec<Spanned<Form>>>>,
+    offsets: Option<Spanned<Vec<Spanned<usize>>>>,
+    titles: Option<Spanned<Vec<Option<String>>>>,
+    item_size: Option<Spanned<usize>>,
     aligned: Option<bool>,
 }
 
 /// `{'names': ['a', …], 'formats': ['<i4', …], …}`
 fn dict(levels: usize, input: &mut Input<'_>) -> Parsed<Form> {
     let at = input.current_token_start();
-    let mut entries = Box::<Entries>::default();
+    let mut entries = Box::<DictEntries>::default();
     items('}', |input| entry(levels, &mut entries, input), input)?;
     whole_dict(at, *entries)
 }
 
 #[inline(never)]
-fn whole_dict(at: usize, entries: Entries) -> Parsed<Form> {
+fn whole_dict(at: usize, entries: DictEntries) -> Parsed<Form> {
     let missing = |key| refused(at, format!("the dictionary has no '{key}'"));
     Ok(Form::Dict(Box::new(DictForm {
         names: entries.names.ok_or_else(|| missing("names"))?,
@@ -263,16 +263,18 @@ fn whole_dict(at: usize, entries: Entries) -> Parsed<Form> {
     })))
 }
 
-fn entry(levels: usize, entries: &mut Entries, input: &mut Input<'_>) -> Parsed<()> {
+fn entry(levels: usize, entries: &mut DictEntries, input: &mut Input<'_>) -> Parsed<()> {
     let at = input.current_token_start();
     let key = key(input)?;
     let form = |input: &mut Input<'_>| form(levels, input);
     match key.as_str() {
-        "names" => set(&mut entries.names, at, &key, list_of(placed(string)), input),
-        "formats" => set(&mut entries.formats, at, &key, placed(list_of(form)), input),
-        "offsets" => set(&mut entries.offsets, at, &key, placed(list_of(placed(number("a number")))), input),
-        "titles" => set(&mut entries.titles, at, &key, placed(list_of(title)), input),
-        "itemsize" => set(&mut entries.item_size, at, &key, placed(number("a number")), input),
+        "names" => set(&mut entries.names, at, &key, list_of(spanned(string)), input),
+        "formats" => set(&mut entries.formats, at, &key, spanned(list_of(form)), input),
+        "offsets" => {
+            set(&mut entries.offsets, at, &key, spanned(list_of(spanned(number("a number")))), input)
+        }
+        "titles" => set(&mut entries.titles, at, &key, spanned(list_of(title)), input),
+        "itemsize" => set(&mut entries.item_size, at, &key, spanned(number("a number")), input),
         "aligned" => set(&mut entries.aligned, at, &key, truth, input),
         _ => Err(unknown_key(at, &key)),
     }
@@ -284,12 +286,12 @@ fn key(input: &mut Input<'_>) -> Parsed<String> {
 }
 
 #[cold]
-fn unknown_key(at: usize, key: &str) -> ErrMode<Problem> {
+fn unknown_key(at: usize, key: &str) -> ErrMode<Fault> {
     const KEYS: &str = "names, formats, offsets, titles, itemsize, aligned";
     refused(at, format!("expected a key of {KEYS}, found {}", excerpt(key)))
 }
 
-/// Reads the value of a key that has not come before.
+/// Reads the value of a key. A key must not be repeated.
 #[inline(never)]
 fn set<'a, T>(
     slot: &mut Option<T>,
@@ -314,13 +316,13 @@ fn list_of<'a, T>(item: impl Fn(&mut Input<'a>) -> Parsed<T>) -> impl Fn(&mut In
     move |input| items(opening(input)?, &item, input)
 }
 
-/// The bracket that will close the list that begins here.
+/// The bracket that closes the list which begins here.
 #[inline(never)]
 fn opening(input: &mut Input<'_>) -> Parsed<char> {
     peek(alt(('['.value(']'), '('.value(')')))).context("'[' or '('").parse_next(input)
 }
 
-/// Items in brackets, with commas between them.
+/// Reads items in brackets, separated by commas.
 fn items<'a, T>(
     close: char,
     mut item: impl FnMut(&mut Input<'a>) -> Parsed<T>,
@@ -335,7 +337,7 @@ fn items<'a, T>(
     Ok(items)
 }
 
-/// The opening bracket, whichever it is.
+/// Skips the opening bracket.
 #[inline(never)]
 fn skip_bracket(input: &mut Input<'_>) -> Parsed<()> {
     (any, multispace0).void().parse_next(input)
@@ -361,43 +363,21 @@ fn comma(input: &mut Input<'_>) -> Parsed<()> {
     (multispace0, ','.context("','"), multispace0).void().parse_next(input)
 }
 
-/// The end of a tuple, which may have one more comma.
+/// The end of a tuple, which may have a trailing comma.
 fn end_of_tuple(input: &mut Input<'_>) -> Parsed<()> {
     (multispace0, opt((',', multispace0)), ')'.context("',' or ')'")).void().parse_next(input)
 }
 
-/// Adds the place at which a part begins.
-fn placed<'a, T>(part: impl Fn(&mut Input<'a>) -> Parsed<T>) -> impl Fn(&mut Input<'a>) -> Parsed<At<T>> {
+/// Adds the byte at which a part begins.
+fn spanned<'a, T>(
+    part: impl Fn(&mut Input<'a>) -> Parsed<T>,
+) -> impl Fn(&mut Input<'a>) -> Parsed<Spanned<T>> {
     move |input| {
         let at = input.current_token_start();
-        part(input).map(|is| At { at, is })
+        part(input).map(|value| Spanned { at, value })
     }
 }
 
-fn refused(at: usize, message: String) -> ErrMode<Problem> {
-    ErrMode::Cut(Problem::refused(at, ParseErrorKind::Syntax, message))
-}
-
-impl ParserError<Input<'_>> for Problem {
-    type Inner = Self;
-
-    /// What was expected is added by the context of the parser that failed.
-    fn from_input(input: &Input<'_>) -> Self {
-        Self::expected(input.current_token_start(), "")
-    }
-
-    fn into_inner(self) -> Result<Self, Self> {
-        Ok(self)
-    }
-}
-
-impl AddContext<Input<'_>, &'static str> for Problem {
-    fn add_context(
-        self,
-        _input: &Input<'_>,
-        _start: &<Input<'_> as Stream>::Checkpoint,
-        expected: &'static str,
-    ) -> Self {
-        self.or_expected(expected)
-    }
+fn refused(at: usize, message: String) -> ErrMode<Fault> {
+    ErrMode::Cut(Fault::refused(at, ErrorKind::Syntax, message))
 }

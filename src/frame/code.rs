@@ -1,21 +1,65 @@
-//! The stable codes of findings: what each one means, and what to do about it.
+//! The codes of findings: a table of their names, severities, meanings and advices.
 
+use core::error;
 use core::fmt;
+use core::str::FromStr;
+use std::string::String;
 
-use super::finding::Severity;
+use serde::{Serialize, Serializer};
+
+/// How serious a finding is.
+///
+/// ```
+/// use b2nd_serde::frame::{Code, Severity};
+///
+/// assert!(Severity::Error > Severity::Warning);
+/// assert_eq!(Code::Truncated.severity().to_string(), "error");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The file is unusual, but readable.
+    Warning,
+    /// The file breaks a rule that readers must enforce.
+    Error,
+}
+
+impl Severity {
+    /// The name: `warning` or `error`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Severity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
 
 macro_rules! codes {
     ($($variant:ident $name:literal $severity:ident $meaning:literal $advice:literal)*) => {
-        /// What is wrong or odd about a frame: a name that stays the same, a meaning and an advice.
+        /// What a finding is about: a rule that a frame breaks, or something unusual.
+        ///
+        /// Its name stays the same from release to release. [`Display`](fmt::Display), [`FromStr`] and serde use it.
         ///
         /// ```
         /// use b2nd_serde::frame::{Code, Severity};
         ///
-        /// let code = Code::InterruptedResize;
-        /// assert_eq!(code.to_string(), "interrupted-resize");
+        /// let code: Code = "interrupted-resize".parse()?;
+        /// assert_eq!(code, Code::InterruptedResize);
         /// assert_eq!(code.severity(), Severity::Error);
-        /// assert!(code.meaning().contains("does not fit the grid of chunks"));
-        /// assert!(code.advice().contains("Resize"));
+        /// println!("{}\nWhat to do: {}", code.meaning(), code.advice());
+        /// # Ok::<(), b2nd_serde::frame::ParseCodeError>(())
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -29,7 +73,13 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes.
+            /// All codes, in the order of the parts of a frame.
+            ///
+            /// ```
+            /// use b2nd_serde::frame::Code;
+            ///
+            /// assert!(Code::ALL.contains(&Code::Truncated));
+            /// ```
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// The name, which stays the same from release to release.
@@ -40,7 +90,7 @@ macro_rules! codes {
                 }
             }
 
-            /// How much findings of this code weigh.
+            /// How serious findings of this code are.
             #[must_use]
             pub fn severity(self) -> Severity {
                 match self {
@@ -70,46 +120,49 @@ macro_rules! codes {
 codes! {
     // The file and the header.
     NotAFrame "not-a-frame" Error
-        "The magic bytes of a frame are not there."
-        "Look whether the file is another format. The frames in a zip file can be listed, and a scan finds those in any file."
+        "The file does not begin with the magic bytes of a frame."
+        "Check whether the file has another format. Frames can be listed in a zip file, and found by a scan in any file."
     Truncated "truncated" Error
-        "The file ends before the frame does, as its header says."
-        "Fetch the file again; what is missing is not in it."
+        "The file is shorter than the frame, whose length is in its header."
+        "Copy or download the file again. The missing part cannot be restored from what is there."
     LongerFile "longer-file" Warning
-        "The file goes on behind the frame."
-        "Nothing, if something else was appended on purpose: no reader looks there."
+        "The file is longer than the frame. Readers ignore the bytes after the frame."
+        "Nothing, if something was appended on purpose."
     TooLong "too-long" Error
-        "The header is longer than 64 MiB, or the trailer than 256 MiB, or the header of a frame in a zip file than 1 MiB: more than is made room for because a file says so. Real ones take some KiB."
-        "Look whether the file is damaged. Where it really is so long, read it with C-Blosc2."
+        "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer longer than 256 MiB. Real ones have a few KiB, and no memory is reserved for a claim like this."
+        "Check whether the file is damaged. If it really is so long, read it with C-Blosc2."
     ZipMember "zip-member" Error
-        "What a zip file says of a member cannot be: its local header is damaged, or its bytes are those of another member too."
-        "Fetch the file again; a scan finds the frames in it."
+        "A member of the zip file has a damaged local header, or shares bytes with another member."
+        "Copy or download the file again. A scan finds the frames in it."
     HeaderMarker "header-marker" Error
-        "A value of the header has the marker of another type, so the header is damaged or of an unknown generation."
-        "Restore the header from another copy; the data may still be whole."
+        "A value of the header has the marker of another type: the header is damaged, or of an unknown generation."
+        "Restore the header from another copy. The data may still be whole."
     HeaderLength "header-length" Error
-        "header_len is shorter than the values of a header, or longer than the frame."
+        "header_len is too short for the values of a header, or longer than the frame."
         "Restore the header from another copy."
     FrameVersion "frame-version" Error
-        "The version of the format is above 3, the last one known."
-        "Read it with a newer C-Blosc2; what is said of it here may be wrong."
+        "The version of the frame format is above 3, the last known one."
+        "Read the file with a newer C-Blosc2. The other findings may be wrong."
     FrameType "frame-type" Error
-        "The frame is neither contiguous nor sparse, which the whole byte says and not half of it; or a directory has a frame that says it is contiguous, or a file of another name one that says it is sparse."
-        "Put the file where it came from: chunks.b2frame belongs in its directory."
+        "The frame type is unknown, or does not fit the file: a sparse frame is the file chunks.b2frame in a directory."
+        "Put the file back where it came from."
     OldFrame "old-frame" Warning
-        "The header is one of the two generations before C-Blosc2 2.0.0-rc1, which C-Blosc2 opens no more."
+        "The header is older than C-Blosc2 2.0.0-rc1, and C-Blosc2 no longer opens such a frame."
         "Rewrite the file."
     FilterCount "filter-count" Error
         "The header counts more than 6 filters."
         "Restore the header from another copy."
     UnknownFilter "unknown-filter" Warning
-        "A filter for new chunks has a number below 160 that is not known to be given to any."
-        "Read it with a newer C-Blosc2, which knows the filter, or restore the header from another copy: the one that does not know it opens no such file."
+        "A filter has an unknown number below 160. Readers that do not know a filter do not open the file."
+        "Read the file with a newer C-Blosc2, or restore the header from another copy."
     Typesize "typesize" Error
-        "The size of an item is 0 or negative."
+        "typesize, the size of an item, is less than 1."
         "Restore the header from another copy."
+    LostTypesize "lost-typesize" Error
+        "typesize is 1, though the dtype has more than 255 bytes and chunks and blocks have the size that it gives. python-blosc2 writes this for an array that is not contiguous in memory, and then cannot read it."
+        "Write the dtype's item size into bytes 48 to 51 of the frame, as a big-endian int32; then all items can be read. Or store the array again from a contiguous copy in memory."
     Sizes "sizes" Error
-        "nbytes, cbytes or chunksize is negative where there are chunks."
+        "nbytes, cbytes or chunksize is negative, though there are chunks."
         "Restore the header from another copy."
 
     // The metalayers.
@@ -117,139 +170,142 @@ codes! {
         "The header has more than 16 metalayers."
         "Restore the header from another copy."
     IndexMarker "index-marker" Error
-        "In the index of metalayers, or before a content, another marker stands than de, a fixstr, d2 or c6."
+        "A marker in the index of metalayers, or before the content of one, is not the one that the format has there."
         "Restore the header from another copy."
     MetalayerOffset "metalayer-offset" Error
-        "A metalayer's offset points out of the header."
+        "The offset of a metalayer points outside the header."
         "Restore the header from another copy."
     MetalayerLength "metalayer-length" Error
-        "A metalayer's length is negative or leaves the header."
+        "The length of a metalayer is negative, or reaches beyond the header."
         "Restore the header from another copy."
     IndexSize "index-size" Warning
-        "The size of the index of metalayers is not the distance to their list. Readers pass over it."
-        "Nothing; whoever wrote the file may want to know."
+        "The size field of the index of metalayers is wrong. Readers ignore it."
+        "Nothing. The authors of the writing program may want to know."
     MetalayerList "metalayer-list" Warning
-        "The list of metalayers does not begin with dc and their number, or their contents do not follow each other up to the end of the header. Readers pass over it."
-        "Nothing, if the metalayers read well; whoever wrote the file may want to know."
+        "The list of metalayers has a wrong marker or count, or its contents do not follow one another up to the end of the header. Readers ignore this."
+        "Nothing, if the metalayers can be read. The authors of the writing program may want to know."
     DuplicateMetalayer "duplicate-metalayer" Warning
-        "Two metalayers have the same name. Readers take the first."
-        "Look which one is meant."
+        "Two metalayers have the same name. Readers use the first one."
+        "Check which one is right."
+    MisnamedArray "misnamed-array" Warning
+        "The frame has no metalayer b2nd or caterva, but another metalayer describes an array of exactly this size. Readers see plain chunks, without shape and dtype."
+        "If the name is damaged, restore the header from another copy, or write b2nd over the name."
 
     // The array's metalayer: its bytes.
     ArrayMarker "array-marker" Error
         "A byte of the array's metalayer is not the marker that the format has there."
-        "Restore the metalayer from another copy, or write it anew: chunks and blocks can be worked out from the sizes in the header."
+        "Restore the metalayer from another copy. If there is none, the sizes in the header help to find chunks and blocks."
     ArrayTruncated "array-truncated" Error
-        "The array's metalayer ends before its entries do."
+        "The array's metalayer ends before its last entry."
         "Restore the metalayer from another copy."
     Rank "rank" Error
         "The array has more than 16 dimensions."
         "Restore the metalayer from another copy."
     DtypeLength "dtype-length" Error
-        "The length of the dtype is negative, or leaves the metalayer."
+        "The length of the dtype is negative, or reaches beyond the metalayer."
         "Restore the metalayer from another copy."
     DtypeText "dtype-text" Error
-        "The dtype is not UTF-8, or has a NUL in it."
-        "Write the dtype anew; the data is not touched by it."
+        "The dtype is not UTF-8, or contains a NUL."
+        "Restore the metalayer from another copy, or set the dtype anew. The data does not depend on it."
     StaleTail "stale-tail" Warning
-        "Old bytes are left behind the array's metalayer, as python-blosc2 2.1 to 3.10 and python-caterva 0.5 to 0.7 did when they squeezed an array."
-        "Nothing; a rewrite takes them away."
+        "Old bytes follow the array's metalayer. python-blosc2 2.1 to 3.10 and python-caterva 0.5 to 0.7 left them there when they squeezed an array."
+        "Nothing. A rewrite removes them."
     OldLayout "old-layout" Warning
-        "The array's metalayer has a layout that C-Blosc2 writes no more. A file with metalayer caterva is bytes without a shape to C-Blosc2 since version 3, and nothing of C-Blosc2 reads b2nd-six."
+        "The array's metalayer has a layout that C-Blosc2 no longer writes. C-Blosc2 3 and later open a Caterva file as plain chunks, without a shape; no release of C-Blosc2 reads b2nd-six."
         "Rewrite the file."
 
     // The array's metalayer: its meaning.
     ArrayVersion "array-version" Error
-        "The array's metalayer has a version other than 0, whose rules are not known."
-        "Read it with a newer version of b2nd-serde."
+        "The array's metalayer has a version other than 0, the only known one."
+        "Read the file with a newer version of b2nd-serde."
     NegativeDimension "negative-dimension" Error
         "A dimension is negative."
         "Restore the metalayer from another copy."
     ZeroBlock "zero-block" Error
-        "A block has no items along a dimension in which the chunk has some."
+        "A block has no items along a dimension along which the chunk has some."
         "Restore the metalayer from another copy."
     ZeroChunk "zero-chunk" Error
-        "A chunk has no items along a dimension in which the array has some."
+        "A chunk has no items along a dimension along which the array has some."
         "Restore the metalayer from another copy."
     Overflow "overflow" Error
-        "A number of items does not fit: that of the array int64, that of a chunk or block int32."
+        "A number of items is too large: an array is limited to int64, a chunk or block to int32."
         "Restore the metalayer from another copy."
     ChunkTooLarge "chunk-too-large" Error
-        "A decompressed chunk has more bytes than Blosc2 can hold, about 2 GiB."
-        "Restore the metalayer from another copy; such a chunk cannot have been written."
+        "A decompressed chunk is larger than Blosc2 allows, about 2 GiB, so it cannot have been written."
+        "Restore the metalayer from another copy."
     UnsetBlockshape "unset-blockshape" Warning
-        "Caterva 0.2 and 0.3 did not set the block shape; the chunks are not cut into blocks."
-        "Take the chunk shape for the block shape, as a rewrite does."
+        "The block shape was never set: Caterva 0.2 and 0.3 did not divide chunks into blocks."
+        "Use the chunk shape as the block shape. A rewrite does so too."
     HighRank "high-rank" Warning
         "The array has more than 8 dimensions. Readers before C-Blosc2 2.21.3 crash on it."
-        "See that all readers are newer."
+        "Make sure that all readers are newer."
 
-    // Metalayer and frame held against each other.
+    // The agreement of metalayer and header.
     ZeroChunksize "zero-chunksize" Error
-        "chunksize is 0, though the array has items: a reader would divide by it."
-        "Restore the header from another copy, or write product(P) x typesize there."
+        "chunksize is 0, but the array has items. A reader would divide by it."
+        "Restore the header from another copy, or write the number of bytes of a padded chunk there."
     ChunksizeMismatch "chunksize-mismatch" Error
-        "chunksize is not the bytes of a chunk of the array, padded to whole blocks: metalayer and data disagree about the chunks."
-        "Do not trust the shape. If the array was squeezed by python-caterva, put the dimensions that were taken away back."
+        "chunksize is not the size of a chunk padded to whole blocks: metalayer and data disagree about the chunks."
+        "Do not trust the shape. If python-caterva squeezed the array, restore the removed dimensions."
     EmptyChunksize "empty-chunksize" Warning
-        "The array has no items, and chunksize is neither the bytes of a chunk nor -1."
+        "The array has no items, and chunksize is neither the size of a chunk nor -1."
         "Nothing, until the array grows."
     BlocksizeMismatch "blocksize-mismatch" Error
-        "blocksize is not the bytes of a block of the array: metalayer and data disagree about the blocks."
+        "blocksize is not the size of a block: metalayer and data disagree about the blocks."
         "Do not trust the block shape."
     InterruptedResize "interrupted-resize" Error
-        "nbytes, the size of all chunks, does not fit the grid of chunks of the array: a resize was killed half-way, or goes on right now. C-Blosc2 opens such a file, with wrong or zeroed data."
-        "Look again, in case a writer is at work. Then restore the file from another copy; or take what is left: the chunks that are there are those of another shape. Resize the array to that shape only if you know it."
+        "nbytes, the size of all chunks, does not fit the shape: a resize is under way or was interrupted, or nbytes or a dimension is damaged. C-Blosc2 opens the file all the same; its items may be right, wrong or zero."
+        "Check again, in case a writer is at work. Otherwise restore the file from another copy. If there is none, find the shape that the chunks belong to, and compare the items with what you know of them."
     DtypeMismatch "dtype-mismatch" Warning
-        "The item size of the dtype is not the type size of the frame, which alone rules the layout of the data."
-        "Take the items as opaque bytes, or write a dtype of that size."
+        "The item size of the dtype is not the typesize of the frame, which alone determines how the data is laid out."
+        "Treat the items as opaque bytes, or set a dtype of that size."
     UnknownDtype "unknown-dtype" Warning
-        "The dtype is none of NumPy's or ml_dtypes', so what the items are is not known."
-        "Take the items as opaque bytes, or write the dtype anew; the data is not touched by it."
+        "The dtype is not one of NumPy or ml_dtypes, so the type of the items is unknown."
+        "Treat the items as opaque bytes, or set the dtype anew. The data does not depend on it."
     UnknownDtypeFormat "unknown-dtype-format" Warning
-        "The dtype is in another format than 0, which is NumPy's and the only one that is known."
-        "Take the items as opaque bytes, or read them with the program that wrote the file."
+        "The dtype format is not 0 (NumPy), the only known one."
+        "Treat the items as opaque bytes, or read them with the program that wrote the file."
 
     // The chunk index and the trailer.
     ChunkIndexPlace "chunk-index-place" Error
-        "The chunk index, which header_len and cbytes say where to find, is not there, or runs into the trailer."
-        "Restore the file from another copy; a scan of the chunks can rebuild the index."
+        "The chunk index is not where header_len and cbytes put it, or it overlaps the trailer."
+        "Restore the file from another copy. The index can be rebuilt from the chunks."
     ChunkIndexCount "chunk-index-count" Error
-        "The chunk index has another number of chunks than nbytes and chunksize."
-        "Look again, in case a writer is at work. Then restore the file from another copy."
+        "The number of chunks in the chunk index is not nbytes / chunksize."
+        "Check again, in case a writer is at work. Otherwise restore the file from another copy."
     ChunkIndexGap "chunk-index-gap" Warning
-        "The chunk index does not reach the trailer: there are bytes between them. C-Blosc2 reads such a file."
-        "A copy made by C-Blosc2 takes the gap away."
+        "There are bytes between the chunk index and the trailer. C-Blosc2 reads such a file."
+        "Nothing. A copy made by C-Blosc2 does not have the gap."
     ChunkOffset "chunk-offset" Error
-        "The chunk index, where it can be read because it is not compressed, has an offset outside of the chunks, which C-Blosc2 refuses, or the same one twice, for which it reads the same data twice."
-        "Restore the file from another copy; a scan of the chunks can rebuild the index."
+        "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for which it reads the same data twice. Only an uncompressed index is checked."
+        "Restore the file from another copy. The index can be rebuilt from the chunks."
     ChunkFile "chunk-file" Error
-        "A chunk of a sparse frame has no file in its directory, or one that is not whole. C-Blosc2 cannot read that chunk, and does not open the frame where it is the first one."
-        "Copy the directory again, whole; what is missing is not in it."
+        "A chunk file of a sparse frame is missing or not whole. C-Blosc2 cannot read that chunk, and does not open the frame if it is the first one."
+        "Copy the whole directory again. The missing chunks cannot be restored from what is there."
     TrailerMarker "trailer-marker" Error
-        "A byte of the trailer is not the marker that the format has there."
-        "Restore the file from another copy. C-Blosc2 does not open a file without its trailer; what the array is can be read without."
+        "A byte of the trailer is not the marker that the format has there. C-Blosc2 does not open such a file."
+        "Restore the file from another copy. Shape and dtype can be read all the same."
     TrailerLength "trailer-length" Error
-        "The length of the trailer is less than that of an empty one, or more than the frame has behind its header."
-        "Restore the file from another copy. C-Blosc2 does not open a file without its trailer; what the array is can be read without."
+        "The trailer is too short, or longer than all that follows the header. C-Blosc2 does not open such a file."
+        "Restore the file from another copy. Shape and dtype can be read all the same."
     TrailerPlace "trailer-place" Error
-        "The frame has no chunks, and its trailer does not stand right behind the header, where a reader looks for it."
+        "The frame has no chunks, but the trailer does not follow the header, where readers look for it."
         "Restore the file from another copy."
     VlmetalayerFlag "vlmetalayer-flag" Warning
-        "The header says that there are vlmetalayers and the trailer has none, or the other way round."
-        "Nothing; readers look at the trailer."
+        "The header says that there are vlmetalayers but the trailer has none, or the other way round. Readers use the trailer."
+        "Nothing."
     VlmetalayerCount "vlmetalayer-count" Error
         "The trailer has more than 8192 vlmetalayers."
         "Restore the file from another copy."
     VlmetalayerOffset "vlmetalayer-offset" Error
-        "A vlmetalayer's offset points out of the trailer."
+        "The offset of a vlmetalayer points outside the trailer."
         "Restore the file from another copy."
     VlmetalayerLength "vlmetalayer-length" Error
-        "A vlmetalayer's length is negative or leaves the trailer."
+        "The length of a vlmetalayer is negative, or reaches beyond the trailer."
         "Restore the file from another copy."
     VlmetalayerChunk "vlmetalayer-chunk" Warning
-        "A vlmetalayer is no Blosc2 chunk, or one of another length. Its value cannot be read."
-        "Write the vlmetalayer anew."
+        "A vlmetalayer is not a Blosc2 chunk, or has another length than its chunk. Its value cannot be read."
+        "Set the vlmetalayer anew."
 }
 
 impl fmt::Display for Code {
@@ -257,3 +313,39 @@ impl fmt::Display for Code {
         f.write_str(self.name())
     }
 }
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl FromStr for Code {
+    type Err = ParseCodeError;
+
+    fn from_str(name: &str) -> Result<Self, ParseCodeError> {
+        let code = Self::ALL.iter().find(|code| code.name() == name);
+        code.copied().ok_or_else(|| ParseCodeError { name: name.into() })
+    }
+}
+
+/// A text that is not the name of a [`Code`].
+///
+/// ```
+/// use b2nd_serde::frame::Code;
+///
+/// let error = "truncate".parse::<Code>().unwrap_err();
+/// assert_eq!(error.to_string(), "`truncate` is not the code of a finding");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseCodeError {
+    name: String,
+}
+
+impl fmt::Display for ParseCodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not the code of a finding", self.name)
+    }
+}
+
+impl error::Error for ParseCodeError {}

@@ -1,61 +1,194 @@
-//! Why a frame cannot be read, or cannot be changed.
+//! Why a frame cannot be read or changed.
 
 use core::error;
 use core::fmt;
 use std::boxed::Box;
 use std::io;
-use std::string::String;
+use std::path::{Path, PathBuf};
+use std::string::{String, ToString};
 
-use super::finding::{Code, Finding};
-use crate::frame::edit::change_error::ChangeError;
+use super::finding::Finding;
 
-/// Why a frame cannot be read, or cannot be changed.
+/// Why a frame cannot be read or changed: a [kind](Self::kind), and a message.
+///
+/// It is one word. The message does not repeat the [`source`](error::Error::source), which only the kinds
+/// [`Io`](ErrorKind::Io) and [`Decode`](ErrorKind::Decode) have.
 ///
 /// ```
-/// use b2nd_serde::frame::{Code, Frame};
+/// use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame};
 ///
 /// let error = Frame::parse(b"\x89HDF\r\n\x1a\n").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Malformed);
+/// assert_eq!(error.finding().map(Finding::code), Some(Code::NotAFrame));
 /// assert_eq!(error.to_string(), "not a Blosc2 frame: no b2frame magic at byte 2");
-/// assert_eq!(error.code(), Some(Code::NotAFrame));
+///
+/// let error = Frame::open("no such file.b2nd").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Io);
+/// assert_eq!(error.to_string(), "cannot read no such file.b2nd");
 /// ```
 #[derive(Debug)]
+pub struct Error(Box<Detail>);
+
+/// What kind of [`Error`] it is.
+///
+/// ```
+/// use b2nd_serde::frame::{ErrorKind, Frame};
+///
+/// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+/// let mut length = 10;
+/// let frame = loop {
+///     match Frame::parse(&file[..length]) {
+///         Err(error) if error.kind() == ErrorKind::Incomplete => length = error.needed().unwrap(),
+///         result => break result?,
+///     }
+/// };
+/// assert_eq!((length, frame.header().header_len), (165, 165));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Error {
-    /// The file cannot be read.
-    Io(io::Error),
-    /// The part of the frame that is asked for needs more bytes than were given.
-    Incomplete {
-        /// Bytes that a next attempt needs at least.
-        needed: usize,
-    },
-    /// The frame breaks a rule without which it cannot be read.
-    Refused(Box<Finding>),
-    /// A metalayer, or a vlmetalayer, is not of the type that is asked for, or cannot be decompressed.
-    Decode {
-        /// Its name.
-        name: String,
-        /// What its format or its chunk says to it.
-        source: Box<dyn error::Error + Send + Sync>,
-    },
-    /// The frame was changed while it was read, or since.
-    Changing(
-        /// What is wrong with it as it is now. Where it stays so, the change has been broken off.
-        Option<Box<Finding>>,
-    ),
-    /// The frame cannot be changed so, and is as it was.
-    Change(ChangeError),
+pub enum ErrorKind {
+    /// A file cannot be read or written. The source is the [`std::io::Error`].
+    Io,
+    /// More bytes are needed: [`Error::needed`] says how many.
+    Incomplete,
+    /// The bytes are not a frame, or break a rule without which they cannot be read: [`Error::finding`] says which.
+    Malformed,
+    /// A metalayer is not of the type that is asked for, or cannot be decompressed. The source says why.
+    Decode,
+    /// Another process holds the lock of the frame. The same call may succeed later.
+    Locked,
+    /// The frame was changed while it was read, or since. It must be opened again. [`Error::finding`] says what is wrong
+    /// with it as it is now, if that is known; where it stays so, the change has been interrupted.
+    Changing,
+    /// The frame cannot be changed in this way. Nothing has been written.
+    Refused,
+    /// There is already something at the path of the new file.
+    Exists,
+    /// A rewrite was stopped by the function that it reports to.
+    Stopped,
+}
+
+#[derive(Debug)]
+enum Detail {
+    Io { action: &'static str, path: Option<PathBuf>, source: io::Error },
+    Incomplete { needed: usize },
+    Malformed(Finding),
+    Decode { name: String, source: Box<dyn error::Error + Send + Sync> },
+    Locked(PathBuf),
+    Changing(Option<Finding>),
+    Refused(String),
+    Exists(PathBuf),
+    Stopped,
 }
 
 impl Error {
-    pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        Self::Decode { name: name.into(), source: source.into() }
+    fn new(detail: Detail) -> Self {
+        Self(Box::new(detail))
     }
 
-    /// The code of the rule that the frame breaks, if that is the reason.
+    /// That something cannot be done with a file: `action` is a verb such as "read", or more of the sentence.
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::new(Detail::Io { action, path: Some(path.into()), source })
+    }
+
+    pub(crate) fn incomplete(needed: usize) -> Self {
+        Self::new(Detail::Incomplete { needed })
+    }
+
+    pub(crate) fn malformed(finding: Finding) -> Self {
+        Self::new(Detail::Malformed(finding))
+    }
+
+    pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+        Self::new(Detail::Decode { name: name.into(), source: source.into() })
+    }
+
+    pub(crate) fn locked(lock: PathBuf) -> Self {
+        Self::new(Detail::Locked(lock))
+    }
+
+    pub(crate) fn changing(finding: Option<Finding>) -> Self {
+        Self::new(Detail::Changing(finding))
+    }
+
+    pub(crate) fn refused(why: impl fmt::Display) -> Self {
+        Self::new(Detail::Refused(why.to_string()))
+    }
+
+    pub(crate) fn exists(path: &Path) -> Self {
+        Self::new(Detail::Exists(path.into()))
+    }
+
+    pub(crate) fn stopped() -> Self {
+        Self::new(Detail::Stopped)
+    }
+
+    /// Names the file that cannot be read, where the error does not name one yet.
+    pub(crate) fn at(mut self, file: &Path) -> Self {
+        if let Detail::Io { path: path @ None, .. } = &mut *self.0 {
+            *path = Some(file.into());
+        }
+        self
+    }
+
+    /// The finding of a malformed frame; any other error as it is.
+    pub(crate) fn into_finding(self) -> Result<Finding, Self> {
+        match *self.0 {
+            Detail::Malformed(finding) => Ok(finding),
+            other => Err(Self::new(other)),
+        }
+    }
+
+    /// What kind of error it is.
     #[must_use]
-    pub fn code(&self) -> Option<Code> {
-        match self {
-            Self::Refused(finding) => Some(finding.code()),
+    pub fn kind(&self) -> ErrorKind {
+        match &*self.0 {
+            Detail::Io { .. } => ErrorKind::Io,
+            Detail::Incomplete { .. } => ErrorKind::Incomplete,
+            Detail::Malformed(_) => ErrorKind::Malformed,
+            Detail::Decode { .. } => ErrorKind::Decode,
+            Detail::Locked(_) => ErrorKind::Locked,
+            Detail::Changing(_) => ErrorKind::Changing,
+            Detail::Refused(_) => ErrorKind::Refused,
+            Detail::Exists(_) => ErrorKind::Exists,
+            Detail::Stopped => ErrorKind::Stopped,
+        }
+    }
+
+    /// The bytes that a next attempt needs at least, for [`ErrorKind::Incomplete`].
+    #[must_use]
+    pub fn needed(&self) -> Option<usize> {
+        match &*self.0 {
+            Detail::Incomplete { needed } => Some(*needed),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the bytes, for [`ErrorKind::Malformed`] and sometimes for [`ErrorKind::Changing`].
+    #[must_use]
+    pub fn finding(&self) -> Option<&Finding> {
+        match &*self.0 {
+            Detail::Malformed(finding) | Detail::Changing(Some(finding)) => Some(finding),
+            _ => None,
+        }
+    }
+
+    /// The file or folder that the error is about, if it is known: for [`ErrorKind::Io`] the one that cannot be read or
+    /// written, for [`ErrorKind::Locked`] the lock, for [`ErrorKind::Exists`] what exists.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let error = Frame::open("no such file.b2nd").unwrap_err();
+    /// assert_eq!(error.path(), Some(Path::new("no such file.b2nd")));
+    /// ```
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match &*self.0 {
+            Detail::Io { path, .. } => path.as_deref(),
+            Detail::Locked(path) | Detail::Exists(path) => Some(path),
             _ => None,
         }
     }
@@ -63,43 +196,37 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Incomplete { needed } => write!(f, "incomplete: {needed} bytes are needed"),
-            Self::Refused(finding) => finding.fmt(f),
-            Self::Decode { name, source } => write!(f, "metalayer {name}: {source}"),
-            Self::Changing(None) => f.write_str("changing: another process is writing the frame"),
-            Self::Changing(Some(finding)) => write!(f, "changing, or left half-changed: {finding}"),
-            Self::Change(error) => error.fmt(f),
+        match &*self.0 {
+            Detail::Io { action, path: Some(path), .. } => write!(f, "cannot {action} {}", path.display()),
+            Detail::Io { action, path: None, .. } => write!(f, "cannot {action} the file"),
+            Detail::Incomplete { needed } => write!(f, "incomplete: {needed} bytes are needed"),
+            Detail::Malformed(finding) => finding.fmt(f),
+            Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{name}`"),
+            Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
+            Detail::Changing(None) => f.write_str("another process is changing the frame"),
+            Detail::Changing(Some(finding)) => {
+                write!(f, "another process is changing the frame, or was interrupted: {finding}")
+            }
+            Detail::Refused(why) => f.write_str(why),
+            Detail::Exists(path) => write!(f, "{} already exists", path.display()),
+            Detail::Stopped => f.write_str("stopped; nothing of the new file is left"),
         }
     }
 }
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::Decode { source, .. } => Some(source.as_ref()),
-            Self::Change(error) => Some(error),
+        match &*self.0 {
+            Detail::Io { source, .. } => Some(source),
+            Detail::Decode { source, .. } => Some(source.as_ref()),
             _ => None,
         }
     }
 }
 
+/// An error of a reader.
 impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<Finding> for Error {
-    fn from(finding: Finding) -> Self {
-        Self::Refused(finding.into())
-    }
-}
-
-impl From<ChangeError> for Error {
-    fn from(error: ChangeError) -> Self {
-        Self::Change(error)
+    fn from(source: io::Error) -> Self {
+        Self::new(Detail::Io { action: "read", path: None, source })
     }
 }

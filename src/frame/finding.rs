@@ -1,16 +1,22 @@
-//! What is wrong or odd about a frame, as a program and a person can read it.
+//! What is wrong with a frame or unusual about it, for programs and people to read.
 
 use core::fmt;
 use std::string::String;
 
-pub use super::code::Code;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
-/// One thing that is wrong or odd about a frame: what, where, and the numbers that show it.
+pub(crate) use super::code::{Code, Severity};
+
+/// One thing that is wrong with a frame or unusual about it: what, where, and the numbers that show it.
+///
+/// Serialized, it is what the command prints with `--json`: `code`, `severity`, `place`, `offset`, `expected`, `found`
+/// and `message`.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, Frame, Severity};
 ///
-/// // The number of bytes of all chunks, of a file that is fine: 4 chunks of 48 bytes.
+/// // `nbytes`, the size of all chunks, is 128 in this file. Change it to 48.
 /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
 /// file[37] = 48;
 /// let mut frame = Frame::read_at(std::io::Cursor::new(file), 0)?;
@@ -18,7 +24,7 @@ pub use super::code::Code;
 ///
 /// let finding = &findings[0];
 /// assert_eq!(finding.code(), Code::InterruptedResize);
-/// assert_eq!(finding.code().name(), "interrupted-resize");
+/// assert_eq!(finding.code().to_string(), "interrupted-resize");
 /// assert_eq!(finding.severity(), Severity::Error);
 /// assert_eq!(finding.offset(), Some(30));
 /// assert_eq!((finding.expected(), finding.found()), (Some(128), Some(48)));
@@ -34,25 +40,15 @@ pub struct Finding {
     text: String,
 }
 
-/// How much a finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// The file is odd, and can be read.
-    Warning,
-    /// The file breaks a rule that a reader has to enforce.
-    Error,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
-    }
-}
-
 /// The part of a frame that a finding is about.
+///
+/// ```
+/// use b2nd_serde::frame::{Frame, Place};
+///
+/// let frame = Frame::open("tests/data/rank16.b2nd")?;
+/// assert_eq!(frame.check_header()[0].place(), Place::Array);
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
@@ -70,6 +66,22 @@ pub enum Place {
     Trailer,
 }
 
+impl Place {
+    /// The name as serde writes it, such as `chunk-index`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Header => "header",
+            Self::Metalayers => "metalayers",
+            Self::Array => "array",
+            Self::ChunkIndex => "chunk-index",
+            Self::Trailer => "trailer",
+        }
+    }
+}
+
+/// The place in a sentence, such as `the chunk index`.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -80,6 +92,12 @@ impl fmt::Display for Place {
             Self::ChunkIndex => "the chunk index",
             Self::Trailer => "the trailer",
         })
+    }
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
@@ -100,19 +118,13 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// What is displayed, without the place in the frame.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        &self.text
-    }
-
-    /// What it is.
+    /// What was found.
     #[must_use]
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// How much it weighs, which its code decides.
+    /// How serious it is. The code decides this.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.code.severity()
@@ -124,13 +136,13 @@ impl Finding {
         self.place
     }
 
-    /// The byte that is at fault, counted from the start of the frame, if one is.
+    /// The byte at fault, counted from the start of the frame. `None` if no single byte is.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }
 
-    /// The number that should be there or, where the text says so, its limit.
+    /// The number that should be there, or the limit that the message names.
     #[must_use]
     pub fn expected(&self) -> Option<i128> {
         self.expected
@@ -141,9 +153,15 @@ impl Finding {
     pub fn found(&self) -> Option<i128> {
         self.found
     }
+
+    /// The sentence that is displayed, without the byte in front of it.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.text
+    }
 }
 
-/// The place and the numbers in a sentence; without the code.
+/// The byte and the message, without the code.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(offset) = self.offset {
@@ -153,7 +171,21 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Any integer that a frame has.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Finding", 7)?;
+        object.serialize_field("code", &self.code())?;
+        object.serialize_field("severity", &self.severity())?;
+        object.serialize_field("place", &self.place())?;
+        object.serialize_field("offset", &self.offset())?;
+        object.serialize_field("expected", &self.expected())?;
+        object.serialize_field("found", &self.found())?;
+        object.serialize_field("message", self.message())?;
+        object.end()
+    }
+}
+
+/// An integer of any type that a frame has.
 pub(crate) trait Number {
     fn wide(self) -> i128;
 }

@@ -25,9 +25,9 @@
 //! [`Frame::check`] says what is wrong or odd about a frame, and [`check`] does so for a file whose header cannot be
 //! read either.
 //!
-//! Of a frame that was opened by its path, what keeps its length can be changed in place: the shape within the last
-//! chunks ([`Frame::set_shape`]), the dtype ([`Frame::set_dtype`]), any metalayer ([`Frame::set_metalayer`]).
-//! [`rewrite`] makes a frame of the present format out of an older one, with a dtype where it had none.
+//! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, the dtype, any metalayer, as far as
+//! they keep their length. [`Rewrite`] makes a frame of the present format out of an older one, with a dtype where it had
+//! none.
 
 mod check;
 mod code;
@@ -44,15 +44,16 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::take_from_slice;
-pub use check::check;
+pub use check::{Report, check};
+pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{Dump, dump};
-pub use edit::change_error::ChangeError;
-pub use edit::rewrite::{rewrite, rewrite_with_progress};
-pub use error::Error;
+pub use edit::change::Edit;
+pub use edit::rewrite::Rewrite;
+pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
 pub use find::zip::{Content, Member, zip_members};
-pub use finding::{Code, Finding, Place, Severity};
+pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
 use format::cursor::{Rules, Walk};
 pub use format::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
@@ -92,25 +93,25 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// [`Error::Incomplete`] says how many bytes it takes; the other errors, that they are no frame.
+    /// [`ErrorKind::Incomplete`] if more bytes are needed, [`ErrorKind::Malformed`] if the bytes are not a frame.
     ///
     /// ```
-    /// use b2nd_serde::frame::{Error, Frame};
+    /// use b2nd_serde::frame::Frame;
     ///
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// assert!(matches!(Frame::parse(&file[..100]), Err(Error::Incomplete { needed: 165 })));
+    /// assert_eq!(Frame::parse(&file[..100]).unwrap_err().needed(), Some(165));
     /// assert_eq!(Frame::parse(&file[..165])?.header().header_len, 165);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(prefix: &[u8]) -> Result<Self, Error> {
         let length = header::length(prefix).map_err(|unknown| match unknown {
-            Unknown::Needs(needed) => Error::Incomplete { needed },
-            Unknown::Refused(finding) => finding.into(),
+            Unknown::Needs(needed) => Error::incomplete(needed),
+            Unknown::Refused(finding) => Error::malformed(finding),
         })?;
-        let bytes = prefix.get(..length).ok_or(Error::Incomplete { needed: length })?;
-        let header = header::parse(bytes)?;
+        let bytes = prefix.get(..length).ok_or_else(|| Error::incomplete(length))?;
+        let header = header::parse(bytes).map_err(Error::malformed)?;
         let bytes = Arc::new(bytes.to_vec());
-        let section = section_of(&header, &bytes)?;
+        let section = section_of(&header, &bytes).map_err(Error::malformed)?;
         Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, reader: () })
     }
 
@@ -175,7 +176,7 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn array(&self) -> Result<Option<Array<'_>>, Error> {
-        Ok(self.read_array().transpose()?)
+        self.read_array().transpose().map_err(Error::malformed)
     }
 
     fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {

@@ -1,12 +1,12 @@
 //! The rules for the numbers of a single dimension, and for products over all.
 
 use super::dimensions::ceildiv;
-use super::error::{Detail, Error, Factors};
+use super::error::{Divided, Error, Factors, Violation};
 use crate::layout::Entry;
 
-/// A single dimension: items of the array, of a chunk and of a block. Each number fits the signed integer that the
+/// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer that the
 /// format has for it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Axis {
     pub(super) shape: u64,
     pub(super) chunk: u32,
@@ -14,19 +14,19 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Holds the three against each other.
+    /// Checks the three numbers against each other.
     pub(super) fn check(self, dimension: u8) -> Result<Self, Error> {
         let Self { shape, chunk, block } = self;
-        let zero = |entry, beside, items| Error(Detail::Zero { entry, dimension, beside, items });
+        let zero = |divided, items| Error(Violation::Zero { divided, dimension, items });
         if shape > 0 && chunk == 0 {
-            return Err(zero(Entry::Chunkshape, Entry::Shape, shape));
+            return Err(zero(Divided::Array, shape));
         }
         if chunk > 0 && block == 0 {
-            return Err(zero(Entry::Blockshape, Entry::Chunkshape, chunk.into()));
+            return Err(zero(Divided::Chunk, chunk.into()));
         }
         // Below 2^63 + 2^31, so it fits u64.
         if self.extended() > Factors::ExtendedShape.max_product() {
-            return Err(Error(Detail::RoundedUp { dimension, items: shape, chunk }));
+            return Err(Error(Violation::RoundedUp { dimension, items: shape, chunk }));
         }
         Ok(self)
     }
@@ -52,17 +52,17 @@ impl Axis {
     }
 }
 
-/// An integer of the format, which must not be negative.
+/// Checks that an integer of the format is not negative.
 pub(super) fn unsigned<U, I>(entry: Entry, dimension: u8, integer: I) -> Result<U, Error>
 where
     U: TryFrom<I>,
     I: Copy + Into<i64>,
 {
     let found = integer.into();
-    U::try_from(integer).map_err(|_| Error(Detail::Negative { entry, dimension, found }))
+    U::try_from(integer).map_err(|_| Error(Violation::Negative { entry, dimension, found }))
 }
 
-/// Refuses a product that does not fit. With a zero anywhere in it a product is 0.
+/// Checks that a product fits. A product with a zero in it is 0, whatever the other factors are.
 pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
     if factors.contains(&0) {
         return Ok(());
@@ -72,7 +72,12 @@ pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
         before = before
             .checked_mul(items)
             .filter(|&product| product <= of.max_product())
-            .ok_or(Error(Detail::Product { of, dimension, before, items }))?;
+            .ok_or(Error(Violation::Product { of, dimension, before, items }))?;
     }
     Ok(())
+}
+
+/// Checks that a vector has `ndim` dimensions. Without an entry it is a slice.
+pub(super) fn check_count(entry: Option<Entry>, found: usize, ndim: usize) -> Result<(), Error> {
+    if found == ndim { Ok(()) } else { Err(Error(Violation::DimensionCount { entry, found, ndim })) }
 }

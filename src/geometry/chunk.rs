@@ -1,36 +1,115 @@
-//! From the array to its chunks, to their blocks, to the runs of items that lie together.
+//! From the array to its chunks, to their blocks, to the runs of items that lie side by side.
 
 use core::ops::Range;
 
-use super::Geometry;
+use super::axis::check_count;
 use super::dimensions::Dimensions;
+use super::error::{Error, Violation};
 use super::extent::Extent;
+use super::grid::Geometry;
 use super::walk::{Cells, iterate};
 
-/// The chunks that hold what was asked for, in the order of their numbers. See [`Geometry::chunks`] and
-/// [`Geometry::chunks_in`].
+impl Geometry {
+    /// The chunk with this number; `None` if there are fewer chunks.
+    ///
+    /// ```
+    /// use b2nd_serde::{Geometry, Shapes};
+    ///
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+    /// let last = geometry.chunk(3).unwrap();
+    /// assert!(last.extent().ranges().eq([2..3, 3..5]));
+    /// assert!(geometry.chunk(4).is_none());
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use]
+    pub fn chunk(&self, number: u64) -> Option<Chunk<'_>> {
+        let coordinate = self.grid_of_chunks().coordinate(number)?;
+        Some(Chunk::new(self, self.extent(), coordinate))
+    }
+
+    /// All chunks.
+    ///
+    /// ```
+    /// use b2nd_serde::{Geometry, Shapes};
+    ///
+    /// let geometry = Geometry::new(Shapes { shape: &[7], chunkshape: &[3], blockshape: &[2] })?;
+    /// let nitems = geometry.chunks().map(|chunk| chunk.extent().nitems());
+    /// assert!(nitems.eq([3, 3, 1]));
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use]
+    pub fn chunks(&self) -> Chunks<'_> {
+        Chunks::new(self, self.extent())
+    }
+
+    /// The chunks that hold a slice of the array. The slice has a range for each dimension.
+    ///
+    /// The extents of the chunks are cut to the slice. Their blocks and runs are those needed to read the slice into an
+    /// array of its own.
+    ///
+    /// # Errors
+    ///
+    /// If the slice does not have a range for each dimension, or if a range starts after its stop or stops after the
+    /// end of the array.
+    ///
+    /// ```
+    /// use b2nd_serde::{Geometry, Shapes};
+    ///
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+    /// assert!(geometry.chunks_in(&[0..3, 3..5])?.map(|chunk| chunk.number()).eq([1, 3]));
+    /// assert_eq!(geometry.chunks_in(&[0..3, 2..2])?.count(), 0);
+    ///
+    /// let error = geometry.chunks_in(&[0..4, 0..5]).unwrap_err();
+    /// assert_eq!(error.to_string(), "slice[0] stops at 4, but shape[0] is 3");
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    pub fn chunks_in(&self, slice: &[Range<u64>]) -> Result<Chunks<'_>, Error> {
+        check_count(None, slice.len(), self.ndim())?;
+        for (dimension, (range, axis)) in (0..).zip(slice.iter().zip(self.axes())) {
+            let (start, stop) = (range.start, range.end);
+            if start > stop {
+                return Err(Error(Violation::Backward { dimension, start, stop }));
+            }
+            if stop > axis.shape {
+                let items = axis.shape;
+                return Err(Error(Violation::Outside { dimension, stop, items }));
+            }
+        }
+        let start = Dimensions::collect(slice.iter().map(|range| range.start));
+        let stop = Dimensions::collect(slice.iter().map(|range| range.end));
+        Ok(Chunks::new(self, Extent::new(start, stop)))
+    }
+
+    /// The whole array.
+    fn extent(&self) -> Extent {
+        let shape = self.shape();
+        Extent::new(shape.zeros(), shape)
+    }
+}
+
+/// An iterator over chunks in the order of their numbers, from [`Geometry::chunks`] or [`Geometry::chunks_in`].
 #[derive(Clone, Debug)]
 pub struct Chunks<'g> {
     geometry: &'g Geometry,
-    asked: Extent,
+    selection: Extent,
     over: Cells,
 }
 
 impl<'g> Chunks<'g> {
-    pub(super) fn new(geometry: &'g Geometry, asked: Extent) -> Self {
-        let first = asked.start().zeros();
-        let over = asked.cells(&first, &geometry.chunkshape());
-        Self { geometry, asked, over }
+    fn new(geometry: &'g Geometry, selection: Extent) -> Self {
+        let first = selection.start().zeros();
+        let over = selection.cells(&first, &geometry.chunkshape());
+        Self { geometry, selection, over }
     }
 
-    fn item(&self, index: Dimensions) -> Chunk<'g> {
-        Chunk::new(self.geometry, self.asked.clone(), index)
+    fn item(&self, coordinate: Dimensions) -> Chunk<'g> {
+        Chunk::new(self.geometry, self.selection.clone(), coordinate)
     }
 }
 
 iterate!(['g] Chunks<'g> => Chunk<'g>);
 
-/// A chunk, and what it holds of what was asked for: of the whole array, or of a slice.
+/// A chunk, and the part of the selection in it. The selection is the whole array, or a slice of it.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -38,10 +117,10 @@ iterate!(['g] Chunks<'g> => Chunk<'g>);
 /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let chunk = geometry.chunk(1).unwrap();
 /// assert_eq!(chunk.number(), 1);
-/// assert_eq!(*chunk.index(), [0, 1]);
+/// assert_eq!(*chunk.coordinate(), [0, 1]);
 /// assert!(chunk.extent().ranges().eq([0..2, 3..5]));
 ///
-/// // The same chunk, of which a slice takes the second row only.
+/// // The same chunk for a slice that has only its second row.
 /// let part = geometry.chunks_in(&[1..3, 2..5])?.nth(1).unwrap();
 /// assert_eq!(part.number(), 1);
 /// assert!(part.extent().ranges().eq([1..2, 3..5]));
@@ -51,44 +130,44 @@ iterate!(['g] Chunks<'g> => Chunk<'g>);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chunk<'g> {
     geometry: &'g Geometry,
-    asked: Extent,
+    selection: Extent,
     cell: Cell,
 }
 
 impl<'g> Chunk<'g> {
-    /// The chunk at `index`, which is within the grid.
-    pub(super) fn new(geometry: &'g Geometry, asked: Extent, index: Dimensions) -> Self {
-        let cell = Cell::new(&asked, &index.zeros(), index, &geometry.chunkshape());
-        Self { geometry, asked, cell }
+    /// The chunk at a coordinate, which is within the grid.
+    fn new(geometry: &'g Geometry, selection: Extent, coordinate: Dimensions) -> Self {
+        let cell = Cell::new(&selection, &coordinate.zeros(), coordinate, &geometry.chunkshape());
+        Self { geometry, selection, cell }
     }
 
-    /// The number of the chunk within the super-chunk, counted from 0.
+    /// The number of the chunk in the super-chunk, counted from 0.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.index().linear(&self.geometry.grid_of_chunks())
+        self.coordinate().linear(&self.geometry.grid_of_chunks())
     }
 
-    /// The coordinate of the chunk within the grid of chunks.
+    /// The coordinate of the chunk in the grid of chunks, counted in chunks.
     #[must_use]
-    pub fn index(&self) -> &Dimensions {
-        &self.cell.index
+    pub fn coordinate(&self) -> &Dimensions {
+        &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, that lies in the chunk.
+    /// The part of the array, or of the slice, in the chunk.
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent
     }
 
-    /// The chunk with all that it holds of the array, also if a slice was asked for. Where the two have the same
-    /// extent, the slice can be written without reading the chunk before.
+    /// The same chunk for the whole array. If it has the same extent, the slice can be written without reading the
+    /// chunk first.
     #[must_use]
     pub fn whole(&self) -> Self {
-        Self::new(self.geometry, self.geometry.extent(), *self.index())
+        Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
     }
 
-    /// The blocks that hold a part of the [`extent`](Chunk::extent), in the order of their numbers. A block that
-    /// holds none of it, such as one that is padding only, is not among them.
+    /// The blocks that hold a part of the [`extent`](Chunk::extent), in the order of their numbers. Blocks without such
+    /// a part are left out, for example those that have only padding.
     #[must_use]
     pub fn blocks(&self) -> Blocks<'g> {
         Blocks {
@@ -98,7 +177,7 @@ impl<'g> Chunk<'g> {
     }
 }
 
-/// The blocks of a chunk that hold what was asked for. See [`Chunk::blocks`].
+/// An iterator over the blocks of a chunk, from [`Chunk::blocks`].
 #[derive(Clone, Debug)]
 pub struct Blocks<'g> {
     chunk: Chunk<'g>,
@@ -106,12 +185,12 @@ pub struct Blocks<'g> {
 }
 
 impl<'g> Blocks<'g> {
-    fn item(&self, index: Dimensions) -> Block<'g> {
-        let Chunk { geometry, asked, cell } = &self.chunk;
+    fn item(&self, coordinate: Dimensions) -> Block<'g> {
+        let Chunk { geometry, selection, cell } = &self.chunk;
         Block {
             geometry,
-            asked: asked.clone(),
-            cell: Cell::new(&cell.extent, &cell.origin, index, &geometry.blockshape()),
+            selection: selection.clone(),
+            cell: Cell::new(&cell.extent, &cell.origin, coordinate, &geometry.blockshape()),
         }
     }
 }
@@ -122,7 +201,7 @@ iterate!(['g] Blocks<'g> => Block<'g>);
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Blocks<'_> {}
 
-/// A block, and what it holds of what was asked for.
+/// A block, and the part of the selection in it.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -130,7 +209,7 @@ impl ExactSizeIterator for Blocks<'_> {}
 /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let block = geometry.chunk(0).unwrap().blocks().last().unwrap();
 /// assert_eq!(block.number(), 3);
-/// assert_eq!(*block.index(), [1, 1]);
+/// assert_eq!(*block.coordinate(), [1, 1]);
 /// assert!(block.extent().ranges().eq([1..2, 2..3]));
 /// assert_eq!(block.byte_offset(4), Some(24));
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
@@ -138,40 +217,40 @@ impl ExactSizeIterator for Blocks<'_> {}
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Block<'g> {
     geometry: &'g Geometry,
-    asked: Extent,
+    selection: Extent,
     cell: Cell,
 }
 
 impl Block<'_> {
-    /// The number of the block within its chunk, counted from 0.
+    /// The number of the block in its chunk, counted from 0.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.index().linear(&self.geometry.blocks_per_chunk())
+        self.coordinate().linear(&self.geometry.blocks_per_chunk())
     }
 
-    /// The coordinate of the block within its chunk, counted in blocks.
+    /// The coordinate of the block in its chunk, counted in blocks.
     #[must_use]
-    pub fn index(&self) -> &Dimensions {
-        &self.cell.index
+    pub fn coordinate(&self) -> &Dimensions {
+        &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, that lies in the block.
+    /// The part of the array, or of the slice, in the block.
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent
     }
 
-    /// The first byte of the block in the decompressed chunk; `None` beyond `usize`.
+    /// The offset of the block in the decompressed chunk; `None` if it does not fit `usize`.
     #[must_use]
     pub fn byte_offset(&self, typesize: usize) -> Option<usize> {
         usize::try_from(self.first_item()).ok()?.checked_mul(typesize)
     }
 
-    /// The items of the [`extent`](Block::extent), in pieces that lie together both in the decompressed chunk and in
-    /// what was asked for. No two of them could be one.
+    /// The items of the [`extent`](Block::extent) in runs: pieces without a gap both in the decompressed chunk and in
+    /// the selection.
     ///
-    /// A piece is a row of the extent, or, where the rows fill both the block and what was asked for, all that follows
-    /// without a gap.
+    /// A run is as long as it can be. It is a row of the extent, or several rows if they fill both the block and the
+    /// selection.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -180,25 +259,26 @@ impl Block<'_> {
     /// let block = geometry.chunk(0).unwrap().blocks().next().unwrap();
     /// assert!(block.runs().map(|run| run.nitems()).eq([40]));
     ///
-    /// // A slice that leaves out an item of each row.
+    /// // A slice without the last item of each row.
     /// let block = geometry.chunks_in(&[0..6, 0..5, 0..3])?.next().unwrap().blocks().next().unwrap();
     /// assert!(block.runs().map(|run| run.nitems()).eq([3; 10]));
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
     #[must_use]
     pub fn runs(&self) -> Runs {
-        let (extent, blockshape, asked) = (self.extent(), self.geometry.blockshape(), self.asked.shape());
+        let (extent, blockshape) = (self.extent(), self.geometry.blockshape());
+        let target_shape = self.selection.shape();
         let start = *extent.start();
         let mut stop = *extent.stop();
         let mut nitems = 1;
-        let target_shape = blockshape.iter().zip(asked.iter());
-        let dimensions = stop.numbers_mut().zip(start.iter()).zip(target_shape);
-        for ((stop, start), (block, asked)) in dimensions.rev() {
-            // Along the dimensions of a run the walk stands still.
+        let filled = blockshape.iter().zip(target_shape.iter());
+        let dimensions = stop.numbers_mut().zip(start.iter()).zip(filled);
+        for ((stop, start), (in_block, in_target)) in dimensions.rev() {
+            // The iterator does not step along the dimensions that a run covers.
             let items = *stop - start;
             nitems *= items;
             *stop = start + 1;
-            if items != *block || items != *asked {
+            if items != *in_block || items != *in_target {
                 break;
             }
         }
@@ -206,9 +286,9 @@ impl Block<'_> {
             over: Cells::new(start, stop),
             nitems,
             source: self.first_item() + extent.from(&self.cell.origin).linear(&blockshape),
-            target: extent.from(self.asked.start()).linear(&asked),
+            target: extent.from(self.selection.start()).linear(&target_shape),
             source_strides: blockshape.strides(),
-            target_strides: asked.strides(),
+            target_strides: target_shape.strides(),
         }
     }
 
@@ -217,29 +297,29 @@ impl Block<'_> {
     }
 }
 
-/// A cell of a grid that is laid over the array: a chunk, or a block.
+/// A cell of a grid over the array: a chunk, or a block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Cell {
-    index: Dimensions,
-    /// The coordinate within the array at which it begins.
+    coordinate: Dimensions,
+    /// The coordinate of its first item in the array.
     origin: Dimensions,
-    /// What it holds of what was asked for.
+    /// The part of the selection in it.
     extent: Extent,
 }
 
 impl Cell {
-    /// The cell at `index` of a grid of cells of this size, the first of which begins at `first`.
-    fn new(asked: &Extent, first: &[u64], index: Dimensions, size: &[u64]) -> Self {
-        let from_first = Dimensions::combine(&index, size, |index, items| index * items);
+    /// The cell at `coordinate` of a grid of cells of this shape. The first cell begins at `first`.
+    fn new(selection: &Extent, first: &[u64], coordinate: Dimensions, shape: &[u64]) -> Self {
+        let from_first = Dimensions::combine(&coordinate, shape, |cells, items| cells * items);
         let origin = Dimensions::combine(first, &from_first, |first, items| first + items);
-        Self { extent: asked.within(&origin, size), index, origin }
+        Self { extent: selection.within(&origin, shape), coordinate, origin }
     }
 }
 
-/// The runs of items of a block. See [`Block::runs`].
+/// An iterator over the runs of a block, from [`Block::runs`].
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// Over the first item of each.
+    /// Over the first items of the runs.
     over: Cells,
     nitems: u64,
     source: u64,
@@ -267,8 +347,8 @@ iterate!([] Runs => Run);
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Runs {}
 
-/// Items that lie together, both in a decompressed chunk and in what was asked for: the whole array, or a slice as an
-/// array of its own, both in C order.
+/// Items without a gap, both in a decompressed chunk and in the selection. The selection is the whole array, or a slice
+/// as an array of its own, in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -278,7 +358,7 @@ impl ExactSizeIterator for Runs {}
 /// let run = block.runs().next().unwrap();
 /// assert_eq!(run.source(4), Some(0..8));
 /// assert_eq!(run.target(4), Some(12..20));
-/// // For an array that is laid out in another way.
+/// // For an array in another order.
 /// assert_eq!((run.start(), run.nitems()), (block.extent().start(), 2));
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
@@ -291,27 +371,28 @@ pub struct Run {
 }
 
 impl Run {
-    /// The bytes in the decompressed chunk; `None` beyond `usize`. With a type size of 1 it counts items.
+    /// The bytes in the decompressed chunk; `None` if they do not fit `usize`. With a type size of 1 it counts items.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {
         bytes(self.source, self.nitems, typesize)
     }
 
-    /// The bytes in the array, or in the slice; `None` beyond `usize`. With a type size of 1 it counts items.
+    /// The bytes in the array, or in the slice; `None` if they do not fit `usize`. With a type size of 1 it counts
+    /// items.
     #[must_use]
     #[inline]
     pub fn target(&self, typesize: usize) -> Option<Range<usize>> {
         bytes(self.target, self.nitems, typesize)
     }
 
-    /// Number of items.
+    /// The number of items.
     #[must_use]
     pub fn nitems(&self) -> u64 {
         self.nitems
     }
 
-    /// The coordinate, in the array, of the first item. The others follow it in the C order of what was asked for.
+    /// The coordinate of the first item in the array. The others follow in the C order of the selection.
     #[must_use]
     pub fn start(&self) -> &Dimensions {
         &self.start
@@ -321,6 +402,6 @@ impl Run {
 #[inline]
 fn bytes(first: u64, nitems: u64, typesize: usize) -> Option<Range<usize>> {
     let byte = |item: u64| usize::try_from(item).ok()?.checked_mul(typesize);
-    // Both are places in an array or chunk, whose number of items fits.
+    // Both are item numbers of an array or a chunk, so they fit.
     Some(byte(first)?..byte(first + nitems)?)
 }

@@ -1,4 +1,4 @@
-//! A number for every dimension.
+//! A number for each dimension.
 
 use core::fmt;
 use core::ops::Deref;
@@ -7,7 +7,7 @@ use crate::layout::MAX_NDIM;
 
 pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 
-/// A number for every dimension: a shape, a grid, a coordinate. It is a slice of at most 16 numbers, kept in place.
+/// A number for each dimension: a shape, a grid, a coordinate. It is a slice of at most 16 numbers, stored in place.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -20,13 +20,13 @@ pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dimensions {
-    /// Behind the last dimension there are zeros.
+    /// After the last dimension there are zeros.
     numbers: [u64; CAPACITY],
     ndim: u8,
 }
 
 impl Dimensions {
-    /// Of at most 16 numbers.
+    /// Collects at most 16 numbers.
     pub(super) fn collect(numbers: impl Iterator<Item = u64>) -> Self {
         let mut dimensions = Self { numbers: [0; CAPACITY], ndim: 0 };
         for (place, number) in dimensions.numbers.iter_mut().zip(numbers) {
@@ -36,60 +36,59 @@ impl Dimensions {
         dimensions
     }
 
-    /// The numbers of two vectors, dimension for dimension, made into one.
+    /// Combines the numbers of two vectors, dimension by dimension.
     pub(super) fn combine(a: &[u64], b: &[u64], combine: impl Fn(u64, u64) -> u64) -> Self {
         Self::collect(zip(a, b).map(|(a, b)| combine(a, b)))
     }
 
-    /// The same number of zeros.
+    /// As many zeros.
     pub(super) fn zeros(&self) -> Self {
         Self::collect(self.iter().map(|_| 0))
     }
 
-    /// The product of the numbers; over none it is 1.
+    /// The product of the numbers. Without numbers it is 1.
     ///
-    /// With a zero in it a product is 0, also where the other factors would overflow. Those without must be known to
-    /// fit.
+    /// A product with a zero in it is 0, even if the other factors overflow. Any other product must be known to fit.
     pub(super) fn product(&self) -> u64 {
         if self.contains(&0) { 0 } else { self.iter().product() }
     }
 
-    /// The number of the item at this coordinate within `shape`, counted with the last dimension fastest.
+    /// The number of the item at this coordinate of an array of this shape, in C order.
     pub(super) fn linear(&self, shape: &[u64]) -> u64 {
-        zip(self, shape).fold(0, |number, (index, items)| number * items + index)
+        zip(self, shape).fold(0, |number, (x, items)| number * items + x)
     }
 
-    /// The coordinate of a numbered item within this shape, if it has as many.
+    /// The coordinate of an item of an array of this shape, by its number in C order; `None` if there are fewer items.
     pub(super) fn coordinate(&self, number: u64) -> Option<Self> {
         if number >= self.product() {
             return None;
         }
         let mut rest = number;
         let mut coordinate = *self;
-        for index in coordinate.numbers_mut().rev() {
-            let items = *index;
-            *index = rest % items;
+        for x in coordinate.numbers_mut().rev() {
+            let items = *x;
+            *x = rest % items;
             rest /= items;
         }
         Some(coordinate)
     }
 
-    /// Steps to a later coordinate of a box, so many further, the last dimension fastest; behind the last coordinate
-    /// comes the first again. No dimension of the box is empty, and it holds more coordinates than `steps`.
+    /// Moves this coordinate forward in a box, in C order. The first coordinate follows the last one. No dimension of
+    /// the box is empty, and the box has more coordinates than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
-        for (index, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
+        for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
             // Each of the two is below the number of coordinates, which fits int64.
-            let (place, items) = (*index - start + steps, stop - start);
-            if place < items {
-                *index = start + place;
+            let (moved, items) = (*x - start + steps, stop - start);
+            if moved < items {
+                *x = start + moved;
                 return;
             }
-            *index = start + place % items;
-            steps = place / items;
+            *x = start + moved % items;
+            steps = moved / items;
         }
     }
 
-    /// How many items of an array of this shape lie between neighbours, along each dimension. No dimension is 0.
+    /// The distance in items between neighbours along each dimension, in an array of this shape. No dimension is 0.
     pub(super) fn strides(&self) -> Self {
         let mut strides = *self;
         let mut stride = 1;
@@ -111,10 +110,10 @@ pub(super) fn zip(a: &[u64], b: &[u64]) -> impl DoubleEndedIterator<Item = (u64,
 
 /// Whether an array of this shape has an item at the coordinate.
 pub(super) fn is_within(coordinate: &[u64], shape: &[u64]) -> bool {
-    coordinate.len() == shape.len() && zip(coordinate, shape).all(|(index, items)| index < items)
+    coordinate.len() == shape.len() && zip(coordinate, shape).all(|(x, items)| x < items)
 }
 
-/// `x / d`, rounded up; what is in parts of 0 is in no parts.
+/// `x / d`, rounded up. With `d` 0 it is 0: parts without items are not parts.
 pub(super) fn ceildiv(x: u64, d: u64) -> u64 {
     if d == 0 { 0 } else { x.div_ceil(d) }
 }

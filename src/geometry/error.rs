@@ -7,24 +7,26 @@ use crate::layout::{Entry, MAX_NDIM};
 /// The bytes that a Blosc2 chunk can hold: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, which leaves room for a header.
 pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 
-/// Why numbers are no geometry, or a question to a geometry has no answer.
+/// Why numbers are not a geometry, or why a geometry has no answer to a question.
 ///
-/// The text names the rule, the dimension and the numbers. It is a small `Copy` value, and needs no heap.
+/// The text says which number of which dimension is wrong, and what would be right. The error is a small `Copy` value
+/// and needs no heap.
 ///
 /// ```
 /// use b2nd_serde::geometry::ErrorKind;
 /// use b2nd_serde::{Entry, Geometry, Shapes};
 ///
-/// let error = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 0], blockshape: &[1, 2] }).unwrap_err();
-/// assert_eq!(error.to_string(), "expected at least 1 for chunkshape[1] beside shape[1] = 5, found 0");
-/// assert_eq!(error.kind(), ErrorKind::Zero);
+/// let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, -3], blockshape: &[1, 2] };
+/// let error = Geometry::new(shapes).unwrap_err();
+/// assert_eq!(error.to_string(), "chunkshape[1] is -3, but must be at least 0");
+/// assert_eq!(error.kind(), ErrorKind::Negative);
 /// assert_eq!(error.entry(), Some(Entry::Chunkshape));
 /// assert_eq!(error.dimension(), Some(1));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Error(pub(super) Detail);
+pub struct Error(pub(super) Violation);
 
-/// Sorts of errors, for a program to act on.
+/// The kind of an [`Error`], for a program to act on.
 ///
 /// ```
 /// use b2nd_serde::geometry::ErrorKind;
@@ -36,13 +38,13 @@ pub struct Error(pub(super) Detail);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The metalayer has a version whose rules are not known.
+    /// The version of the metalayer is not 0, so its rules are not known.
     Version,
     /// There are more than 16 dimensions.
     Rank,
     /// Two vectors have different numbers of dimensions.
     DimensionCount,
-    /// A dimension is negative.
+    /// A number is negative.
     Negative,
     /// A chunk or block has no items along a dimension where it needs some.
     Zero,
@@ -50,11 +52,36 @@ pub enum ErrorKind {
     Overflow,
     /// A decompressed chunk has more bytes than a Blosc2 chunk can hold.
     ChunkSize,
-    /// A slice runs backward or leaves the array.
+    /// A slice starts after its stop, or stops after the end of the array.
     Slice,
 }
 
-/// What a product is taken of.
+/// What is divided along a dimension: the array into chunks, or a chunk into blocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Divided {
+    Array,
+    Chunk,
+}
+
+impl Divided {
+    /// The entry that says the size of the whole.
+    fn whole(self) -> Entry {
+        match self {
+            Self::Array => Entry::Shape,
+            Self::Chunk => Entry::Chunkshape,
+        }
+    }
+
+    /// The entry that says the size of the parts.
+    fn part(self) -> Entry {
+        match self {
+            Self::Array => Entry::Chunkshape,
+            Self::Chunk => Entry::Blockshape,
+        }
+    }
+}
+
+/// The factors of a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Factors {
     Shape,
@@ -81,9 +108,9 @@ impl Factors {
     }
 }
 
-/// What is wrong, with the numbers that show it.
+/// The rule that is broken, with the numbers that show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum Violation {
     #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "only a `Meta` has a version"))]
     Version {
         found: u8,
@@ -91,7 +118,7 @@ pub(super) enum Detail {
     Rank {
         found: usize,
     },
-    /// `None` is a slice.
+    /// Without an entry it is a slice.
     DimensionCount {
         entry: Option<Entry>,
         found: usize,
@@ -102,14 +129,13 @@ pub(super) enum Detail {
         dimension: u8,
         found: i64,
     },
-    /// A zero in `entry`, though the dimension has items in `beside`.
+    /// The parts are 0, though the whole has items along the dimension.
     Zero {
-        entry: Entry,
+        divided: Divided,
         dimension: u8,
-        beside: Entry,
         items: u64,
     },
-    /// The shape does not fit when it is rounded up to whole chunks.
+    /// The shape does not fit after rounding up to whole chunks.
     RoundedUp {
         dimension: u8,
         items: u64,
@@ -141,53 +167,54 @@ pub(super) enum Detail {
 impl Error {
     #[cfg(feature = "alloc")]
     pub(crate) fn version(found: u8) -> Self {
-        Self(Detail::Version { found })
+        Self(Violation::Version { found })
     }
 
-    /// What sort of error it is.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self.0 {
-            Detail::Version { .. } => ErrorKind::Version,
-            Detail::Rank { .. } => ErrorKind::Rank,
-            Detail::DimensionCount { .. } => ErrorKind::DimensionCount,
-            Detail::Negative { .. } => ErrorKind::Negative,
-            Detail::Zero { .. } => ErrorKind::Zero,
-            Detail::RoundedUp { .. } | Detail::Product { .. } => ErrorKind::Overflow,
-            Detail::ChunkSize { .. } => ErrorKind::ChunkSize,
-            Detail::Backward { .. } | Detail::Outside { .. } => ErrorKind::Slice,
+            Violation::Version { .. } => ErrorKind::Version,
+            Violation::Rank { .. } => ErrorKind::Rank,
+            Violation::DimensionCount { .. } => ErrorKind::DimensionCount,
+            Violation::Negative { .. } => ErrorKind::Negative,
+            Violation::Zero { .. } => ErrorKind::Zero,
+            Violation::RoundedUp { .. } | Violation::Product { .. } => ErrorKind::Overflow,
+            Violation::ChunkSize { .. } => ErrorKind::ChunkSize,
+            Violation::Backward { .. } | Violation::Outside { .. } => ErrorKind::Slice,
         }
     }
 
-    /// The entry that is at fault; `None` if it is a slice.
+    /// The entry that is wrong; `None` if it is a slice.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         match self.0 {
-            Detail::Version { .. } => Some(Entry::Version),
-            Detail::Rank { .. } => Some(Entry::Ndim),
-            Detail::DimensionCount { entry, .. } => entry,
-            Detail::Negative { entry, .. } | Detail::Zero { entry, .. } => Some(entry),
-            Detail::RoundedUp { .. } => Some(Entry::Shape),
-            Detail::Product { of, .. } => Some(of.entry()),
-            Detail::ChunkSize { .. } => Some(Entry::Chunkshape),
-            Detail::Backward { .. } | Detail::Outside { .. } => None,
+            Violation::Version { .. } => Some(Entry::Version),
+            Violation::Rank { .. } => Some(Entry::Ndim),
+            Violation::DimensionCount { entry, .. } => entry,
+            Violation::Negative { entry, .. } => Some(entry),
+            Violation::Zero { divided, .. } => Some(divided.part()),
+            Violation::RoundedUp { .. } => Some(Entry::Shape),
+            Violation::Product { of, .. } => Some(of.entry()),
+            Violation::ChunkSize { .. } => Some(Entry::Chunkshape),
+            Violation::Backward { .. } | Violation::Outside { .. } => None,
         }
     }
 
-    /// The dimension that is at fault, counted from 0, if one is.
+    /// The dimension that is wrong, counted from 0; `None` if it is not a single one.
     #[must_use]
     pub fn dimension(&self) -> Option<usize> {
         match self.0 {
-            Detail::Version { .. }
-            | Detail::Rank { .. }
-            | Detail::DimensionCount { .. }
-            | Detail::ChunkSize { .. } => None,
-            Detail::Negative { dimension, .. }
-            | Detail::Zero { dimension, .. }
-            | Detail::RoundedUp { dimension, .. }
-            | Detail::Product { dimension, .. }
-            | Detail::Backward { dimension, .. }
-            | Detail::Outside { dimension, .. } => Some(dimension.into()),
+            Violation::Version { .. }
+            | Violation::Rank { .. }
+            | Violation::DimensionCount { .. }
+            | Violation::ChunkSize { .. } => None,
+            Violation::Negative { dimension, .. }
+            | Violation::Zero { dimension, .. }
+            | Violation::RoundedUp { dimension, .. }
+            | Violation::Product { dimension, .. }
+            | Violation::Backward { dimension, .. }
+            | Violation::Outside { dimension, .. } => Some(dimension.into()),
         }
     }
 }
@@ -195,44 +222,51 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Detail::Version { found } => write!(f, "expected version 0, found {found}"),
-            Detail::Rank { found } => write!(f, "ndim is {found}, more than {MAX_NDIM}"),
-            Detail::DimensionCount { entry, found, ndim } => {
+            Violation::Version { found } => write!(f, "version is {found}, but only version 0 is known"),
+            Violation::Rank { found } => write!(f, "ndim is {found}, but must be at most {MAX_NDIM}"),
+            Violation::DimensionCount { entry, found, ndim } => {
                 let plural = if found == 1 { "" } else { "s" };
                 let name = entry.map_or("the slice", Entry::name);
                 write!(f, "{name} has {found} dimension{plural}, but ndim is {ndim}")
             }
-            Detail::Negative { entry, dimension, found } => {
-                write!(f, "expected at least 0 for {entry}[{dimension}], found {found}")
+            Violation::Negative { entry, dimension, found } => {
+                write!(f, "{entry}[{dimension}] is {found}, but must be at least 0")
             }
-            Detail::Zero { entry, dimension, beside, items } => write!(
-                f,
-                "expected at least 1 for {entry}[{dimension}] beside {beside}[{dimension}] = {items}, found 0"
-            ),
-            Detail::RoundedUp { dimension, items, chunk } => {
-                write!(f, "shape[{dimension}]: {items} rounded up to chunks of {chunk} does not fit int64")
-            }
-            Detail::Product { of, dimension, before, items } => {
-                let entry = of.entry();
-                write!(f, "{entry}[{dimension}]: {before} x {items} items ")?;
-                f.write_str(match of {
-                    Factors::Shape => "do not fit int64",
-                    Factors::ExtendedShape => "in whole chunks do not fit int64",
-                    Factors::Chunkshape | Factors::Blockshape => "do not fit int32",
+            Violation::Zero { divided, dimension, items } => {
+                let (part, whole) = (divided.part(), divided.whole());
+                write!(f, "{part}[{dimension}] is 0, but {whole}[{dimension}] is {items}: ")?;
+                f.write_str(match divided {
+                    Divided::Array => "a dimension that is not empty needs chunks of at least 1",
+                    Divided::Chunk => "a chunk that is not empty needs blocks of at least 1",
                 })
             }
-            Detail::ChunkSize { items, typesize } => {
+            Violation::RoundedUp { dimension, items, chunk } => {
+                let most = Factors::ExtendedShape.max_product();
+                write!(f, "shape[{dimension}] is {items}: ")?;
+                write!(f, "rounded up to whole chunks of {chunk}, it is more than {most} (int64)")
+            }
+            Violation::Product { of, dimension, before, items } => {
+                let (entry, most) = (of.entry(), of.max_product());
+                let (rounded, integer) = match of {
+                    Factors::Shape => ("", "int64"),
+                    Factors::ExtendedShape => (", rounded up to whole chunks,", "int64"),
+                    Factors::Chunkshape | Factors::Blockshape => ("", "int32"),
+                };
+                write!(f, "{entry}[{dimension}]{rounded} is {items}: ")?;
+                write!(f, "{before} x {items} items are more than {most} ({integer})")
+            }
+            Violation::ChunkSize { items, typesize } => {
                 let plural = if typesize == 1 { "" } else { "s" };
                 write!(
                     f,
-                    "chunkshape: {items} items of {typesize} byte{plural}, padding included, are more than the \
-                     {MAX_CHUNK_NBYTES} bytes of a chunk"
-                )
+                    "chunkshape: a chunk has {items} items of {typesize} byte{plural}, padding included, "
+                )?;
+                write!(f, "but can hold at most {MAX_CHUNK_NBYTES} bytes")
             }
-            Detail::Backward { dimension, start, stop } => {
-                write!(f, "slice[{dimension}] starts at {start}, but stops at {stop}")
+            Violation::Backward { dimension, start, stop } => {
+                write!(f, "slice[{dimension}] starts at {start}, after its stop at {stop}")
             }
-            Detail::Outside { dimension, stop, items } => {
+            Violation::Outside { dimension, stop, items } => {
                 write!(f, "slice[{dimension}] stops at {stop}, but shape[{dimension}] is {items}")
             }
         }

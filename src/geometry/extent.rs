@@ -1,16 +1,16 @@
-//! Parts of an array.
+//! Boxes of items.
 
 use core::ops::Range;
 
 use super::dimensions::{Dimensions, ceildiv, zip};
 use super::walk::Cells;
 
-/// A part of the array: along each dimension from `start` up to, not including, `stop`.
+/// A box of items: from `start` to `stop` along each dimension, without `stop`.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
 ///
-/// // The last of four chunks is cut at both edges of the array.
+/// // The last of four chunks reaches over both ends of the array, so its extent is cut.
 /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let chunk = geometry.chunk(3).unwrap();
 /// let extent = chunk.extent();
@@ -28,7 +28,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// In no dimension may `start` be behind `stop`.
+    /// `start` is not after `stop` in any dimension.
     pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
         Self { start, stop }
     }
@@ -39,19 +39,19 @@ impl Extent {
         &self.start
     }
 
-    /// The coordinate behind the last item.
+    /// The first coordinate after the extent, along each dimension.
     #[must_use]
     pub fn stop(&self) -> &Dimensions {
         &self.stop
     }
 
-    /// Items along each dimension.
+    /// The items along each dimension.
     #[must_use]
     pub fn shape(&self) -> Dimensions {
         Dimensions::combine(&self.stop, &self.start, |stop, start| stop - start)
     }
 
-    /// Number of items.
+    /// The number of items.
     #[must_use]
     pub fn nitems(&self) -> u64 {
         self.shape().product()
@@ -63,30 +63,30 @@ impl Extent {
         zip(&self.start, &self.stop).map(|(start, stop)| start..stop)
     }
 
-    /// The coordinate of its first item, counted from that of another extent, which it is a part of.
+    /// The coordinate of the first item, counted from an origin that is not after it.
     pub(super) fn from(&self, origin: &[u64]) -> Dimensions {
         Dimensions::combine(&self.start, origin, |start, origin| start - origin)
     }
 
-    /// What of this lies in the box of this size at `origin`.
-    pub(super) fn within(&self, origin: &[u64], size: &[u64]) -> Self {
-        let end = Dimensions::combine(origin, size, |origin, size| origin + size);
+    /// The part of this in the box of a shape at `origin`.
+    pub(super) fn within(&self, origin: &[u64], shape: &[u64]) -> Self {
+        let end = Dimensions::combine(origin, shape, |origin, items| origin + items);
         let start = Dimensions::combine(&self.start, origin, u64::max);
         let stop = Dimensions::combine(&self.stop, &end, u64::min);
         Self { stop: Dimensions::combine(&stop, &start, u64::max), start }
     }
 
-    /// The cells that this touches in a grid of boxes of this size, the first of which begins at `origin`.
-    pub(super) fn cells(&self, origin: &Dimensions, size: &[u64]) -> Cells {
-        // Only where there are no items along a dimension is the size of a box 0.
+    /// The cells that hold a part of this, in a grid of cells of this shape. The first cell begins at `origin`.
+    pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
+        // A cell of 0 items along a dimension occurs only where there are no items.
         let first = Dimensions::combine(&self.start, origin, |start, origin| start - origin);
         let end = Dimensions::combine(&self.stop, origin, |stop, origin| stop - origin);
         if self.nitems() == 0 {
             return Cells::new(origin.zeros(), origin.zeros());
         }
         Cells::new(
-            Dimensions::combine(&first, size, |first, size| first / size),
-            Dimensions::combine(&end, size, ceildiv),
+            Dimensions::combine(&first, shape, |first, items| first / items),
+            Dimensions::combine(&end, shape, ceildiv),
         )
     }
 }

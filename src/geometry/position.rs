@@ -1,23 +1,21 @@
-//! From the coordinate of an item to the byte it begins at, and back.
+//! From the coordinate of an item to its byte, and back.
 
-use super::Geometry;
 use super::dimensions::{Dimensions, is_within};
+use super::grid::Geometry;
 
-/// Where an item lies. Each number is counted from 0.
-///
-/// See [`Geometry::position`].
+/// The place of an item, from [`Geometry::position`]. Each number is counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// The chunk within the super-chunk.
+    /// The number of the chunk in the super-chunk.
     pub chunk: u64,
-    /// The block within the chunk.
+    /// The number of the block in the chunk.
     pub block: u64,
-    /// The item within the block.
+    /// The number of the item in the block.
     pub item: u64,
 }
 
 impl Geometry {
-    /// Where the item at a coordinate lies; `None` if the array has no such item.
+    /// The position of the item at a coordinate; `None` if the array has no such item.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -35,9 +33,9 @@ impl Geometry {
         if !is_within(coordinate, &self.shape()) {
             return None;
         }
-        // There are items, so no chunk and no block is empty, and every number is below one that is known to fit.
+        // The array has items, so no chunk and no block is empty. Each number is less than one that is known to fit.
         let mut position = Position { chunk: 0, block: 0, item: 0 };
-        for (&x, axis) in coordinate.iter().zip(&self.axes) {
+        for (&x, axis) in coordinate.iter().zip(self.axes()) {
             let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));
             let (in_array, in_chunk) = (x / chunk, x % chunk);
             position.chunk = position.chunk * axis.chunks() + in_array;
@@ -47,7 +45,7 @@ impl Geometry {
         Some(position)
     }
 
-    /// The coordinate of the item at a position; `None` if there is padding, or nothing at all.
+    /// The coordinate of the item at a position; `None` if that is padding, or outside of the array.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -56,7 +54,7 @@ impl Geometry {
     /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// let item = Position { chunk: 1, block: 2, item: 1 };
     /// assert_eq!(geometry.coordinate(item).unwrap(), [1, 4]);
-    /// // The second block is behind the end of the array, and there is no fifth chunk.
+    /// // The second block is after the end of the array, and there is no fifth chunk.
     /// assert_eq!(geometry.coordinate(Position { block: 1, ..item }), None);
     /// assert_eq!(geometry.coordinate(Position { chunk: 4, ..item }), None);
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
@@ -66,7 +64,7 @@ impl Geometry {
         let mut coordinate = self.grid_of_chunks().coordinate(position.chunk)?;
         let block = self.blocks_per_chunk().coordinate(position.block)?;
         let item = self.blockshape().coordinate(position.item)?;
-        let in_chunk = block.iter().zip(item.iter()).zip(&self.axes);
+        let in_chunk = block.iter().zip(item.iter()).zip(self.axes());
         for (x, ((block, item), axis)) in coordinate.numbers_mut().zip(in_chunk) {
             let in_chunk = block * u64::from(axis.block) + item;
             *x = *x * u64::from(axis.chunk) + in_chunk;
@@ -77,8 +75,8 @@ impl Geometry {
         Some(coordinate)
     }
 
-    /// The first byte of a position, padding included, in its decompressed chunk; `None` if a chunk has no such
-    /// position, or the byte is beyond `usize`.
+    /// The offset of a position in its decompressed chunk; `None` if no chunk has this position, or if the offset does
+    /// not fit `usize`. The position may be padding.
     #[must_use]
     pub fn byte_offset(&self, position: Position, typesize: usize) -> Option<usize> {
         let block_nitems = self.block_nitems();
@@ -92,8 +90,8 @@ impl Geometry {
         usize::try_from(item).ok()?.checked_mul(typesize)
     }
 
-    /// The position, padding included, that a byte of a decompressed chunk belongs to; `None` if a chunk has no such
-    /// byte.
+    /// The position at an offset of a decompressed chunk; `None` if there is no such chunk or byte. The position may be
+    /// padding.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -106,8 +104,8 @@ impl Geometry {
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
     #[must_use]
-    pub fn position_at(&self, chunk: u64, byte: usize, typesize: usize) -> Option<Position> {
-        let item = byte.checked_div(typesize)? as u64;
+    pub fn position_at(&self, chunk: u64, offset: usize, typesize: usize) -> Option<Position> {
+        let item = offset.checked_div(typesize)? as u64;
         if chunk >= self.nchunks() || item >= self.padded_chunk_nitems() {
             return None;
         }

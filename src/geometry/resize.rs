@@ -1,41 +1,73 @@
-//! What becomes of the chunks when the shape changes.
+//! Which chunks a new shape keeps, adds and removes.
 
 use core::ops::Range;
 
-use super::Geometry;
+use super::axis::{Axis, check_count, unsigned};
 use super::dimensions::{Dimensions, zip};
+use super::error::Error;
+use super::grid::Geometry;
 use super::walk::{Cells, iterate};
+use crate::layout::Entry;
 
-/// What becomes of the chunks when the shape changes and the chunk and block shapes stay. See [`Geometry::resize`].
+impl Geometry {
+    /// The chunks that a new shape keeps, adds and removes, if the array is resized at its ends as C-Blosc2's
+    /// `b2nd_resize` does it. Chunk and block shape stay.
+    ///
+    /// # Errors
+    ///
+    /// If the new shape breaks one of the [rules](crate::geometry#what-is-accepted).
+    ///
+    /// ```
+    /// use b2nd_serde::{Geometry, Shapes};
+    ///
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+    /// // The last chunk has room along both dimensions.
+    /// assert!(!geometry.resize(&[4, 6])?.changes_chunks());
+    ///
+    /// // From 2 x 2 chunks to 1 x 3.
+    /// let resize = geometry.resize(&[2, 9])?;
+    /// assert!(resize.new_chunks().eq([2]));
+    /// assert!(resize.gone_chunks().eq([2, 3]));
+    /// assert!(resize.kept_chunks().eq([(0, 0), (1, 1)]));
+    /// assert_eq!(resize.after().shape(), [2, 9]);
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    pub fn resize(&self, shape: &[i64]) -> Result<Resize<'_>, Error> {
+        check_count(Some(Entry::Shape), shape.len(), self.ndim())?;
+        let numbered = (0..).zip(shape.iter().zip(self.axes()));
+        let after = Self::of_axes(numbered.map(|(dimension, (&shape, &axis))| {
+            let shape = unsigned(Entry::Shape, dimension, shape)?;
+            Axis { shape, ..axis }.check(dimension)
+        }))?;
+        Ok(Resize { before: self, after })
+    }
+}
+
+/// The chunks that a new shape keeps, adds and removes, from [`Geometry::resize`].
 ///
-/// A chunk is kept if the grid has its place before and after. It may get another number, but its bytes stay as they
-/// are: C-Blosc2 does not clear the items that a smaller shape cuts off, and they are there again if the array grows
-/// back over them.
+/// A chunk is kept if its coordinate is in the grid before and after. Its number may change, but its bytes do not:
+/// C-Blosc2 does not clear the items that a smaller shape cuts off, so they are back if the array grows again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resize<'g> {
     before: &'g Geometry,
     after: Geometry,
 }
 
-impl<'g> Resize<'g> {
-    pub(super) fn new(before: &'g Geometry, after: Geometry) -> Self {
-        Self { before, after }
-    }
-
+impl Resize<'_> {
     /// The geometry with the new shape.
     #[must_use]
     pub fn after(&self) -> &Geometry {
         &self.after
     }
 
-    /// Whether any chunk is new or gone. If none is, every chunk keeps its number, and only the metalayer's shape
+    /// Whether any chunk is new or gone. If not, each chunk keeps its number, and only the shape in the metalayer
     /// changes.
     #[must_use]
     pub fn changes_chunks(&self) -> bool {
         self.new_count() > 0 || self.gone_count() > 0
     }
 
-    /// How many chunks are new.
+    /// The number of chunks that are new.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -51,33 +83,33 @@ impl<'g> Resize<'g> {
         self.after.nchunks() - self.kept_count()
     }
 
-    /// How many chunks are gone.
+    /// The number of chunks that are gone.
     #[must_use]
     pub fn gone_count(&self) -> u64 {
         self.before.nchunks() - self.kept_count()
     }
 
-    /// How many chunks are kept.
+    /// The number of chunks that are kept.
     #[must_use]
     pub fn kept_count(&self) -> u64 {
         self.common().product()
     }
 
-    /// The numbers that the new chunks have in the new grid, in ascending order: inserted one after the other, each
-    /// comes to stand at its place.
+    /// The numbers of the new chunks in the new grid, in ascending order. If they are inserted in this order, each gets
+    /// its number.
     #[must_use]
     pub fn new_chunks(&self) -> ChangedChunks {
         ChangedChunks { over: 0..self.new_count(), grid: self.after.grid_of_chunks(), kept: self.common() }
     }
 
-    /// The numbers that the chunks which are gone had in the old grid, in ascending order: removed one after the other
-    /// from the last on, each still stands at its place.
+    /// The numbers of the removed chunks in the old grid, in ascending order. If they are removed in reverse order,
+    /// each still has its number.
     #[must_use]
     pub fn gone_chunks(&self) -> ChangedChunks {
         ChangedChunks { over: 0..self.gone_count(), grid: self.before.grid_of_chunks(), kept: self.common() }
     }
 
-    /// The numbers of the chunks that are kept, in ascending order: what it was before, and what it is after.
+    /// The numbers of the kept chunks, before and after, in ascending order.
     #[must_use]
     pub fn kept_chunks(&self) -> KeptChunks {
         let common = self.common();
@@ -95,7 +127,7 @@ impl<'g> Resize<'g> {
     }
 }
 
-/// The numbers of the chunks that are new, or gone. See [`Resize::new_chunks`] and [`Resize::gone_chunks`].
+/// An iterator over chunk numbers, from [`Resize::new_chunks`] or [`Resize::gone_chunks`].
 #[derive(Clone, Debug)]
 pub struct ChangedChunks {
     over: Range<u64>,
@@ -104,15 +136,15 @@ pub struct ChangedChunks {
 }
 
 impl ChangedChunks {
-    /// The number, in the grid, of a chunk counted among those that are not kept.
+    /// The number in the grid of a chunk that is not kept, from its number among those.
     fn item(&self, mut changed: u64) -> u64 {
         let mut number = 0;
-        // How many chunks there are, and are kept, at one place along the dimensions passed.
+        // The chunks, and the kept ones, at one place along the dimensions so far.
         let (mut chunks, mut kept_chunks) = (self.grid.product(), self.kept.product());
         for (kept, places) in zip(&self.kept, &self.grid) {
             chunks /= places;
             kept_chunks = kept_chunks.checked_div(kept).unwrap_or(0);
-            // At the first places some are kept, at the others none.
+            // The first places have kept chunks, the others have none.
             let changed_at_each = chunks - kept_chunks;
             let changed_at_first = kept * changed_at_each;
             if changed >= changed_at_first {
@@ -137,7 +169,7 @@ impl DoubleEndedIterator for ChangedChunks {
     }
 }
 
-/// The numbers of the chunks that are kept, before and after. See [`Resize::kept_chunks`].
+/// An iterator over the numbers of chunks, before and after, from [`Resize::kept_chunks`].
 #[derive(Clone, Debug)]
 pub struct KeptChunks {
     over: Cells,
@@ -146,8 +178,8 @@ pub struct KeptChunks {
 }
 
 impl KeptChunks {
-    fn item(&self, index: Dimensions) -> (u64, u64) {
-        (index.linear(&self.before), index.linear(&self.after))
+    fn item(&self, coordinate: Dimensions) -> (u64, u64) {
+        (coordinate.linear(&self.before), coordinate.linear(&self.after))
     }
 }
 

@@ -1,11 +1,10 @@
-//! Walks over the cells of a grid, and the iterators made of them.
+//! Iteration over the cells of a grid.
 
 use core::iter::FusedIterator;
 
 use super::dimensions::Dimensions;
 
-/// A walk over the coordinates of a box, the last dimension fastest. However long it is, it counts, skips and ends at
-/// once.
+/// The coordinates of a box, in C order. `count`, `nth` and `last` take one step, however large the box is.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     start: Dimensions,
@@ -15,13 +14,13 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// From `start` up to, not including, `stop`, which is behind it in no dimension.
+    /// From `start` to `stop`, without `stop`. `start` is not after `stop` in any dimension.
     pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
         let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
         Self { next: start, start, stop, left }
     }
 
-    /// Where the walk starts.
+    /// The first coordinate.
     pub(super) fn start(&self) -> &Dimensions {
         &self.start
     }
@@ -61,9 +60,9 @@ impl Iterator for Cells {
 
 impl FusedIterator for Cells {}
 
-/// Makes a type an iterator: over what its method `item` makes of what its field `over` goes through.
+/// Makes a type an iterator over its field `over`, with its method `item` applied to each value.
 ///
-/// `Map` of the standard library is not it: to call its closure for each item, it takes every step.
+/// The standard library's `Map` would take every step in `count`, `nth` and `last`, to call its closure each time.
 macro_rules! iterate {
     ([$($lifetime:lifetime)?] $walk:ty => $item:ty) => {
         impl$(<$lifetime>)? Iterator for $walk {
@@ -78,7 +77,7 @@ macro_rules! iterate {
                 self.over.size_hint()
             }
 
-            /// At once; `usize::MAX` if there are more.
+            /// Takes one step. If there are more than `usize::MAX`, it gives `usize::MAX`.
             fn count(self) -> usize {
                 self.over.size_hint().0
             }

@@ -1,4 +1,4 @@
-//! The ready-made struct: any metalayer that the format accepts, with its layout.
+//! The ready-made struct for a metalayer in any layout.
 
 use core::fmt;
 
@@ -14,31 +14,36 @@ mod serde;
 
 pub(crate) use self::serde::{STRUCT_NAME, layout_of_struct};
 
-/// The dimensions of most arrays need no heap.
-type Dimensions<W> = SmallVec<[W; 4]>;
+/// A dimension vector. Most arrays have at most 4 dimensions, which need no heap.
+type Vector<W> = SmallVec<[W; 4]>;
 
-/// What a metalayer says: any that the format accepts, in any layout, with any version and any sign.
-///
-/// Its three vectors always have the same number of dimensions, 0 to 16. For every accepted input,
-/// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`, whatever the layout. It keeps the layout through newtypes and
-/// `Option`. Of this format it cannot be read inside an `untagged` enum, which keeps the entries for itself and has no
-/// place for the layout, nor flattened.
-///
-/// In other formats it is a struct of `layout` and the seven entries, of which those that the layout lacks are null.
-/// Reading one checks all that this format checks; without `layout`, the entries that are there decide.
+/// A metalayer in any layout: all that the format accepts, with any version and any sign.
 ///
 /// ```
-/// use b2nd_serde::{Layout, Meta, Shapes, from_slice, to_vec};
+/// use b2nd_serde::{Meta, Shapes, from_slice, to_vec};
+///
+/// let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] };
+/// let bytes = to_vec(&Meta::new(shapes, "<i4")?)?;
+/// let meta: Meta = from_slice(&bytes)?;
+/// assert_eq!((meta.shape(), meta.dtype()), (&[3, 5][..], Some("<i4")));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+///
+/// The three shapes always have the same number of dimensions, 0 to 16. Nothing else is checked about their meaning:
+/// [`Meta::geometry`] and `Meta::parse_dtype` do that.
+///
+/// A `Meta` keeps its layout. For every accepted input, in every layout, `to_vec(&from_slice::<Meta>(bytes)?)? ==
+/// bytes`. This also holds inside newtypes and `Option`. It cannot be read in this format inside an `untagged` enum or
+/// with `flatten`: serde then keeps the entries in a buffer of its own, which has no place for the layout.
+///
+/// In other formats a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does not have are
+/// null. Reading such a struct checks the same rules as reading a metalayer. If `layout` is missing, it follows from
+/// the entries that are there.
+///
+/// ```
+/// use b2nd_serde::{Meta, Shapes};
 ///
 /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
-/// let bytes = to_vec(&meta)?;
-/// assert_eq!(bytes.len(), 53);
-///
-/// let meta: Meta = from_slice(&bytes)?;
-/// assert_eq!(meta.layout(), Layout::B2nd);
-/// assert_eq!(meta.shape(), [3, 5]);
-/// assert_eq!(meta.dtype(), Some("<i4"));
-///
 /// let json = r#"{"layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunkshape":[2,3],"blockshape":[1,2],"dtype_format":0,"dtype":"<i4"}"#;
 /// assert_eq!(serde_json::to_string(&meta)?, json);
 /// assert_eq!(serde_json::from_str::<Meta>(json)?, meta);
@@ -46,31 +51,32 @@ type Dimensions<W> = SmallVec<[W; 4]>;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Meta {
-    shape: Dimensions<i64>,
-    chunkshape: Dimensions<i32>,
-    blockshape: Dimensions<i32>,
-    /// Empty where the layout has none.
+    shape: Vector<i64>,
+    chunkshape: Vector<i32>,
+    blockshape: Vector<i32>,
+    /// Empty if the layout has no dtype.
     dtype: EcoString,
     layout: Layout,
     version: u8,
-    /// 0 where the layout has none.
+    /// 0 if the layout has no dtype format.
     dtype_format: u8,
 }
 
 impl Meta {
     /// A metalayer of layout [`Layout::B2nd`], version 0 and dtype format 0, which is NumPy's syntax.
     ///
-    /// Shapes are in items; signs and sizes are not looked at.
+    /// The numbers may have any sign and size.
     ///
     /// # Errors
     ///
-    /// If the vectors have different numbers of dimensions or more than 16, or if the dtype has a NUL or is over
-    /// 2147483647 bytes long.
+    /// If the three shapes have different numbers of dimensions or more than 16, or if the dtype has a NUL or more than
+    /// 2147483647 bytes.
     ///
     /// ```
     /// use b2nd_serde::{Meta, Shapes};
     ///
-    /// let error = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3, 4], blockshape: &[1, 2] }, "<i4").unwrap_err();
+    /// let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, 3, 4], blockshape: &[1, 2] };
+    /// let error = Meta::new(shapes, "<i4").unwrap_err();
     /// assert_eq!(error.to_string(), "chunkshape has 3 dimensions, but ndim is 2");
     /// ```
     pub fn new(shapes: Shapes<'_>, dtype: &str) -> Result<Self> {
@@ -93,11 +99,74 @@ impl Meta {
         Ok(meta)
     }
 
-    /// The same in another layout. What that layout has no entry for is dropped: the dtype format, the dtype.
+    /// The layout in which the metalayer was read, or will be written.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The version, 0 to 127. It is 0 in every known file.
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The number of dimensions, 0 to 16.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The three shapes together, for [`Meta::new`] or [`Geometry::new`](crate::Geometry::new).
+    ///
+    /// ```
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
+    /// let longer = Meta::new(Shapes { shape: &[30, 5], ..meta.shapes() }, "<i4")?;
+    /// assert_eq!(longer.chunkshape(), [2, 3]);
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    #[must_use]
+    pub fn shapes(&self) -> Shapes<'_> {
+        Shapes { shape: &self.shape, chunkshape: &self.chunkshape, blockshape: &self.blockshape }
+    }
+
+    /// The items of the array along each dimension.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// The items of a chunk along each dimension.
+    #[must_use]
+    pub fn chunkshape(&self) -> &[i32] {
+        &self.chunkshape
+    }
+
+    /// The items of a block along each dimension.
+    #[must_use]
+    pub fn blockshape(&self) -> &[i32] {
+        &self.blockshape
+    }
+
+    /// The syntax of the dtype, 0 to 127. 0 is NumPy's. `None` if the layout has no such entry.
+    #[must_use]
+    pub fn dtype_format(&self) -> Option<u8> {
+        self.layout.has(Entry::DtypeFormat).then_some(self.dtype_format)
+    }
+
+    /// The dtype string. `None` if the layout has no such entry.
+    #[must_use]
+    pub fn dtype(&self) -> Option<&str> {
+        self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())
+    }
+
+    /// The same metalayer in another layout. If that layout has no dtype format or no dtype, it is dropped.
     ///
     /// # Errors
     ///
-    /// If the layout has a dtype, and this one has none.
+    /// If the other layout has a dtype, but this one does not.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Meta, Shapes, to_vec};
@@ -122,70 +191,7 @@ impl Meta {
         Ok(self)
     }
 
-    /// The layout in which it was read, or will be written.
-    #[must_use]
-    pub fn layout(&self) -> Layout {
-        self.layout
-    }
-
-    /// The version of the metalayer, 0 to 127: 0 in every file ever written.
-    #[must_use]
-    pub fn version(&self) -> u8 {
-        self.version
-    }
-
-    /// The number of dimensions, 0 to 16.
-    #[must_use]
-    pub fn ndim(&self) -> usize {
-        self.shape.len()
-    }
-
-    /// The three vectors, as [`Meta::new`] and [`Geometry::new`](crate::Geometry::new) take them.
-    ///
-    /// ```
-    /// use b2nd_serde::{Meta, Shapes};
-    ///
-    /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
-    /// let longer = Meta::new(Shapes { shape: &[30, 5], ..meta.shapes() }, "<i4")?;
-    /// assert_eq!(longer.chunkshape(), [2, 3]);
-    /// # Ok::<(), b2nd_serde::Error>(())
-    /// ```
-    #[must_use]
-    pub fn shapes(&self) -> Shapes<'_> {
-        Shapes { shape: &self.shape, chunkshape: &self.chunkshape, blockshape: &self.blockshape }
-    }
-
-    /// Items along each dimension.
-    #[must_use]
-    pub fn shape(&self) -> &[i64] {
-        &self.shape
-    }
-
-    /// Items of a chunk along each dimension.
-    #[must_use]
-    pub fn chunkshape(&self) -> &[i32] {
-        &self.chunkshape
-    }
-
-    /// Items of a block along each dimension.
-    #[must_use]
-    pub fn blockshape(&self) -> &[i32] {
-        &self.blockshape
-    }
-
-    /// The syntax of the dtype, 0 to 127 (0 is NumPy's); `None` where the layout has no such entry.
-    #[must_use]
-    pub fn dtype_format(&self) -> Option<u8> {
-        self.layout.has(Entry::DtypeFormat).then_some(self.dtype_format)
-    }
-
-    /// The item type as text; `None` where the layout has no such entry.
-    #[must_use]
-    pub fn dtype(&self) -> Option<&str> {
-        self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())
-    }
-
-    /// Holds the parts against each other and against the widths of the format.
+    /// Checks the numbers of dimensions, and that each entry fits its width in the format.
     #[inline]
     fn check(&self, ndim: u8) -> Result<()> {
         if ndim > MAX_NDIM {

@@ -6,7 +6,7 @@ use ecow::EcoString;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::{Dimensions, Meta};
+use super::{Meta, Vector};
 use crate::error::{Detail, Error};
 use crate::layout::{Entry, Layout, MAX_NDIM};
 
@@ -162,9 +162,9 @@ impl Draft {
     #[inline]
     fn new() -> Self {
         let meta = Meta {
-            shape: Dimensions::new(),
-            chunkshape: Dimensions::new(),
-            blockshape: Dimensions::new(),
+            shape: Vector::new(),
+            chunkshape: Vector::new(),
+            blockshape: Vector::new(),
             dtype: EcoString::new(),
             layout: Layout::B2nd,
             version: 0,
@@ -236,7 +236,7 @@ impl<'de> DeserializeSeed<'de> for Fill<'_> {
 }
 
 /// Reads a dimension vector: however long it says it is, no more than 16 dimensions are kept.
-struct FillVector<'a, W>(&'a mut Dimensions<W>);
+struct FillVector<'a, W>(&'a mut Vector<W>);
 
 impl<'de, W: Deserialize<'de>> Visitor<'de> for FillVector<'_, W> {
     type Value = ();

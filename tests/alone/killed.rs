@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{copy_tree, data, header_file, remove};
-use b2nd_serde::frame::{Frame, rewrite};
+use b2nd_serde::frame::{Frame, Rewrite};
 
 /// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new names
 /// in a folder, on and on, to one of two states and back.
@@ -24,11 +24,11 @@ fn the_process_that_is_killed() {
     println!("begun");
     for number in 0.. {
         match &*how {
-            "change" => frame.set_shape(&shapes[number % 2]).unwrap(),
-            "rewrite" => drop(rewrite(&path, &path, Some(&dtypes[number % 2])).unwrap()),
+            "change" => frame.edit().shape(&shapes[number % 2]).apply().unwrap(),
+            "rewrite" => drop(Rewrite::new(&path, &path).dtype(&dtypes[number % 2]).apply().unwrap()),
             folder => {
                 let to = Path::new(folder).join(number.to_string());
-                drop(rewrite(&path, to, Some(&dtypes[number % 2])).unwrap());
+                drop(Rewrite::new(&path, to).dtype(&dtypes[number % 2]).apply().unwrap());
             }
         }
     }
@@ -129,7 +129,7 @@ fn a_change_in_place_is_whole_or_has_not_been() {
         let mut frame = Frame::open(&path).unwrap();
         let start = Instant::now();
         let states = two_shapes(&frame).map(|shape| {
-            frame.set_shape(&shape).unwrap();
+            frame.edit().shape(&shape).apply().unwrap();
             files(&path)
         });
         let step = start.elapsed() / 2;
@@ -152,11 +152,11 @@ fn rewritten(folder: &Path, name: &str) -> (PathBuf, [BTreeMap<OsString, Vec<u8>
     let start = Instant::now();
     let states = two_dtypes(&Frame::open(&path).unwrap()).map(|dtype| {
         let to = folder.join(format!("{name} {dtype}"));
-        rewrite(&path, &to, Some(&dtype)).unwrap();
+        Rewrite::new(&path, &to).dtype(&dtype).apply().unwrap();
         files(&to)
     });
     let step = start.elapsed() / 2;
-    rewrite(&path, &path, Some(&two_dtypes(&Frame::open(&path).unwrap())[0])).unwrap();
+    Rewrite::new(&path, &path).dtype(&two_dtypes(&Frame::open(&path).unwrap())[0]).apply().unwrap();
     (path, states, step)
 }
 

@@ -7,7 +7,7 @@ use std::ops::ControlFlow::{Break, Continue};
 use std::path::{Path, PathBuf};
 
 use crate::common::{copy_tree, data, header_file};
-use b2nd_serde::frame::{ChangeError, Error, Frame, check, rewrite, rewrite_with_progress};
+use b2nd_serde::frame::{ErrorKind, Frame, Rewrite, check};
 
 /// Bytes put into a frame, so that it is copied in several pieces.
 const GAP: usize = (8 << 20) + 1;
@@ -39,11 +39,13 @@ fn progress_begins_at_none_and_ends_at_all() {
         let behind_header = fs::metadata(header_file(&path)).unwrap().len() - 165;
         for to in [&path, &folder.path().join("copy")] {
             let mut reports = Vec::new();
-            rewrite_with_progress(&path, to, None, |bytes| {
-                reports.push(bytes);
-                Continue(())
-            })
-            .unwrap();
+            Rewrite::new(&path, to)
+                .on_progress(|bytes| {
+                    reports.push(bytes);
+                    Continue(())
+                })
+                .apply()
+                .unwrap();
             let all = behind_header + if to == &path { 0 } else { chunk_files };
             assert_eq!((reports.first(), reports.last()), (Some(&0), Some(&all)), "{name}");
             assert!(reports.is_sorted() && reports.len() >= 5, "{name}: {reports:?}");
@@ -64,14 +66,15 @@ fn wherever_it_is_stopped_nothing_is_left() {
             let mut stop_at = 0;
             loop {
                 let mut reports = 0;
-                let result = rewrite_with_progress(&path, to, None, |_| {
-                    reports += 1;
-                    if reports > stop_at { Break(()) } else { Continue(()) }
-                });
+                let result = Rewrite::new(&path, to)
+                    .on_progress(|_| {
+                        reports += 1;
+                        if reports > stop_at { Break(()) } else { Continue(()) }
+                    })
+                    .apply();
                 match result {
                     Ok(_) => break,
-                    Err(Error::Change(ChangeError::Stopped)) => {}
-                    Err(error) => panic!("{error}"),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Stopped, "{error}"),
                 }
                 assert_eq!([names(folder.path()), names(file.parent().unwrap())], left, "{name}: {stop_at}");
                 assert!(fs::read(&file).unwrap() == before);
@@ -89,14 +92,17 @@ fn a_chunk_file_that_goes_meanwhile_is_missed() {
     let path = folder.path().join("sparse.b2nd");
     copy_tree(&data().join("sparse.b2nd"), &path);
     let copy = folder.path().join("copy");
-    let error = rewrite_with_progress(&path, &copy, None, |bytes| {
-        if bytes == 0 {
-            fs::remove_file(path.join("00000002.chunk")).unwrap();
-        }
-        Continue(())
-    })
-    .unwrap_err();
-    assert!(matches!(error, Error::Changing(Some(_))), "{error}");
+    let error = Rewrite::new(&path, &copy)
+        .on_progress(|bytes| {
+            if bytes == 0 {
+                fs::remove_file(path.join("00000002.chunk")).unwrap();
+            }
+            Continue(())
+        })
+        .apply()
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Changing, "{error}");
+    assert!(error.finding().is_some());
     assert!(error.to_string().contains("00000002.chunk"), "{error}");
     assert_eq!(names(folder.path()), [path]);
 }
@@ -108,14 +114,14 @@ fn the_frame_that_is_given_back_is_the_one_that_opens() {
         let path = folder.path().join(name);
         copy_tree(&data().join(name), &path);
         for to in [path.clone(), folder.path().join("copy"), header_file(&path)] {
-            let mut frame = rewrite(&path, &to, None).unwrap();
+            let mut frame = Rewrite::new(&path, &to).apply().unwrap();
             let opened = Frame::open(&to).unwrap();
             assert_eq!(frame.path(), opened.path());
             assert_eq!(frame.header_bytes(), opened.header_bytes());
             assert_eq!(frame.check().unwrap(), []);
-            assert_eq!(check(&to).unwrap(), []);
+            assert_eq!(check(&to).unwrap().findings, []);
             // It can be changed at once.
-            frame.set_metalayer("b2nd", opened.metalayers()[0].bytes()).unwrap();
+            frame.edit().metalayer("b2nd", opened.metalayers()[0].bytes()).apply().unwrap();
         }
         crate::common::remove(&folder.path().join("copy"));
     }

@@ -80,8 +80,8 @@ fn holds(text: &str) -> Result<bool, TestCaseError> {
         }
         Err(error) => {
             prop_assert_eq!(error.input(), text);
-            let position = error.position().expect("a place in the string");
-            prop_assert!(position <= text.chars().count(), "{}", error);
+            let character = error.character().expect("a place in the string");
+            prop_assert!(character <= text.chars().count(), "{}", error);
             Ok(false)
         }
     }

@@ -1,13 +1,13 @@
 //! What is no dtype is refused with a message that says at which character, and why.
 #![cfg(feature = "dtype")]
 
-use b2nd_serde::dtype::ParseErrorKind::{
+use b2nd_serde::dtype::ErrorKind::{
     DuplicateField, Layout, Syntax, TooDeep, TooLarge, UnknownFormat, UnknownType,
 };
-use b2nd_serde::dtype::{Dtype, ParseError, ParseErrorKind};
+use b2nd_serde::dtype::{Dtype, Error, ErrorKind};
 use b2nd_serde::{Meta, Shapes, from_slice, to_vec};
 
-fn refusal(text: &str) -> ParseError {
+fn refusal(text: &str) -> Error {
     match text.parse::<Dtype>() {
         Ok(dtype) => panic!("{text:?} is read as {dtype}"),
         Err(error) => error,
@@ -15,7 +15,7 @@ fn refusal(text: &str) -> ParseError {
 }
 
 #[track_caller]
-fn refuses(table: &[(&str, ParseErrorKind, &str)]) {
+fn refuses(table: &[(&str, ErrorKind, &str)]) {
     for &(text, kind, message) in table {
         let error = refusal(text);
         assert_eq!(error.to_string(), message, "{text:?}");
@@ -73,8 +73,8 @@ fn a_type_string_is_refused_where_it_goes_wrong() {
 #[test]
 fn a_list_of_fields_is_refused_where_it_goes_wrong() {
     refuses(&[
-        ("[", Syntax, "character 1: expected a field: a tuple of name and dtype, found the end"),
-        ("['i4']", Syntax, "character 1: expected a field: a tuple of name and dtype, found \"'\""),
+        ("[", Syntax, "character 1: expected a field (a tuple of name and dtype), found the end"),
+        ("['i4']", Syntax, "character 1: expected a field (a tuple of name and dtype), found \"'\""),
         ("[]x", Syntax, "character 2: expected the end, found 'x'"),
         ("[('a', '<i4'", Syntax, "character 12: expected ',' or ')', found the end"),
         ("[('a', '<i4') ('b', '<i4')]", Syntax, "character 14: expected ',' or ']', found '('"),
@@ -106,7 +106,7 @@ fn a_list_of_fields_is_refused_where_it_goes_wrong() {
         (
             "[('a', 'S2147483647'), ('b', 'S1')]",
             TooLarge,
-            "character 23: an item is larger than 2147483647 bytes",
+            "character 23: an item has more than 2147483647 bytes",
         ),
     ]);
 }
@@ -119,7 +119,7 @@ fn a_name_is_refused_where_its_literal_goes_wrong() {
         (
             r"[('a\q', 'u1')]",
             Syntax,
-            r#"character 5: expected one of \ ' " a b f n r t v x u U behind the backslash, found 'q'"#,
+            r#"character 5: expected one of \ ' " a b f n r t v x u U after the backslash, found 'q'"#,
         ),
         (r"[('a\x4', 'u1')]", Syntax, "character 6: expected 2 hexadecimal digits, found '4'"),
         (r"[('a\ud800', 'u1')]", Syntax, "character 6: expected a Unicode character, found d800"),
@@ -153,7 +153,7 @@ fn a_dictionary_is_refused_where_it_goes_wrong() {
         (
             "{'names': ['a'], 'formats': ['<i4'], 'offsets': [2], 'aligned': True}",
             Layout,
-            "character 49: offset 2 is no multiple of the alignment 4",
+            "character 49: offset 2 is not a multiple of the alignment 4",
         ),
         (
             "{'names': ['a'], 'formats': ['<i4'], 'itemsize': 3}",
@@ -163,7 +163,7 @@ fn a_dictionary_is_refused_where_it_goes_wrong() {
         (
             "{'names': ['a'], 'formats': ['<i4'], 'itemsize': 6, 'aligned': True}",
             Layout,
-            "character 49: itemsize 6 is no multiple of the alignment 4",
+            "character 49: itemsize 6 is not a multiple of the alignment 4",
         ),
         (
             "{'names': ['a'], 'formats': ['u1'], 'aligned': 1}",
@@ -173,12 +173,12 @@ fn a_dictionary_is_refused_where_it_goes_wrong() {
         (
             "{'names': ['a'], 'formats': ['<i4'], 'offsets': [2147483646]}",
             TooLarge,
-            "character 11: an item is larger than 2147483647 bytes",
+            "character 11: an item has more than 2147483647 bytes",
         ),
         (
             "{'names': ['a', 'b'], 'formats': ['O', '<i4'], 'offsets': [0, 4]}",
             Layout,
-            "character 16: the field overlaps another one of objects",
+            "character 16: the field overlaps another one, and one of the two contains objects",
         ),
     ]);
 }
@@ -193,12 +193,12 @@ fn a_subarray_is_refused_where_it_goes_wrong() {
             TooLarge,
             "character 8: expected a number up to 2147483647, found 99999999999999999999",
         ),
-        ("('<i4', 1000000000)", TooLarge, "character 8: an item is larger than 2147483647 bytes"),
-        ("('S0', (2,))", Layout, "character 7: an item of the subarray has no size"),
+        ("('<i4', 1000000000)", TooLarge, "character 8: an item has more than 2147483647 bytes"),
+        ("('S0', (2,))", Layout, "character 7: a subarray needs items with a size"),
         ("(numpy.record, '<i4')", Syntax, "character 15: expected '[' or '{', found \"'\""),
     ]);
     let error = refusal(&format!("('u1', ({}))", "1,".repeat(65)));
-    assert_eq!(error.to_string(), "character 7: more than 64 dimensions");
+    assert_eq!(error.to_string(), "character 7: the subarray has more than 64 dimensions");
     assert_eq!(error.kind(), TooDeep);
 }
 
@@ -210,7 +210,7 @@ fn nesting_is_bounded() {
     assert_eq!(deepest.to_string(), nested(15));
 
     let error = refusal(&nested(16));
-    assert_eq!(error.to_string(), "character 112: more than 16 dtypes inside each other");
+    assert_eq!(error.to_string(), "character 112: dtypes are nested more than 16 deep");
     assert_eq!(error.kind(), TooDeep);
 }
 
@@ -306,9 +306,9 @@ fn another_dtype_format_is_refused_by_name() -> Result<(), b2nd_serde::Error> {
     let meta: Meta = from_slice(&bytes)?;
     assert_eq!(meta.dtype_format(), Some(7));
     let error = meta.parse_dtype().expect_err("unknown format");
-    assert_eq!(error.to_string(), "expected dtype_format 0 (NumPy), found 7");
+    assert_eq!(error.to_string(), "dtype_format is 7, but only 0 (NumPy) is known");
     assert_eq!(error.kind(), UnknownFormat);
-    assert_eq!(error.position(), None);
+    assert_eq!(error.character(), None);
     assert_eq!(error.input(), "<i4");
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use b2nd_serde::dtype::{Dtype, ParseError};
+use b2nd_serde::dtype::{Dtype, Error};
 use b2nd_serde::{Entry, Layout, Meta, Serializer, Shapes, from_slice, to_vec};
 use serde::Serialize as _;
 use serde_derive::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ fn every_layout_keeps_the_spelling_of_its_dtype() -> Result<(), Box<dyn std::err
 }
 
 #[test]
-fn the_spelling_of_a_dtype_is_kept_and_makes_no_difference() -> Result<(), ParseError> {
+fn the_spelling_of_a_dtype_is_kept_and_makes_no_difference() -> Result<(), Error> {
     for (type_string, name) in SPELLINGS {
         let pair: [Dtype; 2] = [type_string.parse()?, name.parse()?];
         assert_eq!(pair[0], pair[1]);
@@ -122,7 +122,7 @@ fn the_spelling_of_a_dtype_is_kept_and_makes_no_difference() -> Result<(), Parse
 }
 
 #[test]
-fn a_spelling_that_numpy_does_not_print_is_not_kept() -> Result<(), ParseError> {
+fn a_spelling_that_numpy_does_not_print_is_not_kept() -> Result<(), Error> {
     for (text, printed) in [
         ("double", "<f8"),
         ("i4", "<i4"),

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::thread;
 
-use b2nd_serde::dtype::{Dtype, ParseErrorKind};
+use b2nd_serde::dtype::{Dtype, ErrorKind};
 
 /// What a thread of musl gets; others get more.
 const STACK: usize = 128 * 1024;
@@ -74,8 +74,8 @@ fn a_deeper_one_is_refused_on_a_small_stack() {
             on_a_small_stack(move || {
                 let text = nested(depth, |_| way);
                 let error = text.parse::<Dtype>().expect_err("too deep");
-                assert_eq!(error.kind(), ParseErrorKind::TooDeep, "{error}");
-                assert!(error.to_string().ends_with(": more than 16 dtypes inside each other"), "{error}");
+                assert_eq!(error.kind(), ErrorKind::TooDeep, "{error}");
+                assert!(error.to_string().ends_with(": dtypes are nested more than 16 deep"), "{error}");
             });
         }
     }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::common::{copy_tree, corpus, data, header_file};
-use b2nd_serde::frame::{ChangeError, Code, Error, Frame, Severity, check, rewrite};
+use b2nd_serde::dtype::Dtype;
+use b2nd_serde::frame::{Code, Error, ErrorKind, Finding, Frame, Rewrite, Severity, check};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 use tempfile::TempDir;
@@ -22,11 +23,18 @@ fn copy(name: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn refused(result: Result<(), Error>) -> ChangeError {
-    match result {
-        Err(Error::Change(error)) => error,
-        other => panic!("{other:?}"),
-    }
+/// Why a change is refused.
+fn refused(result: Result<(), Error>) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    error.to_string()
+}
+
+/// The lock that another process holds.
+fn locked(result: Result<(), Error>) -> PathBuf {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+    error.path().unwrap().into()
 }
 
 /// The positions that differ in two files of one length.
@@ -51,7 +59,7 @@ fn a_new_shape_changes_nothing_but_its_int64s() {
         let largest: Vec<i64> = grid.iter().zip(&chunks).map(|(n, &c)| n * i64::from(c)).collect();
         let smallest: Vec<i64> = grid.iter().zip(&chunks).map(|(n, &c)| (n - 1) * i64::from(c) + 1).collect();
         for shape in [largest, smallest] {
-            frame.set_shape(&shape).unwrap();
+            frame.edit().shape(&shape).apply().unwrap();
             let now = fs::read(header_file(&path)).unwrap();
             let differences = differences(&before, &now);
             assert!(!differences.is_empty(), "{name}");
@@ -62,7 +70,9 @@ fn a_new_shape_changes_nothing_but_its_int64s() {
             assert_eq!(again.array().unwrap().unwrap().shape(), shape);
             assert_eq!(again.array().unwrap().unwrap().stale_tail(), tail);
             assert_eq!(again.header_bytes(), frame.header_bytes());
-            assert!(check(&path).unwrap().iter().all(|finding| finding.severity() == Severity::Warning));
+            assert!(
+                check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning)
+            );
         }
     }
 }
@@ -75,14 +85,65 @@ fn a_shape_that_takes_other_chunks_is_refused_with_both_grids() {
     for (shape, grid) in
         [([5, 5], [3, 2]), ([2, 5], [1, 2]), ([4, 7], [2, 3]), ([2, 12], [1, 4]), ([3, 0], [2, 0])]
     {
-        let error = refused(frame.set_shape(&shape));
-        let expected = vec![2, 2];
-        assert_eq!(error, ChangeError::OtherChunks { expected, shape: shape.to_vec(), found: grid.to_vec() });
+        let error = refused(frame.edit().shape(&shape).apply());
+        let expected = format!("shape {shape:?} needs a grid of {grid:?} chunks, but the array has [2, 2]");
+        assert_eq!(error, expected);
     }
-    assert!(matches!(refused(frame.set_shape(&[3])), ChangeError::Geometry(_)));
-    assert!(matches!(refused(frame.set_shape(&[3, -5])), ChangeError::Geometry(_)));
-    assert!(matches!(refused(frame.set_shape(&[i64::MAX, 5])), ChangeError::Geometry(_)));
+    let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
+    for shape in [&[3][..], &[3, -5], &[i64::MAX, 5]] {
+        let expected = geometry.resize(shape).unwrap_err().to_string();
+        assert_eq!(refused(frame.edit().shape(shape).apply()), expected);
+    }
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn shape_dtype_and_metalayers_change_together_or_not_at_all() {
+    let (folder, path) = copy("vlmetalayers.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
+    let shape: Vec<i64> = geometry.extended_shape().iter().map(|&items| items.try_into().unwrap()).collect();
+    let vendor = vec![0xc0; frame.metalayers()[1].bytes().len()];
+    assert!(frame.edit().shape(&shape).dtype("<f4").metalayer("vendor", &vendor).apply().is_err());
+    assert_eq!(fs::read(&path).unwrap(), before);
+
+    // A preview is what comes of it, takes no lock and writes nothing.
+    let lock = File::create(folder.path().join("vlmetalayers.b2nd.b2lock")).unwrap();
+    FileExt::try_lock(&lock).unwrap();
+    let edit = frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor);
+    let preview = edit.preview().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+    locked(edit.apply());
+    FileExt::unlock(&lock).unwrap();
+    frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor).apply().unwrap();
+    assert_eq!(counter(&folder.path().join("vlmetalayers.b2nd.b2lock")), 1, "one write");
+
+    let again = Frame::open(&path).unwrap();
+    let array = again.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&shape[..], Some(">i8")));
+    assert_eq!(again.metalayers()[1].bytes(), vendor);
+    assert_eq!(again.header_bytes(), preview.header_bytes());
+    assert_eq!(again.header_bytes(), frame.header_bytes());
+}
+
+#[test]
+fn a_shape_and_dtype_go_into_the_metalayer_that_is_given_with_them() {
+    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    let shapes = Shapes { shape: &[4, 4], chunkshape: &[2, 3], blockshape: &[1, 2] };
+    let value = to_vec(&Meta::new(shapes, "<u4").unwrap()).unwrap();
+    let after = frame.edit().dtype("<f4").metalayer("b2nd", &value).preview().unwrap();
+    let array = after.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&[4, 4][..], Some("<f4")));
+}
+
+#[test]
+fn a_grid_whose_chunks_no_integer_counts_is_refused_like_any_other() {
+    let mut frame = Frame::open(data().join("rank8.caterva")).unwrap();
+    let mut shape = [i64::MAX / 8; 8];
+    shape[7] = 0;
+    let why = refused(frame.edit().shape(&shape).preview().map(drop));
+    assert!(why.starts_with("shape [1152921504606846975, "), "{why}");
 }
 
 #[test]
@@ -90,12 +151,9 @@ fn an_array_without_items_may_have_any_shape_without_items() {
     let (_folder, path) = copy("empty.b2nd");
     let mut frame = Frame::open(&path).unwrap();
     assert_eq!(frame.array().unwrap().unwrap().shape(), [0, 4]);
-    frame.set_shape(&[0, 9]).unwrap();
-    assert_eq!(check(&path).unwrap(), []);
-    assert!(matches!(
-        refused(frame.set_shape(&[1, 4])),
-        ChangeError::Geometry(_) | ChangeError::OtherChunks { .. }
-    ));
+    frame.edit().shape(&[0, 9]).apply().unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+    refused(frame.edit().shape(&[1, 4]).apply());
 }
 
 #[test]
@@ -110,7 +168,7 @@ fn every_array_of_the_corpus_grows_into_its_last_chunks_and_back() {
         let before = fs::read(header_file(&path)).unwrap();
         let mut frame = Frame::open(&path).unwrap();
         let Some(array) = frame.array().unwrap() else {
-            assert_eq!(refused(frame.set_shape(&[1])), ChangeError::NoArray, "{name}");
+            assert_eq!(refused(frame.edit().shape(&[1]).apply()), "the frame has no array", "{name}");
             continue;
         };
         let shape = array.shape().to_vec();
@@ -121,16 +179,19 @@ fn every_array_of_the_corpus_grows_into_its_last_chunks_and_back() {
             .collect();
         let is_read_only = array.meta().is_none();
         let is_wrong = name.ends_with("slice_int.cat");
-        match frame.set_shape(&whole) {
-            Err(Error::Change(ChangeError::ReadOnlyLayout { .. })) => assert!(is_read_only, "{name}"),
-            Err(Error::Refused(finding)) => {
-                assert!(is_wrong, "{name}: {finding}");
-                assert_eq!(finding.code(), Code::ChunksizeMismatch);
+        match frame.edit().shape(&whole).apply() {
+            Err(error) if is_wrong => {
+                assert_eq!(error.finding().map(Finding::code), Some(Code::ChunksizeMismatch));
             }
-            result => {
-                result.unwrap_or_else(|error| panic!("{name}: {error}"));
+            Err(error) => {
+                assert!(is_read_only, "{name}: {error}");
+                assert!(
+                    refused(Err(error)).ends_with("can be read, but not changed; a rewrite makes it `b2nd`")
+                );
+            }
+            Ok(()) => {
                 assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().shape(), whole, "{name}");
-                frame.set_shape(&shape).unwrap();
+                frame.edit().shape(&shape).apply().unwrap();
                 changed += 1;
             }
         }
@@ -146,22 +207,29 @@ fn a_dtype_of_the_same_length_and_size_takes_the_place_of_the_old_one() {
     let (_folder, path) = copy("int32_3x5.b2nd");
     let before = fs::read(&path).unwrap();
     let mut frame = Frame::open(&path).unwrap();
-    frame.set_dtype(">f4").unwrap();
+    frame.edit().dtype(">f4").apply().unwrap();
     assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(">f4"));
     assert_eq!(differences(&before, &fs::read(&path).unwrap()), [162, 163]);
-    assert_eq!(check(&path).unwrap(), []);
+    assert_eq!(check(&path).unwrap().findings, []);
 
     let now = fs::read(&path).unwrap();
-    let item_size = ChangeError::ItemSize { expected: 4, dtype: "<f8".into(), found: 8 };
-    assert_eq!(refused(frame.set_dtype("<f8")), item_size);
-    assert_eq!(refused(frame.set_dtype("uint32")), ChangeError::DtypeLength { expected: 3, found: 6 });
-    assert!(matches!(refused(frame.set_dtype("<q4")), ChangeError::Dtype(_)));
-    assert!(matches!(refused(frame.set_dtype("")), ChangeError::Dtype(_)));
+    for (dtype, why) in [
+        ("<f8", "the items of the frame have 4 bytes, but those of dtype `<f8` have 8"),
+        (
+            "uint32",
+            "the new dtype must be as long as the old one (3 bytes), but `uint32` has 6; a rewrite can change its \
+             length",
+        ),
+        ("<q4", &format!("dtype: {}", "<q4".parse::<Dtype>().unwrap_err())),
+        ("", &format!("dtype: {}", "".parse::<Dtype>().unwrap_err())),
+    ] {
+        assert_eq!(refused(frame.edit().dtype(dtype).apply()), why);
+    }
     assert_eq!(fs::read(&path).unwrap(), now);
 
     let (_folder, path) = copy("uint16_6x8.caterva");
-    let error = Frame::open(&path).unwrap().set_dtype("<u2");
-    assert!(matches!(refused(error), ChangeError::NoDtype { .. }));
+    let error = Frame::open(&path).unwrap().edit().dtype("<u2").apply();
+    assert_eq!(refused(error), "layout caterva stores no dtype; a rewrite can add one");
 }
 
 #[test]
@@ -169,7 +237,7 @@ fn a_structured_dtype_can_get_other_names_of_the_same_length() {
     let (_folder, path) = copy("struct_non_ascii.b2nd");
     let mut frame = Frame::open(&path).unwrap();
     assert_eq!(frame.array().unwrap().unwrap().dtype(), Some("[('größe', '<f4'), ('名前', '<U3')]"));
-    frame.set_dtype("[('breite!', '<f4'), ('前名', '<U3')]").unwrap();
+    frame.edit().dtype("[('breite!', '<f4'), ('前名', '<U3')]").apply().unwrap();
     assert_eq!(
         Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(),
         Some("[('breite!', '<f4'), ('前名', '<U3')]")
@@ -183,16 +251,21 @@ fn any_metalayer_gets_another_value_of_the_same_length() {
     let mut frame = Frame::open(&path).unwrap();
     let layer = frame.metalayers().iter().find(|layer| layer.name() == "vendor").unwrap().clone();
     let value: Vec<u8> = layer.bytes().iter().map(|byte| !byte).collect();
-    frame.set_metalayer("vendor", &value).unwrap();
+    frame.edit().metalayer("vendor", &value).apply().unwrap();
     let range: Vec<usize> = (layer.offset()..layer.offset() + value.len()).collect();
     assert_eq!(differences(&before, &fs::read(&path).unwrap()), range);
     assert_eq!(Frame::open(&path).unwrap().metalayers()[1].bytes(), value);
 
-    let (name, expected) = ("vendor".to_owned(), value.len());
-    let error = refused(frame.set_metalayer("vendor", &value[1..]));
-    assert_eq!(error, ChangeError::Length { name, expected, found: expected - 1 });
-    let error = refused(frame.set_metalayer("caterva", b""));
-    assert_eq!(error, ChangeError::NoMetalayer { name: "caterva".into() });
+    let error = refused(frame.edit().metalayer("vendor", &value[1..]).apply());
+    let (len, shorter) = (value.len(), value.len() - 1);
+    assert_eq!(
+        error,
+        format!(
+            "the new value of metalayer `vendor` must be as long as the old one ({len} bytes), but has {shorter}"
+        )
+    );
+    let error = refused(frame.edit().metalayer("caterva", b"").apply());
+    assert_eq!(error, "the frame has no metalayer `caterva`");
 }
 
 #[test]
@@ -208,8 +281,8 @@ fn a_metalayer_that_is_part_of_another_one_is_left_alone() {
         fs::write(&path, &file).unwrap();
         let mut frame = Frame::open(&path).unwrap();
         assert_eq!(frame.metalayers()[1].bytes().len(), length);
-        let error = refused(frame.set_metalayer("vendor", &vec![0; length]));
-        assert_eq!(error, ChangeError::SharedBytes { name: "vendor".into() });
+        let error = refused(frame.edit().metalayer("vendor", &vec![0; length]).apply());
+        assert_eq!(error, "metalayer `vendor` shares bytes with another part of the header");
         assert_eq!(fs::read(&path).unwrap(), file);
     }
 }
@@ -219,35 +292,46 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     let (_folder, path) = copy("int32_3x5.b2nd");
     let before = fs::read(&path).unwrap();
     let mut frame = Frame::open(&path).unwrap();
-    let mut set = |meta: Meta| frame.set_metalayer("b2nd", &to_vec(&meta).unwrap());
+    let mut set = |meta: Meta| frame.edit().metalayer("b2nd", &to_vec(&meta).unwrap()).apply();
     // The same number of items and chunks, cut otherwise.
     fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
         Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
     }
     for [chunks, blocks] in [[[3, 2], [1, 2]], [[2, 3], [2, 1]]] {
         let error = refused(set(meta(&[3, 5], &chunks, &blocks, "<i4")));
-        let expected = [vec![2, 3], vec![1, 2]];
-        assert_eq!(error, ChangeError::OtherChunkshape { expected, found: [chunks.into(), blocks.into()] });
+        let expected = format!(
+            "the new value has chunkshape {chunks:?} and blockshape {blocks:?}, but the data has [2, 3] and [1, 2]"
+        );
+        assert_eq!(error, expected);
     }
-    assert!(matches!(refused(set(meta(&[3, 7], &[2, 3], &[1, 2], "<i4"))), ChangeError::OtherChunks { .. }));
-    assert!(matches!(refused(set(meta(&[3, 5], &[2, 3], &[1, 2], "<i8"))), ChangeError::ItemSize { .. }));
+    assert_eq!(
+        refused(set(meta(&[3, 7], &[2, 3], &[1, 2], "<i4"))),
+        "shape [3, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
+    );
+    assert_eq!(
+        refused(set(meta(&[3, 5], &[2, 3], &[1, 2], "<i8"))),
+        "the items of the frame have 4 bytes, but those of dtype `<i8` have 8"
+    );
     assert_eq!(fs::read(&path).unwrap(), before);
     set(meta(&[4, 6], &[2, 3], &[1, 2], "<u4")).unwrap();
-    assert_eq!(check(&path).unwrap(), []);
+    assert_eq!(check(&path).unwrap().findings, []);
 
     // A layout without a dtype, with the rest of the bytes behind it.
     let caterva = meta(&[4, 6], &[2, 3], &[1, 2], "<u4").with_layout(Layout::Caterva).unwrap();
     let caterva = [to_vec(&caterva).unwrap(), vec![0; 9]].concat();
-    let error = ChangeError::OtherLayout { expected: Layout::B2nd, found: Layout::Caterva };
-    assert_eq!(refused(frame.set_metalayer("b2nd", &caterva)), error);
+    assert_eq!(
+        refused(frame.edit().metalayer("b2nd", &caterva).apply()),
+        "the new value has layout caterva, but the array has layout b2nd"
+    );
 
     // Bytes that are no metalayer of an array, and one of another version.
     let now = fs::read(&path).unwrap();
     let mut value = frame.array_metalayer().unwrap().bytes().to_vec();
-    assert!(matches!(frame.set_metalayer("b2nd", &[0xff; 53]), Err(Error::Refused(_))));
+    let error = frame.edit().metalayer("b2nd", &[0xff; 53]).apply().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed);
     value[1] = 1;
-    let error = frame.set_metalayer("b2nd", &value).unwrap_err();
-    assert_eq!(error.code(), Some(Code::ArrayVersion), "{error}");
+    let error = frame.edit().metalayer("b2nd", &value).apply().unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(Code::ArrayVersion), "{error}");
     assert_eq!(fs::read(&path).unwrap(), now);
 }
 
@@ -259,7 +343,7 @@ fn a_wrong_outer_marker_is_put_right() {
     wrong[112] = 0x96;
     fs::write(&path, wrong).unwrap();
     let mut frame = Frame::open(&path).unwrap();
-    frame.set_metalayer("b2nd", &right[112..165]).unwrap();
+    frame.edit().metalayer("b2nd", &right[112..165]).apply().unwrap();
     assert_eq!(fs::read(&path).unwrap(), right);
 }
 
@@ -270,9 +354,9 @@ fn a_dtype_that_was_wrong_before_does_not_keep_a_shape_from_being_changed() {
     file[162..165].copy_from_slice(b"|u1");
     fs::write(&path, file).unwrap();
     let mut frame = Frame::open(&path).unwrap();
-    frame.set_shape(&[4, 4]).unwrap();
-    frame.set_dtype("<u4").unwrap();
-    assert_eq!(check(&path).unwrap(), []);
+    frame.edit().shape(&[4, 4]).apply().unwrap();
+    frame.edit().dtype("<u4").apply().unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
 }
 
 #[test]
@@ -281,8 +365,8 @@ fn an_interrupted_resize_is_not_made_worse() {
     let mut file = fs::read(&path).unwrap();
     file[37] = 96;
     fs::write(&path, &file).unwrap();
-    let error = Frame::open(&path).unwrap().set_shape(&[4, 6]).unwrap_err();
-    assert_eq!(error.code(), Some(Code::InterruptedResize));
+    let error = Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize));
     assert_eq!(fs::read(&path).unwrap(), file);
 }
 
@@ -291,15 +375,16 @@ fn a_header_that_changed_since_it_was_read_is_left_alone() {
     let (_folder, path) = copy("int32_3x5.b2nd");
     let mut first = Frame::open(&path).unwrap();
     let mut second = Frame::open(&path).unwrap();
-    first.set_shape(&[4, 6]).unwrap();
+    first.edit().shape(&[4, 6]).apply().unwrap();
     let now = fs::read(&path).unwrap();
-    assert!(matches!(second.set_dtype("<f4"), Err(Error::Changing(None))));
+    let error = second.edit().dtype("<f4").apply().unwrap_err();
+    assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
     assert_eq!(fs::read(&path).unwrap(), now);
     // The one that changed it goes on.
-    first.set_dtype("<f4").unwrap();
+    first.edit().dtype("<f4").apply().unwrap();
 
     fs::remove_file(&path).unwrap();
-    assert!(matches!(first.set_dtype("<i4"), Err(Error::Io(_))));
+    assert_eq!(first.edit().dtype("<i4").apply().unwrap_err().kind(), ErrorKind::Io);
     assert!(!path.exists());
 }
 
@@ -309,8 +394,8 @@ fn a_frame_that_is_not_the_whole_file_is_left_alone() {
     let mut file = fs::read(&path).unwrap();
     file.push(0);
     fs::write(&path, &file).unwrap();
-    let error = refused(Frame::open(&path).unwrap().set_shape(&[4, 6]));
-    assert_eq!(error, ChangeError::PartOfFile { frame_len: 520, file_len: 521 });
+    let error = refused(Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply());
+    assert_eq!(error, "the frame has 520 bytes, but its file has 521; only a whole file can be changed");
     assert_eq!(fs::read(&path).unwrap(), file);
 
     let (_folder, path) = copy("tree.b2z");
@@ -319,7 +404,10 @@ fn a_frame_that_is_not_the_whole_file_is_left_alone() {
     let member = frames.iter().find(|member| member.frame().is_some()).unwrap();
     let mut frame = Frame::read_at(File::open(&path).unwrap(), member.offset()).unwrap();
     let shape = frame.array().unwrap().unwrap().shape().to_vec();
-    assert_eq!(refused(frame.set_shape(&shape)), ChangeError::NoPath);
+    assert_eq!(
+        refused(frame.edit().shape(&shape).apply()),
+        "only a frame opened with `Frame::open` can be changed"
+    );
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -337,16 +425,16 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
         let larger: Vec<i64> = shape.iter().map(|items| items + 1).collect();
 
         // Without one, none is made.
-        Frame::open(&path).unwrap().set_shape(&larger[..]).unwrap();
+        Frame::open(&path).unwrap().edit().shape(&larger[..]).apply().unwrap();
         assert!(!lock.exists());
 
         // A fresh one is empty.
         fs::write(&lock, b"").unwrap();
         let mut frame = Frame::open(&path).unwrap();
-        frame.set_shape(&shape).unwrap();
+        frame.edit().shape(&shape).apply().unwrap();
         assert_eq!(counter(&lock), 1);
         fs::write(&lock, [[7; 8], 41_u64.to_ne_bytes()].concat()).unwrap();
-        frame.set_shape(&larger).unwrap();
+        frame.edit().shape(&larger).apply().unwrap();
         assert_eq!(fs::read(&lock).unwrap(), [[7; 8], 42_u64.to_ne_bytes()].concat());
 
         // Another process, which has the file open by itself, reads or writes.
@@ -354,11 +442,11 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
         for take in [FileExt::try_lock, FileExt::try_lock_shared] {
             let other = File::open(&lock).unwrap();
             take(&other).unwrap();
-            assert_eq!(refused(frame.set_shape(&shape)), ChangeError::Locked { path: lock.clone() });
+            assert_eq!(locked(frame.edit().shape(&shape).apply()), lock);
         }
         assert_eq!(fs::read(header_file(&path)).unwrap(), before);
         assert_eq!(counter(&lock), 42);
-        frame.set_shape(&shape).unwrap();
+        frame.edit().shape(&shape).apply().unwrap();
         assert_eq!(counter(&lock), 43);
     }
 }
@@ -373,10 +461,10 @@ fn a_symbolic_link_does_not_lead_around_the_lock() {
     let other = File::open(&lock).unwrap();
     FileExt::try_lock(&other).unwrap();
     for path in [&path, &link] {
-        let error = refused(Frame::open(path).unwrap().set_shape(&[4, 6]));
-        assert_eq!(error, ChangeError::Locked { path: fs::canonicalize(&lock).unwrap() });
-        let error = refused(rewrite(path, path, Some("<u4")).map(drop));
-        assert_eq!(error, ChangeError::Locked { path: fs::canonicalize(&lock).unwrap() });
+        let held = locked(Frame::open(path).unwrap().edit().shape(&[4, 6]).apply());
+        assert_eq!(held, fs::canonicalize(&lock).unwrap());
+        let held = locked(Rewrite::new(path, path).dtype("<u4").apply().map(drop));
+        assert_eq!(held, fs::canonicalize(&lock).unwrap());
     }
 }
 
@@ -386,8 +474,8 @@ fn a_dtype_in_a_syntax_that_is_not_known_is_not_given_another_text() {
     let mut file = fs::read(&path).unwrap();
     file[156] = 7;
     fs::write(&path, &file).unwrap();
-    let error = refused(Frame::open(&path).unwrap().set_dtype("<u4"));
-    assert_eq!(error.to_string(), "dtype: expected dtype_format 0 (NumPy), found 7");
+    let error = refused(Frame::open(&path).unwrap().edit().dtype("<u4").apply());
+    assert_eq!(error, "dtype: dtype_format is 7, but only 0 (NumPy) is known");
     assert_eq!(fs::read(&path).unwrap(), file);
 }
 
@@ -396,7 +484,7 @@ fn whoever_waits_for_agreement_meanwhile_sees_the_old_header_or_the_new_one() {
     let (_folder, path) = copy("int32_3x5.b2nd");
     let is_done = AtomicBool::new(false);
     let (old, new) = ([3, 4], [4, 6]);
-    Frame::open(&path).unwrap().set_shape(&old).unwrap();
+    Frame::open(&path).unwrap().edit().shape(&old).apply().unwrap();
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut seen = [0; 2];
@@ -411,8 +499,8 @@ fn whoever_waits_for_agreement_meanwhile_sees_the_old_header_or_the_new_one() {
         });
         let mut frame = Frame::open(&path).unwrap();
         for _ in 0..200 {
-            frame.set_shape(&new).unwrap();
-            frame.set_shape(&old).unwrap();
+            frame.edit().shape(&new).apply().unwrap();
+            frame.edit().shape(&old).apply().unwrap();
         }
         is_done.store(true, Ordering::Relaxed);
         println!("{:?}", reader.join().unwrap());

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{corpus, data};
-use b2nd_serde::frame::{Code, Finding, Frame, Severity, check};
+use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, Severity, check};
 
 fn errors(findings: &[Finding]) -> Vec<Code> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
@@ -25,7 +25,7 @@ fn of_the_corpus_only_two_files_are_wrong_and_both_really_are() {
     for entry in &entries {
         let name = entry["file"].as_str().unwrap();
         let findings = match entry["frame_offset"].as_u64() {
-            None => check(folder.join(name)).unwrap(),
+            None => check(folder.join(name)).unwrap().findings,
             Some(offset) => {
                 let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
                 Frame::read_at(Cursor::new(file), offset).unwrap().check().unwrap()
@@ -275,6 +275,8 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("a shape of more chunks", with(&[(124, &[5])]), Code::InterruptedResize),
         ("a shape without items", with(&[(124, &[0])]), Code::InterruptedResize),
         ("chunksize without items", changed(file("empty.b2nd"), &[(61, &[3])]), Code::EmptyChunksize),
+        ("a name other than b2nd", with(&[(95, b"c2nd")]), Code::MisnamedArray),
+        ("typesize 1 for items of 1024 bytes", lost_typesize(), Code::LostTypesize),
         ("dtype of 8 bytes", with(&[(164, b"8")]), Code::DtypeMismatch),
         ("cbytes past the index", with(&[(46, &[0xff])]), Code::ChunkIndexPlace),
         ("cbytes past the file", with(&[(40, &[0xff])]), Code::ChunkIndexPlace),
@@ -324,6 +326,103 @@ fn without_chunks() -> Vec<u8> {
     changed(file, &[(16, &frame_len.to_be_bytes()), (39, &[0; 8])])
 }
 
+/// An array of `<U256`, written as python-blosc2 does from memory that is not contiguous.
+fn lost_typesize() -> Vec<u8> {
+    with_items_of(256 * 4, b"<U256", 1)
+}
+
+/// `int32_3x5.b2nd` with items of this size and dtype, and the sizes that follow from it; its data does not count.
+fn with_items_of(size: u32, dtype: &[u8], typesize: u32) -> Vec<u8> {
+    let file = with_array(|content| {
+        content.truncate(46);
+        content.extend(u32::try_from(dtype.len()).unwrap().to_be_bytes());
+        content.extend(dtype);
+    });
+    let nbytes = i64::from(4 * 8 * size);
+    changed(
+        file,
+        &[
+            (30, &nbytes.to_be_bytes()),
+            (48, &typesize.to_be_bytes()),
+            (53, &(2 * size).to_be_bytes()),
+            (58, &(8 * size).to_be_bytes()),
+        ],
+    )
+}
+
+#[test]
+fn a_typesize_is_lost_only_where_all_else_shows_another() {
+    let codes = |file: Vec<u8>| {
+        let findings = Frame::read_at(Cursor::new(file), 0).unwrap().check().unwrap();
+        findings.iter().map(Finding::code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(with_items_of(1024, b"<U256", 1024)), []);
+    assert_eq!(codes(lost_typesize()), [Code::LostTypesize]);
+    assert_eq!(codes(with_items_of(256, b"|S256", 1)), [Code::LostTypesize]);
+    // C-Blosc2 has room for these.
+    for (size, dtype) in [(255, &b"|S255"[..]), (4, b"<i4")] {
+        let found = codes(with_items_of(size, dtype, 1));
+        assert_eq!(found, [Code::ChunksizeMismatch, Code::BlocksizeMismatch, Code::DtypeMismatch], "{size}");
+    }
+    // Other numbers may be wrong too.
+    let found = codes(with_items_of(1024, b"<U256", 2));
+    assert!(found.contains(&Code::ChunksizeMismatch) && !found.contains(&Code::LostTypesize), "{found:?}");
+    let fewer_chunks = changed(lost_typesize(), &[(30, &(3 * 8 * 1024_i64).to_be_bytes())]);
+    assert_eq!(codes(fewer_chunks)[..2], [Code::LostTypesize, Code::InterruptedResize]);
+}
+
+#[test]
+fn every_changed_byte_of_the_name_b2nd_is_found() {
+    let sound = file("int32_3x5.b2nd");
+    let frame = Frame::parse(&sound).unwrap();
+    let at = frame.metalayers()[0].offset_field() - 1 - b"b2nd".len();
+    for at in at..at + 4 {
+        for byte in (0..=u8::MAX).filter(|&byte| byte != sound[at]) {
+            let findings = Frame::parse(&changed(sound.clone(), &[(at, &[byte])])).unwrap().check_header();
+            let codes: Vec<Code> = findings.iter().map(Finding::code).collect();
+            assert_eq!(codes, [Code::MisnamedArray], "byte {at} is {byte:#04x}");
+        }
+    }
+    // A metalayer of a user is not an array, also where it looks like one, but for another frame or with bytes behind it.
+    let content = &sound[112..165];
+    let shorter = [&content[..12], &[2], &content[13..]].concat();
+    let longer = [content, b"x"].concat();
+    for (content, count) in [(content, 1), (&shorter, 0), (&longer, 0), (b"\x97\x00", 0), (b"", 0)] {
+        let frame = Frame::parse(&with_metalayers(&[(b"mine", content)])).unwrap();
+        assert_eq!(frame.check_header().len(), count, "{content:02x?}");
+    }
+    // Beside an array, any metalayer is what its name says.
+    let frame = Frame::parse(&with_metalayers(&[(b"mine", content), (b"b2nd", content)])).unwrap();
+    assert_eq!(frame.check_header(), []);
+}
+
+/// Version 1 is sketched upstream: array16 markers, and up to 32 dimensions.
+#[test]
+fn an_error_in_a_metalayer_of_another_version_names_the_version() {
+    for ndim in [2, 16, 20] {
+        let array16 = |content: &mut Vec<u8>| {
+            content[1] = 1;
+            content[2] = ndim;
+            content.splice(3..4, [0xdc, 0, ndim]);
+        };
+        let findings = Frame::parse(&with_array(array16)).unwrap().check_header();
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        assert_eq!(finding.code(), Code::ArrayVersion);
+        assert!(finding.message().starts_with("metalayer b2nd has version 1, and"), "{finding}");
+    }
+}
+
+#[test]
+fn a_list_of_metalayers_names_the_number_that_is_wrong() {
+    for (change, expected, found) in [((104, 0x23), 0xdc, 0x23), ((106, 2), 1, 2)] {
+        let (at, byte) = change;
+        let findings = Frame::parse(&with(&[(at, &[byte])])).unwrap().check_header();
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        assert_eq!(finding.code(), Code::MetalayerList);
+        assert_eq!((finding.expected(), finding.found()), (Some(expected), Some(found)));
+    }
+}
+
 #[test]
 fn a_frame_without_chunks_has_none_whatever_size_they_would_have() {
     let Some((folder, entries)) = corpus() else { return };
@@ -344,16 +443,16 @@ fn what_once_broke_c_blosc2_is_refused_under_its_own_code() {
     for (name, file, code) in table() {
         let path = folder.path().join("bad.b2nd");
         fs::write(&path, file).unwrap();
-        let findings = check(&path).unwrap();
+        let findings = check(&path).unwrap().findings;
         let found = errors(&findings);
         assert_eq!(found.first(), Some(&code), "{name}: {findings:?}");
         assert!(findings.iter().all(|finding| !finding.to_string().is_empty()));
 
         // A header that cannot be read is no frame, and a metalayer that cannot be read no array.
         match Frame::open(&path) {
-            Err(error) => assert_eq!(error.code(), Some(code), "{name}"),
+            Err(error) => assert_eq!(error.finding().map(Finding::code), Some(code), "{name}"),
             Ok(frame) => match frame.array() {
-                Err(error) => assert_eq!(error.code(), Some(code), "{name}"),
+                Err(error) => assert_eq!(error.finding().map(Finding::code), Some(code), "{name}"),
                 Ok(array) => {
                     let is_sound = array.unwrap().geometry().is_ok();
                     assert_eq!(is_sound, matches!(code, Code::TrailerLength | Code::ZeroChunksize), "{name}");
@@ -370,7 +469,7 @@ fn every_code_is_found_and_says_what_to_do() {
     for (name, file, code) in table().into_iter().chain(oddities()) {
         let path = folder.path().join("odd.b2nd");
         fs::write(&path, file).unwrap();
-        let findings = check(&path).unwrap();
+        let findings = check(&path).unwrap().findings;
         let found = findings.iter().find(|finding| finding.code() == code);
         assert!(found.is_some(), "{name}: {findings:?}");
         assert_eq!(found.unwrap().severity(), code.severity());
@@ -379,10 +478,27 @@ fn every_code_is_found_and_says_what_to_do() {
     // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
     all.extend([Code::ZipMember, Code::TooLong, Code::ChunkFile]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
-    let names: BTreeSet<_> = all.iter().map(|code| code.name()).collect();
-    assert_eq!(names.len(), all.len());
     for code in all {
+        assert_eq!(code.name().parse(), Ok(code), "a name of its own");
         assert!(code.meaning().ends_with('.') && code.advice().ends_with('.'), "{code}");
+    }
+}
+
+#[test]
+fn a_finding_is_serialized_as_the_command_prints_it() {
+    let findings = Frame::read_at(Cursor::new(with(&[(37, &[96])])), 0).unwrap().check_header();
+    let expected = serde_json::json!({
+        "code": "interrupted-resize",
+        "severity": "error",
+        "place": "header",
+        "offset": 30,
+        "expected": 128,
+        "found": 96,
+        "message": findings[0].message(),
+    });
+    assert_eq!(serde_json::to_value(&findings[0]).unwrap(), expected);
+    for (finding, name) in [("truncated", true), ("Truncated", false), ("", false)] {
+        assert_eq!(finding.parse::<Code>().is_ok(), name, "{finding}");
     }
 }
 
@@ -396,7 +512,7 @@ fn the_files_of_the_project_are_right() {
         "struct_long.b2nd",
         "vlmetalayers.b2nd",
     ] {
-        assert_eq!(check(data().join(name)).unwrap(), [], "{name}");
+        assert_eq!(check(data().join(name)).unwrap().findings, [], "{name}");
     }
 }
 
@@ -405,7 +521,7 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
     let folder = tempfile::tempdir().unwrap();
     let (contiguous, sparse) = (file("int32_3x5.b2nd"), file("sparse.b2nd/chunks.b2frame"));
     let (index, other) = (folder.path().join("chunks.b2frame"), folder.path().join("array.b2nd"));
-    let codes = |path: &Path| check(path).unwrap().iter().map(Finding::code).collect::<Vec<_>>();
+    let codes = |path: &Path| check(path).unwrap().findings.iter().map(Finding::code).collect::<Vec<_>>();
     for number in 0..4 {
         let name = format!("{number:08X}.chunk");
         fs::copy(data().join("sparse.b2nd").join(&name), folder.path().join(name)).unwrap();
@@ -430,7 +546,12 @@ fn what_is_found_names_the_place_and_the_numbers() {
         let findings = match Frame::read_at(Cursor::new(file), 0) {
             Ok(mut frame) => frame.check().unwrap(),
             Err(error) => {
-                writeln!(lines, "{name}\n    refused[{}] {error}", error.code().unwrap()).unwrap();
+                writeln!(
+                    lines,
+                    "{name}\n    refused[{}] {error}",
+                    error.finding().map(Finding::code).unwrap()
+                )
+                .unwrap();
                 continue;
             }
         };
@@ -449,8 +570,10 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     fs::write(&path, file("int32_3x5.b2nd")).unwrap();
     let mut frame = Frame::open(&path).unwrap();
     fs::write(&path, with(&[(124, &[4])])).unwrap();
-    assert!(matches!(frame.check(), Err(b2nd_serde::frame::Error::Changing(None))));
-    assert_eq!(check(&path).unwrap(), []);
+    assert!(
+        matches!(frame.check(), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
+    );
+    assert_eq!(check(&path).unwrap().findings, []);
 }
 
 /// A file of a length, of which only a few places take room.
@@ -472,7 +595,7 @@ fn a_length_that_is_only_claimed_makes_no_room() {
 
     let trailer = [&[0xce][..], &0xffff_fff0_u32.to_be_bytes(), &[0xd8], &[0; 17]].concat();
     sparse(&path, length, &[(0, &header), (length - 23, &trailer)]);
-    let codes: Vec<Code> = check(&path).unwrap().iter().map(Finding::code).collect();
+    let codes: Vec<Code> = check(&path).unwrap().findings.iter().map(Finding::code).collect();
     assert!(codes.contains(&Code::TooLong), "{codes:?}");
     let error = Frame::open(&path).unwrap().trailer().unwrap_err();
     let longest = 256 << 20;
@@ -482,11 +605,11 @@ fn a_length_that_is_only_claimed_makes_no_room() {
 
     sparse(&path, length, &[(0, &changed(header, &[(11, &MOST)]))]);
     let error = Frame::open(&path).unwrap_err();
-    assert_eq!(error.code(), Some(Code::TooLong));
+    assert_eq!(error.finding().map(Finding::code), Some(Code::TooLong));
     let said =
         format!("expected at most {} bytes for the length of the header, found {}", 64 << 20, i32::MAX);
     assert!(error.to_string().ends_with(&said), "{error}");
-    assert_eq!(check(&path).unwrap()[0].code(), Code::TooLong);
+    assert_eq!(check(&path).unwrap().findings[0].code(), Code::TooLong);
 }
 
 #[test]
@@ -505,7 +628,7 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
         write(&broken);
         thread::scope(|scope| {
             let start = Instant::now();
-            let checked = scope.spawn(|| check(&path).unwrap());
+            let checked = scope.spawn(|| check(&path).unwrap().findings);
             thread::sleep(Duration::from_millis(3));
             write(&sound);
             // The second look comes 10 milliseconds after the first.
@@ -518,5 +641,5 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
     assert!(in_time > 0);
     // One that stays is told.
     write(&broken);
-    assert_eq!(errors(&check(&path).unwrap()).first(), Some(&Code::InterruptedResize));
+    assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&Code::InterruptedResize));
 }

@@ -2,12 +2,13 @@
 
 #![cfg(feature = "frame")]
 
+use std::error::Error as _;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use crate::common::{corpus, data};
-use b2nd_serde::frame::{Code, Content, Error, Frame, Member, check, scan, zip_members};
+use b2nd_serde::frame::{Code, Content, ErrorKind, Finding, Frame, Member, check, scan, zip_members};
 use fs4::FileExt;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
@@ -207,7 +208,9 @@ fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     let offsets: Vec<u64> = zip_members(Cursor::new(&zip)).unwrap().iter().map(Member::offset).collect();
     zip.truncate(zip.len() - 40);
     let error = zip_members(Cursor::new(&zip)).unwrap_err();
-    assert!(matches!(&error, Error::Io(error) if error.kind() == io::ErrorKind::InvalidData), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Io);
+    let source: &io::Error = error.source().unwrap().downcast_ref().unwrap();
+    assert_eq!(source.kind(), io::ErrorKind::InvalidData, "{source}");
 
     let found: Vec<u64> = scan(Cursor::new(&zip)).map(|frame| frame.unwrap().offset()).collect();
     assert_eq!(found, offsets);
@@ -304,7 +307,7 @@ fn a_frame_at_rest_is_opened_at_once() {
         assert_eq!(shape(&frame), shape(&Frame::open(data().join(name)).unwrap()), "{name}");
     }
     let error = Frame::open_stable(data().join("make.py"), Duration::from_secs(60)).unwrap_err();
-    assert_eq!(error.code(), Some(Code::NotAFrame));
+    assert_eq!(error.finding().map(Finding::code), Some(Code::NotAFrame));
 }
 
 #[test]
@@ -314,11 +317,10 @@ fn a_frame_left_half_changed_is_said_to_be_changing_and_why() {
     let mut array = file("int32_3x5.b2nd");
     array[37] = 96;
     fs::write(&path, array).unwrap();
-    match Frame::open_stable(&path, Duration::from_millis(20)) {
-        Err(Error::Changing(Some(finding))) => assert_eq!(finding.code(), Code::InterruptedResize),
-        other => panic!("{other:?}"),
-    }
-    assert_eq!(check(&path).unwrap()[0].code(), Code::InterruptedResize);
+    let error = Frame::open_stable(&path, Duration::from_millis(20)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Changing);
+    assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize));
+    assert_eq!(check(&path).unwrap().findings[0].code(), Code::InterruptedResize);
 }
 
 #[test]
@@ -343,7 +345,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
         let lock = File::create(sidecar).unwrap();
         FileExt::lock(&lock).unwrap();
         let error = Frame::open_stable(path, Duration::from_millis(5)).unwrap_err();
-        assert!(matches!(error, Error::Changing(None)), "{error}");
+        assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None), "{error}");
         // A single read does not ask.
         assert!(Frame::open(path).is_ok());
 

@@ -7,5 +7,6 @@ mod chunk_files;
 #[path = "../common/mod.rs"]
 mod common;
 mod inside;
+mod peers;
 mod reading;
 mod rewrite;

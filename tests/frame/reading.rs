@@ -3,11 +3,13 @@
 #![cfg(feature = "frame")]
 
 use std::borrow::Cow;
+use std::error::Error as _;
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use crate::common::{corpus, data, unhex};
-use b2nd_serde::frame::{Array, Code, Error, Field, Frame, Generation};
+use b2nd_serde::frame::{Array, Code, Error, ErrorKind, Field, Frame, Generation};
 use serde_json::{Value, json};
 
 /// A frame of the corpus: its name, its bytes up to the end of its file, and what the manifest says of it.
@@ -130,12 +132,10 @@ fn every_frame_of_the_corpus_reads_from_a_prefix_fed_byte_by_byte() {
         entry.assert_is(&whole);
         let header_len = whole.header().header_len;
         for length in 0..header_len {
-            match Frame::parse(&bytes[..length]) {
-                Err(Error::Incomplete { needed }) => {
-                    assert!(needed > length && needed <= header_len, "{}: {length}, {needed}", entry.name);
-                }
-                other => panic!("{}: {length}: {other:?}", entry.name),
-            }
+            let error = Frame::parse(&bytes[..length]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Incomplete, "{}: {length}", entry.name);
+            let needed = error.needed().unwrap();
+            assert!(needed > length && needed <= header_len, "{}: {length}, {needed}", entry.name);
         }
         entry.assert_is(&Frame::parse(&bytes[..header_len]).unwrap());
     }
@@ -149,8 +149,7 @@ fn a_program_with_its_own_reads_needs_as_many_as_the_parser_says() {
         let frame = loop {
             match Frame::parse(&file[..length]) {
                 Ok(frame) => break frame,
-                Err(Error::Incomplete { needed }) => length = needed,
-                Err(error) => panic!("{name}: {error}"),
+                Err(error) => length = error.needed().unwrap_or_else(|| panic!("{name}: {error}")),
             }
             rounds += 1;
         };
@@ -274,10 +273,15 @@ fn other_metalayers_read_into_types_of_ones_own() {
     assert!(frame.metalayer::<Value>("none").unwrap().is_none());
 
     let error = frame.metalayer::<u8>("vendor").unwrap_err();
-    assert!(error.to_string().starts_with("metalayer vendor: "), "{error}");
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Decode, "cannot decode metalayer `vendor`")
+    );
     let error = frame.metalayer::<(u8, u8)>("b2nd").unwrap_err();
-    assert_eq!(error.to_string(), "metalayer b2nd: byte 0: layout b2nd has 7 entries, the type takes 2");
-    assert!(std::error::Error::source(&error).unwrap().is::<b2nd_serde::Error>());
+    assert_eq!(error.to_string(), "cannot decode metalayer `b2nd`");
+    let source = error.source().unwrap();
+    assert_eq!(source.to_string(), "byte 0: layout b2nd has 7 entries, the type takes 2");
+    assert!(source.is::<b2nd_serde::Error>());
 }
 
 #[test]
@@ -347,10 +351,14 @@ fn vlmetalayers_have_values() {
     match note.decode::<String>() {
         Ok(value) => assert!(cfg!(feature = "decompress") && value == "x".repeat(1000)),
         Err(error) => {
-            assert_eq!(error.to_string(), "metalayer note: compressed, and the feature `decompress` is off");
+            assert_eq!(error.to_string(), "cannot decode metalayer `note`");
+            assert_eq!(
+                error.source().unwrap().to_string(),
+                "compressed, and the feature `decompress` is off"
+            );
         }
     }
-    assert!(unit.decode::<u8>().unwrap_err().to_string().starts_with("metalayer unit: "));
+    assert_eq!(unit.decode::<u8>().unwrap_err().to_string(), "cannot decode metalayer `unit`");
 }
 
 #[test]
@@ -360,16 +368,15 @@ fn a_file_cut_short_says_what_is_missing() {
     let path = folder.path().join("cut.b2nd");
     for length in 0..file.len() {
         fs::write(&path, &file[..length]).unwrap();
-        match Frame::open(&path) {
-            Err(Error::Refused(finding)) if length > 0 => {
-                assert_eq!(finding.code(), Code::Truncated);
-                assert_eq!(finding.found(), Some(length as i128));
-                assert!(
-                    finding.expected() > finding.found() && finding.expected() <= Some(file.len() as i128)
-                );
-            }
-            Err(error) => assert_eq!((length, error.code()), (0, Some(Code::NotAFrame))),
-            other => panic!("{length}: {other:?}"),
+        let error = Frame::open(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed, "{length}");
+        let finding = error.finding().unwrap();
+        if length == 0 {
+            assert_eq!(finding.code(), Code::NotAFrame);
+        } else {
+            assert_eq!(finding.code(), Code::Truncated);
+            assert_eq!(finding.found(), Some(length as i128));
+            assert!(finding.expected() > finding.found() && finding.expected() <= Some(file.len() as i128));
         }
     }
 }
@@ -378,9 +385,9 @@ fn a_file_cut_short_says_what_is_missing() {
 fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     for (length, says) in [
-        (10, "cut short: the frame takes at least 24 bytes, the file has 10"),
-        (100, "cut short: the frame takes at least 165 bytes, the file has 100"),
-        (300, "cut short: the frame takes 520 bytes, the file has 300"),
+        (10, "cut short: the frame has at least 24 bytes, but the file only 10"),
+        (100, "cut short: the frame has at least 165 bytes, but the file only 100"),
+        (300, "cut short: the frame has 520 bytes, but the file only 300"),
     ] {
         let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
         assert_eq!(error.to_string(), says);
@@ -400,8 +407,25 @@ fn the_name_of_a_metalayer_ends_at_a_nul() {
 #[test]
 fn a_directory_without_a_frame_says_so() {
     let error = Frame::open(data()).unwrap_err();
-    assert_eq!(error.to_string(), "a directory without chunks.b2frame, so not a sparse frame");
-    assert!(matches!(error, Error::Io(error) if error.kind() == io::ErrorKind::NotFound));
+    assert_eq!(error.path(), Some(&*data()));
+    let source = io_error(&error);
+    assert_eq!(source.to_string(), "a directory without chunks.b2frame, so not a sparse frame");
+    assert_eq!(source.kind(), io::ErrorKind::NotFound);
+}
+
+/// The source of an error that is about a file.
+fn io_error(error: &Error) -> &io::Error {
+    assert_eq!(error.kind(), ErrorKind::Io);
+    error.source().unwrap().downcast_ref().unwrap()
+}
+
+#[test]
+fn an_error_about_a_file_names_it_and_does_not_repeat_its_source() {
+    let error = Frame::open("no such file").unwrap_err();
+    assert_eq!(error.to_string(), "cannot read no such file");
+    assert_eq!(error.path(), Some(Path::new("no such file")));
+    assert_eq!(io_error(&error).kind(), io::ErrorKind::NotFound);
+    assert_eq!(size_of::<Error>(), size_of::<usize>());
 }
 
 #[cfg(unix)]
@@ -412,9 +436,10 @@ fn what_is_no_file_is_refused_without_waiting() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let socket = folder.path().join("socket.b2nd");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    let refused = |path: &std::path::Path| {
+    let refused = |path: &Path| {
         let error = Frame::open(path).unwrap_err();
-        assert_eq!(error.to_string(), "neither a file nor a directory");
+        assert_eq!(error.path(), Some(path));
+        assert_eq!(io_error(&error).to_string(), "neither a file nor a directory");
     };
     refused(&pipe);
     refused(&socket);
@@ -497,5 +522,5 @@ fn a_file_caught_while_it_grows_is_read_once_more() {
     let growing = |lengths: &[u64]| Growing { file: Cursor::new(file.clone()), lengths: lengths.to_vec() };
     assert!(Frame::read_at(growing(&[length, 300]), 0).is_ok());
     let error = Frame::read_at(growing(&[length, 310, 300]), 0).unwrap_err();
-    assert_eq!(error.to_string(), "cut short: the frame takes 520 bytes, the file has 310");
+    assert_eq!(error.to_string(), "cut short: the frame has 520 bytes, but the file only 310");
 }

@@ -249,7 +249,7 @@ proptest! {
         prop_assert_eq!(after, &geometry(&(new_shape, vectors.1, vectors.2)));
 
         let places = |geometry: &Geometry| -> Vec<Vec<u64>> {
-            geometry.chunks().map(|chunk| chunk.index().to_vec()).collect()
+            geometry.chunks().map(|chunk| chunk.coordinate().to_vec()).collect()
         };
         let (old, new) = (places(&before), places(after));
         let missing = |from: &[Vec<u64>], of: &[Vec<u64>]| -> Vec<u64> {

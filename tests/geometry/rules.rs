@@ -44,78 +44,78 @@ const ACCEPTED: &[(Vectors, u64)] = &[
 
 /// Shape, chunk shape, block shape, and the message.
 const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
-    ((&[1; 17], &[1; 17], &[1; 17]), ErrorKind::Rank, "ndim is 17, more than 16"),
+    ((&[1; 17], &[1; 17], &[1; 17]), ErrorKind::Rank, "ndim is 17, but must be at most 16"),
     ((&[3, 5], &[2], &[1, 2]), ErrorKind::DimensionCount, "chunkshape has 1 dimension, but ndim is 2"),
     ((&[3, 5], &[2, 3], &[1, 2, 3]), ErrorKind::DimensionCount, "blockshape has 3 dimensions, but ndim is 2"),
-    ((&[-1], &[1], &[1]), ErrorKind::Negative, "expected at least 0 for shape[0], found -1"),
+    ((&[-1], &[1], &[1]), ErrorKind::Negative, "shape[0] is -1, but must be at least 0"),
     (
         (&[i64::MIN], &[1], &[1]),
         ErrorKind::Negative,
-        "expected at least 0 for shape[0], found -9223372036854775808",
+        "shape[0] is -9223372036854775808, but must be at least 0",
     ),
-    ((&[3, 5], &[2, -3], &[1, 2]), ErrorKind::Negative, "expected at least 0 for chunkshape[1], found -3"),
+    ((&[3, 5], &[2, -3], &[1, 2]), ErrorKind::Negative, "chunkshape[1] is -3, but must be at least 0"),
     (
         (&[3, 5], &[2, 3], &[i32::MIN, 2]),
         ErrorKind::Negative,
-        "expected at least 0 for blockshape[0], found -2147483648",
+        "blockshape[0] is -2147483648, but must be at least 0",
     ),
     (
         (&[4], &[0], &[0]),
         ErrorKind::Zero,
-        "expected at least 1 for chunkshape[0] beside shape[0] = 4, found 0",
+        "chunkshape[0] is 0, but shape[0] is 4: a dimension that is not empty needs chunks of at least 1",
     ),
     (
         (&[0, 4], &[2, 0], &[1, 0]),
         ErrorKind::Zero,
-        "expected at least 1 for chunkshape[1] beside shape[1] = 4, found 0",
+        "chunkshape[1] is 0, but shape[1] is 4: a dimension that is not empty needs chunks of at least 1",
     ),
     (
         (&[4], &[2], &[0]),
         ErrorKind::Zero,
-        "expected at least 1 for blockshape[0] beside chunkshape[0] = 2, found 0",
+        "blockshape[0] is 0, but chunkshape[0] is 2: a chunk that is not empty needs blocks of at least 1",
     ),
     // The draft specification allows this one, C-Blosc2 does not.
     (
         (&[0], &[5], &[0]),
         ErrorKind::Zero,
-        "expected at least 1 for blockshape[0] beside chunkshape[0] = 5, found 0",
+        "blockshape[0] is 0, but chunkshape[0] is 5: a chunk that is not empty needs blocks of at least 1",
     ),
     (
         (&[TERA, TERA], &[1, 1], &[1, 1]),
         ErrorKind::Overflow,
-        "shape[1]: 1099511627776 x 1099511627776 items do not fit int64",
+        "shape[1] is 1099511627776: 1099511627776 x 1099511627776 items are more than 9223372036854775807 (int64)",
     ),
     (
         (&[MAX], &[2], &[1]),
         ErrorKind::Overflow,
-        "shape[0]: 9223372036854775807 rounded up to chunks of 2 does not fit int64",
+        "shape[0] is 9223372036854775807: rounded up to whole chunks of 2, it is more than 9223372036854775807 (int64)",
     ),
     // E itself has to fit, also beside a zero.
     (
         (&[0, MAX], &[0, 2], &[0, 1]),
         ErrorKind::Overflow,
-        "shape[1]: 9223372036854775807 rounded up to chunks of 2 does not fit int64",
+        "shape[1] is 9223372036854775807: rounded up to whole chunks of 2, it is more than 9223372036854775807 (int64)",
     ),
     (
         (&[1 << 62, 1], &[1, 4], &[1, 1]),
         ErrorKind::Overflow,
-        "shape[1]: 4611686018427387904 x 4 items in whole chunks do not fit int64",
+        "shape[1], rounded up to whole chunks, is 4: 4611686018427387904 x 4 items are more than 9223372036854775807 (int64)",
     ),
     (
         (&[1, 1], &[65536, 32768], &[1, 1]),
         ErrorKind::Overflow,
-        "chunkshape[1]: 65536 x 32768 items do not fit int32",
+        "chunkshape[1] is 32768: 65536 x 32768 items are more than 2147483647 (int32)",
     ),
     (
         (&[1, 1], &[1, 1], &[65536, 65536]),
         ErrorKind::Overflow,
-        "blockshape[1]: 65536 x 65536 items do not fit int32",
+        "blockshape[1] is 65536: 65536 x 65536 items are more than 2147483647 (int32)",
     ),
     // No item in the array, and yet a chunk that cannot be.
     (
         (&[0, 1], &[65536, 65536], &[1, 1]),
         ErrorKind::Overflow,
-        "chunkshape[1]: 65536 x 65536 items do not fit int32",
+        "chunkshape[1] is 65536: 65536 x 65536 items are more than 2147483647 (int32)",
     ),
 ];
 
@@ -201,7 +201,7 @@ fn a_chunk_of_more_than_blosc2_can_hold_is_refused_with_its_size() -> Result<(),
     assert_eq!((error.entry(), error.dimension()), (Some(Entry::Chunkshape), None));
     assert_eq!(
         error.to_string(),
-        "chunkshape: 2147483616 items of 1 byte, padding included, are more than the 2147483615 bytes of a chunk"
+        "chunkshape: a chunk has 2147483616 items of 1 byte, padding included, but can hold at most 2147483615 bytes"
     );
     assert!(fits.chunk_nbytes(usize::MAX).is_err());
     assert_eq!(fits.chunk_nbytes(0)?, 0);
@@ -235,7 +235,7 @@ fn a_slice_is_within_the_array() -> Result<(), Error> {
     let backward = 4..2;
     assert_eq!(
         message(&[0..1, backward]),
-        ("slice[1] starts at 4, but stops at 2".into(), ErrorKind::Slice, Some(1))
+        ("slice[1] starts at 4, after its stop at 2".into(), ErrorKind::Slice, Some(1))
     );
     assert_eq!(
         message(&[0..4, 0..5]),
@@ -253,12 +253,15 @@ fn a_slice_is_within_the_array() -> Result<(), Error> {
 fn an_array_is_resized_by_the_same_rules() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[0, 5], chunkshape: &[0, 3], blockshape: &[0, 2] })?;
     let message = |shape: &[i64]| geometry.resize(shape).expect_err("no shape").to_string();
-    assert_eq!(message(&[1, 5]), "expected at least 1 for chunkshape[0] beside shape[0] = 1, found 0");
-    assert_eq!(message(&[0, -5]), "expected at least 0 for shape[1], found -5");
+    assert_eq!(
+        message(&[1, 5]),
+        "chunkshape[0] is 0, but shape[0] is 1: a dimension that is not empty needs chunks of at least 1"
+    );
+    assert_eq!(message(&[0, -5]), "shape[1] is -5, but must be at least 0");
     assert_eq!(message(&[0]), "shape has 1 dimension, but ndim is 2");
     assert_eq!(
         message(&[0, MAX]),
-        "shape[1]: 9223372036854775807 rounded up to chunks of 3 does not fit int64"
+        "shape[1] is 9223372036854775807: rounded up to whole chunks of 3, it is more than 9223372036854775807 (int64)"
     );
     Ok(())
 }
@@ -285,6 +288,6 @@ fn a_version_that_is_not_known_has_no_geometry() -> Result<(), Box<dyn std::erro
     let error = from_slice::<Meta>(&bytes)?.geometry().expect_err("version 127");
     assert_eq!(error.kind(), ErrorKind::Version);
     assert_eq!(error.entry(), Some(Entry::Version));
-    assert_eq!(error.to_string(), "expected version 0, found 127");
+    assert_eq!(error.to_string(), "version is 127, but only version 0 is known");
     Ok(())
 }

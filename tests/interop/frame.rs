@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::data;
-use b2nd_serde::frame::{Code, Error, Frame, Severity, check};
+use b2nd_serde::frame::{Code, Error, ErrorKind, Frame, Severity, check};
 use serde_json::{Value, json};
 
 fn python(script: &str) -> Command {
@@ -37,7 +37,7 @@ fn every_file_that_a_killed_resize_left_with_wrong_data_is_found() {
     let mut interrupted = 0;
     for killed in &killed {
         let verdict = killed["verdict"].as_str().unwrap();
-        let findings = check(killed["path"].as_str().unwrap()).unwrap();
+        let findings = check(killed["path"].as_str().unwrap()).unwrap().findings;
         let errors = findings.iter().filter(|finding| finding.severity() == Severity::Error);
         let is_found = errors.clone().count() > 0;
         let is_interrupted = findings.iter().any(|finding| finding.code() == Code::InterruptedResize);
@@ -112,7 +112,7 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
         *stable.entry(word(&seen)).or_insert(0) += 1;
         // A check waits between its looks; one in some hundred rounds leaves time for the others.
         if fastrand::u8(..) == 0 {
-            let seen = check(&path).map(|findings| findings.is_empty());
+            let seen = check(&path).map(|report| report.findings.is_empty());
             assert!(!matches!(seen, Ok(false)), "{:?}", check(&path));
             *checked.entry(word(&seen)).or_insert(0) += 1;
         }
@@ -130,7 +130,7 @@ fn word(seen: &Result<bool, Error>) -> &'static str {
     match seen {
         Ok(true) => "at rest",
         Ok(false) => "never was",
-        Err(Error::Changing(_)) => "changing",
+        Err(error) if error.kind() == ErrorKind::Changing => "changing",
         Err(_) => "refused",
     }
 }

@@ -137,13 +137,13 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
 fn what_is_neither_bytes_nor_their_digits_is_told() {
     for (given, expected) in [
         ("[151, 0, 1]", "an odd number of digits in '151'"),
-        (r"b'\x9'", r"b'\x9' is not what Python prints of bytes"),
-        ("b'1' b'2'", "b'1' b'2' is not what Python prints of bytes"),
+        (r"b'\x9'", r"b'\x9' is not a bytes literal of Python"),
+        ("b'1' b'2'", "b'1' b'2' is not a bytes literal of Python"),
     ] {
         for command in ["dump", "decode"] {
             let output = run_with(given.as_bytes(), here(), &[command]);
             assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{given}");
-            let complaint = "neither a frame, nor a metalayer, nor the digits of one";
+            let complaint = "not a frame, a metalayer, or hexadecimal digits";
             assert!(
                 text(&output.stderr).contains(&format!("{complaint}: {expected}")),
                 "{}",

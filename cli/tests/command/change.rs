@@ -31,7 +31,7 @@ fn shape_and_dtype_change_in_place() {
     let frame = Frame::open(&file).unwrap();
     let array = frame.array().unwrap().unwrap();
     assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
-    assert_eq!(check(&file).unwrap(), []);
+    assert_eq!(check(&file).unwrap().findings, []);
     let after = fs::read(&file).unwrap();
     assert_eq!(after[165..], before[165..], "the data is not touched");
 }
@@ -105,19 +105,92 @@ fn where_nothing_changes_it_says_what_was_done() {
 }
 
 #[test]
-fn a_lock_that_another_process_holds_is_respected_by_a_dry_run_too() {
+fn a_lock_that_another_process_holds_is_respected_and_a_dry_run_takes_none() {
     let folder = copies();
     let lock = fs::File::create(folder.path().join("int32_3x5.b2nd.b2lock")).unwrap();
     fs4::FileExt::try_lock(&lock).unwrap();
     for arguments in
         [&["set", "int32_3x5.b2nd", "--dtype", "<f4"][..], &["rewrite", "int32_3x5.b2nd", "new.b2nd"]]
     {
-        for option in [&[][..], &["--dry-run"]] {
-            let output = run(folder.path(), &[arguments, option].concat());
-            let expected = "b2nd: int32_3x5.b2nd: another process holds the lock int32_3x5.b2nd.b2lock\n";
-            assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
+        let output = run(folder.path(), arguments);
+        let expected = "b2nd: int32_3x5.b2nd: another process holds the lock int32_3x5.b2nd.b2lock\n";
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
+        let output = run(folder.path(), &[arguments, &["--dry-run"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+}
+
+#[test]
+fn an_error_about_a_lock_file_names_it() {
+    let folder = copies();
+    fs::create_dir(folder.path().join("int32_3x5.b2nd.b2lock")).unwrap();
+    for arguments in [
+        ["set", "int32_3x5.b2nd", "--dtype", "<f4"],
+        ["rewrite", "int32_3x5.b2nd", "int32_3x5.b2nd", "--json"],
+    ] {
+        let output = run(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let said = text(&output.stdout).to_owned() + text(&output.stderr);
+        assert!(said.contains("cannot open the lock file int32_3x5.b2nd.b2lock: "), "{said}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_nothing_can_be_said_of_a_change_it_is_said_that_it_was_made() {
+    let folder = copies();
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for (arguments, done) in [
+        (["set", "int32_3x5.b2nd", "--dtype", "<f4"], "int32_3x5.b2nd was changed all the same"),
+        (["rewrite", "int32_3x5.b2nd", "new.b2nd", "--json"], "new.b2nd was written all the same"),
+    ] {
+        let output = crate::run::b2nd(folder.path(), &arguments).stdout(full()).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said.starts_with("b2nd: standard output: ") && said.contains(done), "{said}");
+    }
+    assert!(folder.path().join("new.b2nd").exists());
+    let dry = ["set", "int32_3x5.b2nd", "--dtype", "<i4", "--dry-run"];
+    let output = crate::run::b2nd(folder.path(), &dry).stdout(full()).output().unwrap();
+    assert!(!text(&output.stderr).contains("all the same"));
+}
+
+#[test]
+fn what_a_killed_rewrite_left_is_passed_over() {
+    let folder = copies();
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    fs::write(folder.path().join(".b2nd-AbCdEf.tmp"), &file[..300]).unwrap();
+    fs::create_dir(folder.path().join(".b2nd-GhIjKl.tmp")).unwrap();
+    fs::write(folder.path().join(".b2nd-GhIjKl.tmp/chunks.b2frame"), &file[..300]).unwrap();
+    for command in ["ls", "check"] {
+        let output = run(folder.path(), &[command]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(!text(&output.stdout).contains(".tmp"));
+        for name in [".b2nd-AbCdEf.tmp", ".b2nd-GhIjKl.tmp"] {
+            let hint = format!(
+                "b2nd: {name}: skipped; a rewrite that was killed left it, or one is still running\n"
+            );
+            assert!(text(&output.stderr).contains(&hint), "{}", text(&output.stderr));
         }
     }
+    // One that is named is read.
+    assert_eq!(run(folder.path(), &["info", ".b2nd-AbCdEf.tmp"]).status.code(), Some(1));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_becomes_longer_than_allowed_is_an_error_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    with_hole(&folder.path().join("old.b2nd"), 1 << 24);
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 64; exec \"$0\" rewrite old.b2nd new.b2nd", env!("CARGO_BIN_EXE_b2nd")])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{:?}", output.status);
+    assert!(text(&output.stderr).starts_with("b2nd: new.b2nd: File too large"), "{}", text(&output.stderr));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
@@ -129,7 +202,7 @@ fn a_rewrite_is_an_array_in_the_present_format() {
     let output = run(folder.path(), &arguments);
     snapshot("rewrite", &(screen(&dry) + &screen(&output)));
     assert_eq!(dry.stdout, output.stdout);
-    assert_eq!(check(folder.path().join("new.b2nd")).unwrap(), []);
+    assert_eq!(check(folder.path().join("new.b2nd")).unwrap().findings, []);
 
     let again = run(folder.path(), &arguments);
     assert_eq!(again.status.code(), Some(1), "nothing is written over");
@@ -185,8 +258,9 @@ fn a_rewrite_that_is_interrupted_leaves_nothing() {
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
     };
     with_hole(&folder.path().join("old.b2nd"), 1 << 29);
-    crate::run::let_interrupts_through();
-    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+    let signals = [("INT", 2), ("TERM", 15), ("HUP", 1), ("XCPU", 24)];
+    crate::run::let_through(&signals.map(|(_, number)| number));
+    for (signal, number) in signals {
         // The copy may be done before the signal comes.
         let is_caught = (0..100).any(|_| {
             let mut rewrite = crate::run::b2nd(folder.path(), &["rewrite", "old.b2nd", "new.b2nd"]);

@@ -13,7 +13,22 @@ fn findings_are_told_with_their_advice() {
 fn a_good_file_is_silent_on_stdout() {
     let output = run(&data(), &["check", "int32_3x5.b2nd"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""));
-    assert_eq!(text(&output.stderr), "b2nd: 1 frame, nothing wrong\n");
+    assert_eq!(text(&output.stderr), "b2nd: 1 frame, no errors or warnings\n");
+}
+
+#[test]
+fn an_array_whose_name_is_damaged_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = std::fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    file[95] ^= 1;
+    std::fs::write(folder.path().join("a.b2nd"), file).unwrap();
+    let output = run(folder.path(), &["check", "--strict", "a.b2nd"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stdout).starts_with("a.b2nd: warning: misnamed-array: "),
+        "{}",
+        text(&output.stdout)
+    );
 }
 
 #[test]

@@ -145,12 +145,15 @@ fn a_value_that_cannot_be_shown_says_why() {
     let long = &shown(chunk(1) + 4, &(17_i32 << 20).to_le_bytes())[1];
     assert_eq!(
         (&long["value"], &long["error"]),
-        (&Value::Null, &"metalayer note: 17825792 bytes, more than are shown".into())
+        (&Value::Null, &"metalayer note: 17825792 bytes are too many to show".into())
     );
     // A damaged chunk keeps its reason, and does not keep the other from being shown.
     let damaged = shown(chunk(1) + 40, &[0xff; 12]);
     assert_eq!((&damaged[0]["value"], &damaged[1]["value"]), (&"kelvin".into(), &Value::Null));
-    assert!(damaged[1]["error"].as_str().unwrap().starts_with("metalayer note: "), "{damaged}");
+    assert!(
+        damaged[1]["error"].as_str().unwrap().starts_with("cannot decode metalayer `note`: "),
+        "{damaged}"
+    );
 }
 
 #[test]

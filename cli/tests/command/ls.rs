@@ -77,8 +77,8 @@ fn a_sparse_frame_that_lost_its_header_is_told() {
 fn a_file_that_was_given_is_told_where_to_look() {
     let folder = folder();
     for (arguments, expected) in [
-        (["ls", "images/notes.txt"], "; b2nd ls --scan looks for frames inside\n"),
-        (["info", "images"], "; b2nd ls lists the arrays in a folder\n"),
+        (["ls", "images/notes.txt"], "; `b2nd ls --scan` looks for frames inside\n"),
+        (["info", "images"], "; `b2nd ls` lists the arrays in a folder\n"),
         (["info", "tree.b2z"], ""),
         (["ls", "bad/zeroed.b2nd"], "\n"),
     ] {

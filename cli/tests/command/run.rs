@@ -11,14 +11,16 @@ use serde_json::Value;
 
 use crate::common::data;
 
-/// Lets the commands that are started from now on die of Ctrl-C, whatever they would inherit.
+/// Lets the commands that are started from now on die of these signals, whatever they would inherit.
 ///
-/// A shell without job control ignores SIGINT in what it starts in the background, and that is inherited. What is
-/// caught is not, so this process catches the signal, and ends by it as ever.
+/// A shell without job control ignores SIGINT in what it starts in the background, as `nohup` ignores SIGHUP, and that
+/// is inherited. What is caught is not, so this process catches the signals, and ends by them as ever.
 #[cfg(unix)]
-pub(crate) fn let_interrupts_through() {
+pub(crate) fn let_through(signals: &[i32]) {
     let always = Arc::new(AtomicBool::new(true));
-    signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, always).unwrap();
+    for &signal in signals {
+        signal_hook::flag::register_conditional_default(signal, always.clone()).unwrap();
+    }
 }
 
 /// The command with arguments, in a folder.
@@ -104,7 +106,10 @@ pub(crate) fn folder() -> tempfile::TempDir {
     };
     fs::write(at("images/notes.txt"), "no array").unwrap();
     fs::write(at("images/x"), "x").unwrap();
-    fs::write(at("chunks_only.b2frame"), with(95, b"x2nd")).unwrap();
+    // Another name, and a content that is not an array.
+    let mut chunks_only = with(95, b"x2nd");
+    chunks_only[112] = 0xc0;
+    fs::write(at("chunks_only.b2frame"), chunks_only).unwrap();
     fs::write(at("bad/cut.b2nd"), &good[..300]).unwrap();
     fs::write(at("bad/empty.b2nd"), b"").unwrap();
     fs::write(at("bad/marker.b2nd"), with(116, &[0xd2])).unwrap();

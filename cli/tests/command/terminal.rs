@@ -11,8 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::data;
-use crate::run::{b2nd, folder, let_interrupts_through, run, text};
+use crate::run::{b2nd, folder, let_through, run, text};
 use pty_process::blocking::{Command as Started, Pts, Pty};
+use signal_hook::consts::SIGINT;
 
 /// The command, which takes for its terminal what is not said otherwise, and both ends of that.
 fn at_terminal(folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
@@ -79,7 +80,7 @@ fn long_work_shows_how_far_it_is_and_leaves_no_trace() {
 
 #[test]
 fn an_interrupted_listing_ends_quietly_with_whole_lines() {
-    let_interrupts_through();
+    let_through(&[SIGINT]);
     let (mut listing, mut pty) = Listing::begin();
     assert!(listing.list("scalar.b2nd").ends_with("}\n"));
     let pid = listing.child.id().to_string();

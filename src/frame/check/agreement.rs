@@ -1,4 +1,4 @@
-//! The array's metalayer, by itself and held against the header.
+//! The array's metalayer: its own rules, and its agreement with the header.
 
 use std::format;
 use std::string::String;
@@ -9,51 +9,75 @@ use crate::frame::format::array::{Array, ArrayLayout, meaningless};
 use crate::frame::{Field, Frame, Header};
 use crate::{Geometry, Layout};
 
-/// Ranks that readers before C-Blosc2 2.21.3 have room for.
+/// The most dimensions that readers before C-Blosc2 2.21.3 have room for.
 const OLD_MAX_RANK: usize = 8;
 
-pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
+/// The largest item size that C-Blosc2's compression context has room for.
+const MAX_CONTEXT_TYPESIZE: usize = 255;
+
+pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     match frame.read_array() {
-        None => Vec::new(),
+        None => misnamed(frame).into_iter().collect(),
         Some(Ok(array)) => {
             let mut findings = oddities(&array);
-            findings.extend(of_array(&array, frame.header()));
-            findings.extend(dtype(&array, frame.header()));
+            let disagreements = of_array(&array, frame.header());
+            let is_lost = disagreements.iter().any(|finding| finding.code() == Code::LostTypesize);
+            findings.extend(disagreements);
+            if !is_lost {
+                findings.extend(dtype(&array, frame.header()));
+            }
             findings
         }
         Some(Err(finding)) => [finding].into(),
     }
 }
 
-/// What is odd about a metalayer.
+/// A metalayer that can only be that of an array, but has another name. Readers see plain chunks.
+fn misnamed<R>(frame: &Frame<R>) -> Option<Finding> {
+    let header = frame.header();
+    let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && of_array(array, header).is_empty();
+    frame.metalayers().iter().find_map(|layer| {
+        Array::read(layer, header.generation).ok().filter(is_array)?;
+        let text = format!(
+            "metalayer {:?} describes an array and agrees with the header, but its name should be b2nd",
+            layer.name()
+        );
+        Some(Finding::new(Code::MisnamedArray, Place::Metalayers).at(layer.offset() as u64).text(text))
+    })
+}
+
+/// What is unusual about a metalayer.
 fn oddities(array: &Array<'_>) -> Vec<Finding> {
     let start = array.metalayer().offset();
     let about =
         |code: Code, at: usize, text: String| Finding::new(code, Place::Array).at(at as u64).text(text);
     let mut findings = Vec::new();
     if array.layout() != ArrayLayout::Format(Layout::B2nd) {
-        let text = format!("layout {} in metalayer {}", array.layout(), array.metalayer().name());
+        let text = format!("metalayer {} has the old layout {}", array.metalayer().name(), array.layout());
         findings.push(about(Code::OldLayout, start, text));
     }
     let stale = array.stale_tail().len();
     if stale > 0 {
         let end = start + array.metalayer().bytes().len() - stale;
-        let text = format!("{stale} old bytes behind the array's metalayer");
+        let text = format!("{stale} old bytes follow the array's metalayer");
         findings.push(about(Code::StaleTail, end, text).numbers(0, stale));
     }
     if let (Some(blockshape), false) = (array.blockshape(), array.has_blocks()) {
-        let text = format!("blockshape {blockshape:?} in chunks of {:?} means nothing", array.chunkshape());
+        let text = format!(
+            "blockshape {blockshape:?} does not fit chunks of {:?}: it was never set",
+            array.chunkshape()
+        );
         findings.push(about(Code::UnsetBlockshape, start, text));
     }
     let ndim = array.shape().len();
     if ndim > OLD_MAX_RANK {
-        let text = format!("the array has {ndim} dimensions, more than {OLD_MAX_RANK}");
+        let text = format!("the array has {ndim} dimensions, but older readers support {OLD_MAX_RANK}");
         findings.push(about(Code::HighRank, start, text).numbers(OLD_MAX_RANK, ndim));
     }
     findings
 }
 
-/// What the dtype means, and its item size.
+/// Whether the dtype is known, and has the item size of the frame.
 fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     let meta = array.meta()?;
     let dtype = match meta.parse_dtype() {
@@ -68,24 +92,27 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     };
     let (expected, found) = (dtype.item_size(), header.typesize);
     (usize::try_from(found) != Ok(expected)).then(|| {
-        let text = format!("expected a typesize of {expected}, the size of dtype {dtype}, found {found}");
+        let text = format!("typesize is {found}, but items of dtype {dtype} have {expected} bytes");
         about(header, Code::DtypeMismatch, Field::Typesize).numbers(expected, found).text(text)
     })
 }
 
-/// What of an array is wrong: the meaning of its numbers, and their agreement with the header.
+/// The errors in the numbers of an array, by themselves and against the header.
 pub(crate) fn of_array(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     let geometry = match array.geometry() {
         Ok(geometry) => geometry,
         Err(error) => return [meaningless(array, error)].into(),
     };
-    // The header's own rules refuse a typesize of none.
+    // The rules of the header report a typesize below 1.
     let Some(typesize) = usize::try_from(header.typesize).ok().filter(|&typesize| typesize > 0) else {
         return Vec::new();
     };
     match geometry.chunk_nbytes(typesize) {
         Ok(chunksize) if geometry.nitems() == 0 => without_items(header, chunksize),
-        Ok(chunksize) => with_items(&geometry, header, chunksize),
+        Ok(chunksize) => match lost_typesize(array, &geometry, header) {
+            Some(finding) => [finding].into_iter().chain(nbytes(&geometry, header)).collect(),
+            None => with_items(&geometry, header, chunksize),
+        },
         Err(error) => [meaningless(array, error)].into(),
     }
 }
@@ -101,54 +128,80 @@ fn about(header: &Header, code: Code, field: Field) -> Finding {
 /// An array without items: there are no chunks, but new ones would have a size.
 fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if header.nbytes != 0 {
-        let text = format!("expected nbytes 0 for an array without items, found {}", header.nbytes);
-        findings
-            .push(about(header, Code::InterruptedResize, Field::Nbytes).numbers(0, header.nbytes).text(text));
+    let found = header.nbytes;
+    if found != 0 {
+        let text = format!("nbytes is {found}, but the shape has no items, so it should be 0");
+        findings.push(about(header, Code::InterruptedResize, Field::Nbytes).numbers(0, found).text(text));
     }
     let found = header.chunksize;
     if usize::try_from(found) != Ok(chunksize) && found != -1 {
         let text =
-            format!("expected a chunksize of {chunksize} or -1 for an array without items, found {found}");
+            format!("chunksize is {found}, but should be {chunksize} or -1, as the array has no items");
         findings
             .push(about(header, Code::EmptyChunksize, Field::Chunksize).numbers(chunksize, found).text(text));
     }
     findings
 }
 
+/// The typesize of 1 that C-Blosc2 writes where an item has more bytes than its compression context has room for,
+/// though the chunks and blocks are cut by the true size.
+fn lost_typesize(array: &Array<'_>, geometry: &Geometry, header: &Header) -> Option<Finding> {
+    if header.typesize != 1 {
+        return None;
+    }
+    let size = array.meta()?.parse_dtype().ok()??.item_size();
+    let chunksize = geometry.chunk_nbytes(size).ok()?;
+    let blocksize = block_nbytes(geometry, i128::try_from(size).ok()?);
+    let is_lost = size > MAX_CONTEXT_TYPESIZE
+        && usize::try_from(header.chunksize) == Ok(chunksize)
+        && header.blocksize.map(i128::from) == Some(blocksize);
+    is_lost.then(|| {
+        let text = format!("typesize is 1, but items, chunks and blocks show that it should be {size}");
+        about(header, Code::LostTypesize, Field::Typesize).numbers(size, 1).text(text)
+    })
+}
+
 fn with_items(geometry: &Geometry, header: &Header, chunksize: usize) -> Vec<Finding> {
-    let (padded, typesize) = (geometry.padded_chunk_nitems(), header.typesize);
+    let typesize = header.typesize;
     let mut findings = Vec::new();
     let found = header.chunksize;
     if usize::try_from(found) != Ok(chunksize) {
         let code = if found == 0 { Code::ZeroChunksize } else { Code::ChunksizeMismatch };
+        let items = geometry.padded_chunk_nitems();
         let text = format!(
-            "expected a chunksize of {chunksize}, which is {padded} items of {typesize} bytes, found {found}"
+            "chunksize is {found}, but a padded chunk has {items} items of {typesize} bytes, which is {chunksize}"
         );
         findings.push(about(header, code, Field::Chunksize).numbers(chunksize, found).text(text));
     }
-    let blocksize = i128::from(geometry.block_nitems()) * i128::from(typesize);
+    let blocksize = block_nbytes(geometry, typesize.into());
     if let Some(found) = header.blocksize.filter(|&found| i128::from(found) != blocksize) {
         let items = geometry.block_nitems();
         let text = format!(
-            "expected a blocksize of {blocksize}, which is {items} items of {typesize} bytes, found {found}"
+            "blocksize is {found}, but a block has {items} items of {typesize} bytes, which is {blocksize}"
         );
         findings.push(
             about(header, Code::BlocksizeMismatch, Field::Blocksize).numbers(blocksize, found).text(text),
         );
     }
-    // Where the sizes of a chunk disagree, the number of chunks may still be right.
-    let nchunks = geometry.nchunks();
-    let nbytes = i128::from(nchunks) * i128::from(found);
-    if found > 0 && header.nbytes >= 0 && i128::from(header.nbytes) != nbytes {
-        let there = header.nbytes.checked_div(found.into()).unwrap_or_default();
-        let text = format!(
-            "expected nbytes {nbytes}, which is {nchunks} chunks of {found} bytes, found {}, which is {there}",
-            header.nbytes
-        );
-        findings.push(
-            about(header, Code::InterruptedResize, Field::Nbytes).numbers(nbytes, header.nbytes).text(text),
-        );
-    }
+    findings.extend(nbytes(geometry, header));
     findings
+}
+
+fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
+    i128::from(geometry.block_nitems()) * typesize
+}
+
+/// The size of all chunks. Also where the size of one chunk is wrong, their number may be right.
+fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
+    let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
+    let nchunks = geometry.nchunks();
+    let nbytes = i128::from(nchunks) * chunksize;
+    (chunksize > 0 && found >= 0 && i128::from(found) != nbytes).then(|| {
+        let stored = i128::from(found) / chunksize;
+        let text = format!(
+            "nbytes is {found}, enough for {stored} chunks of {chunksize} bytes, but the shape has {nchunks} chunks, \
+             which is {nbytes}"
+        );
+        about(header, Code::InterruptedResize, Field::Nbytes).numbers(nbytes, found).text(text)
+    })
 }

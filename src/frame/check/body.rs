@@ -1,6 +1,5 @@
-//! What stands behind the header: the chunk index and the trailer.
+//! What follows the header: the chunk index and the trailer.
 
-use std::collections::BTreeSet;
 use std::format;
 use std::io::{self, Read, Seek};
 use std::path::Path;
@@ -11,18 +10,18 @@ use crate::frame::find::open::{SPARSE_INDEX, folder_of};
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::ChunkHeader;
 use crate::frame::format::fields::{Field, Generation};
-use crate::frame::{Error, Frame, Trailer};
+use crate::frame::{Error, ErrorKind, Frame, Trailer};
 
 /// Bytes of the chunk index for each chunk.
 const OFFSET_NBYTES: u64 = 8;
 
-/// The longest chunk index whose offsets are looked at.
+/// The longest chunk index whose offsets are checked.
 const LONGEST_INDEX: usize = 1 << 20;
 
 /// The same, decompressed.
 const LONGEST_OFFSETS: usize = 1 << 26;
 
-pub(crate) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
+pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     let mut end = None;
     match frame.trailer() {
@@ -30,10 +29,9 @@ pub(crate) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>
             end = Some(trailer.offset());
             findings.extend(check_trailer(frame, &trailer));
         }
-        Err(Error::Refused(finding)) => findings.push(*finding),
-        // The file has become shorter; that is told where its length is checked.
-        Err(Error::Incomplete { .. }) => {}
-        Err(error) => return Err(error),
+        // The file has become shorter, which the check of its length reports.
+        Err(error) if error.kind() == ErrorKind::Incomplete => {}
+        Err(error) => findings.push(error.into_finding()?),
     }
     if frame.header().nbytes > 0 {
         findings.extend(check_index(frame, end)?);
@@ -47,8 +45,9 @@ fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (expected, found) = (header.header_len as u64, trailer.offset());
     if header.nbytes == 0 && expected != found {
-        let text =
-            format!("expected the trailer of a frame without chunks at byte {expected}, found it at {found}");
+        let text = format!(
+            "the frame has no chunks, so the trailer must begin at byte {expected}, but it begins at {found}"
+        );
         findings.push(about(Code::TrailerPlace).numbers(expected, found).text(text));
     }
     let count = trailer.vlmetalayers().len();
@@ -60,7 +59,7 @@ fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
     }
     for layer in trailer.vlmetalayers().iter().filter(|layer| layer.nbytes().is_none()) {
         let (name, length) = (layer.name(), layer.chunk().len());
-        let text = format!("the {length} bytes of vlmetalayer {name} are no Blosc2 chunk");
+        let text = format!("the {length} bytes of vlmetalayer {name} are not a Blosc2 chunk");
         findings.push(Finding::new(Code::VlmetalayerChunk, Place::Trailer).at(layer.offset()).text(text));
     }
     findings
@@ -69,7 +68,7 @@ fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
 /// The chunk index, which ends where the trailer begins, if that is known.
 fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Result<Option<Finding>, Error> {
     let header = frame.header();
-    // A sparse frame has its chunks in other files. Where cbytes is negative, that has been told.
+    // The chunks of a sparse frame are in other files. The rules of the header report a negative cbytes.
     let stored = if header.is_sparse() { Ok(0) } else { u64::try_from(header.cbytes) };
     let Ok(stored) = stored else { return Ok(None) };
     let start = (header.header_len as u64).saturating_add(stored);
@@ -82,22 +81,26 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
     let length = left.min(ChunkHeader::LONGEST as u64);
     let bytes = if length > 0 { frame.bytes_at(start, length)? } else { Vec::new() };
     let Some(index) = ChunkHeader::parse(&bytes).filter(|index| index.cbytes as u64 <= left) else {
-        let text = format!("expected the chunk index here, of at most {left} bytes");
+        let text = match left {
+            0 => "no bytes are left for the chunk index, which should begin here".into(),
+            _ => format!("the chunk index should begin here, in at most {left} bytes"),
+        };
         return Ok(Some(about(Code::ChunkIndexPlace).text(text)));
     };
     if let Some(nchunks) = nchunks.filter(|n| n.checked_mul(OFFSET_NBYTES) != Some(index.nbytes as u64)) {
         let found = index.nbytes as u64 / OFFSET_NBYTES;
-        let text = format!("expected an index of {nchunks} chunks, found one of {found}");
+        let text = format!("the chunk index has {found} chunks, but nbytes and chunksize give {nchunks}");
         return Ok(Some(about(Code::ChunkIndexCount).numbers(nchunks, found).text(text)));
     }
     let gap = left.saturating_sub(index.cbytes as u64);
     let has_gap = trailer.is_some() && gap > 0;
     if has_gap && stored == 0 && is_in_frame {
-        let text = format!("cbytes is 0, but {gap} bytes stand behind what it says to be the chunk index");
+        let text =
+            format!("cbytes is 0, so the chunk index should begin here, but {gap} bytes follow what does");
         return Ok(Some(about(Code::ChunkIndexPlace).text(text)));
     }
     let odd = has_gap.then(|| {
-        let text = format!("{gap} bytes between the chunk index and the trailer");
+        let text = format!("{gap} bytes lie between the chunk index and the trailer");
         about(Code::ChunkIndexGap).numbers(0, gap).text(text)
     });
     if !is_present || index.cbytes > LONGEST_INDEX {
@@ -115,42 +118,38 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
     Ok(wrong.or(odd))
 }
 
-/// The offsets of chunks. Negative ones stand for chunks of one value, which take no bytes.
+/// The offsets of chunks. A negative one means a chunk of one repeated value, which takes no bytes.
 fn offsets(index: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let offset = |bytes: &[u8]| u64::try_from(i64::from_le_bytes(*bytes.first_chunk()?)).ok();
     index.chunks_exact(8).filter_map(offset)
 }
 
-/// The directory of a sparse frame that stands in one.
+/// The directory of a sparse frame, if it is in one.
 fn directory<R>(frame: &Frame<R>) -> Option<&Path> {
     let path = frame.path().filter(|path| path.file_name().is_some_and(|name| name == SPARSE_INDEX))?;
     Some(folder_of(path))
 }
 
-/// The first chunk of a sparse frame whose file is not there, or not whole, so that C-Blosc2 cannot read it.
+/// The first chunk of a sparse frame whose file is missing or not whole, so that C-Blosc2 cannot read it.
 fn check_files(index: &[u8], directory: &Path, finding: Finding) -> io::Result<Option<Finding>> {
-    let numbers: BTreeSet<u64> = offsets(index).collect();
-    let (mut first, mut count) = (None, 0_usize);
-    for &number in &numbers {
-        if let Some(fault) = chunk_files::fault(number, directory)? {
-            first = first.or(Some((number, fault)));
-            count += 1;
-        }
-    }
-    Ok(first.map(|(number, fault)| {
-        let (all, whole) = (numbers.len(), numbers.len() - count);
+    let mut numbers: Vec<u64> = offsets(index).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let faults = chunk_files::faults(&numbers, directory)?;
+    Ok(faults.first.map(|(number, fault)| {
+        let (all, whole) = (numbers.len(), numbers.len() - faults.count);
         let why = match fault {
             Fault::Missing => "is missing".into(),
-            Fault::NoChunk => "is no chunk".into(),
-            Fault::Short { cbytes, length } => format!("has {length} bytes, the chunk {cbytes}"),
+            Fault::NotAChunk => "is not a chunk".into(),
+            Fault::Short { cbytes, length } => format!("has {length} bytes, but its chunk {cbytes}"),
         };
         let name = chunk_files::name(number);
-        let text = format!("expected {all} whole chunk files, found {whole}: {name} {why}");
+        let text = format!("{whole} of {all} chunk files are whole; the first that is not, {name}, {why}");
         finding.numbers(all, whole).text(text)
     }))
 }
 
-/// The first offset that C-Blosc2 refuses, and why.
+/// The first offset that C-Blosc2 does not accept, and why.
 fn check_offsets(index: &[u8], stored: u64, finding: Finding) -> Option<Finding> {
     let mut offsets: Vec<u64> = offsets(index).collect();
     offsets.sort_unstable();
@@ -165,11 +164,12 @@ fn check_offsets(index: &[u8], stored: u64, finding: Finding) -> Option<Finding>
     match stored.checked_sub(ChunkHeader::LONGEST as u64) {
         Some(most) if last <= most => None,
         Some(most) => {
-            let text = format!("expected at most {most} for the offset of a chunk, found {last}");
+            let text = format!("a chunk has the offset {last}, but must have at most {most}");
             Some(finding.numbers(most, last).text(text))
         }
         None => {
-            let text = format!("found the offset {last} of a chunk, but no chunk fits in {stored} bytes");
+            let text =
+                format!("a chunk has the offset {last}, but the chunks have {stored} bytes, and none fits");
             Some(finding.text(text))
         }
     }

@@ -1,11 +1,12 @@
-//! The files in the directory of a sparse frame, one for each chunk that is more than one value.
+//! The files in the directory of a sparse frame, one for each chunk that is not one repeated value.
 //!
-//! C-Blosc2 calls them by a number of eight hexadecimal digits, which stands in the chunk index where a contiguous frame
-//! has an offset. It is not the place of the chunk: chunks can be put in between others, or be deleted. A file that no
-//! chunk has is no fault: the one of a chunk that became one value stays, without bytes.
+//! C-Blosc2 names them by a number in eight hexadecimal digits. The chunk index has this number where that of a
+//! contiguous frame has an offset. It is not the position of the chunk: chunks can be inserted and deleted. A file that
+//! no chunk refers to is not a fault: C-Blosc2 leaves an empty one where a chunk became one repeated value.
 
 use std::ffi::OsStr;
 use std::format;
+use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::string::String;
@@ -16,12 +17,16 @@ use crate::frame::format::chunk::ChunkHeader;
 
 const SUFFIX: &str = ".chunk";
 
+/// Up to this number of files, each one is opened. For more, the folder is listed first, as a chunk index of a few hundred
+/// bytes can name a million files that are not there.
+const MAX_UNLISTED: usize = 64;
+
 /// The name of the file with this number.
-pub(crate) fn name(number: u64) -> String {
+pub(super) fn name(number: u64) -> String {
     format!("{number:08X}{SUFFIX}")
 }
 
-/// The number of a file that has a chunk.
+/// The number of the file with this name, if it is the file of a chunk.
 pub(crate) fn number(file: &OsStr) -> Option<u64> {
     let file = file.to_str()?;
     let number = u64::from_str_radix(file.strip_suffix(SUFFIX)?, 16).ok()?;
@@ -29,11 +34,11 @@ pub(crate) fn number(file: &OsStr) -> Option<u64> {
 }
 
 /// What is wrong with the file of a chunk.
-#[derive(Clone, Copy)]
-pub(crate) enum Fault {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
     Missing,
     /// It does not begin with the header of a chunk.
-    NoChunk,
+    NotAChunk,
     Short {
         /// The bytes of the chunk.
         cbytes: usize,
@@ -42,8 +47,56 @@ pub(crate) enum Fault {
     },
 }
 
-/// What is wrong with the file of this number; nothing is known of one that may not be read.
-pub(crate) fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> {
+/// What is wrong with some files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Faults {
+    /// The first file with a fault.
+    pub(super) first: Option<(u64, Fault)>,
+    /// How many files have one.
+    pub(super) count: usize,
+}
+
+/// What is wrong with the files of these numbers, which are in ascending order. Opens no more files than there are in the
+/// directory, and some.
+pub(super) fn faults(numbers: &[u64], directory: &Path) -> io::Result<Faults> {
+    let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
+        // Nothing is known about a directory that must not be listed.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(Faults::default()),
+        listed => listed?,
+    };
+    collect(numbers, listed.as_deref(), |number| fault(number, directory))
+}
+
+/// The numbers of the files in the directory, in ascending order.
+fn list(directory: &Path) -> io::Result<Vec<u64>> {
+    let mut listed = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        listed.extend(number(&entry?.file_name()));
+    }
+    listed.sort_unstable();
+    Ok(listed)
+}
+
+/// Looks at the files of these numbers, but not at those that are known not to be there.
+fn collect(
+    numbers: &[u64],
+    listed: Option<&[u64]>,
+    mut fault: impl FnMut(u64) -> io::Result<Option<Fault>>,
+) -> io::Result<Faults> {
+    let mut faults = Faults::default();
+    for &number in numbers {
+        let is_missing = listed.is_some_and(|listed| listed.binary_search(&number).is_err());
+        let found = if is_missing { Some(Fault::Missing) } else { fault(number)? };
+        if let Some(fault) = found {
+            faults.first = faults.first.or(Some((number, fault)));
+            faults.count += 1;
+        }
+    }
+    Ok(faults)
+}
+
+/// What is wrong with the file of this number. A file that must not be read counts as whole.
+fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> {
     let file = match open_at_once(&directory.join(name(number))) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
@@ -60,6 +113,23 @@ pub(crate) fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> 
     Ok(match ChunkHeader::parse(&header) {
         Some(ChunkHeader { cbytes, .. }) if cbytes as u64 > length => Some(Fault::Short { cbytes, length }),
         Some(_) => None,
-        None => Some(Fault::NoChunk),
+        None => Some(Fault::NotAChunk),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_that_exist_are_opened() {
+        let numbers: Vec<u64> = (0..1_000_000).collect();
+        let mut opened = Vec::new();
+        let faults = collect(&numbers, Some(&[3, 7, 2_000_000]), |number| {
+            opened.push(number);
+            Ok((number == 7).then_some(Fault::NotAChunk))
+        });
+        assert_eq!(opened, [3, 7]);
+        assert_eq!(faults.unwrap(), Faults { first: Some((0, Fault::Missing)), count: 999_999 });
+    }
 }

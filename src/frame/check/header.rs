@@ -14,11 +14,14 @@ const LAST_VERSION: u8 = 3;
 
 const MAX_FILTERS: u8 = 6;
 
-/// From this number on, filters are a program's own.
+/// Array16, before the contents of the metalayers.
+const LIST_MARKER: u8 = 0xdc;
+
+/// From this number on, filters are defined by users.
 const FIRST_OWN_FILTER: u8 = 160;
 
 /// The header by itself.
-pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
+pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
     let about = |code, field| {
         let finding = Finding::new(code, Place::Header);
@@ -30,10 +33,11 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if header.generation != Generation::Present {
         let marker = header.generation.marker();
-        let text = format!("a header of {} values, which C-Blosc2 opens no more", marker & 0x0f);
+        let text =
+            format!("the header has {} values, and C-Blosc2 no longer opens such a frame", marker & 0x0f);
         findings.push(Finding::new(Code::OldFrame, Place::Header).at(0).numbers(0x9e, marker).text(text));
     } else if header.version > LAST_VERSION {
-        let text = format!("expected a version of at most {LAST_VERSION}, found {}", header.version);
+        let text = format!("the format version is {}, but must be at most {LAST_VERSION}", header.version);
         findings
             .push(about(Code::FrameVersion, Field::Flags).numbers(LAST_VERSION, header.version).text(text));
     }
@@ -42,16 +46,17 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let about_type = |text| Finding::new(Code::FrameType, Place::Header).at(type_at as u64).text(text);
     findings.extend(frame_type(frame).map(about_type));
     if header.nfilters > MAX_FILTERS {
-        let text = format!("expected at most {MAX_FILTERS} filters, found {}", header.nfilters);
+        let text =
+            format!("the header counts {} filters, but must count at most {MAX_FILTERS}", header.nfilters);
         findings
             .push(about(Code::FilterCount, Field::Filters).numbers(MAX_FILTERS, header.nfilters).text(text));
     }
     for filter in header.pipeline().filter(|filter| filter.id < FIRST_OWN_FILTER && filter.name().is_none()) {
-        let text = format!("{filter} is not known");
+        let text = format!("{filter} is unknown");
         findings.push(about(Code::UnknownFilter, Field::Filters).text(text));
     }
     if header.typesize < 1 {
-        let text = format!("expected a typesize of at least 1, found {}", header.typesize);
+        let text = format!("typesize is {}, but must be at least 1", header.typesize);
         findings.push(about(Code::Typesize, Field::Typesize).numbers(1, header.typesize).text(text));
     }
     let has_chunks = header.nbytes > 0;
@@ -61,7 +66,7 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
         (Field::Chunksize, "chunksize", header.chunksize.into(), has_chunks),
     ] {
         if counts && value < 0 {
-            let text = format!("expected at least 0 for {name}, found {value}");
+            let text = format!("{name} is {value}, but must not be negative");
             findings.push(about(Code::Sizes, field).numbers(0, value).text(text));
         }
     }
@@ -71,19 +76,21 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the type of a frame that stands where it stands.
+/// What is wrong with the type of a frame, which must fit the name of its file.
 fn frame_type<R>(frame: &Frame<R>) -> Option<std::string::String> {
-    // What a file is called that is none of a sparse frame is nobody's business.
+    // Only a sparse frame needs a certain name.
     let is_elsewhere =
         frame.path().is_some_and(|path| path.file_name().is_none_or(|name| name != SPARSE_INDEX));
     match frame.header().frame_type {
-        FrameType::Unknown(unknown) => Some(format!("expected a frame type of 0 or 1, found {unknown}")),
-        FrameType::Contiguous if frame.by_directory => {
-            Some("expected a sparse frame in a directory, found a contiguous one".into())
+        FrameType::Unknown(unknown) => {
+            Some(format!("the frame type is {unknown}, but must be 0 (contiguous) or 1 (sparse)"))
         }
-        FrameType::Sparse if is_elsewhere => {
-            Some(format!("a sparse frame outside of its directory, or not called {SPARSE_INDEX}"))
-        }
+        FrameType::Contiguous if frame.by_directory => Some(
+            "the header says that the frame is contiguous, but the frame of a directory is sparse".into(),
+        ),
+        FrameType::Sparse if is_elsewhere => Some(format!(
+            "the header says that the frame is sparse, but the file is not called {SPARSE_INDEX}"
+        )),
         _ => None,
     }
 }
@@ -92,13 +99,13 @@ fn index_size<R>(frame: &Frame<R>) -> Option<Finding> {
     let section = &frame.section;
     let (expected, found) = (section.list - section.start, section.index_size);
     (expected != usize::from(found)).then(|| {
-        let text = format!("expected {expected} for the size of the index of metalayers, found {found}");
+        let text = format!("the index of metalayers has {expected} bytes, but its size field says {found}");
         let at = section.start as u64 + 2;
         Finding::new(Code::IndexSize, Place::Metalayers).at(at).numbers(expected, found).text(text)
     })
 }
 
-/// The list of contents: its marker, their number, and that each one follows the one before.
+/// The list of contents: its marker, its count, and whether the contents follow one another.
 fn list<R>(frame: &Frame<R>) -> Option<Finding> {
     let (section, count) = (&frame.section, frame.metalayers().len());
     let about = |at: usize| Finding::new(Code::MetalayerList, Place::Metalayers).at(at as u64);
@@ -106,25 +113,30 @@ fn list<R>(frame: &Frame<R>) -> Option<Finding> {
     let Some(&[marker, a, b]) = head else {
         return Some(about(section.list).text("the header ends before the list of metalayers".into()));
     };
+    if marker != LIST_MARKER {
+        let text = format!(
+            "the list of metalayers begins with {marker:#04x}, but must begin with {LIST_MARKER:#04x}"
+        );
+        return Some(about(section.list).numbers(LIST_MARKER, marker).text(text));
+    }
     let listed = u16::from_be_bytes([a, b]);
-    if marker != 0xdc || usize::from(listed) != count {
-        let text =
-            format!("expected 0xdc and {count} for the list of metalayers, found {marker:#04x} and {listed}");
+    if usize::from(listed) != count {
+        let text = format!("the list of metalayers counts {listed}, but their index has {count}");
         return Some(about(section.list).numbers(count, listed).text(text));
     }
     let mut end = section.list + 3;
     for layer in frame.metalayers() {
         if layer.offset() != end + CONTENT_HEADER {
             let (found, name) = (layer.offset() - CONTENT_HEADER, layer.name());
-            let text = format!("expected metalayer {name} at byte {end}, found it at {found}");
+            let text =
+                format!("metalayer {name} begins at byte {found}, but the one before it ends at byte {end}");
             return Some(about(layer.offset_field()).numbers(end, found).text(text));
         }
         end = layer.offset() + layer.bytes().len();
     }
     let header_len = frame.header().header_len;
     (end != header_len).then(|| {
-        let text =
-            format!("expected the metalayers to end with the header, at byte {header_len}, found {end}");
+        let text = format!("the metalayers end at byte {end}, but the header at byte {header_len}");
         about(end).numbers(header_len, end).text(text)
     })
 }
@@ -134,20 +146,23 @@ fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
     let again = move |(index, layer): (usize, &'_ Metalayer)| {
         let before = layers.iter().take(index).any(|other| other.name() == layer.name());
         before.then(|| {
-            let text = format!("a second metalayer {}", layer.name());
+            let text = format!("metalayer {} occurs more than once", layer.name());
             Finding::new(Code::DuplicateMetalayer, Place::Metalayers).at(layer.offset() as u64).text(text)
         })
     };
     layers.iter().enumerate().filter_map(again)
 }
 
-/// The length of the frame against that of its file. In another file, anything may follow the frame.
-pub(crate) fn against_file<R>(frame: &Frame<R>, available: u64) -> Option<Finding> {
+/// Compares the length of the frame with that of its file. After a frame inside another file there may be anything.
+pub(super) fn against_file<R>(frame: &Frame<R>, available: u64) -> Option<Finding> {
     let frame_len = frame.header().frame_len;
     let (code, text) = if available < frame_len {
-        (Code::Truncated, format!("cut short: the frame takes {frame_len} bytes, the file has {available}"))
+        (
+            Code::Truncated,
+            format!("cut short: the frame has {frame_len} bytes, but the file only {available}"),
+        )
     } else if available > frame_len && frame.offset() == 0 {
-        (Code::LongerFile, format!("the frame takes {frame_len} bytes, the file has {available}"))
+        (Code::LongerFile, format!("the frame has {frame_len} bytes, but the file {available}"))
     } else {
         return None;
     };

@@ -1,15 +1,12 @@
-//! What is wrong or odd about a frame.
+//! What is wrong with a frame or unusual about it.
 
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, SystemTime};
-use std::vec;
 use std::vec::Vec;
 
-use crate::frame::find::open::{available, file_with_header};
-use crate::frame::finding::{Finding, Severity};
+use crate::frame::find::open::available;
+use crate::frame::finding::Finding;
 use crate::frame::{Error, Frame};
 
 mod agreement;
@@ -20,103 +17,65 @@ mod stable;
 
 pub(crate) use agreement::of_array as agreement;
 
-/// Bytes of the header that are read once more at a time.
+/// Bytes of the header that are read again at a time.
 const PIECE: usize = 1 << 16;
 
-/// How often a frame is checked that changes while it is checked, or has errors.
-const ATTEMPTS: usize = 20;
-
-/// How long a frame with errors is left alone before it is checked once more. A writer that grows an array by chunks
-/// takes less for each one.
-const INTERVAL: Duration = Duration::from_millis(10);
-
-/// Checks the frame in a file, or in the directory of a sparse frame, as it is now.
+/// What [`check`] finds in a file.
 ///
-/// That the file is no frame, or that its header cannot be read, is a finding like any other. Of a sparse frame, the
-/// chunk files have to be there, as far as the chunk index can be read: mostly that takes the feature `decompress`.
+/// ```
+/// use b2nd_serde::frame::check;
 ///
-/// What another process is writing looks broken in between. So a frame with an error is checked again after 10
-/// milliseconds, until two checks agree and nothing was written between them.
+/// let report = check("tests/data/rank16.b2nd")?;
+/// let frame = report.frame.expect("a header that can be read");
+/// assert_eq!(frame.array()?.expect("an array").shape().len(), 16);
+/// assert_eq!(report.findings[0].code().name(), "high-rank");
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The frame. `None` if its header cannot be read; the only finding then says why.
+    pub frame: Option<Frame<File>>,
+    /// All errors and warnings.
+    pub findings: Vec<Finding>,
+}
+
+/// Checks the frame in a file, or in the directory of a sparse frame.
+///
+/// A file that is not a frame, or whose header cannot be read, is reported as a finding. In a sparse frame, the chunk
+/// files are checked too if the chunk index can be read; most indexes need the feature `decompress` for that. However many
+/// chunks the index claims, at most 64 MiB of it are decompressed, and no more files are opened than there are in the
+/// directory.
+///
+/// A frame that another process is writing can look broken for a moment. Therefore, if there is an error, the frame is
+/// checked again after 10 milliseconds, until two checks agree and nothing was written between them.
 ///
 /// # Errors
 ///
-/// If the file cannot be read. [`Error::Changing`] if no two of 20 checks agreed: another process is writing it.
+/// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if no two of 20 checks agree.
 ///
 /// ```
-/// use b2nd_serde::frame::{Code, check};
+/// use b2nd_serde::frame::{Code, Finding, check};
 ///
-/// assert_eq!(check("tests/data/int32_3x5.b2nd")?, []);
-/// assert_eq!(check("Cargo.toml")?[0].code(), Code::NotAFrame);
+/// assert_eq!(check("tests/data/int32_3x5.b2nd")?.findings, []);
 ///
-/// for finding in check("tests/data/rank16.b2nd")? {
-///     assert_eq!(finding.to_string(), "byte 112 of the frame: the array has 16 dimensions, more than 8");
-///     assert_eq!(finding.code().advice(), "See that all readers are newer.");
+/// let report = check("Cargo.toml")?;
+/// assert!(report.frame.is_none());
+/// assert_eq!(report.findings[0].code(), Code::NotAFrame);
+///
+/// for finding in check("tests/data/squeezed.caterva")?.findings {
+///     println!("{}: {finding}\nWhat to do: {}", finding.severity(), finding.code().advice());
 /// }
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
-pub fn check(path: impl AsRef<Path>) -> Result<Vec<Finding>, Error> {
-    match Frame::open_checked(path) {
-        Ok((_, findings)) => Ok(findings),
-        Err(Error::Refused(finding)) => Ok(vec![*finding]),
-        Err(error) => Err(error),
-    }
-}
-
-impl Frame<File> {
-    /// Reads the header of a frame in a file, or in the directory of a sparse frame, with what [`check`] finds.
-    ///
-    /// # Errors
-    ///
-    /// As [`check`], and if the file is no frame or its header cannot be read.
-    ///
-    /// ```
-    /// use b2nd_serde::frame::Frame;
-    ///
-    /// let (frame, findings) = Frame::open_checked("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(frame.header().typesize, 4);
-    /// assert_eq!(findings, []);
-    /// # Ok::<(), b2nd_serde::frame::Error>(())
-    /// ```
-    pub fn open_checked(path: impl AsRef<Path>) -> Result<(Self, Vec<Finding>), Error> {
-        let path = path.as_ref();
-        let mut before = None;
-        for _ in 0..ATTEMPTS {
-            let checked = Self::open(path).and_then(|mut frame| {
-                let findings = frame.check()?;
-                Ok((frame, findings))
-            });
-            let findings = match &checked {
-                Ok((_, findings)) => findings.clone(),
-                Err(Error::Refused(finding)) => vec![(**finding).clone()],
-                Err(Error::Changing(_)) => {
-                    thread::sleep(INTERVAL);
-                    continue;
-                }
-                Err(_) => return checked,
-            };
-            if findings.iter().all(|finding| finding.severity() != Severity::Error) {
-                return checked;
-            }
-            // A writer that does the same again and again leaves the same behind, but at another time.
-            let seen = Some((findings, modified(path)));
-            if before == seen {
-                return checked;
-            }
-            before = seen;
-            thread::sleep(INTERVAL);
-        }
-        Err(Error::Changing(None))
-    }
-}
-
-/// When the file with the header was written to, where the system knows.
-fn modified(path: &Path) -> Option<SystemTime> {
-    file_with_header(path).ok()?.metadata().ok()?.modified().ok()
+pub fn check(path: impl AsRef<Path>) -> Result<Report, Error> {
+    stable::check(path.as_ref())
 }
 
 impl<R> Frame<R> {
-    /// Holds the header against the format, and its parts against each other. Nothing is read: what stands behind the
-    /// header, and the length of the file, [`check`](Self::check) looks at.
+    /// Checks the header: its own rules, and its agreement with the array's metalayer. Nothing is read.
+    ///
+    /// [`check`](Self::check) also reads what follows the header.
     ///
     /// ```
     /// use b2nd_serde::frame::{Code, Frame};
@@ -134,16 +93,14 @@ impl<R> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Holds the frame against the format, its parts against each other, and against its file, or files. The data is not
-    /// read.
+    /// Checks the frame: the header, the chunk index, the trailer, and the length of the file. The data is not read.
     ///
-    /// The header is not checked once more: a frame that was read has one that is well-formed. It is looked at once: where
-    /// another process may be writing the file, [`check`] looks again.
+    /// The file is looked at once. If another process may be writing it, [`check`] looks again.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read. [`Error::Changing`] if the header is not what it was when this frame was read, so that
-    /// nothing can be said.
+    /// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the header in the file is
+    /// no longer the one of this frame.
     ///
     /// ```
     /// use b2nd_serde::frame::{Code, Frame, Severity};
@@ -159,11 +116,11 @@ impl<R: Read + Seek> Frame<R> {
         findings.extend(body::check(self)?);
         let available = available(&mut self.reader, self.offset)?;
         findings.extend(header::against_file(self, available));
-        if self.is_as_it_was()? { Ok(findings) } else { Err(Error::Changing(None)) }
+        if self.is_unchanged()? { Ok(findings) } else { Err(Error::changing(None)) }
     }
 
-    /// Whether the header in the file is still the one that was read.
-    fn is_as_it_was(&mut self) -> Result<bool, Error> {
+    /// Whether the header in the file is still the one of this frame.
+    fn is_unchanged(&mut self) -> Result<bool, Error> {
         let bytes = self.bytes.clone();
         let mut position = 0;
         for piece in bytes.chunks(PIECE) {

@@ -1,29 +1,88 @@
-//! Reading a frame that another process may be writing.
+//! Frames that another process may be writing: they are looked at again until they hold still.
 
-use std::boxed::Box;
 use std::fs::File;
-use std::io::ErrorKind;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
-use crate::frame::check::agreement;
+use crate::frame::check::{Report, agreement};
 use crate::frame::find::lock::SharedLock;
 use crate::frame::find::open::{PAUSE, file_with_header};
 use crate::frame::finding::{Code, Finding, Severity};
-use crate::frame::{Error, Frame};
+use crate::frame::{Error, ErrorKind, Frame};
+
+/// How often a frame is checked that has errors, or changes while it is checked.
+const ATTEMPTS: usize = 20;
+
+/// The time between two checks. A writer that appends chunks needs less for each.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// Checks the frame in a file until it has no errors, or two checks agree and nothing was written between them.
+pub(super) fn check(path: &Path) -> Result<Report, Error> {
+    let mut before = None;
+    for _ in 0..ATTEMPTS {
+        let report = match check_once(path) {
+            Err(error) if error.kind() == ErrorKind::Changing => {
+                thread::sleep(INTERVAL);
+                continue;
+            }
+            report => report?,
+        };
+        // A writer leaves errors in a frame, but does not make a frame of another file.
+        let is_final = |finding: &Finding| finding.code() == Code::NotAFrame;
+        if first_error(&report.findings).is_none_or(is_final) {
+            return Ok(report);
+        }
+        // A writer that repeats its work leaves the same errors, but at another time.
+        let state = Some((report.findings.clone(), modified(path)));
+        if before == state {
+            return Ok(report);
+        }
+        before = state;
+        thread::sleep(INTERVAL);
+    }
+    Err(Error::changing(None))
+}
+
+fn check_once(path: &Path) -> Result<Report, Error> {
+    match look(path)? {
+        Ok(mut frame) => {
+            let findings = frame.check()?;
+            Ok(Report { frame: Some(frame), findings })
+        }
+        Err(finding) => Ok(Report { frame: None, findings: [finding].into() }),
+    }
+}
+
+/// The frame in a file, or what is wrong with its header.
+fn look(path: &Path) -> Result<Result<Frame<File>, Finding>, Error> {
+    match Frame::open(path) {
+        Ok(frame) => Ok(Ok(frame)),
+        Err(error) => error.into_finding().map(Err),
+    }
+}
+
+fn first_error(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().find(|finding| finding.severity() == Severity::Error)
+}
+
+/// When the file with the header was last written to, if the system knows.
+fn modified(path: &Path) -> Option<SystemTime> {
+    file_with_header(path).ok()?.metadata().ok()?.modified().ok()
+}
 
 impl Frame<File> {
-    /// Reads the header of a frame that another process may be writing: until two reads agree, and what they say of the
-    /// array agrees with itself and with the file.
+    /// Reads the header of a frame that another process may be writing: until two reads agree, and what they say about
+    /// the array agrees with itself and with the file.
     ///
-    /// One read alone can catch a shape that never was, or more often, the shape of an array that has not all of its
-    /// chunks yet. Where the frame has a `.b2lock`, as C-Blosc2 makes when it is told to lock, its shared lock is held
-    /// meanwhile.
+    /// A single read can catch a shape that never was or, more often, the shape of an array that does not have all of its
+    /// chunks yet. If there is a `.b2lock` beside the frame, which C-Blosc2 makes when it is told to lock, its shared lock
+    /// is held meanwhile.
     ///
     /// # Errors
     ///
-    /// [`Error::Changing`] if the patience ends before that: another process is writing, or was broken off while it
-    /// wrote, which [`check`](crate::frame::check()) can tell. Otherwise as [`open`](Self::open).
+    /// [`ErrorKind::Changing`] if this does not happen within `patience`: another process is writing, or was interrupted
+    /// while it wrote, which [`check`](crate::frame::check()) can tell. Otherwise as [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;
@@ -36,48 +95,46 @@ impl Frame<File> {
     pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
         let start = Instant::now();
-        // Which lock it is depends on the frame, of which this never changes while it is written. Where nothing can be
-        // read yet, it is what it looks like.
+        // The kind of frame decides which file is the lock. It never changes while a frame is written. If the header
+        // cannot be read yet, a directory must be a sparse frame.
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
         let _lock = match SharedLock::take(&file, is_sparse, start, patience) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Error::Changing(None)),
+            Err(error) if error.kind() == ErrorKind::Locked => return Err(Error::changing(None)),
             lock => lock?,
         };
         let mut before: Option<Self> = None;
         loop {
             let is_first;
-            let wrong = match Self::open(path) {
+            let error = match look(path)? {
                 Ok(frame) => {
-                    let wrong = frame.disagreement().map(Box::new);
+                    let error = frame.disagreement();
                     let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
-                    if is_same && wrong.is_none() {
+                    if is_same && error.is_none() {
                         return Ok(frame);
                     }
                     is_first = before.replace(frame).is_none();
-                    wrong
+                    error
                 }
-                Err(Error::Refused(finding)) if finding.code() != Code::NotAFrame => {
+                Err(finding) if finding.code() == Code::NotAFrame => return Err(Error::malformed(finding)),
+                Err(finding) => {
                     (before, is_first) = (None, false);
                     Some(finding)
                 }
-                Err(error) => return Err(error),
             };
-            // A frame at rest needs no patience, only a second read.
-            match wrong {
+            match error {
+                // A frame at rest needs no patience, only a second read.
                 None if is_first => {}
-                wrong if start.elapsed() >= patience => return Err(Error::Changing(wrong)),
-                _ => std::thread::sleep(PAUSE),
+                error if start.elapsed() >= patience => return Err(Error::changing(error)),
+                _ => thread::sleep(PAUSE),
             }
         }
     }
 
-    /// What of the array is wrong by itself, or does not agree with the header.
+    /// The first error in the array's metalayer, or in its agreement with the header.
     fn disagreement(&self) -> Option<Finding> {
         match self.read_array()? {
-            Ok(array) => agreement(&array, self.header())
-                .into_iter()
-                .find(|finding| finding.severity() == Severity::Error),
+            Ok(array) => first_error(&agreement(&array, self.header())).cloned(),
             Err(finding) => Some(finding),
         }
     }

@@ -108,19 +108,23 @@ struct Walk<'w, 'a> {
     sink: &'w mut dyn Sink,
 }
 
+/// The byte that is at fault, and what is wrong with it.
+fn fault(error: &Error, len: usize) -> (usize, String) {
+    match (error.needed(), error.finding()) {
+        (Some(needed), _) => (len, format!("expected {needed} bytes of header, found the end after {len}")),
+        (None, Some(finding)) => {
+            let at = finding.offset().and_then(|at| usize::try_from(at).ok());
+            (at.unwrap_or(0), finding.message().into())
+        }
+        (None, None) => (0, error.to_string()),
+    }
+}
+
 impl<'w, 'a> Walk<'w, 'a> {
     fn new(prefix: &'a [u8], sink: &'w mut dyn Sink) -> Self {
         let (bytes, fault) = match Frame::parse(prefix) {
             Ok(frame) => (prefix.get(..frame.header().header_len).unwrap_or(prefix), None),
-            Err(Error::Incomplete { needed }) => {
-                let text = format!("expected {needed} bytes of header, found the end after {}", prefix.len());
-                (prefix, Some((prefix.len(), text)))
-            }
-            Err(Error::Refused(finding)) => {
-                let at = finding.offset().and_then(|at| usize::try_from(at).ok());
-                (prefix, Some((at.unwrap_or(0), finding.message().into())))
-            }
-            Err(error) => (prefix, Some((0, error.to_string()))),
+            Err(error) => (prefix, Some(fault(&error, prefix.len()))),
         };
         Self { bytes, position: 0, depth: 0, fault, sink }
     }

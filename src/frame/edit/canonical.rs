@@ -7,12 +7,12 @@ use std::string::ToString;
 use std::vec::Vec;
 
 use crate::dtype::Dtype;
-use crate::frame::edit::change::{check_dtype, put};
+use crate::frame::edit::change::{check_dtype, no_array, put, wrong_dtype};
 use crate::frame::finding::Severity;
 use crate::frame::format::array::{Array, ArrayLayout};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::trailer::{END, Trailer};
-use crate::frame::{ChangeError, Error, Frame, Header};
+use crate::frame::{Error, Frame, Header};
 use crate::{Layout, Meta, to_vec};
 
 /// The version of the format that is written, in the lower half of the first byte of flags.
@@ -51,11 +51,13 @@ impl Canonical {
     /// Of a frame that is sound, with another dtype if one is given.
     pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {
-            return Err(ChangeError::FirstGeneration.into());
+            return Err(Error::refused(
+                "a header of the first generation (0x9c) can be read, but not rewritten",
+            ));
         }
         let findings = frame.check()?;
         if let Some(wrong) = findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
-            return Err(wrong.into());
+            return Err(Error::malformed(wrong));
         }
         let is_present = frame.header.generation == Generation::Present;
         let (start, mut end) = (frame.header.header_len as u64, frame.header.frame_len);
@@ -67,15 +69,15 @@ impl Canonical {
         }
         let kept = start..end;
 
-        let array = frame.array()?.ok_or(ChangeError::NoArray)?;
+        let array = frame.array()?.ok_or_else(no_array)?;
         let value = metalayer(&array, &frame.header, dtype)?;
         let mut header = frame.bytes.get(..frame.section.start).unwrap_or_default().to_vec();
         if !is_present {
             make_present(&mut header, &array, frame.header.typesize)?;
         }
-        let section = section(frame, header.len(), &value).ok_or(ChangeError::TooLarge)?;
+        let section = section(frame, header.len(), &value).ok_or_else(too_large)?;
         header.extend(section);
-        let header_len = i32::try_from(header.len()).map_err(|_| ChangeError::TooLarge)?;
+        let header_len = i32::try_from(header.len()).map_err(|_| too_large())?;
         let frame_len = (header.len() as u64)
             .saturating_add(end.saturating_sub(start))
             .saturating_add(trailer.len() as u64);
@@ -87,7 +89,7 @@ impl Canonical {
 
 /// The array's metalayer in the present layout.
 fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<Vec<u8>, Error> {
-    let parse = |text: &str| text.parse::<Dtype>().map_err(ChangeError::from);
+    let parse = |text: &str| text.parse::<Dtype>().map_err(wrong_dtype);
     let stored = array.meta().and_then(Meta::dtype_format).unwrap_or_default();
     let (dtype_format, dtype) = match (dtype, array.dtype()) {
         (Some(given), _) => {
@@ -100,7 +102,10 @@ fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<
             (0, parse(text)?.type_string().to_string())
         }
         (None, Some(text)) => (stored, text.to_owned()),
-        (None, None) => return Err(ChangeError::NoDtype { layout: array.layout() }.into()),
+        (None, None) => {
+            let layout = array.layout();
+            return Err(Error::refused(format_args!("layout {layout} stores no dtype; give one")));
+        }
     };
     let blockshape = array.blockshape().filter(|_| array.has_blocks()).unwrap_or(array.chunkshape());
     // The check has refused every version but 0.
@@ -110,9 +115,10 @@ fn metalayer(array: &Array<'_>, header: &Header, dtype: Option<&str>) -> Result<
 }
 
 /// Makes the header of the second generation, which has no block size, one of the present generation.
-fn make_present(header: &mut Vec<u8>, array: &Array<'_>, typesize: i32) -> Result<(), ChangeError> {
-    let blocksize = i128::from(array.geometry()?.block_nitems()) * i128::from(typesize);
-    let blocksize = i32::try_from(blocksize).map_err(|_| ChangeError::TooLarge)?;
+fn make_present(header: &mut Vec<u8>, array: &Array<'_>, typesize: i32) -> Result<(), Error> {
+    let blocksize =
+        i128::from(array.geometry().map_err(Error::refused)?.block_nitems()) * i128::from(typesize);
+    let blocksize = i32::try_from(blocksize).map_err(|_| too_large())?;
     let behind = header.split_off(BLOCKSIZE_AT.min(header.len()));
     header.push(0xd2);
     header.extend(blocksize.to_be_bytes());
@@ -149,14 +155,21 @@ fn section<R>(frame: &Frame<R>, start: usize, array: &[u8]) -> Option<Vec<u8>> {
     Some([index, contents].concat())
 }
 
+fn too_large() -> Error {
+    Error::refused("a length or an offset in the new header would be larger than the format allows")
+}
+
 /// The trailer of the present generation for one of the second, which has at most one content.
-fn present_trailer(old: &Trailer) -> Result<Vec<u8>, ChangeError> {
+fn present_trailer(old: &Trailer) -> Result<Vec<u8>, Error> {
     if let Some(user) = old.vlmetalayers().first() {
-        return Err(ChangeError::UserMetadata { len: user.chunk().len() });
+        let len = user.chunk().len();
+        return Err(Error::refused(format_args!(
+            "the trailer has {len} bytes of user metadata, for which the present format has no place"
+        )));
     }
     let end = old.bytes().last_chunk::<END>().copied().unwrap_or([0; END]);
     let mut trailer = [&TRAILER[..], &end].concat();
-    let len = u32::try_from(trailer.len()).map_err(|_| ChangeError::TooLarge)?;
+    let len = u32::try_from(trailer.len()).map_err(|_| too_large())?;
     put(&mut trailer, TRAILER.len() + 1, &len.to_be_bytes());
     Ok(trailer)
 }

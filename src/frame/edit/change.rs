@@ -1,105 +1,123 @@
-//! Changing the metalayers of a frame where they stand.
+//! Changing the metalayers of a frame in its file.
 
+use core::fmt::Display;
 use core::ops::Range;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
-use std::string::ToString;
+use std::string::String;
 use std::vec::Vec;
 
-use crate::dtype::{Dtype, ParseError};
+use crate::dtype::{self, Dtype};
 use crate::frame::check::agreement;
 use crate::frame::find::lock::ExclusiveLock;
-use crate::frame::find::open::{available, read_up_to};
+use crate::frame::find::open::{available, open_at_once, read_up_to};
 use crate::frame::finding::Severity;
 use crate::frame::format::array::Array;
 use crate::frame::format::section::CONTENT_HEADER;
-use crate::frame::{ChangeError, Error, Frame, Header, Metalayer};
+use crate::frame::{Error, Frame, Header, Metalayer};
 use crate::{Layout, Meta};
 
-/// Where the first dimension of the shape stands in a metalayer, its marker not counted: behind the markers of layout
+/// Where the first dimension of the shape stands in a metalayer, after its marker: before it are the markers of layout
 /// and shape, the version and ndim.
 const SHAPE_AT: usize = 5;
 
 /// Bytes from one dimension of the shape to the next.
 const SHAPE_STEP: usize = 9;
 
-/// Changes in place, for a frame that was opened by its path: only what keeps its length can be changed so.
-/// [`rewrite`](crate::frame::rewrite()) makes a frame with another length.
+/// A change of a frame in its file, begun with [`Frame::edit`]: a new shape, dtype or metalayers.
 ///
-/// The file is changed by one write of the changed bytes, and synced. No data is touched. A change is refused, and the
-/// file stays as it is, if its header is no longer the one that was read, and if the frame is not the whole file.
-/// Whoever reads in this very moment may see half of it, as with any writer: [`open_stable`](Frame::open_stable) does not.
+/// Only what keeps its length can be changed in this way; [`Rewrite`](crate::frame::Rewrite) makes a frame with another
+/// length. All that is asked for is one write of the changed bytes, which is then synced. The data is not touched.
 ///
-/// Where the frame has a `.b2lock`, as C-Blosc2 makes when it is told to lock, its exclusive lock is held meanwhile, and
-/// its counter tells the others to read the header again. It is not waited for. **Without a `.b2lock`, a handle that
-/// is open elsewhere does not know of the change, and can write its old header back over it.**
-impl Frame<File> {
-    /// Gives the array another shape, for which it needs no other chunks: it grows or shrinks within its last ones.
-    ///
-    /// An array that grows shows what its padding holds. Those are zeros where nothing has ever been written, and old
-    /// items where the array once was larger.
-    ///
-    /// # Errors
-    ///
-    /// [`ChangeError::OtherChunks`], with both grids, if chunks would have to be added or taken away. A shape that C-Blosc2
-    /// would not open is refused, and so is one for an array that does not agree with its header.
+/// ```
+/// use b2nd_serde::frame::Frame;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("array.b2nd");
+/// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+/// // Chunks of 2 x 3 items: the last ones have room for a fourth row and a sixth column.
+/// let mut frame = Frame::open(&path)?;
+/// frame.edit().shape(&[4, 6]).dtype("<f4").apply()?;
+///
+/// let array = frame.array()?.expect("an array");
+/// assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+/// assert_eq!(Frame::open(&path)?.header_bytes(), frame.header_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is changed without `apply`"]
+pub struct Edit<'f, R> {
+    frame: &'f mut Frame<R>,
+    shape: Option<Vec<i64>>,
+    dtype: Option<String>,
+    metalayers: Vec<(String, Vec<u8>)>,
+}
+
+impl<R> Frame<R> {
+    /// Begins a change of the frame. Nothing is changed before [`Edit::apply`].
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
     ///
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("array.b2nd");
-    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
-    /// // Chunks of 2 x 3 items: the last ones have room for a fourth row and a sixth column.
-    /// let mut frame = Frame::open(&path)?;
-    /// frame.set_shape(&[4, 6])?;
-    /// assert_eq!(frame.array()?.expect("an array").shape(), [4, 6]);
-    /// assert_eq!(Frame::open(&path)?.array()?.expect("an array").shape(), [4, 6]);
-    ///
-    /// let error = frame.set_shape(&[4, 7]).unwrap_err();
-    /// assert_eq!(error.to_string(), "expected a shape of 4 chunks ([2, 2]), found [4, 7], which takes 6 ([2, 3])");
+    /// let mut frame = Frame::parse(&std::fs::read("tests/data/int32_3x5.b2nd")?)?;
+    /// let after = frame.edit().shape(&[4, 4]).preview()?;
+    /// assert_eq!(after.array()?.expect("an array").shape(), [4, 4]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_shape(&mut self, shape: &[i64]) -> Result<(), Error> {
-        let after = self.with_shape(shape)?;
-        self.become_same(after)
+    pub fn edit(&mut self) -> Edit<'_, R> {
+        Edit { frame: self, shape: None, dtype: None, metalayers: Vec::new() }
+    }
+}
+
+impl<R> Edit<'_, R> {
+    /// Gives the array another shape with the same grid of chunks: it grows or shrinks within its last chunks.
+    ///
+    /// New items show what the padding held: zeros where nothing was ever written, and old items where the array was
+    /// larger before. A shape that needs chunks added or removed is refused, and so is one that C-Blosc2 would not open.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{ErrorKind, Frame};
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// assert!(frame.edit().shape(&[4, 6]).preview().is_ok());
+    ///
+    /// let error = frame.edit().shape(&[4, 7]).preview().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Refused);
+    /// assert_eq!(error.to_string(), "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]");
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn shape(mut self, shape: &[i64]) -> Self {
+        self.shape = Some(shape.into());
+        self
     }
 
-    /// Gives the items of the array another dtype, of the same size. The text is written as it is given, and has as many
-    /// bytes as the one that is there.
+    /// Gives the array another dtype. The text is written as it is given.
     ///
-    /// # Errors
-    ///
-    /// If the length is another, or if the dtype is none that NumPy or `ml_dtypes` has, or is not of the frame's
-    /// [type size](crate::frame::Header::typesize).
+    /// It must be a dtype that NumPy or `ml_dtypes` has. Its items must be as large as the frame's
+    /// [type size](crate::frame::Header::typesize), and its text as long as the old one.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
     ///
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("array.b2nd");
-    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
-    /// let mut frame = Frame::open(&path)?;
-    /// frame.set_dtype("<f4")?;
-    /// assert_eq!(frame.array()?.expect("an array").dtype(), Some("<f4"));
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let after = frame.edit().dtype("<f4").preview()?;
+    /// assert_eq!(after.array()?.expect("an array").dtype(), Some("<f4"));
     ///
-    /// let error = frame.set_dtype("<f8").unwrap_err();
-    /// assert_eq!(error.to_string(), "expected a dtype of 4 bytes, the typesize of the frame, found <f8 of 8");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let error = frame.edit().dtype("<f8").preview().unwrap_err();
+    /// assert_eq!(error.to_string(), "the items of the frame have 4 bytes, but those of dtype `<f8` have 8");
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
-    pub fn set_dtype(&mut self, dtype: &str) -> Result<(), Error> {
-        let after = self.with_dtype(dtype)?;
-        self.become_same(after)
+    pub fn dtype(mut self, dtype: &str) -> Self {
+        self.dtype = Some(dtype.into());
+        self
     }
 
-    /// Gives a metalayer another value of the same length, or the array's metalayer another one that means the same
-    /// chunks.
+    /// Gives a metalayer another value of the same length.
     ///
-    /// # Errors
-    ///
-    /// If there is no metalayer of this name, or its length is another. For the array's metalayer, as
-    /// [`set_shape`](Self::set_shape) and [`set_dtype`](Self::set_dtype).
+    /// The array's metalayer must keep its layout, its chunk shape and its block shape; a new shape or dtype in it is
+    /// checked as one given to [`shape`](Self::shape) or [`dtype`](Self::dtype). Where those are given too, they are put
+    /// into this value.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -116,74 +134,148 @@ impl Frame<File> {
     /// let mut frame = Frame::open(&path)?;
     /// let mut vendor: Vendor = frame.metalayer("vendor")?.expect("a metalayer");
     /// vendor.serial += 1;
-    /// frame.set_metalayer("vendor", &rmp_serde::to_vec_named(&vendor)?)?;
+    /// frame.edit().metalayer("vendor", &rmp_serde::to_vec_named(&vendor)?).apply()?;
     /// # let vendor: Vendor = Frame::open(&path)?.metalayer("vendor")?.expect("a metalayer");
     /// # assert_eq!(vendor.serial, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_metalayer(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
-        let layer = self.find(name).ok_or_else(|| ChangeError::NoMetalayer { name: name.into() })?;
-        let after = self.replaced(layer, value)?;
-        self.become_same(after)
+    pub fn metalayer(mut self, name: &str, value: &[u8]) -> Self {
+        self.metalayers.push((name.into(), value.into()));
+        self
     }
 
-    fn become_same(&mut self, after: Frame) -> Result<(), Error> {
-        let path = self.path.as_deref().ok_or(ChangeError::NoPath)?;
-        self.write(path, &after.bytes)?;
-        (self.bytes, self.section) = (after.bytes, after.section);
+    /// The frame as [`apply`](Edit::apply) would make it. Nothing is written, and no lock is taken.
+    ///
+    /// It works for any frame. Where the frame was opened by its path, the file is read once more, so that a frame that
+    /// is not its whole file, or was changed since, is refused here too.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Edit::apply), but for those of the lock and of writing.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let after = frame.edit().shape(&[4, 6]).dtype("<f4").preview()?;
+    /// let array = after.array()?.expect("an array");
+    /// assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn preview(&self) -> Result<Frame, Error> {
+        let after = self.after()?;
+        if let Some(path) = self.frame.path() {
+            let file = open_at_once(path).map_err(|error| Error::io("read", path, error));
+            self.frame.check_whole(path, &mut file?)?;
+        }
+        Ok(after)
+    }
+
+    fn after(&self) -> Result<Frame, Error> {
+        let mut after = Frame::parse(&self.frame.bytes)?;
+        for (name, value) in &self.metalayers {
+            let layer = after
+                .find(name)
+                .ok_or_else(|| Error::refused(format_args!("the frame has no metalayer `{name}`")))?;
+            after = after.replaced(layer, value)?;
+        }
+        if let Some(shape) = &self.shape {
+            after = after.with_shape(shape)?;
+        }
+        if let Some(dtype) = &self.dtype {
+            after = after.with_dtype(dtype)?;
+        }
+        Ok(after)
+    }
+}
+
+impl Edit<'_, File> {
+    /// Writes the change into the file. The frame is then the new one.
+    ///
+    /// Where the frame has a `.b2lock`, which C-Blosc2 makes when it is told to lock, its exclusive lock is held
+    /// meanwhile, and its counter tells others to read the header again. A lock that is taken is not waited for.
+    /// **Without a `.b2lock`, a handle that is open elsewhere does not know of the change, and can write its old header
+    /// back over it.** A reader that comes at this very moment may see half of the change, as with any writer;
+    /// [`open_stable`](Frame::open_stable) does not.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] if the change cannot be made, the frame was not opened by its path, or is not its whole file.
+    /// [`Malformed`] if the new metalayer is, or if the array does not agree with its header. [`Locked`] if another
+    /// process holds the lock. [`Changing`] if the header in the file is no longer the one that was read. After any of
+    /// these, the file is as it was. [`Io`] if the file cannot be read or written.
+    ///
+    /// [`Refused`]: crate::frame::ErrorKind::Refused
+    /// [`Malformed`]: crate::frame::ErrorKind::Malformed
+    /// [`Locked`]: crate::frame::ErrorKind::Locked
+    /// [`Changing`]: crate::frame::ErrorKind::Changing
+    /// [`Io`]: crate::frame::ErrorKind::Io
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{ErrorKind, Frame};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("array.b2nd");
+    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+    /// let (mut frame, mut other) = (Frame::open(&path)?, Frame::open(&path)?);
+    /// frame.edit().shape(&[4, 6]).apply()?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [4, 6]);
+    ///
+    /// let error = other.edit().shape(&[4, 5]).apply().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Changing);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn apply(self) -> Result<(), Error> {
+        let after = self.after()?;
+        let path = self.frame.path().ok_or_else(not_opened)?;
+        self.frame.write(path, &after.bytes)?;
+        (self.frame.bytes, self.frame.section) = (after.bytes, after.section);
         Ok(())
     }
+}
 
+impl Frame<File> {
     /// Writes a header of the same length over the one that was read.
     fn write(&self, path: &Path, header: &[u8]) -> Result<(), Error> {
         let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
-        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
-        self.check_whole(&mut file)?;
+        let unwritable = |error| Error::io("write", path, error);
+        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
+        self.check_whole(path, &mut file)?;
         let Some(changed) = difference(&self.bytes, header) else { return Ok(()) };
         if let Some(lock) = &mut lock {
             lock.raise_counter()?;
         }
-        file.seek(SeekFrom::Start(changed.start as u64))?;
-        file.write_all(header.get(changed).unwrap_or_default())?;
-        file.sync_all()?;
-        Ok(())
+        file.seek(SeekFrom::Start(changed.start as u64))
+            .and_then(|_| file.write_all(header.get(changed).unwrap_or_default()))
+            .and_then(|()| file.sync_all())
+            .map_err(unwritable)
     }
+}
 
+impl<R> Frame<R> {
     /// Refuses a file of which the frame is only a part, or whose header is not the one that was read.
-    pub(crate) fn check_whole(&self, file: &mut File) -> Result<(), Error> {
+    pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
+        let unreadable = |error| Error::io("read", path, error);
         let mut now = Vec::new();
-        let file_len = available(file, 0)?;
-        read_up_to(file, self.bytes.len() as u64, &mut now)?;
+        let file_len = available(file, 0).map_err(unreadable)?;
+        read_up_to(file, self.bytes.len() as u64, &mut now).map_err(unreadable)?;
         if now != *self.bytes {
-            return Err(Error::Changing(None));
+            return Err(Error::changing(None));
         }
         let frame_len = self.header.frame_len;
         if frame_len != file_len {
-            return Err(ChangeError::PartOfFile { frame_len, file_len }.into());
+            return Err(Error::refused(format_args!(
+                "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
+            )));
         }
         Ok(())
     }
 }
 
-/// What a change would make of a frame. No file is touched.
-impl<R> Frame<R> {
-    /// The frame with another shape of its array.
-    ///
-    /// # Errors
-    ///
-    /// As [`set_shape`](Frame::set_shape), but for those of the file.
-    ///
-    /// ```
-    /// use b2nd_serde::frame::Frame;
-    ///
-    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let after = frame.with_shape(&[4, 6])?.with_dtype("<f4")?;
-    /// let array = after.array()?.expect("an array");
-    /// assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
-    /// # Ok::<(), b2nd_serde::frame::Error>(())
-    /// ```
-    pub fn with_shape(&self, shape: &[i64]) -> Result<Frame, Error> {
-        let array = self.array()?.ok_or(ChangeError::NoArray)?;
+impl Frame {
+    fn with_shape(&self, shape: &[i64]) -> Result<Self, Error> {
+        let array = self.array()?.ok_or_else(no_array)?;
         meta(&array)?;
         check_shape(&array, shape)?;
         let mut value = array.metalayer().bytes().to_vec();
@@ -193,21 +285,22 @@ impl<R> Frame<R> {
         self.replaced(array.metalayer(), &value)
     }
 
-    /// The frame with another dtype of its array.
-    ///
-    /// # Errors
-    ///
-    /// As [`set_dtype`](Frame::set_dtype), but for those of the file.
-    pub fn with_dtype(&self, dtype: &str) -> Result<Frame, Error> {
-        let array = self.array()?.ok_or(ChangeError::NoArray)?;
-        let before = array.dtype().ok_or(ChangeError::NoDtype { layout: array.layout() })?;
+    fn with_dtype(&self, dtype: &str) -> Result<Self, Error> {
+        let array = self.array()?.ok_or_else(no_array)?;
+        let before = array.dtype().ok_or_else(|| {
+            let layout = array.layout();
+            Error::refused(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
+        })?;
         if let Some(format) = array.meta().and_then(Meta::dtype_format).filter(|&format| format != 0) {
-            return Err(ChangeError::from(ParseError::unknown_format(before, format)).into());
+            return Err(wrong_dtype(dtype::Error::unknown_format(before, format)));
         }
-        check_dtype(&dtype.parse().map_err(ChangeError::from)?, &self.header)?;
+        check_dtype(&dtype.parse().map_err(wrong_dtype)?, &self.header)?;
         if dtype.len() != before.len() {
             let (expected, found) = (before.len(), dtype.len());
-            return Err(ChangeError::DtypeLength { expected, found }.into());
+            return Err(Error::refused(format_args!(
+                "the new dtype must be as long as the old one ({expected} bytes), but `{dtype}` has {found}; a rewrite \
+                 can change its length"
+            )));
         }
         let mut value = array.metalayer().bytes().to_vec();
         // It is the last entry.
@@ -217,20 +310,26 @@ impl<R> Frame<R> {
     }
 
     /// The frame with another value of a metalayer of its own.
-    fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Frame, Error> {
+    fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Self, Error> {
         let (expected, found) = (layer.bytes().len(), value.len());
         if expected != found {
-            return Err(ChangeError::Length { name: layer.name().into(), expected, found }.into());
+            let name = layer.name();
+            return Err(Error::refused(format_args!(
+                "the new value of metalayer `{name}` must be as long as the old one ({expected} bytes), but has {found}"
+            )));
         }
         if self.shares_bytes(layer) {
-            return Err(ChangeError::SharedBytes { name: layer.name().into() }.into());
+            let name = layer.name();
+            return Err(Error::refused(format_args!(
+                "metalayer `{name}` shares bytes with another part of the header"
+            )));
         }
         let mut bytes = self.bytes.to_vec();
         put(&mut bytes, layer.offset(), value);
-        let after = Frame::parse(&bytes)?;
+        let after = Self::parse(&bytes)?;
         if self.array_metalayer() == Some(layer) {
-            let before = self.array()?.ok_or(ChangeError::NoArray)?;
-            check_array(&before, &after.array()?.ok_or(ChangeError::NoArray)?, &self.header)?;
+            let before = self.array()?.ok_or_else(no_array)?;
+            check_array(&before, &after.array()?.ok_or_else(no_array)?, &self.header)?;
         }
         Ok(after)
     }
@@ -251,22 +350,29 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     // A wrong outer marker may be put right: no entry is lost.
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
     if old.layout() != new.layout() && !is_put_right {
-        return Err(ChangeError::OtherLayout { expected: old.layout(), found: new.layout() }.into());
+        let (old, new) = (old.layout(), new.layout());
+        return Err(Error::refused(format_args!(
+            "the new value has layout {new}, but the array has layout {old}"
+        )));
     }
     let shapes = |meta: &Meta| [meta.chunkshape().to_vec(), meta.blockshape().to_vec()];
     let (expected, found) = (shapes(old), shapes(new));
     if expected != found {
-        return Err(ChangeError::OtherChunkshape { expected, found }.into());
+        let ([chunks, blocks], [new_chunks, new_blocks]) = (expected, found);
+        return Err(Error::refused(format_args!(
+            "the new value has chunkshape {new_chunks:?} and blockshape {new_blocks:?}, but the data has {chunks:?} \
+             and {blocks:?}"
+        )));
     }
     if (old.version(), old.shape()) != (new.version(), new.shape()) {
         check_shape(before, new.shape())?;
         let findings = agreement(after, header);
         if let Some(finding) = findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
-            return Err(finding.into());
+            return Err(Error::malformed(finding));
         }
     }
     if (old.dtype_format(), old.dtype()) != (new.dtype_format(), new.dtype()) {
-        if let Some(dtype) = new.parse_dtype().map_err(ChangeError::from)? {
+        if let Some(dtype) = new.parse_dtype().map_err(wrong_dtype)? {
             check_dtype(&dtype, header)?;
         }
     }
@@ -274,28 +380,49 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
 }
 
 /// The metalayer in this format, which alone is written.
-fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, ChangeError> {
-    array.meta().ok_or(ChangeError::ReadOnlyLayout { layout: array.layout() })
+fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
+    array.meta().ok_or_else(|| {
+        let layout = array.layout();
+        Error::refused(format_args!(
+            "layout {layout} can be read, but not changed; a rewrite makes it `b2nd`"
+        ))
+    })
 }
 
-fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), ChangeError> {
-    let geometry = array.geometry()?;
-    let resize = geometry.resize(shape)?;
+fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), Error> {
+    let geometry = array.geometry().map_err(Error::refused)?;
+    let resize = geometry.resize(shape).map_err(Error::refused)?;
     if resize.changes_chunks() {
-        let (expected, found) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
-        let (expected, found) = (expected.to_vec(), found.to_vec());
-        return Err(ChangeError::OtherChunks { expected, shape: shape.into(), found });
+        let (grid, new_grid) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
+        let why =
+            format_args!("shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}");
+        return Err(Error::refused(why));
     }
     Ok(())
 }
 
+pub(crate) fn no_array() -> Error {
+    Error::refused("the frame has no array")
+}
+
+fn not_opened() -> Error {
+    Error::refused("only a frame opened with `Frame::open` can be changed")
+}
+
+/// That the text of a dtype is not valid, or in a format that is not known.
+pub(crate) fn wrong_dtype(error: impl Display) -> Error {
+    Error::refused(format_args!("dtype: {error}"))
+}
+
 /// Refuses a dtype whose items are of another size than those of the frame.
-pub(crate) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), ChangeError> {
+pub(crate) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), Error> {
     let (expected, found) = (header.typesize, dtype.item_size());
     if usize::try_from(expected) == Ok(found) {
         Ok(())
     } else {
-        Err(ChangeError::ItemSize { expected, dtype: dtype.to_string(), found })
+        Err(Error::refused(format_args!(
+            "the items of the frame have {expected} bytes, but those of dtype `{dtype}` have {found}"
+        )))
     }
 }
 

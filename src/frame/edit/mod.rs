@@ -2,5 +2,4 @@
 
 pub(crate) mod canonical;
 pub(crate) mod change;
-pub(crate) mod change_error;
 pub(crate) mod rewrite;

@@ -1,7 +1,7 @@
-//! The lock beside a frame, through which processes that take part in it keep out of each other's way.
+//! The lock beside a frame, by which processes that use it keep out of each other's way.
 //!
 //! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or `.b2lock` in the directory of a sparse one:
-//! shared to read, exclusive to write. The file stays when the lock is given up.
+//! shared to read, exclusive to write. The file stays when the lock is released.
 
 use std::borrow::ToOwned;
 use std::fs::{self, File, OpenOptions};
@@ -11,18 +11,16 @@ use std::time::{Duration, Instant};
 
 use fs4::{FileExt, TryLockError};
 
+use crate::frame::Error;
 use crate::frame::find::open::{PAUSE, open_at_once};
-use crate::frame::{ChangeError, Error};
 
 const SUFFIX: &str = ".b2lock";
 
-/// Where the lock file has the number of times that a writer has taken the lock: an integer of 8 bytes, in the byte
-/// order of the machine.
+/// The offset in the lock file of the number of writes: 8 bytes, in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
-/// The lock file of a frame, by the file that has its header.
-///
-/// It stands beside the file itself, not beside a symbolic link to it.
+/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic link to
+/// it.
 pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
@@ -34,79 +32,94 @@ pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     name.into()
 }
 
-/// The lock file with a lock on it, which is given up in the end.
+/// A locked lock file. Dropping it releases the lock.
 #[derive(Debug)]
 struct Held(File);
 
 impl Drop for Held {
-    /// To close the file is not enough: a process that was started meanwhile can have it open too.
+    /// Closing the file is not enough: a child process can have it open too.
     fn drop(&mut self) {
-        // Nothing is left to be done about an error, and the system gives up the lock of a file that nobody has open.
+        // There is nothing to do about an error. The system releases the lock when no process has the file open.
         let _ = FileExt::unlock(&self.0);
     }
 }
 
-/// The lock of a reader, held as long as this lives.
+/// The lock of a reader, held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct SharedLock {
     _held: Held,
 }
 
 impl SharedLock {
-    /// Takes the lock, if there is one to take; waits for it as long as the patience lasts, and then fails with
-    /// `WouldBlock`.
+    /// Takes the lock if there is a lock file. Waits for it as long as `patience` says.
     pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
         start: Instant,
         patience: Duration,
-    ) -> io::Result<Option<Self>> {
-        // Whoever may read the frame may read it, also where he may not read the file beside it.
-        let Ok(sidecar) = open_at_once(&sidecar(path, is_sparse)) else { return Ok(None) };
+    ) -> Result<Option<Self>, Error> {
+        let path = sidecar(path, is_sparse);
+        // A frame can be read also if its lock file must not be.
+        let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
         loop {
-            // Not the method of the standard library, which is younger than the oldest compiler that this is for.
+            // `File::try_lock_shared` of the standard library needs a newer compiler than our lowest one.
             match FileExt::try_lock_shared(&sidecar) {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
-                Err(error) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             }
         }
     }
 }
 
-/// The lock of a writer, held as long as this lives.
+/// The lock of a writer, held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ExclusiveLock {
     held: Held,
+    path: PathBuf,
 }
 
 impl ExclusiveLock {
-    /// Takes the lock, if there is one to take; does not wait for it.
+    /// Takes the lock if there is a lock file. Does not wait for it.
     pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
         let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_too_long(&error) => return Ok(None),
+            file => file.map_err(|error| Error::io("open the lock file", &path, error))?,
         };
         match FileExt::try_lock(&sidecar) {
-            Ok(()) => Ok(Some(Self { held: Held(sidecar) })),
-            Err(TryLockError::WouldBlock) => Err(ChangeError::Locked { path }.into()),
-            Err(error) => Err(io::Error::from(error).into()),
+            Ok(()) => Ok(Some(Self { held: Held(sidecar), path })),
+            Err(TryLockError::WouldBlock) => Err(Error::locked(path)),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
         }
     }
 
-    /// Raises the counter, by which the others who have the frame open know that they have to read it again. A file that
-    /// is too short for it counts from 0.
-    pub(crate) fn raise_counter(&mut self) -> io::Result<()> {
-        let Held(sidecar) = &mut self.held;
-        let mut counter = [0; 8];
-        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-        match sidecar.read_exact(&mut counter) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
-            result => result?,
-        }
-        let raised = u64::from_ne_bytes(counter).wrapping_add(1);
-        sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-        sidecar.write_all(&raised.to_ne_bytes())
+    /// Increments the counter, which tells other processes to read the frame again. A file too short for it counts as 0.
+    pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
+        let Self { held: Held(sidecar), path } = self;
+        raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
     }
+}
+
+fn raise_counter(sidecar: &mut File) -> io::Result<()> {
+    let mut counter = [0; 8];
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    match sidecar.read_exact(&mut counter) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
+        result => result?,
+    }
+    let raised = u64::from_ne_bytes(counter).wrapping_add(1);
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    sidecar.write_all(&raised.to_ne_bytes())
+}
+
+/// Whether the name of a lock file is longer than the system allows, so that there is none.
+fn is_too_long(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let too_long = libc::ENAMETOOLONG;
+    // ERROR_INVALID_NAME; on Windows a path that is too long is not found.
+    #[cfg(not(unix))]
+    let too_long = 123;
+    error.raw_os_error() == Some(too_long)
 }

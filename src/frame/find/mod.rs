@@ -1,4 +1,4 @@
-//! Where frames are: in files, directories, zip files, anywhere in other files.
+//! Finds frames: in files, directories and zip files, and anywhere in other files.
 
 pub(crate) mod lock;
 pub(crate) mod open;

@@ -1,4 +1,4 @@
-//! From a file to a frame: which bytes are read, and how often.
+//! Opening a frame: which bytes of a file are read, and how often.
 
 use std::format;
 use std::fs::{self, File, OpenOptions};
@@ -12,25 +12,25 @@ use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::header::{HEADER_LEN_AT, not_a_frame, too_long};
 use crate::frame::{Error, Frame};
 
-/// Bytes of the first read: they hold the header of every ordinary array.
+/// Bytes of the first read: enough for the header of every ordinary array.
 const FIRST_READ: u64 = 512;
 
-/// How long a reader waits for a writer before it looks again.
+/// The time that a reader waits for a writer before it reads again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
-/// The file of a sparse frame that has the header.
+/// The file in the directory of a sparse frame that has the header.
 pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
 
 impl Frame<File> {
     /// Reads the header of a frame in a file, or in the directory of a sparse frame.
     ///
-    /// One read of 512 bytes, and a second one where the header is longer. While another process writes the file, one
-    /// read can catch a header half-written: [`open_stable`](Self::open_stable) cannot.
+    /// It reads 512 bytes, and the rest if the header is longer. While another process writes the file, this can catch a
+    /// half-written header; [`open_stable`](Self::open_stable) cannot.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is no frame, or is shorter than its frame (after it has been read once more). A pipe
-    /// or another thing that is no file is refused without waiting for it.
+    /// If the file cannot be read, is not a frame, or is shorter than its frame (also when it is read once more). A pipe or
+    /// a device gives an error without waiting for it.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -58,29 +58,30 @@ impl Frame<File> {
         };
         match open_at_once(path).map_err(Error::from).and_then(read) {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
-            // What is no file is found out by its failure too.
+            // A pipe or device is only asked for what it is if it could not be read.
             Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
-                Err(io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory").into())
+                let error = io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory");
+                Err(Error::io("read", path, error))
             }
-            error => error,
+            Err(error) => Err(error.at(path)),
         }
     }
 }
 
-/// Opens a file to read. Nobody is waited for who would have to open the other end of a pipe.
+/// Opens a file to read, without blocking, so that a FIFO cannot hang us.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     match options.open(path) {
-        // A file that its server or tape has to give out first, which it does now.
+        // The file is not there yet, such as one on tape: wait for it.
         Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
         file => file,
     }
 }
 
-/// Reads the first bytes of a file, which a pipe and what else has no places refuses.
+/// Reads the first bytes of a file by their position. A pipe has none, and gives an error.
 fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
@@ -111,10 +112,10 @@ pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
         return Ok(file);
     }
     let text = format!("a directory without {SPARSE_INDEX}, so not a sparse frame");
-    Err(io::Error::new(ErrorKind::NotFound, text).into())
+    Err(Error::io("read", path, io::Error::new(ErrorKind::NotFound, text)))
 }
 
-/// The folder that a file is in.
+/// The directory that a file is in.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -122,7 +123,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 impl<R: Read + Seek> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///
-    /// The reader is kept for what may be asked later; a `&mut` reader is one too. It is read as often as by
+    /// The frame keeps the reader, which may be a `&mut` one, to read its trailer later. Reads are those of
     /// [`open`](Frame::open).
     ///
     /// # Errors
@@ -147,11 +148,11 @@ impl<R: Read + Seek> Frame<R> {
         Self::begin_with(prefix, reader, offset)
     }
 
-    /// Reads the header of which the first bytes are here.
+    /// Reads the rest of a header.
     fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
         let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
-            // A writer may have been between the header and what follows it.
-            Err(error) if error.code() == Some(Code::Truncated) => {
+            // A writer may have written the new header, but not yet the rest of the file.
+            Err(error) if error.finding().map(Finding::code) == Some(Code::Truncated) => {
                 read(&mut reader, offset, u64::MAX, u64::MAX)
             }
             result => result,
@@ -160,8 +161,8 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// Reads the header once, of at most so many bytes, and holds the length of the frame against the file, of which only a
-/// number of bytes count.
+/// Reads a header of at most `longest` bytes, and compares the length of the frame with the file, of which only the next
+/// `limit` bytes count.
 pub(crate) fn read(
     reader: &mut (impl Read + Seek),
     offset: u64,
@@ -173,7 +174,7 @@ pub(crate) fn read(
     read_on(prefix, reader, offset, limit, longest)
 }
 
-/// The same after the first bytes.
+/// Continues [`read`] after the first bytes.
 fn read_on(
     mut prefix: Vec<u8>,
     reader: &mut (impl Read + Seek),
@@ -186,15 +187,15 @@ fn read_on(
         Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
             return parsed.map(|frame| Frame { offset, ..frame });
         }
-        Ok(_) | Err(Error::Incomplete { .. }) => {}
-        Err(_) => return parsed,
+        Err(error) if error.needed().is_none() => return parsed,
+        _ => {}
     }
-    // How long the file is matters only here.
+    // Only now the length of the file is needed.
     let available = available(reader, offset)?.min(limit);
-    while let Err(Error::Incomplete { needed }) = parsed {
+    while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {
             let longest = usize::try_from(longest).unwrap_or(usize::MAX);
-            return Err(too_long(Place::Header, HEADER_LEN_AT, longest, needed).into());
+            return Err(Error::malformed(too_long(Place::Header, HEADER_LEN_AT, longest, needed)));
         }
         if needed as u64 > available || available == 0 {
             break;
@@ -208,29 +209,31 @@ fn read_on(
     }
     let (bound, expected) = match &parsed {
         Ok(frame) => ("", frame.header().frame_len),
-        Err(Error::Incomplete { .. }) if available == 0 => {
-            let why = if offset == 0 { "the file is empty" } else { "the file ends before it" };
-            return Err(not_a_frame(why).into());
-        }
-        Err(Error::Incomplete { needed }) => ("at least ", *needed as u64),
-        Err(_) => return parsed,
+        Err(error) => match error.needed() {
+            Some(_) if available == 0 => {
+                let why = if offset == 0 { "the file is empty" } else { "the file ends before it" };
+                return Err(Error::malformed(not_a_frame(why)));
+            }
+            Some(needed) => ("at least ", needed as u64),
+            None => return parsed,
+        },
     };
     if expected > available {
-        let text = format!("cut short: the frame takes {bound}{expected} bytes, the file has {available}");
+        let text = format!("cut short: the frame has {bound}{expected} bytes, but the file only {available}");
         let finding = Finding::new(Code::Truncated, Place::File).numbers(expected, available);
-        return Err(finding.text(text).into());
+        return Err(Error::malformed(finding.text(text)));
     }
     parsed.map(|frame| Frame { offset, ..frame })
 }
 
-/// The bytes of the file from the offset on, where the reader is left.
+/// The number of bytes from the offset to the end of the file. The reader is left at the offset.
 pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
     let end = reader.seek(SeekFrom::End(0))?;
     reader.seek(SeekFrom::Start(offset))?;
     Ok(end.saturating_sub(offset))
 }
 
-/// Reads so many bytes, or fewer, as they come at once.
+/// Reads up to `length` bytes with one call.
 fn read_once(length: u64, mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?];
     loop {
@@ -245,7 +248,7 @@ fn read_once(length: u64, mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) 
     }
 }
 
-/// Reads on until so many bytes are there, or the file ends.
+/// Reads until there are `length` bytes, or the file ends.
 pub(crate) fn read_up_to(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     let start = bytes.len();
     let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;

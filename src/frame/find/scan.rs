@@ -10,25 +10,25 @@ use crate::frame::{Error, Frame};
 /// The first bytes of a frame, up to the end of its magic bytes.
 const START: usize = MAGIC_AT + MAGIC.len();
 
-/// Bytes that are looked at at a time.
+/// Bytes that are searched at a time.
 const WINDOW: u64 = 1 << 16;
 
-/// The longest header that is read in another file.
+/// The longest header that is read inside another file.
 pub(crate) const MAX_HEADER: u64 = 1 << 20;
 
-/// The longest one after many that were none, so that a file full of magic bytes is not read over and over.
+/// The longest header after many false ones, so that a file full of magic bytes is not read over and over.
 const MAX_HEADER_LATER: u64 = 512;
 
-/// How many bytes of headers that were none are many.
+/// From this number of bytes in false headers on, there are many.
 const MANY: u64 = 1 << 26;
 
-/// Looks for frames in any file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged zip
+/// Finds frames anywhere in a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged zip
 /// file.
 ///
-/// Each one is given whose header parses, up to 1 MiB of it, whether or not the rest of the frame is there; the search
-/// goes on behind the header, so that a frame stored in a frame is found too. In a file with 64 MiB of headers that were
-/// none, only headers of up to 512 bytes are found from there on. What is compressed is not seen: in an embed
-/// store of python-blosc2 (`embed.b2e`) the frames are.
+/// A frame is found if its header can be parsed and has at most 1 MiB, whether or not the rest of the frame is there. The
+/// search continues after the header, so a frame inside a frame is found too. After 64 MiB of false headers, only headers
+/// of up to 512 bytes are found. Compressed frames are not found, such as those in an embed store of python-blosc2
+/// (`embed.b2e`).
 ///
 /// ```
 /// use std::fs::File;
@@ -45,16 +45,16 @@ pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
     Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
 }
 
-/// The frames of a file, each with its [offset](Frame::offset), in their order. See [`scan`].
+/// An iterator over the frames in a file, in their order, each with its [offset](Frame::offset). See [`scan`].
 #[derive(Debug)]
 pub struct Scan<R> {
     reader: R,
     window: Vec<u8>,
     /// Where the window begins in the file.
     start: u64,
-    /// How much of the window has been looked at.
+    /// How much of the window has been searched.
     position: usize,
-    /// Bytes of headers that were none.
+    /// Bytes of false headers.
     wasted: u64,
     is_done: bool,
 }
@@ -78,7 +78,7 @@ impl<R: Read + Seek> Iterator for Scan<R> {
 }
 
 impl<R: Read + Seek> Scan<R> {
-    /// Goes on to the next magic bytes, or to the next window.
+    /// Continues to the next magic bytes, or to the next window.
     fn step(&mut self) -> io::Result<Option<Frame>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
         let Some(found) = rest.windows(START).position(|bytes| bytes.ends_with(MAGIC)) else {
@@ -104,8 +104,7 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
-    /// The frame that begins at this position of the window. The file is only read where the window ends before the header
-    /// does.
+    /// The frame that begins at this position of the window. The file is read only if the header reaches beyond the window.
     fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame>> {
         let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };
@@ -130,15 +129,16 @@ impl<R: Read + Seek> Scan<R> {
         let mut prefix = Vec::new();
         read_up_to(&mut self.reader, most.min(LEAST as u64), &mut prefix)?;
         loop {
-            match Frame::parse(&prefix) {
-                Err(Error::Incomplete { needed }) if needed > prefix.len() && needed as u64 <= most => {
+            let parsed = Frame::parse(&prefix);
+            match parsed.as_ref().err().and_then(Error::needed) {
+                Some(needed) if needed > prefix.len() && needed as u64 <= most => {
                     let before = prefix.len();
                     read_up_to(&mut self.reader, needed as u64, &mut prefix)?;
                     if prefix.len() == before {
-                        return Ok(Err(Error::Incomplete { needed }));
+                        return Ok(parsed);
                     }
                 }
-                parsed => return Ok(parsed),
+                _ => return Ok(parsed),
             }
         }
     }

@@ -13,7 +13,17 @@ use crate::frame::find::scan::MAX_HEADER;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::{Error, Frame};
 
-/// A file in a zip file.
+/// A file in a zip file. See [`zip_members`].
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_serde::frame::zip_members;
+///
+/// let members = zip_members(File::open("tests/data/tree.b2z")?)?;
+/// let member = members.iter().find(|member| member.frame().is_some()).expect("a frame");
+/// assert!(member.name().ends_with(".b2nd") && member.len() > 0);
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Member {
     name: String,
@@ -22,37 +32,50 @@ pub struct Member {
     content: Content,
 }
 
-/// What the bytes of a member are.
+/// What the bytes of a member are. See [`Member::content`].
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_serde::frame::{Content, zip_members};
+///
+/// for member in zip_members(File::open("tests/data/tree.b2z")?)? {
+///     match member.content() {
+///         Content::Frame(frame) => println!("{}: {} bytes", member.name(), frame.header().frame_len),
+///         Content::Broken(finding) => println!("{}: {finding}", member.name()),
+///         _ => println!("{}: not a frame", member.name()),
+///     }
+/// }
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Content {
     /// A frame.
     Frame(Frame),
-    /// A frame that cannot be read, or a member that is not where the zip file says, and why.
+    /// A frame that cannot be read, or a member that is not where the directory of the zip file says.
     Broken(Finding),
-    /// Not known, as the zip file has them compressed or encrypted. A `.b2z` has none such.
+    /// Unknown, as they are compressed or encrypted. A `.b2z` has no such members.
     Compressed,
     /// Something else.
     Other,
 }
 
 impl Member {
-    /// The name with its folders; bytes that are not UTF-8 are replaced.
+    /// The name with its folders. Bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the bytes begin in the zip file: what [`Frame::read_at`] takes. Of a member whose local header is damaged, where
-    /// that should be.
+    /// Where its bytes begin in the zip file, for [`Frame::read_at`]. If its local header is damaged, where that should be.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How many bytes it has in the zip file.
+    /// The number of its bytes in the zip file.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    #[expect(clippy::len_without_is_empty, reason = "an empty member is of no interest")]
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -73,15 +96,15 @@ impl Member {
     }
 }
 
-/// The files in a zip file, in its order, with the frames that they are. One read of the directory, and those of
-/// [`Frame::open`] for each file, of up to 1 MiB of a header.
+/// Lists the files in a zip file, with the frames among them.
 ///
-/// What is wrong with one file does not keep the others from being listed. Where two have the same bytes, only the first
+/// It reads the directory of the zip file once, and each member as [`Frame::open`] reads a file, but headers of at most
+/// 1 MiB. A member with a fault does not keep the others from being listed. If two members share bytes, only the first one
 /// is read.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or is no zip file: in one that is damaged, [`scan`](crate::frame::scan()) finds the frames.
+/// If the file cannot be read, or is not a zip file. In a damaged one, [`scan`](crate::frame::scan()) finds the frames.
 ///
 /// ```
 /// use std::fs::File;
@@ -131,8 +154,8 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
     Ok(members)
 }
 
-/// No byte is read for two members: a small file could claim any number of long headers. Nor is one of the directory,
-/// which is behind them all.
+/// Marks members that share bytes with another one or with the directory: otherwise a small file could claim any number
+/// of long headers.
 fn refuse_overlaps(members: &mut [Member], directory: u64) {
     let mut by_offset: Vec<&mut Member> = members.iter_mut().filter(|member| member.len > 0).collect();
     by_offset.sort_by_key(|member| member.offset);
@@ -142,12 +165,14 @@ fn refuse_overlaps(members: &mut [Member], directory: u64) {
         let end = start.saturating_add(member.len);
         let finding = Finding::new(Code::ZipMember, Place::File);
         if start < free {
-            let text =
-                format!("expected member {name} to begin behind byte {free} of the zip file, found {start}");
+            let text = format!(
+                "member {name} begins at byte {start} of the zip file, but the one before it ends at {free}"
+            );
             member.content = Content::Broken(finding.numbers(free, start).text(text));
         } else if end > directory {
-            let text =
-                format!("expected member {name} to end before byte {directory} of the zip file, found {end}");
+            let text = format!(
+                "member {name} ends at byte {end} of the zip file, but its directory begins at {directory}"
+            );
             member.content = Content::Broken(finding.numbers(directory, end).text(text));
         } else {
             free = end;
@@ -158,13 +183,14 @@ fn refuse_overlaps(members: &mut [Member], directory: u64) {
 fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Content, Error> {
     match read(reader, offset, len, MAX_HEADER) {
         Ok(frame) => Ok(Content::Frame(frame)),
-        Err(Error::Refused(finding)) if finding.code() == Code::NotAFrame => Ok(Content::Other),
-        Err(Error::Refused(finding)) => Ok(Content::Broken(*finding)),
-        Err(error) => Err(error),
+        Err(error) => match error.into_finding()? {
+            finding if finding.code() == Code::NotAFrame => Ok(Content::Other),
+            finding => Ok(Content::Broken(finding)),
+        },
     }
 }
 
-/// What is wrong with the local header of a member, if it is not that the file cannot be read.
+/// What is wrong with the local header of a member; an error if the file cannot be read.
 fn damaged(name: &str, error: rawzip::Error) -> Result<Finding, Error> {
     match error.kind() {
         ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(not_a_zip(error)),

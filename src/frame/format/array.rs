@@ -219,7 +219,9 @@ impl First {
 
 /// What is wrong with the bytes of an array's metalayer.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
+    let version = version(metalayer.bytes());
     let code = match error.kind() {
+        _ if version != 0 => Code::ArrayVersion,
         ErrorKind::Rank => Code::Rank,
         ErrorKind::DtypeLength => Code::DtypeLength,
         ErrorKind::UnexpectedEnd if is_within_dtype(metalayer.bytes(), error) => Code::DtypeLength,
@@ -228,8 +230,23 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
         _ => Code::ArrayMarker,
     };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    let text = format!("metalayer {}: {error}", metalayer.name());
+    let name = metalayer.name();
+    let text = match version {
+        0 => format!("metalayer {name}: {error}"),
+        _ => format!(
+            "metalayer {name} has version {version}, and cannot be read as version 0, the only known one: {error}"
+        ),
+    };
     Finding::new(code, Place::Array).at(at as u64).text(text)
+}
+
+/// The version of a metalayer that may be malformed; 0 where it cannot be told.
+fn version(bytes: &[u8]) -> u8 {
+    match bytes {
+        // Later versions may have other outer markers.
+        &[0x90..=0x9f, version @ 0..=0x7f, ..] => version,
+        _ => 0,
+    }
 }
 
 /// Whether the metalayer ends behind the length of its dtype.

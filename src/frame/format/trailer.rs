@@ -83,25 +83,25 @@ impl Trailer {
     ///
     /// # Errors
     ///
-    /// [`Error::Incomplete`] says how many bytes it takes, counted from the end of the frame.
+    /// [`ErrorKind::Incomplete`](crate::frame::ErrorKind::Incomplete) if more bytes are needed, counted from the end of
+    /// the frame.
     ///
     /// ```
-    /// use b2nd_serde::frame::{Error, Frame, Trailer};
+    /// use b2nd_serde::frame::{Frame, Trailer};
     ///
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// let frame = Frame::parse(&file)?;
     /// let last = |length| &file[file.len() - length..];
-    /// assert!(matches!(Trailer::parse(frame.header(), last(20)), Err(Error::Incomplete { needed: 23 })));
-    /// assert!(matches!(Trailer::parse(frame.header(), last(23)), Err(Error::Incomplete { needed: 35 })));
+    /// assert_eq!(Trailer::parse(frame.header(), last(20)).unwrap_err().needed(), Some(23));
+    /// assert_eq!(Trailer::parse(frame.header(), last(23)).unwrap_err().needed(), Some(35));
     /// assert_eq!(Trailer::parse(frame.header(), last(35))?.version(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(header: &Header, suffix: &[u8]) -> Result<Self, Error> {
         let length = length(header, suffix)?;
         let start = suffix.len().checked_sub(length);
-        let bytes =
-            start.and_then(|start| suffix.get(start..)).ok_or(Error::Incomplete { needed: length })?;
-        Ok(Self::walk(header, bytes.to_vec())?)
+        let bytes = start.and_then(|start| suffix.get(start..)).ok_or_else(|| Error::incomplete(length))?;
+        Self::walk(header, bytes.to_vec()).map_err(Error::malformed)
     }
 
     fn walk(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
@@ -175,23 +175,24 @@ fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     if most < LEAST as u64 {
         let text = format!("expected a trailer of at least {LEAST} bytes behind the header, found {most}");
         let finding = Finding::new(Code::TrailerLength, Place::Trailer).at(header.header_len as u64);
-        return Err(finding.numbers(LEAST, most).text(text).into());
+        return Err(Error::malformed(finding.numbers(LEAST, most).text(text)));
     }
-    let Some(end) = suffix.last_chunk::<END>() else { return Err(Error::Incomplete { needed: END }) };
+    let Some(end) = suffix.last_chunk::<END>() else { return Err(Error::incomplete(END)) };
     let mut walk = Walk::new(end, rules(header.frame_len.saturating_sub(END as u64)));
-    walk.marker(0xce, "the length of the trailer")?;
-    let length = u32::from_be_bytes(walk.array()?);
+    walk.marker(0xce, "the length of the trailer").map_err(Error::malformed)?;
+    let length = u32::from_be_bytes(walk.array().map_err(Error::malformed)?);
     match usize::try_from(length) {
         Ok(length) if length >= LEAST && length as u64 <= most => {
             if length <= LONGEST {
                 return Ok(length);
             }
             let at = header.frame_len.saturating_sub(END as u64 - 1);
-            Err(too_long(Place::Trailer, at, LONGEST, length).into())
+            Err(Error::malformed(too_long(Place::Trailer, at, LONGEST, length)))
         }
         _ => {
             let text = format!("expected {LEAST} to {most} for the length of the trailer, found {length}");
-            Err(walk.finding(Code::TrailerLength, 1).numbers(most, length).text(text).into())
+            let finding = walk.finding(Code::TrailerLength, 1).numbers(most, length);
+            Err(Error::malformed(finding.text(text)))
         }
     }
 }
@@ -225,7 +226,7 @@ impl Vlmetalayer {
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] if the chunk is damaged, if the value is longer than 256 MiB, or if it is compressed and the
+    /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged, if the value is longer than 256 MiB, or if it is compressed and the
     /// feature `decompress` is off.
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
@@ -264,19 +265,16 @@ impl<R: Read + Seek> Frame<R> {
     /// ```
     pub fn trailer(&mut self) -> Result<Trailer, Error> {
         let suffix = self.last_bytes(FIRST_READ)?;
-        match Trailer::parse(&self.header, &suffix) {
-            Err(Error::Incomplete { needed }) => {
-                let suffix = self.last_bytes(needed)?;
-                if suffix.len() < needed {
-                    return Err(Error::Incomplete { needed });
-                }
-                if length(&self.header, &suffix)? != needed {
-                    return Err(Error::Changing(None));
-                }
-                Ok(Trailer::walk(&self.header, suffix)?)
-            }
-            result => result,
+        let parsed = Trailer::parse(&self.header, &suffix);
+        let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
+        let suffix = self.last_bytes(needed)?;
+        if suffix.len() < needed {
+            return parsed;
         }
+        if length(&self.header, &suffix)? != needed {
+            return Err(Error::changing(None));
+        }
+        Trailer::walk(&self.header, suffix).map_err(Error::malformed)
     }
 
     /// The last bytes of the frame, none of the header's.

@@ -1,4 +1,4 @@
-//! Where the fields of a structured dtype lie: from what is written to the dtype that it means.
+//! From a dtype as it was written to the dtype that it means, with the offset of each field.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -7,16 +7,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::iter;
 
-use super::error::{ParseErrorKind, Problem};
-use super::literal::excerpt;
-use super::syntax::{At, DictForm, FieldForm, Form, Shape};
-use super::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray, scalar};
+use super::error::{ErrorKind, Fault};
+use super::repr::excerpt;
+use super::scalar;
+use super::syntax::{DictForm, FieldForm, Form, Shape, Spanned};
+use super::types::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray};
 
-/// The dtype that a form means. Within an aligned one everything is aligned, whatever it says itself.
+/// The dtype that a form means. Inside an aligned dtype everything is aligned, whatever the form says.
 ///
-/// As in the grammar, only what is on the way to the dtypes inside stays on the stack.
-pub(super) fn dtype(form: At<Form>, aligned: bool) -> Result<Dtype, Problem> {
-    match form.is {
+/// As in the grammar, the functions between one dtype and those inside have small stack frames.
+pub(super) fn dtype(form: Spanned<Form>, aligned: bool) -> Result<Dtype, Fault> {
+    match form.value {
         Form::Scalar(dtype) => Ok(dtype),
         Form::Subarray(base, shape) => subarray(dtype(*base, aligned)?, shape),
         Form::List(fields) => structure(form.at, members(named(fields), aligned)?, None, aligned),
@@ -29,7 +30,7 @@ pub(super) fn dtype(form: At<Form>, aligned: bool) -> Result<Dtype, Problem> {
     }
 }
 
-/// NumPy keeps the alignment of mere bytes.
+/// NumPy gives a record the alignment of plain bytes.
 fn record(mut dtype: Dtype) -> Dtype {
     dtype.alignment = 1;
     if let Kind::Struct(parts) = &mut dtype.kind {
@@ -39,9 +40,9 @@ fn record(mut dtype: Dtype) -> Dtype {
 }
 
 #[inline(never)]
-fn subarray(base: Dtype, shape: At<Shape>) -> Result<Dtype, Problem> {
-    let At { at, is: shape } = shape;
-    // What NumPy calls unsized: a type that still waits for its size.
+fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, Fault> {
+    let Spanned { at, value: shape } = shape;
+    // NumPy calls a type without a size unsized, like `S`.
     let is_unsized = base.item_size == 0 && !matches!(base.kind, Kind::Struct(_));
     let shape = match shape {
         Shape::Number(0) if is_unsized => return Ok(base),
@@ -49,14 +50,14 @@ fn subarray(base: Dtype, shape: At<Shape>) -> Result<Dtype, Problem> {
             let order = base.byte_order.unwrap_or(ByteOrder::Little);
             return scalar::numpy(base.kind.letter(), size, order).ok_or_else(|| too_large(at));
         }
-        _ if is_unsized => return Err(layout(at, "an item of the subarray has no size".into())),
+        _ if is_unsized => return Err(contradiction(at, "a subarray needs items with a size".into())),
         Shape::Tuple(shape) if shape.is_empty() => return Ok(base),
         Shape::Tuple(shape) => shape,
         Shape::Number(length) => iter::once(length).collect(),
     };
     if shape.len() > MAX_NDIM {
-        let message = format!("more than {MAX_NDIM} dimensions");
-        return Err(Problem::refused(at, ParseErrorKind::TooDeep, message));
+        let message = format!("the subarray has more than {MAX_NDIM} dimensions");
+        return Err(Fault::refused(at, ErrorKind::TooDeep, message));
     }
     Ok(Dtype {
         item_size: size_of_items(base.item_size, &shape).ok_or_else(|| too_large(at))?,
@@ -67,7 +68,7 @@ fn subarray(base: Dtype, shape: At<Shape>) -> Result<Dtype, Problem> {
     })
 }
 
-/// With a zero in the shape there are no items, however large the other dimensions are.
+/// The bytes of all items. With a zero in the shape there are none, however large the other dimensions are.
 fn size_of_items(item_size: usize, shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
@@ -76,18 +77,18 @@ fn size_of_items(item_size: usize, shape: &[usize]) -> Option<usize> {
     (size <= MAX_ITEM_SIZE).then_some(size)
 }
 
-/// A field before the fields in front of it have given it its offset.
+/// A field whose offset is not computed yet.
 struct Member {
     at: usize,
     name: String,
     title: Option<String>,
     dtype: Dtype,
-    offset: Option<At<usize>>,
+    offset: Option<Spanned<usize>>,
 }
 
-fn members(fields: Vec<At<FieldForm>>, aligned: bool) -> Result<Vec<Member>, Problem> {
+fn members(fields: Vec<Spanned<FieldForm>>, aligned: bool) -> Result<Vec<Member>, Fault> {
     let mut members = Vec::with_capacity(fields.len());
-    for At { at, is: field } in fields {
+    for Spanned { at, value: field } in fields {
         let FieldForm { name, title, offset, format } = field;
         let dtype = dtype(format, aligned)?;
         members.push(Member { at, name, title, dtype, offset });
@@ -95,20 +96,20 @@ fn members(fields: Vec<At<FieldForm>>, aligned: bool) -> Result<Vec<Member>, Pro
     Ok(members)
 }
 
-/// In a list, a field without a name is given one.
-fn named(mut fields: Vec<At<FieldForm>>) -> Vec<At<FieldForm>> {
-    for (index, At { is: field, .. }) in fields.iter_mut().enumerate() {
+/// In a list, a field without a name gets one.
+fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
+    for (index, Spanned { value: field, .. }) in fields.iter_mut().enumerate() {
         if field.name.is_empty() {
-            // NumPy names it by its title, and then finds that name taken by the title.
+            // NumPy names it like its title, and then refuses the name because the title has it.
             field.name = field.title.clone().unwrap_or_else(|| format!("f{index}"));
         }
     }
     fields
 }
 
-/// The fields of a dictionary, whose parts stand in lists of their own there.
+/// The fields of a dictionary, which has a list for each of their parts.
 #[inline(never)]
-fn fields(dict: DictForm) -> Result<Vec<At<FieldForm>>, Problem> {
+fn fields(dict: DictForm) -> Result<Vec<Spanned<FieldForm>>, Fault> {
     let count = dict.names.len();
     same_count(count, "formats", &dict.formats)?;
     if let Some(offsets) = &dict.offsets {
@@ -117,58 +118,58 @@ fn fields(dict: DictForm) -> Result<Vec<At<FieldForm>>, Problem> {
     if let Some(titles) = &dict.titles {
         same_count(count, "titles", titles)?;
     }
-    let mut offsets = dict.offsets.into_iter().flat_map(|offsets| offsets.is);
-    let mut titles = dict.titles.into_iter().flat_map(|titles| titles.is);
-    let fields = dict.names.into_iter().zip(dict.formats.is).map(|(name, format)| {
+    let mut offsets = dict.offsets.into_iter().flat_map(|offsets| offsets.value);
+    let mut titles = dict.titles.into_iter().flat_map(|titles| titles.value);
+    let fields = dict.names.into_iter().zip(dict.formats.value).map(|(name, format)| {
         let title = titles.next().flatten();
-        At { at: name.at, is: FieldForm { name: name.is, title, offset: offsets.next(), format } }
+        Spanned { at: name.at, value: FieldForm { name: name.value, title, offset: offsets.next(), format } }
     });
     Ok(fields.collect())
 }
 
-fn same_count<T>(names: usize, key: &str, values: &At<Vec<T>>) -> Result<(), Problem> {
-    let count = values.is.len();
+fn same_count<T>(names: usize, key: &str, values: &Spanned<Vec<T>>) -> Result<(), Fault> {
+    let count = values.value.len();
     if count == names {
         return Ok(());
     }
     let entries = if count == 1 { "entry" } else { "entries" };
     let message = format!("'{key}' has {count} {entries}, but 'names' has {names}");
-    Err(Problem::refused(values.at, ParseErrorKind::Layout, message))
+    Err(Fault::refused(values.at, ErrorKind::Layout, message))
 }
 
-/// Lays the fields out. Where no offset is given, one follows the other, from one multiple of its alignment to the next
-/// if the dtype is aligned.
+/// Gives each field its offset. Without one in the form, a field follows the one before it; in an aligned dtype, at the
+/// next multiple of its alignment.
 #[inline(never)]
 fn structure(
     at: usize,
     members: Vec<Member>,
-    item_size: Option<At<usize>>,
+    item_size: Option<Spanned<usize>>,
     aligned: bool,
-) -> Result<Dtype, Problem> {
+) -> Result<Dtype, Fault> {
     refuse_duplicates(&members)?;
     let mut end = 0;
     let mut alignment = 1;
     let mut fields = Vec::with_capacity(members.len());
-    let mut places = Vec::with_capacity(members.len());
+    let mut ranges = Vec::with_capacity(members.len());
     for member in members {
         let Member { at, dtype, .. } = member;
         let step = if aligned { dtype.alignment } else { 1 };
         let offset = match member.offset {
-            Some(offset) if offset.is % step != 0 => {
-                let message = format!("offset {} is no multiple of the alignment {step}", offset.is);
-                return Err(layout(offset.at, message));
+            Some(offset) if offset.value % step != 0 => {
+                let message = format!("offset {} is not a multiple of the alignment {step}", offset.value);
+                return Err(contradiction(offset.at, message));
             }
-            Some(offset) => offset.is,
+            Some(offset) => offset.value,
             None => round_up(end, step).ok_or_else(|| too_large(at))?,
         };
         let field_end = offset.checked_add(dtype.item_size).filter(|&end| end <= MAX_ITEM_SIZE);
         let field_end = field_end.ok_or_else(|| too_large(at))?;
         end = end.max(field_end);
         alignment = alignment.max(step);
-        places.push(Place { offset, end: field_end, at, has_objects: dtype.has_objects() });
+        ranges.push(FieldRange { offset, end: field_end, at, has_objects: dtype.has_objects() });
         fields.push(Field { name: member.name.into(), title: member.title.map(Into::into), offset, dtype });
     }
-    refuse_overlapping_objects(places)?;
+    refuse_overlapping_objects(ranges)?;
     let needed = round_up(end, alignment).ok_or_else(|| too_large(at))?;
     Ok(Dtype {
         item_size: match item_size {
@@ -186,16 +187,16 @@ fn structure(
     })
 }
 
-/// The size that is given, if it is one that the fields can have.
-fn wide_enough(given: &At<usize>, needed: usize, alignment: usize) -> Result<usize, Problem> {
-    let item_size = given.is;
+/// Checks the given item size against the fields.
+fn wide_enough(given: &Spanned<usize>, needed: usize, alignment: usize) -> Result<usize, Fault> {
+    let item_size = given.value;
     if item_size < needed {
         let message = format!("itemsize {item_size} is less than the {needed} bytes of the fields");
-        return Err(layout(given.at, message));
+        return Err(contradiction(given.at, message));
     }
     if item_size % alignment != 0 {
-        let message = format!("itemsize {item_size} is no multiple of the alignment {alignment}");
-        return Err(layout(given.at, message));
+        let message = format!("itemsize {item_size} is not a multiple of the alignment {alignment}");
+        return Err(contradiction(given.at, message));
     }
     Ok(item_size)
 }
@@ -204,52 +205,56 @@ fn round_up(offset: usize, alignment: usize) -> Option<usize> {
     offset.checked_next_multiple_of(alignment).filter(|&offset| offset <= MAX_ITEM_SIZE)
 }
 
-/// A field can be asked for by its title too, so both have to be its own.
-fn refuse_duplicates(members: &[Member]) -> Result<(), Problem> {
+/// A field can be looked up by name or title, so no other field may have them.
+fn refuse_duplicates(members: &[Member]) -> Result<(), Fault> {
     let mut taken = BTreeSet::new();
     for member in members {
         for key in iter::once(&member.name).chain(&member.title) {
             if !taken.insert(key) {
                 let message = format!("the name or title {} occurs more than once", excerpt(key));
-                return Err(Problem::refused(member.at, ParseErrorKind::DuplicateField, message));
+                return Err(Fault::refused(member.at, ErrorKind::DuplicateField, message));
             }
         }
     }
     Ok(())
 }
 
-struct Place {
+/// The bytes of a field.
+struct FieldRange {
     offset: usize,
     end: usize,
     at: usize,
     has_objects: bool,
 }
 
-/// Fields may overlap, but not where one of them has Python objects in it.
-fn refuse_overlapping_objects(mut places: Vec<Place>) -> Result<(), Problem> {
-    if !places.iter().any(|place| place.has_objects) {
+/// Fields may overlap, but not if one of them contains Python objects.
+fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), Fault> {
+    if !ranges.iter().any(|range| range.has_objects) {
         return Ok(());
     }
-    places.sort_by_key(|place| (place.offset, place.end));
+    ranges.sort_by_key(|range| (range.offset, range.end));
     let (mut end, mut end_of_objects) = (0, 0);
-    for place in places {
-        let taken = if place.has_objects { end } else { end_of_objects };
-        if place.offset < taken {
-            return Err(layout(place.at, "the field overlaps another one of objects".into()));
+    for range in ranges {
+        let taken = if range.has_objects { end } else { end_of_objects };
+        if range.offset < taken {
+            return Err(contradiction(
+                range.at,
+                "the field overlaps another one, and one of the two contains objects".into(),
+            ));
         }
-        end = end.max(place.end);
-        if place.has_objects {
-            end_of_objects = end_of_objects.max(place.end);
+        end = end.max(range.end);
+        if range.has_objects {
+            end_of_objects = end_of_objects.max(range.end);
         }
     }
     Ok(())
 }
 
-fn layout(at: usize, message: String) -> Problem {
-    Problem::refused(at, ParseErrorKind::Layout, message)
+fn contradiction(at: usize, message: String) -> Fault {
+    Fault::refused(at, ErrorKind::Layout, message)
 }
 
-fn too_large(at: usize) -> Problem {
-    let message = format!("an item is larger than {MAX_ITEM_SIZE} bytes");
-    Problem::refused(at, ParseErrorKind::TooLarge, message)
+fn too_large(at: usize) -> Fault {
+    let message = format!("an item has more than {MAX_ITEM_SIZE} bytes");
+    Fault::refused(at, ErrorKind::TooLarge, message)
 }

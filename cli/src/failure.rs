@@ -1,0 +1,132 @@
+//! What went wrong with a file, for people and for `--json`.
+
+use std::error::Error as _;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use b2nd_serde::frame::{Error, ErrorKind, Finding};
+use serde::Serialize;
+
+use crate::text;
+
+/// Where a frame is: a file, or a member of a zip file.
+#[derive(Clone, Copy)]
+pub(crate) struct Location<'p> {
+    pub(crate) path: &'p Path,
+    pub(crate) member: Option<&'p str>,
+}
+
+impl Location<'_> {
+    pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
+        let path = self.path.to_string_lossy().into_owned();
+        Failure { path, member: self.member.map(Into::into), error: error.into() }
+    }
+}
+
+/// Safe to print on a terminal.
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::path(self.path))?;
+        match self.member {
+            Some(member) => write!(f, ":{}", text::clean(member)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What went wrong with a file.
+#[derive(Serialize)]
+pub(crate) struct Failure {
+    pub(crate) path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) member: Option<Box<str>>,
+    pub(crate) error: Problem,
+}
+
+impl Failure {
+    pub(crate) fn location(&self) -> Location<'_> {
+        Location { path: Path::new(&self.path), member: self.member.as_deref() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.location(), self.error)
+    }
+}
+
+/// Why something cannot be read.
+#[derive(Clone, Serialize)]
+pub(crate) struct Problem {
+    pub(crate) kind: &'static str,
+    /// The byte of the frame, or of the bytes that were given.
+    pub(crate) offset: Option<u64>,
+    pub(crate) message: String,
+    /// The finding, if the problem is one.
+    #[serde(skip)]
+    pub(crate) finding: Option<Box<Finding>>,
+    /// What to try instead.
+    #[serde(skip)]
+    pub(crate) hint: Option<&'static str>,
+}
+
+impl Problem {
+    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, offset: None, message: message.into(), finding: None, hint: None }
+    }
+}
+
+impl From<Finding> for Problem {
+    fn from(finding: Finding) -> Self {
+        let (kind, offset) = (finding.code().name(), finding.offset());
+        let problem = Self::new(kind, finding.message());
+        Self { offset, finding: Some(finding.into()), ..problem }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        (&error).into()
+    }
+}
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
+        match (error.kind(), error.finding(), error.source()) {
+            (ErrorKind::Malformed, Some(finding), _) => finding.clone().into(),
+            // The failure has the path.
+            (ErrorKind::Io, _, Some(source)) => Self::new("io", source.to_string()),
+            (ErrorKind::Io, ..) => Self::new("io", error.to_string()),
+            (ErrorKind::Changing, ..) => Self::new("changing", error.to_string()),
+            (ErrorKind::Locked | ErrorKind::Refused | ErrorKind::Exists | ErrorKind::Stopped, ..) => {
+                Self::new("refused", error.to_string())
+            }
+            _ => Self::new("malformed", with_source(error)),
+        }
+    }
+}
+
+/// The message of an error, and that of its source.
+pub(crate) fn with_source(error: &Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::new("io", error.to_string())
+    }
+}
+
+/// The message with its byte, safe to print on a terminal.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = match (&self.finding, self.offset) {
+            (Some(finding), _) => finding.to_string(),
+            (None, Some(offset)) => format!("byte {offset}: {}", self.message),
+            (None, None) => self.message.clone(),
+        };
+        f.write_str(&text::clean(&message))?;
+        self.hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
+    }
+}

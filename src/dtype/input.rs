@@ -1,0 +1,34 @@
+//! The input of the grammar, and how its parsers fail.
+
+use winnow::ModalResult;
+use winnow::error::{AddContext, ParserError};
+use winnow::stream::{LocatingSlice, Location, Stream};
+
+use super::error::Fault;
+
+pub(super) type Input<'a> = LocatingSlice<&'a str>;
+pub(super) type Parsed<T> = ModalResult<T, Fault>;
+
+impl ParserError<Input<'_>> for Fault {
+    type Inner = Self;
+
+    /// What was expected is added by the context of the parser that failed.
+    fn from_input(input: &Input<'_>) -> Self {
+        Self::expected(input.current_token_start(), "")
+    }
+
+    fn into_inner(self) -> Result<Self, Self> {
+        Ok(self)
+    }
+}
+
+impl AddContext<Input<'_>, &'static str> for Fault {
+    fn add_context(
+        self,
+        _input: &Input<'_>,
+        _start: &<Input<'_> as Stream>::Checkpoint,
+        expected: &'static str,
+    ) -> Self {
+        self.or_expected(expected)
+    }
+}

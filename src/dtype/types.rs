@@ -1,0 +1,444 @@
+//! `Dtype` itself, the kinds of items, and the parts of kinds that have parts.
+
+use alloc::boxed::Box;
+use core::hash::{Hash, Hasher};
+
+/// The largest item size in bytes: NumPy has it in a C `int`, C-Blosc2 in an `int32_t`.
+pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
+
+/// The most dtypes inside each other. In real files there are about 3.
+///
+/// Measured on x86-64: reading 16 takes up to 96 KB of stack without optimisation, and 32 KB with it. Printing them
+/// with `{:#?}` takes 68 KB. Both fit the 128 KB of a thread with musl.
+pub(super) const MAX_NESTING: usize = 16;
+
+/// The largest number of dimensions of a subarray, as in NumPy.
+pub(super) const MAX_NDIM: usize = 64;
+
+/// What an item of an array is, in NumPy's terms.
+///
+/// ```
+/// use b2nd_serde::Dtype;
+///
+/// let dtype: Dtype = "[('x', '<i4'), ('y', '>f8')]".parse()?;
+/// assert_eq!(dtype.item_size(), 12);
+/// assert_eq!(dtype.fields()[1].name(), "y");
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+///
+/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it as NumPy does: a type string as
+/// `<i4` (even if it was `i4`), a name as `int32`, and structured dtypes, subarrays and types of `ml_dtypes` as
+/// `str(dtype)`. [`type_string`](Self::type_string) and [`numpy_str`](Self::numpy_str) always give the same spelling.
+/// `==` ignores the spelling.
+///
+/// In serde a `Dtype` is a string, so it can be the `dtype` of a struct in this format:
+///
+/// ```
+/// use b2nd_serde::dtype::Dtype;
+/// use b2nd_serde::{from_slice, to_vec};
+/// # use serde_derive::{Deserialize, Serialize};
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize)]
+/// struct Metalayer {
+///     version: u8,
+///     ndim: u8,
+///     shape: [u64; 1],
+///     chunkshape: [u32; 1],
+///     blockshape: [u32; 1],
+///     dtype_format: u8,
+///     dtype: Dtype,
+/// }
+///
+/// let metalayer = Metalayer {
+///     version: 0,
+///     ndim: 1,
+///     shape: [10],
+///     chunkshape: [5],
+///     blockshape: [2],
+///     dtype_format: 0,
+///     dtype: "<M8[ns]".parse()?,
+/// };
+/// let bytes = to_vec(&metalayer)?;
+/// assert!(bytes.ends_with(b"<M8[ns]"));
+/// assert_eq!(from_slice::<Metalayer>(&bytes)?, metalayer);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Such a field cannot check `dtype_format`. If that is not 0, the syntax of the dtype is not NumPy's, so check both;
+/// [`Meta::parse_dtype`](crate::Meta::parse_dtype) does. A dtype that is not valid is an error for the whole struct,
+/// unless the field can also be a string:
+///
+/// ```
+/// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
+/// # use serde_derive::{Deserialize, Serialize};
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize)]
+/// #[serde(untagged)]
+/// enum AnyDtype {
+///     Known(Dtype),
+///     Other(String),
+/// }
+///
+/// type Metalayer = (u8, u8, [u64; 1], [u32; 1], [u32; 1], u8, AnyDtype);
+///
+/// for text in ["<i4", "decimal128"] {
+///     let bytes = to_vec(&Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, text)?)?;
+///     let metalayer: Metalayer = from_slice(&bytes)?;
+///     match &metalayer.6 {
+///         AnyDtype::Known(dtype) => assert_eq!(dtype.item_size(), 4),
+///         AnyDtype::Other(other) => assert_eq!(other, "decimal128"),
+///     }
+///     assert_eq!(to_vec(&metalayer)?, bytes);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Dtype {
+    pub(super) kind: Kind,
+    pub(super) item_size: usize,
+    pub(super) alignment: usize,
+    pub(super) byte_order: Option<ByteOrder>,
+    pub(super) spelling: Spelling,
+}
+
+/// How a dtype was written, and will be printed. It is not part of the meaning, so all values are equal.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spelling {
+    /// `|u1`
+    TypeString,
+    /// `uint8`
+    NumpyStr,
+}
+
+impl PartialEq for Spelling {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Spelling {}
+
+impl Hash for Spelling {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Dtype {
+    /// The kind of item, with the parts that this kind has.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// The bytes of an item, 0 to 2147483647. An item of `|S0` or `[]` has 0 bytes.
+    #[must_use]
+    pub fn item_size(&self) -> usize {
+        self.item_size
+    }
+
+    /// The alignment in memory: that of the C type, and 1 for a structured dtype that is not aligned.
+    #[must_use]
+    pub fn alignment(&self) -> usize {
+        self.alignment
+    }
+
+    /// The byte order; `None` for single bytes, strings of bytes and objects, and for subarrays and structured dtypes,
+    /// whose parts have their own.
+    #[must_use]
+    pub fn byte_order(&self) -> Option<ByteOrder> {
+        self.byte_order
+    }
+
+    /// The fields of a structured dtype. Any other dtype has none.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        match &self.kind {
+            Kind::Struct(parts) => parts.fields(),
+            _ => &[],
+        }
+    }
+
+    /// The field with this name or title, if the dtype is structured and has one.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        let mut fields = self.fields().iter();
+        fields.find(|field| field.name() == name || field.title() == Some(name))
+    }
+
+    pub(super) fn has_objects(&self) -> bool {
+        match &self.kind {
+            Kind::Object => true,
+            Kind::Subarray(subarray) => subarray.base.has_objects(),
+            Kind::Struct(parts) => parts.fields.iter().any(|field| field.dtype.has_objects()),
+            _ => false,
+        }
+    }
+}
+
+/// The kind of an item. The size is [`Dtype::item_size`]: `int8` and `int64` are the same kind.
+///
+/// ```
+/// use b2nd_serde::dtype::{Dtype, Kind};
+///
+/// let dtype: Dtype = "<M8[25s]".parse()?;
+/// let Kind::Datetime(unit) = dtype.kind() else {
+///     panic!("not a datetime");
+/// };
+/// assert_eq!((unit.count(), unit.symbol()), (25, "s"));
+/// assert_eq!(dtype.kind().letter(), 'M');
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// One byte, 0 or 1.
+    Bool,
+    /// Signed integers of 1, 2, 4 or 8 bytes.
+    Int,
+    /// Unsigned integers of 1, 2, 4 or 8 bytes.
+    Uint,
+    /// Floats of 2, 4, 8 or 16 bytes. 16 is C's `long double`.
+    Float,
+    /// Pairs of floats, of 8, 16 or 32 bytes.
+    Complex,
+    /// Time spans, as int64.
+    Timedelta(TimeUnit),
+    /// Points in time since 1970, as int64.
+    Datetime(TimeUnit),
+    /// Python objects, which are pointers in memory.
+    Object,
+    /// Strings of bytes, padded with NULs.
+    Bytes,
+    /// Strings of 4-byte characters, padded with NULs.
+    Str,
+    /// Bytes without a meaning of their own.
+    Void,
+    /// Types of the Python package `ml_dtypes`.
+    Extension(Extension),
+    /// Small arrays of a fixed shape.
+    Subarray(Subarray),
+    /// Structures of fields.
+    Struct(Struct),
+}
+
+/// The order of the bytes of a number or character.
+///
+/// ```
+/// use b2nd_serde::dtype::{ByteOrder, Dtype};
+///
+/// let byte_order = |dtype: &str| dtype.parse().map(|dtype: Dtype| dtype.byte_order());
+/// assert_eq!(byte_order(">U3")?, Some(ByteOrder::Big));
+/// assert_eq!(byte_order("f4")?, Some(ByteOrder::Little));
+/// assert_eq!(byte_order("|u1")?, None);
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// The least significant byte first: `<`.
+    Little,
+    /// The most significant byte first: `>`.
+    Big,
+}
+
+/// The unit in which a time is counted.
+///
+/// ```
+/// use b2nd_serde::dtype::{Dtype, Kind};
+///
+/// let dtype: Dtype = "<m8".parse()?;
+/// assert!(matches!(dtype.kind(), Kind::Timedelta(unit) if unit.symbol() == "generic"));
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeUnit {
+    pub(super) count: u32,
+    pub(super) symbol: &'static str,
+}
+
+/// A type of `ml_dtypes`.
+///
+/// ```
+/// use b2nd_serde::dtype::{Dtype, Kind};
+///
+/// let dtype: Dtype = "bfloat16".parse()?;
+/// assert!(matches!(dtype.kind(), Kind::Extension(extension) if extension.name() == "bfloat16"));
+/// assert_eq!(dtype.item_size(), 2);
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extension {
+    pub(super) name: &'static str,
+    pub(super) letter: char,
+}
+
+/// The array that each item of a subarray dtype is.
+///
+/// ```
+/// use b2nd_serde::dtype::{Dtype, Kind};
+///
+/// let dtype: Dtype = "('<i4', (2, 3))".parse()?;
+/// let Kind::Subarray(subarray) = dtype.kind() else {
+///     panic!("not a subarray");
+/// };
+/// assert_eq!(subarray.base().to_string(), "<i4");
+/// assert_eq!(subarray.shape(), [2, 3]);
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Subarray {
+    pub(super) base: Box<Dtype>,
+    pub(super) shape: Box<[usize]>,
+}
+
+/// The fields of a structured dtype.
+///
+/// ```
+/// use b2nd_serde::dtype::{Dtype, Kind};
+///
+/// let dtype: Dtype = "{'names': ['a', 'b'], 'formats': ['u1', '<f8'], 'aligned': True}".parse()?;
+/// let Kind::Struct(parts) = dtype.kind() else {
+///     panic!("not structured");
+/// };
+/// assert!(parts.is_aligned());
+/// let offsets: Vec<usize> = parts.fields().iter().map(|field| field.offset()).collect();
+/// assert_eq!(offsets, [0, 8]);
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Struct {
+    pub(super) fields: Box<[Field]>,
+    pub(super) is_aligned: bool,
+    pub(super) is_record: bool,
+}
+
+/// A field of a structured dtype.
+///
+/// ```
+/// use b2nd_serde::dtype::Dtype;
+///
+/// let dtype: Dtype = "[('a', 'u1'), (('of the day', 'max'), '<f4')]".parse()?;
+/// let field = dtype.field("max").expect("a field");
+/// assert_eq!(field.title(), Some("of the day"));
+/// assert_eq!(field.offset(), 1);
+/// assert_eq!(field.dtype().to_string(), "<f4");
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    pub(super) name: Box<str>,
+    pub(super) title: Option<Box<str>>,
+    pub(super) offset: usize,
+    pub(super) dtype: Dtype,
+}
+
+impl Kind {
+    /// NumPy's letter for the kind, its `dtype.kind`. Subarrays and structured dtypes are `V`.
+    #[must_use]
+    pub fn letter(&self) -> char {
+        match self {
+            Kind::Bool => 'b',
+            Kind::Int => 'i',
+            Kind::Uint => 'u',
+            Kind::Float => 'f',
+            Kind::Complex => 'c',
+            Kind::Timedelta(_) => 'm',
+            Kind::Datetime(_) => 'M',
+            Kind::Object => 'O',
+            Kind::Bytes => 'S',
+            Kind::Str => 'U',
+            Kind::Void | Kind::Subarray(_) | Kind::Struct(_) => 'V',
+            Kind::Extension(extension) => extension.letter,
+        }
+    }
+}
+
+impl ByteOrder {
+    pub(super) fn sign(self) -> char {
+        match self {
+            ByteOrder::Little => '<',
+            ByteOrder::Big => '>',
+        }
+    }
+}
+
+impl TimeUnit {
+    /// The number of units in a step: 25 in `<M8[25s]`.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// NumPy's symbol for the unit: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs` or `as`, and
+    /// `generic` if the dtype has no unit.
+    #[must_use]
+    pub fn symbol(&self) -> &'static str {
+        self.symbol
+    }
+}
+
+impl Extension {
+    /// The name in `ml_dtypes`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl Subarray {
+    /// The dtype of the items of the array.
+    #[must_use]
+    pub fn base(&self) -> &Dtype {
+        &self.base
+    }
+
+    /// The items along each of the 1 to 64 dimensions.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+}
+
+impl Struct {
+    /// The fields in order. Their offsets may be in another order.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Whether NumPy aligns the fields as C does. Fields can be aligned by chance even if this is false.
+    #[must_use]
+    pub fn is_aligned(&self) -> bool {
+        self.is_aligned
+    }
+
+    /// Whether the items are `numpy.record` in NumPy.
+    #[must_use]
+    pub fn is_record(&self) -> bool {
+        self.is_record
+    }
+}
+
+impl Field {
+    /// The name, which is not the name or title of any other field.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The title: a second name, often a longer one.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// The offset of the field in the item, in bytes.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The dtype of the field. A field with a shape has a subarray.
+    #[must_use]
+    pub fn dtype(&self) -> &Dtype {
+        &self.dtype
+    }
+}

@@ -1,0 +1,90 @@
+"""Writes small frames of the kinds that python-blosc2's own tests make, and expected.json with what it says of each.
+
+    make.py      with blosc2==4.14.1  numpy==2.4.6
+
+`make` in the folder above calls it. The kinds were found by `tests/interop/peers/run`; these frames are our own.
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE / "../../interop/peers"))
+
+import ask  # noqa: E402
+
+
+def write():
+    # Items over 255 bytes, in memory in pieces: `to_cframe` writes a type size of 1.
+    for name, dtype in ("lost_typesize_S256", "S256"), ("lost_typesize_record", [("id", "<i4"), ("text", "<U100")]):
+        array = blosc2.asarray(np.zeros(5, dtype), chunks=(4,), blocks=(2,))
+        Path(name + ".b2nd").write_bytes(array.to_cframe())
+
+    # Chunks that are not stored: only what they repeat is.
+    blosc2.zeros((40, 40), "<f8", chunks=(20, 20), blocks=(10, 10), urlpath="special_zeros.b2nd")
+    blosc2.nans((40, 40), "<f8", chunks=(20, 20), blocks=(10, 10), urlpath="special_nans.b2nd")
+    blosc2.uninit((40, 40), "<f8", chunks=(20, 20), blocks=(10, 10), urlpath="special_uninit.b2nd")
+    blosc2.full((40, 40), 2.5, chunks=(20, 20), blocks=(10, 10), urlpath="special_full.b2nd")
+    some = blosc2.zeros((4, 4), "<u2", chunks=(2, 2), blocks=(2, 1), urlpath="special_some.b2nd")
+    some[2:, :2] = 7
+    sparse = blosc2.zeros((4, 4), "<u2", chunks=(2, 2), blocks=(2, 1), urlpath="special_sparse.b2nd", contiguous=False)
+    sparse[:2, 2:] = 7
+
+    # Chunks of any length, blocks of any length, and one chunk that is shorter because it is the last.
+    chunks = blosc2.SChunk(chunksize=400, urlpath="chunks_of_any_length.b2frame", cparams={"typesize": 4})
+    for count in 100, 50, 100, 7:
+        chunks.append_data(np.arange(count, dtype="<i4"))
+    blosc2.SChunk(chunksize=400, data=bytes(range(250)) * 2, urlpath="last_chunk_is_short.b2frame")
+    batches = blosc2.BatchArray(urlpath="batch_array.b2frame")
+    batches.append([1, 2, 3])
+    batches.append(["one", {"two": 2}])
+    objects = blosc2.ObjectArray(urlpath="object_array.b2frame")
+    objects.extend([{"key": 1}, "text", [1, 2, 3], None])
+
+    # What refers to other files; a frame without a chunk.
+    operand = blosc2.asarray(np.arange(6.0), urlpath="operand.b2nd")
+    (operand + 1).save(urlpath="lazy_expression.b2nd")
+    blosc2.Proxy(operand, urlpath="proxy.b2nd")
+    Path("operand.b2nd").unlink()
+
+    # As many metalayers as there can be, with the array's own; and vlmetalayers.
+    layers = {f"layer {number}": {"number": number} for number in range(15)}
+    array = blosc2.asarray(np.arange(6), chunks=(3,), blocks=(3,), urlpath="many_metalayers.b2nd", meta=layers)
+    for number in range(8):
+        array.schunk.vlmeta[f"vlmeta {number}"] = number
+
+    store = blosc2.EmbedStore(urlpath="store.b2e", mode="w")
+    store["/node"] = np.arange(3)
+
+    # Two filters, and a codec that is a plugin.
+    options = {"codec": blosc2.Codec.NDLZ, "codec_meta": 4, "filters": [blosc2.Filter.NOFILTER], "splitmode": blosc2.SplitMode.NEVER_SPLIT}
+    blosc2.asarray(np.zeros((8, 8), "|u1"), chunks=(8, 8), blocks=(8, 8), urlpath="plugin_codec.b2nd", cparams=options)
+    options = {"filters": [blosc2.Filter.TRUNC_PREC, blosc2.Filter.BITSHUFFLE], "filters_meta": [10, 0]}
+    blosc2.asarray(np.arange(8.0), chunks=(8,), blocks=(4,), urlpath="two_filters.b2nd", cparams=options)
+
+
+def expected(name):
+    """What python-blosc2 says of a frame, and why it does not read its data."""
+    says = {"opens": ask.opens_as(name), "frame": ask.says(name), "reads": None}
+    try:
+        ask.says(name, read=True)
+    except Exception as error:
+        says["reads"] = f"{type(error).__name__}: {error}"
+    return says
+
+
+if __name__ == "__main__":
+    blosc2.set_nthreads(1)
+    os.chdir(HERE)
+    for old in HERE.glob("*.b2*"):
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    write()
+    lines = [f"  {json.dumps(path.name)}: {json.dumps(expected(path.name))}" for path in sorted(Path(".").glob("*.b2*"))]
+    Path("expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
