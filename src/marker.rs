@@ -37,7 +37,6 @@ pub(crate) const fn fixarray(count: u8) -> u8 {
 /// The marker of a text of at most 31 bytes.
 #[cfg(feature = "frame")]
 #[inline]
-#[expect(dead_code, reason = "for `frame`")]
 pub(crate) const fn fixstr(length: u8) -> u8 {
     FIXSTR + length
 }

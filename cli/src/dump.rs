@@ -65,13 +65,13 @@ impl Dump {
             }
         };
         let is_metalayer = matches!(bytes.first(), Some(0x95..=0x97));
-        let rows = if is_metalayer { metalayer(&bytes).rows() } else { frame::dump(&bytes).rows() };
+        let rows = if is_metalayer { metalayer(&bytes).rows() } else { frame::dump_header(&bytes).rows() };
         let fault = rows.last().and_then(|row| Some((row.offset, row.fault.clone()?)));
         let code = if fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         let text = match (self.json, is_metalayer) {
             (true, _) => line(&json(path, rows, fault)),
             (false, true) => metalayer(&bytes).to_string().into_bytes(),
-            (false, false) => frame::dump(&bytes).to_string().into_bytes(),
+            (false, false) => frame::dump_header(&bytes).to_string().into_bytes(),
         };
         io::stdout().write_all(&text)?;
         Ok(code)

@@ -166,11 +166,11 @@ impl<'f> Record<'f> {
 /// The most bytes of all values of a frame that are decompressed: a few compressed bytes can claim any number.
 const MOST_SHOWN: usize = 1 << 24;
 
-/// The layout's name; the two of Caterva 0.1 are the same three entries.
+/// The layout's name. All that are not of the format have the three entries of Caterva 0.1.
 fn layout(layout: ArrayLayout) -> &'static str {
     match layout {
         ArrayLayout::Format(layout) => layout.name(),
-        ArrayLayout::Caterva010 | ArrayLayout::Caterva011 => "caterva-three",
+        _ => "caterva-three",
     }
 }
 

@@ -197,7 +197,7 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
             Field::Filters,
             Field::HasVlmetalayers,
         ] {
-            let (a, b) = (old_header.position(field).unwrap(), new_header.position(field).unwrap());
+            let (a, b) = (old_header.range(field).unwrap(), new_header.range(field).unwrap());
             assert_eq!(old[a], new[b], "{name}: {field:?}");
         }
         assert_eq!(old_header.flags[1..], new_header.flags[1..], "{name}");
@@ -292,7 +292,7 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
     let dtype = format!("[('{}', '<f8')]", "x".repeat(3000));
     let frame = Rewrite::new(&path, &path).dtype(&dtype).apply().unwrap();
     assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(&dtype[..]));
-    let vendor: serde_json::Value = frame.metalayer("vendor").unwrap().unwrap();
+    let vendor: serde_json::Value = frame.metalayer("vendor").unwrap().decode().unwrap();
     assert_eq!(vendor, serde_json::json!({"serial": 7, "tags": ["a", "b"]}));
     assert_eq!(check(&path).unwrap().findings, []);
     let note = Frame::open(&path).unwrap().trailer().unwrap();

@@ -103,9 +103,9 @@ fn no_bytes_are_too_bad_for_a_dump() {
         for byte in [0, 0x7f, 0x80, 0xff] {
             let mut bad = good[..182].to_vec();
             bad[at] = byte;
-            let dump = b2nd_serde::frame::dump(&bad).to_string();
+            let dump = b2nd_serde::frame::dump_header(&bad).to_string();
             assert!(!dump.is_empty(), "{at} {byte}");
-            let cut = b2nd_serde::frame::dump(&bad[..at]).to_string();
+            let cut = b2nd_serde::frame::dump_header(&bad[..at]).to_string();
             assert!(cut.matches("^^").count() == 1, "{at} {byte}: {cut}");
         }
     }

@@ -119,8 +119,8 @@ pub(crate) fn of_array(array: &Array<'_>, header: &Header) -> Vec<Finding> {
 
 fn about(header: &Header, code: Code, field: Field) -> Finding {
     let finding = Finding::new(code, Place::Header);
-    match header.position(field) {
-        Some(position) => finding.at(position.start as u64),
+    match header.range(field) {
+        Some(range) => finding.at(range.start as u64),
         None => finding,
     }
 }

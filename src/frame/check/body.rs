@@ -54,7 +54,7 @@ fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
     if header.has_vlmetalayers == (count == 0) {
         let flag = header.has_vlmetalayers;
         let text = format!("has_vlmetalayers is {flag}, but the trailer has {count} vlmetalayers");
-        let at = header.position(Field::HasVlmetalayers).map_or(0, |position| position.start);
+        let at = header.range(Field::HasVlmetalayers).map_or(0, |range| range.start);
         findings.push(Finding::new(Code::VlmetalayerFlag, Place::Header).at(at as u64).text(text));
     }
     for layer in trailer.vlmetalayers().iter().filter(|layer| layer.nbytes().is_none()) {
@@ -78,7 +78,7 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
     let is_in_frame = !header.is_sparse() && is_present;
     let about = |code| Finding::new(code, Place::ChunkIndex).at(start);
 
-    let length = left.min(ChunkHeader::LONGEST as u64);
+    let length = left.min(ChunkHeader::MAX_LEN as u64);
     let bytes = if length > 0 { frame.bytes_at(start, length)? } else { Vec::new() };
     let Some(index) = ChunkHeader::parse(&bytes).filter(|index| index.cbytes as u64 <= left) else {
         let text = match left {
@@ -161,7 +161,7 @@ fn check_offsets(index: &[u8], stored: u64, finding: Finding) -> Option<Finding>
         return Some(finding.text(format!("two chunks have the offset {offset}")));
     }
     let last = offsets.last().copied()?;
-    match stored.checked_sub(ChunkHeader::LONGEST as u64) {
+    match stored.checked_sub(ChunkHeader::MAX_LEN as u64) {
         Some(most) if last <= most => None,
         Some(most) => {
             let text = format!("a chunk has the offset {last}, but must have at most {most}");

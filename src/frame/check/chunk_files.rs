@@ -109,7 +109,7 @@ fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> {
     }
     let length = metadata.len();
     let mut header = Vec::new();
-    file.take(ChunkHeader::LONGEST as u64).read_to_end(&mut header)?;
+    file.take(ChunkHeader::MAX_LEN as u64).read_to_end(&mut header)?;
     Ok(match ChunkHeader::parse(&header) {
         Some(ChunkHeader { cbytes, .. }) if cbytes as u64 > length => Some(Fault::Short { cbytes, length }),
         Some(_) => None,

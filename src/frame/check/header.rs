@@ -5,17 +5,16 @@ use std::vec::Vec;
 
 use crate::frame::find::open::SPARSE_INDEX;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::fields::{Field, FrameType, Generation};
+use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::flags::FrameType;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Frame, Metalayer};
+use crate::marker::ARRAY16;
 
 /// The last version of the format that is known.
 const LAST_VERSION: u8 = 3;
 
 const MAX_FILTERS: u8 = 6;
-
-/// Array16, before the contents of the metalayers.
-const LIST_MARKER: u8 = 0xdc;
 
 /// From this number on, filters are defined by users.
 const FIRST_OWN_FILTER: u8 = 160;
@@ -25,8 +24,8 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
     let about = |code, field| {
         let finding = Finding::new(code, Place::Header);
-        match header.position(field) {
-            Some(position) => finding.at(position.start as u64),
+        match header.range(field) {
+            Some(range) => finding.at(range.start as u64),
             None => finding,
         }
     };
@@ -35,14 +34,15 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
         let marker = header.generation.marker();
         let text =
             format!("the header has {} values, and C-Blosc2 no longer opens such a frame", marker & 0x0f);
-        findings.push(Finding::new(Code::OldFrame, Place::Header).at(0).numbers(0x9e, marker).text(text));
+        let finding = Finding::new(Code::OldFrame, Place::Header).at(0);
+        findings.push(finding.numbers(Generation::Present.marker(), marker).text(text));
     } else if header.version > LAST_VERSION {
         let text = format!("the format version is {}, but must be at most {LAST_VERSION}", header.version);
         findings
             .push(about(Code::FrameVersion, Field::Flags).numbers(LAST_VERSION, header.version).text(text));
     }
     // The type is the second of the flags.
-    let type_at = header.position(Field::Flags).map_or(0, |flags| flags.start + 1);
+    let type_at = header.range(Field::Flags).map_or(0, |flags| flags.start + 1);
     let about_type = |text| Finding::new(Code::FrameType, Place::Header).at(type_at as u64).text(text);
     findings.extend(frame_type(frame).map(about_type));
     if header.nfilters > MAX_FILTERS {
@@ -113,11 +113,10 @@ fn list<R>(frame: &Frame<R>) -> Option<Finding> {
     let Some(&[marker, a, b]) = head else {
         return Some(about(section.list).text("the header ends before the list of metalayers".into()));
     };
-    if marker != LIST_MARKER {
-        let text = format!(
-            "the list of metalayers begins with {marker:#04x}, but must begin with {LIST_MARKER:#04x}"
-        );
-        return Some(about(section.list).numbers(LIST_MARKER, marker).text(text));
+    if marker != ARRAY16 {
+        let text =
+            format!("the list of metalayers begins with {marker:#04x}, but must begin with {ARRAY16:#04x}");
+        return Some(about(section.list).numbers(ARRAY16, marker).text(text));
     }
     let listed = u16::from_be_bytes([a, b]);
     if usize::from(listed) != count {

@@ -1,4 +1,4 @@
-//! Annotated bytes: what each byte of a frame's header says.
+//! Annotated bytes of a frame's header.
 
 use core::fmt;
 use std::format;
@@ -6,90 +6,94 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use crate::dump::{Lines, Printable, Row, RowRef, Sink, write_fault, write_metalayer, write_raw};
-use crate::frame::format::fields::{Filter, FrameType, Generation};
-use crate::frame::format::section::CONTENT_HEADER;
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::cursor::{Cursor, Rules};
+use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::flags::{Filter, FrameType};
 use crate::frame::{ARRAY_NAMES, Error, Frame};
 use crate::layout::CATERVA_THREE;
-use crate::marker::Marker;
+use crate::marker::Kind;
+use crate::{Meta, take_from_slice};
 
 mod value;
 
 use value::Value;
 
-/// Shows the bytes of a frame's header, metalayers included, with what each of them says.
+/// Shows the bytes of a frame's header, with its metalayers and what each of them says.
 ///
-/// One line for each value: its offset, its bytes, its type, the value and its name. Of bytes that are no header, what
-/// can be read comes first, then the bytes from the fault on, and under them what is wrong. What stands behind the
-/// header is not shown.
+/// Each line is a value: its offset, its bytes, its type, the value itself and its name. If the bytes are not a header,
+/// the lines end at the first wrong byte, and the last line says what is wrong with it. Bytes after the header are not
+/// shown.
 ///
 /// ```
-/// use b2nd_serde::frame::dump;
+/// use b2nd_serde::frame::dump_header;
 ///
 /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-/// let text = dump(&file).to_string();
+/// let text = dump_header(&file).to_string();
 /// let lines: Vec<&str> = text.lines().collect();
 /// assert_eq!(lines[0], "   0  9e                                   array of 14            header");
 /// assert_eq!(lines[2], "  10    d2 00 00 00 a5                     int32       165        header_len");
 ///
-/// let text = dump(&file[..20]).to_string();
+/// let text = dump_header(&file[..20]).to_string();
 /// assert!(text.ends_with("^^ expected 24 bytes of header, found the end after 20\n"), "{text}");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[must_use]
-pub fn dump(prefix: &[u8]) -> Dump<'_> {
-    Dump { prefix }
+pub fn dump_header(bytes: &[u8]) -> HeaderDump<'_> {
+    HeaderDump { bytes }
 }
 
-/// The header of a frame that is displayed as [`dump`] says.
+/// The annotated bytes of a header, from [`dump_header`]. Its `Display` is the text.
 #[derive(Clone, Copy, Debug)]
-pub struct Dump<'a> {
-    prefix: &'a [u8],
+pub struct HeaderDump<'a> {
+    bytes: &'a [u8],
 }
 
-impl Dump<'_> {
-    /// The lines, as data.
+impl HeaderDump<'_> {
+    /// The lines as data.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        // A `Vec` takes all there is.
-        let _ = Walk::new(self.prefix, &mut rows).frame();
+        // A `Vec` takes every row.
+        let _ = Annotator::new(self.bytes, &mut rows).write();
         rows
     }
 }
 
-impl fmt::Display for Dump<'_> {
+impl fmt::Display for HeaderDump<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Walk::new(self.prefix, &mut Lines { f, columns: [43, 55, 66] }).frame()
+        Annotator::new(self.bytes, &mut Lines { f, columns: [43, 55, 66] }).write()
     }
 }
 
-/// The names of the values of a header, in the present generation.
-const FIELDS: [&str; 14] = [
-    "magic",
-    "header_len",
-    "frame_len",
-    "flags",
-    "nbytes",
-    "cbytes",
-    "typesize",
-    "blocksize",
-    "chunksize",
-    "compr_threads",
-    "decomp_threads",
-    "has_vlmeta",
-    "filters",
-    "metalayers",
-];
-
-/// Values nested deeper than this are shown as bytes.
+/// Values that are nested deeper are shown as bytes.
 const MAX_DEPTH: usize = 32;
 
-/// Why a walk ends before its time.
+/// The number of old bytes on one line.
+const BYTES_A_LINE: usize = 10;
+
+/// The parts of the filters, after their number.
+const FILTER_PARTS: [(usize, &str); 6] = [
+    (6, "filters"),
+    (1, "codec"),
+    (1, "codec_meta"),
+    (6, "filters_meta"),
+    (1, "more_flags"),
+    (1, "reserved"),
+];
+
+/// Why the annotation ends early.
 enum Stop {
-    /// The byte at the walk's position, or the next one that is at fault.
+    /// The next bytes are at fault, or are not there.
     Fault,
-    /// The bytes cannot be shown.
+    /// The sink failed.
     Fmt(fmt::Error),
+}
+
+impl From<Finding> for Stop {
+    fn from(_: Finding) -> Self {
+        Self::Fault
+    }
 }
 
 impl From<fmt::Error> for Stop {
@@ -98,200 +102,179 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// A walk that shows what it comes by, up to the byte that the parser refuses.
-struct Walk<'w, 'a> {
-    bytes: &'a [u8],
-    position: usize,
+/// Reads a header, and writes a row for each value that it reads, up to the byte that the parser refuses.
+struct Annotator<'w, 'a> {
+    cursor: Cursor<'a>,
+    /// The offset of the first byte that has no row yet.
+    shown: usize,
     depth: usize,
-    /// The byte that is at fault, and what is wrong with it.
+    /// The frame, if it can be parsed.
+    frame: Option<Frame>,
+    /// The offset of the byte that the parser refuses, and why.
     fault: Option<(usize, String)>,
     sink: &'w mut dyn Sink,
 }
 
-/// The byte that is at fault, and what is wrong with it.
+/// The offset of the byte that the parser refuses, and why.
 fn fault(error: &Error, len: usize) -> (usize, String) {
     match (error.needed(), error.finding()) {
         (Some(needed), _) => (len, format!("expected {needed} bytes of header, found the end after {len}")),
         (None, Some(finding)) => {
-            let at = finding.offset().and_then(|at| usize::try_from(at).ok());
-            (at.unwrap_or(0), finding.message().into())
+            let offset = finding.offset().and_then(|offset| usize::try_from(offset).ok());
+            (offset.unwrap_or(0), finding.message().into())
         }
         (None, None) => (0, error.to_string()),
     }
 }
 
-impl<'w, 'a> Walk<'w, 'a> {
+impl<'w, 'a> Annotator<'w, 'a> {
     fn new(prefix: &'a [u8], sink: &'w mut dyn Sink) -> Self {
-        let (bytes, fault) = match Frame::parse(prefix) {
-            Ok(frame) => (prefix.get(..frame.header().header_len).unwrap_or(prefix), None),
-            Err(error) => (prefix, Some(fault(&error, prefix.len()))),
+        let (frame, fault) = match Frame::parse(prefix) {
+            Ok(frame) => (Some(frame), None),
+            Err(error) => (None, Some(fault(&error, prefix.len()))),
         };
-        Self { bytes, position: 0, depth: 0, fault, sink }
+        let header = frame.as_ref().and_then(|frame| prefix.get(..frame.header().header_len));
+        // The parser has said what is wrong; the faults of this cursor are not shown.
+        let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
+        let rules = Rules { place: Place::Header, start: 0, marker, end };
+        let cursor = Cursor::new(header.unwrap_or(prefix), rules);
+        Self { cursor, shown: 0, depth: 0, frame, fault, sink }
     }
 
-    fn frame(&mut self) -> fmt::Result {
+    fn write(&mut self) -> fmt::Result {
         match self.header() {
             Err(Stop::Fmt(error)) => Err(error),
             Ok(()) => Ok(()),
             Err(Stop::Fault) => {
-                let unknown = || (self.position, "bytes that are not understood".into());
-                let (at, text) = self.fault.take().unwrap_or_else(unknown);
-                let at = at.clamp(self.position, self.bytes.len().max(self.position));
-                self.raw(at - self.position, self.depth + 1)?;
-                let rest = self.bytes.get(at..).unwrap_or_default();
-                write_fault(rest, at, self.depth, &text, self.sink)
+                let unknown = || (self.shown, "bytes that are not understood".into());
+                let (offset, text) = self.fault.take().unwrap_or_else(unknown);
+                self.raw(offset, self.depth + 1)?;
+                let rest = self.cursor.at(self.shown).rest();
+                write_fault(rest, self.shown, self.depth, &text, self.sink)
             }
         }
     }
 
     fn header(&mut self) -> Result<(), Stop> {
-        let marker = self.bytes.first().copied().and_then(Generation::of_marker).ok_or(Stop::Fault)?;
-        let count = marker.marker() & 0x0f;
-        self.row(1, &format!("array of {count}"), &"", &"header")?;
+        let marker = self.cursor.byte()?;
+        let generation = Generation::of_marker(marker).ok_or(Stop::Fault)?;
+        self.row(&Kind(marker), &"", &"header")?;
         self.depth = 1;
-        for field in FIELDS {
-            match (field, marker) {
-                ("blocksize", Generation::Beta1 | Generation::Beta2) | ("filters", Generation::Beta1) => {}
-                ("flags", _) => self.flags()?,
-                ("filters", _) => self.filters()?,
-                ("metalayers", _) => self.metalayers()?,
-                _ => self.value(field)?,
+        for field in Field::ALL.iter().filter(|field| field.offset(generation).is_some()) {
+            match field {
+                Field::Flags => self.flags()?,
+                Field::Filters => self.filters()?,
+                Field::Metalayers => self.metalayers()?,
+                field => drop(self.value(field.encoding().name)?),
             }
         }
         Ok(())
     }
 
     fn flags(&mut self) -> Result<(), Stop> {
-        self.row(1, &"fixstr", &"4 bytes", &"flags")?;
-        self.depth += 1;
-        let frame = Frame::parse(self.bytes).ok();
-        let header = frame.as_ref().map(Frame::header);
-        let say = |value: Option<String>| value.unwrap_or_default();
-        self.row(1, &"", &say(header.map(|header| format!("version {}", header.version))), &"flags[0]")?;
-        let frame_type = header.map(|header| match header.frame_type {
-            FrameType::Contiguous => "cframe".into(),
-            FrameType::Sparse => "sframe".into(),
-            FrameType::Unknown(unknown) => format!("type {unknown}"),
+        self.cursor.byte()?;
+        self.row(&"fixstr", &"4 bytes", &"flags")?;
+        let values = self.frame.as_ref().map(|frame| {
+            let header = frame.header();
+            let frame_type = match header.frame_type {
+                FrameType::Contiguous => "cframe".into(),
+                FrameType::Sparse => "sframe".into(),
+                FrameType::Unknown(unknown) => format!("type {unknown}"),
+            };
+            let codec = format!("{}, level {}", header.codec, header.level);
+            [format!("version {}", header.version), frame_type, codec, format!("split {}", header.split_mode)]
         });
-        self.row(1, &"", &say(frame_type), &"flags[1]")?;
-        let codec = header.map(|header| format!("{}, level {}", header.codec, header.level));
-        self.row(1, &"", &say(codec), &"flags[2]")?;
-        let split = header.map(|header| format!("split {}", header.split_mode));
-        self.row(1, &"", &say(split), &"flags[3]")?;
+        self.depth += 1;
+        for (index, value) in values.unwrap_or_default().iter().enumerate() {
+            self.cursor.byte()?;
+            self.row(&"", value, &format_args!("flags[{index}]"))?;
+        }
         self.depth -= 1;
         Ok(())
     }
 
     fn filters(&mut self) -> Result<(), Stop> {
-        let count = self.bytes.get(self.position + 1).copied().unwrap_or_default();
-        self.row(2, &"fixext16", &Counted(count.into(), "filter"), &"filters")?;
+        let [_, count] = self.cursor.array()?;
+        self.row(&"fixext16", &counted(count.into(), "filter"), &"filters")?;
         self.depth += 1;
-        let ids = self.bytes.get(self.position..).and_then(<[u8]>::first_chunk::<6>).copied();
-        let names: Vec<String> = ids
-            .into_iter()
-            .flatten()
-            .filter(|&id| id != 0)
-            .map(|id| Filter { id, meta: 0 }.to_string())
-            .collect();
-        self.row(6, &"", &names.join(", "), &"filters")?;
-        self.row(1, &"", &"", &"codec")?;
-        self.row(1, &"", &"", &"codec_meta")?;
-        self.row(6, &"", &"", &"filters_meta")?;
-        self.row(1, &"", &"", &"more_flags")?;
-        self.row(1, &"", &"", &"reserved")?;
+        for (len, name) in FILTER_PARTS {
+            let bytes = self.cursor.take(len)?;
+            let ids = bytes.iter().filter(|&&id| name == "filters" && id != 0);
+            let names: Vec<String> = ids.map(|&id| Filter { id, meta: 0 }.to_string()).collect();
+            self.row(&"", &names.join(", "), &name)?;
+        }
         self.depth -= 1;
         Ok(())
     }
 
     fn metalayers(&mut self) -> Result<(), Stop> {
-        self.row(1, &"array of 3", &"", &"metalayers")?;
+        let marker = self.cursor.byte()?;
+        self.row(&Kind(marker), &"", &"metalayers")?;
         self.depth += 1;
         self.value("index_size")?;
-        let count = self.count().ok_or(Stop::Fault)?;
-        self.row(3, &"map16", &Counted(count, "metalayer"), &"index")?;
+        let count = self.count("metalayer", "index")?;
         self.depth += 1;
         let mut layers = Vec::new();
         for _ in 0..count {
-            let name = self.name().ok_or(Stop::Fault)?;
-            self.value("name")?;
-            let at = self.bytes.get(self.position + 1..).and_then(<[u8]>::first_chunk).copied();
-            self.value("offset")?;
-            layers.push((at.map(u32::from_be_bytes).and_then(|at| usize::try_from(at).ok()), name));
+            let name = self.value("name")?;
+            // A short name is on the line of its marker.
+            let name = if name.body.is_empty() { name.head.get(1..).unwrap_or_default() } else { name.body };
+            let offset = self.value("offset")?.head.last_chunk().copied().map(u32::from_be_bytes);
+            layers.push((offset.and_then(|offset| usize::try_from(offset).ok()).ok_or(Stop::Fault)?, name));
         }
         self.depth -= 1;
-        let count = self.count().ok_or(Stop::Fault)?;
-        self.row(3, &"array16", &Counted(count, "content"), &"contents")?;
+        self.count("content", "contents")?;
         self.depth += 1;
-        layers.sort();
-        for (at, name) in layers {
-            self.content(at.ok_or(Stop::Fault)?, &name)?;
+        layers.sort_unstable();
+        for (offset, name) in layers {
+            self.content(offset, name)?;
         }
         self.depth -= 2;
-        let rest = self.bytes.len().saturating_sub(self.position);
-        Ok(self.raw(rest, self.depth)?)
+        Ok(self.raw(usize::MAX, self.depth)?)
     }
 
-    /// A metalayer, whose marker stands at an offset.
-    fn content(&mut self, at: usize, name: &str) -> Result<(), Stop> {
-        let until_fault = self.fault.as_ref().map_or(usize::MAX, |fault| fault.0);
-        self.raw(at.min(until_fault).saturating_sub(self.position), self.depth)?;
-        self.position = at;
-        let length = self.bytes.get(at + 1..).and_then(<[u8]>::first_chunk).copied();
-        let length = length.map(u32::from_be_bytes).and_then(|length| usize::try_from(length).ok());
-        let length = length.ok_or(Stop::Fault)?;
-        self.row(CONTENT_HEADER, &"bin32", &format!("{length} bytes"), &Printable(name.as_bytes()))?;
-        let start = self.position;
-        let content = start.checked_add(length).and_then(|end| self.bytes.get(start..end));
-        let content = content.ok_or(Stop::Fault)?;
-        if !ARRAY_NAMES.contains(&name) || content.first() == Some(&CATERVA_THREE) {
-            self.any(start + length)?;
-        } else {
-            let stale = Frame::parse(self.bytes)
-                .ok()
-                .and_then(|frame| Some(frame.array().ok()??.stale_tail().len()))
-                .unwrap_or_default();
-            let (array, stale) = content.split_at(content.len().saturating_sub(stale));
-            write_metalayer(array, start, self.depth + 1, self.sink)?;
-            self.position = start + array.len();
-            self.stale(stale.len())?;
+    /// Shows a metalayer, whose marker is at an offset.
+    fn content(&mut self, offset: usize, name: &[u8]) -> Result<(), Stop> {
+        let fault = self.fault.as_ref().map_or(usize::MAX, |fault| fault.0);
+        self.raw(offset.min(fault), self.depth)?;
+        self.cursor = self.cursor.at(offset);
+        self.shown = offset;
+        let marker = self.cursor.byte()?;
+        let len = u32::from_be_bytes(self.cursor.array()?);
+        self.row(&Kind(marker), &format_args!("{len} bytes"), &Printable(name))?;
+        let start = self.cursor.offset();
+        let content = self.cursor.take(usize::try_from(len).map_err(|_| Stop::Fault)?)?;
+        let is_array = ARRAY_NAMES.iter().any(|array| array.as_bytes() == name);
+        if !is_array || content.first() == Some(&CATERVA_THREE) {
+            return Ok(self.values(start)?);
         }
-        self.position = start + length;
-        Ok(())
+        let stale = take_from_slice::<Meta>(content).map_or(0, |(_, stale)| stale.len());
+        let (array, stale) = content.split_at(content.len().saturating_sub(stale));
+        write_metalayer(array, start, self.depth + 1, self.sink)?;
+        self.shown = start + array.len();
+        Ok(self.stale(stale)?)
     }
 
-    /// Shows bytes that are left of a value that was longer.
-    fn stale(&mut self, length: usize) -> fmt::Result {
-        for (index, bytes) in
-            self.bytes.get(self.position..self.position + length).unwrap_or_default().chunks(10).enumerate()
-        {
-            let kind = if index == 0 { "stale" } else { "" };
-            let value = if index == 0 { format!("{length} old bytes") } else { String::new() };
-            let (offset, depth) = (self.position + index * 10, self.depth + 1);
-            self.sink.row(&RowRef {
-                offset,
-                depth,
-                bytes,
-                kind: &kind,
-                value: &value,
-                field: &"",
-                fault: None,
-            })?;
+    /// Shows old bytes after a metalayer.
+    fn stale(&mut self, stale: &[u8]) -> fmt::Result {
+        let (mut kind, mut value) = ("stale", format!("{} old bytes", stale.len()));
+        for bytes in stale.chunks(BYTES_A_LINE) {
+            self.write_row(self.depth + 1, bytes, &kind, &value, &"")?;
+            self.shown += bytes.len();
+            (kind, value) = ("", String::new());
         }
         Ok(())
     }
 
-    /// Shows whatever MessagePack stands up to an offset; what is none, as bytes.
-    fn any(&mut self, end: usize) -> Result<(), Stop> {
-        self.depth += 1;
-        // How many values are left at each level; each one of a map is two.
+    /// Shows the MessagePack values between an offset and the cursor, and what is not MessagePack as bytes.
+    fn values(&mut self, start: usize) -> fmt::Result {
+        let end = self.cursor.offset();
+        let mut cursor = self.cursor.until(end).at(start);
+        // How many values are left at each level. Each pair of a map is two.
         let mut left: Vec<usize> = Vec::new();
-        while self.position < end {
-            let bytes = self.bytes.get(self.position..end).unwrap_or_default();
-            let Some(value) = Value::read(bytes).filter(|_| left.len() < MAX_DEPTH) else { break };
-            let depth = self.depth;
-            self.depth += left.len();
-            self.show(&value, "")?;
-            self.depth = depth;
+        while left.len() < MAX_DEPTH && self.shown < end {
+            let Some(value) = Value::take(&mut cursor) else { break };
+            self.show(&value, self.depth + 1 + left.len(), "")?;
             if let Some(count) = left.last_mut() {
                 *count = count.saturating_sub(1);
             }
@@ -300,75 +283,74 @@ impl<'w, 'a> Walk<'w, 'a> {
                 left.pop();
             }
         }
-        self.raw(end.saturating_sub(self.position), self.depth)?;
-        self.depth -= 1;
-        Ok(())
+        self.raw(end, self.depth + 1)
     }
 
-    /// Shows the value that is next, under a name.
-    fn value(&mut self, field: &str) -> Result<(), Stop> {
-        let value = Value::read(self.bytes.get(self.position..).unwrap_or_default()).ok_or(Stop::Fault)?;
-        self.show(&value, field)
+    /// Takes the next value, and shows it under a name.
+    fn value(&mut self, field: &str) -> Result<Value<'a>, Stop> {
+        let value = Value::take(&mut self.cursor).ok_or(Stop::Fault)?;
+        self.refuse_fault(self.shown + value.head.len())?;
+        self.show(&value, self.depth, field)?;
+        Ok(value)
     }
 
-    fn show(&mut self, value: &Value, field: &str) -> Result<(), Stop> {
-        self.row(value.head, &value.kind, &value.text, &field)?;
-        Ok(self.raw(value.body, self.depth + 1)?)
+    /// Takes the next 16-bit number of values, and shows it under a name.
+    fn count(&mut self, noun: &str, field: &str) -> Result<u16, Stop> {
+        let marker = self.cursor.byte()?;
+        let count = u16::from_be_bytes(self.cursor.array()?);
+        self.row(&Kind(marker), &counted(count, noun), &field)?;
+        Ok(count)
     }
 
-    /// What a 16-bit number of values says that is next, behind its marker.
-    fn count(&self) -> Option<u16> {
-        self.bytes.get(self.position + 1..)?.first_chunk().copied().map(u16::from_be_bytes)
+    /// Shows a value that begins where the last row ended.
+    fn show(&mut self, value: &Value<'_>, depth: usize, field: &str) -> fmt::Result {
+        self.write_row(depth, value.head, &value.kind, &value.text, &field)?;
+        self.shown += value.head.len();
+        self.raw(self.shown + value.body.len(), depth + 1)
     }
 
-    /// The fixstr that is next.
-    fn name(&self) -> Option<String> {
-        let (&marker, rest) = self.bytes.get(self.position..)?.split_first()?;
-        let name = rest.get(..usize::from(marker & 0x1f))?;
-        Some(String::from_utf8_lossy(name).into_owned())
-    }
-
-    /// Shows the next bytes as one value, unless they are at fault or not there.
+    /// Shows all that the cursor has taken since the last row as one value.
     fn row(
         &mut self,
-        length: usize,
         kind: &dyn fmt::Display,
         value: &dyn fmt::Display,
         field: &dyn fmt::Display,
     ) -> Result<(), Stop> {
-        let (offset, depth, end) = (self.position, self.depth, self.position + length);
-        let Some(bytes) = self.bytes.get(offset..end) else { return Err(Stop::Fault) };
-        if self.fault.as_ref().is_some_and(|&(at, _)| at < end) {
-            return Err(Stop::Fault);
-        }
-        self.sink.row(&RowRef { offset, depth, bytes, kind, value, field, fault: None })?;
-        self.position = end;
+        let end = self.cursor.offset();
+        self.refuse_fault(end)?;
+        let bytes = self.cursor.bytes().get(self.shown..end).unwrap_or_default();
+        self.write_row(self.depth, bytes, kind, value, field)?;
+        self.shown = end;
         Ok(())
     }
 
-    fn raw(&mut self, length: usize, depth: usize) -> fmt::Result {
-        let bytes = self.bytes.get(self.position..).unwrap_or_default();
-        let bytes = bytes.get(..length).unwrap_or(bytes);
-        write_raw(bytes, self.position, depth, self.sink)?;
-        self.position += bytes.len();
+    /// Stops if the byte at fault is before the end of a row.
+    fn refuse_fault(&self, end: usize) -> Result<(), Stop> {
+        if self.fault.as_ref().is_some_and(|&(offset, _)| offset < end) { Err(Stop::Fault) } else { Ok(()) }
+    }
+
+    fn write_row(
+        &mut self,
+        depth: usize,
+        bytes: &[u8],
+        kind: &dyn fmt::Display,
+        value: &dyn fmt::Display,
+        field: &dyn fmt::Display,
+    ) -> fmt::Result {
+        self.sink.row(&RowRef { offset: self.shown, depth, bytes, kind, value, field, fault: None })
+    }
+
+    /// Shows the bytes up to an offset, with the text that they may be.
+    fn raw(&mut self, end: usize, depth: usize) -> fmt::Result {
+        let bytes = self.cursor.at(self.shown).rest();
+        let bytes = bytes.get(..end.saturating_sub(self.shown)).unwrap_or(bytes);
+        write_raw(bytes, self.shown, depth, self.sink)?;
+        self.shown += bytes.len();
         Ok(())
     }
 }
 
 /// A number of things.
-struct Counted(u16, &'static str);
-
-impl fmt::Display for Counted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(count, noun) = self;
-        write!(f, "{count} {noun}{}", if *count == 1 { "" } else { "s" })
-    }
-}
-
-/// The type of a value, as a line has room for it.
-fn kind(marker: u8) -> String {
-    match marker {
-        0x00..=0x7f | 0xe0..=0xff => "fixint".into(),
-        _ => Marker(marker).to_string().split(" (").next().unwrap_or_default().into(),
-    }
+fn counted(count: u16, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,88 +1,109 @@
-//! One value of `MessagePack`, of any type.
+//! One value of MessagePack, of any type.
 
 use std::format;
 use std::string::{String, ToString};
 
-use super::{Printable, kind};
+use crate::dump::Printable;
+use crate::frame::format::cursor::Cursor;
+use crate::marker::{
+    ARRAY16, ARRAY32, BIN8, BIN16, BIN32, EXT8, EXT16, EXT32, FALSE, FIXARRAY, FIXARRAY_MAX, FIXEXT1,
+    FIXEXT16, FIXINT_MAX, FIXMAP, FIXMAP_MAX, FIXSTR, FIXSTR_MAX, FLOAT32, FLOAT64, INT8, INT16, INT32,
+    INT64, Kind, MAP16, MAP32, NEGATIVE_FIXINT, NEVER_USED, NIL, STR8, STR16, STR32, TRUE, UINT8, UINT16,
+    UINT32, UINT64,
+};
 
-/// Texts that are as long stand on the line of their marker.
-const SHORT_TEXT: usize = 9;
+/// A text of at most this many bytes is on the line of its marker.
+const MAX_LINE_TEXT: u8 = 9;
 
-/// A value, or the head of one that has others in it.
-pub(crate) struct Value {
-    /// Bytes of the marker, the length and a short value.
-    pub(crate) head: usize,
-    /// Bytes of a long value, behind the head.
-    pub(crate) body: usize,
-    /// Values that follow in this one.
+/// A value, or the start of one that contains others.
+pub(crate) struct Value<'a> {
+    /// The marker, the length, and a short value.
+    pub(crate) head: &'a [u8],
+    /// The bytes of a long value, which have lines of their own.
+    pub(crate) body: &'a [u8],
+    /// The number of values that follow, and belong to this one.
     pub(crate) children: usize,
     pub(crate) kind: String,
     pub(crate) text: String,
 }
 
-impl Value {
-    /// The value at the start of these bytes, if it is one and all there.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let (&marker, rest) = bytes.split_first()?;
-        // Where the number of bytes or values stands behind the marker, in so many bytes.
-        let size = |width: usize| {
-            let number = rest.get(..width)?.iter().fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
-            usize::try_from(number).ok()
+/// What follows the marker, and the length if the value has one.
+enum Content {
+    /// Nothing more: the value is this text.
+    Text(String),
+    Bytes(usize),
+    Values(usize),
+}
+
+impl<'a> Value<'a> {
+    /// Takes the next value; `None` if the bytes are not a whole value.
+    pub(crate) fn take(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let bytes = cursor.rest();
+        let start = cursor.offset();
+        let marker = cursor.byte().ok()?;
+        let content = content(marker, cursor)?;
+        let head = bytes.get(..cursor.offset() - start)?;
+        let kind = match marker {
+            FALSE | TRUE => "bool".into(),
+            FIXSTR..=FIXSTR_MAX if matches!(content, Content::Text(_)) => "fixstr".into(),
+            _ => Kind(marker).to_string(),
         };
-        let value = match marker {
-            0x00..=0x7f => scalar(marker, 0, marker.to_string()),
-            0xe0..=0xff => scalar(marker, 0, i8::from_be_bytes([marker]).to_string()),
-            0x80..=0x8f => nested(marker, 0, usize::from(marker & 0x0f) * 2),
-            0x90..=0x9f => nested(marker, 0, usize::from(marker & 0x0f)),
-            0xa0..=0xbf => {
-                let length = usize::from(marker & 0x1f);
-                let text = rest.get(..length)?;
-                if length > SHORT_TEXT {
-                    long(marker, 0, length)
-                } else {
-                    Self { kind: "fixstr".into(), ..scalar(marker, length, Printable(text).to_string()) }
-                }
-            }
-            0xc0 => scalar(marker, 0, String::new()),
-            0xc2 | 0xc3 => Self { kind: "bool".into(), ..scalar(marker, 0, (marker == 0xc3).to_string()) },
-            0xc4 | 0xd9 => long(marker, 1, size(1)?),
-            0xc5 | 0xda => long(marker, 2, size(2)?),
-            0xc6 | 0xdb => long(marker, 4, size(4)?),
-            // The type of an extension is a byte more.
-            0xc7 => long(marker, 2, size(1)?),
-            0xc8 => long(marker, 3, size(2)?),
-            0xc9 => long(marker, 5, size(4)?),
-            0xd4..=0xd8 => long(marker, 1, 1 << (marker - 0xd4)),
-            0xca => scalar(marker, 4, f32::from_be_bytes(*rest.first_chunk()?).to_string()),
-            0xcb => scalar(marker, 8, f64::from_be_bytes(*rest.first_chunk()?).to_string()),
-            0xcc => scalar(marker, 1, size(1)?.to_string()),
-            0xcd => scalar(marker, 2, size(2)?.to_string()),
-            0xce => scalar(marker, 4, size(4)?.to_string()),
-            0xcf => scalar(marker, 8, u64::from_be_bytes(*rest.first_chunk()?).to_string()),
-            0xd0 => scalar(marker, 1, i8::from_be_bytes(*rest.first_chunk()?).to_string()),
-            0xd1 => scalar(marker, 2, i16::from_be_bytes(*rest.first_chunk()?).to_string()),
-            0xd2 => scalar(marker, 4, i32::from_be_bytes(*rest.first_chunk()?).to_string()),
-            0xd3 => scalar(marker, 8, i64::from_be_bytes(*rest.first_chunk()?).to_string()),
-            0xdc => nested(marker, 2, size(2)?),
-            0xdd => nested(marker, 4, size(4)?),
-            0xde => nested(marker, 2, size(2)?.checked_mul(2)?),
-            0xdf => nested(marker, 4, size(4)?.checked_mul(2)?),
-            0xc1 => return None,
+        let (body, children, text): (&[u8], _, _) = match content {
+            Content::Text(text) => (&[], 0, text),
+            Content::Bytes(len) => (cursor.take(len).ok()?, 0, format!("{len} bytes")),
+            Content::Values(children) => (&[], children, String::new()),
         };
-        (value.head.checked_add(value.body)? <= bytes.len()).then_some(value)
+        Some(Self { head, body, children, kind, text })
     }
 }
 
-/// A value that stands on one line.
-fn scalar(marker: u8, length: usize, text: String) -> Value {
-    Value { head: 1 + length, body: 0, children: 0, kind: kind(marker), text }
+/// Takes what is between the marker and a long value.
+fn content(marker: u8, cursor: &mut Cursor<'_>) -> Option<Content> {
+    use Content::{Bytes, Text, Values};
+    Some(match marker {
+        ..=FIXINT_MAX => Text(marker.to_string()),
+        NEGATIVE_FIXINT.. => Text(i8::from_be_bytes([marker]).to_string()),
+        FIXMAP..=FIXMAP_MAX => Values(usize::from(marker - FIXMAP) * 2),
+        FIXARRAY..=FIXARRAY_MAX => Values((marker - FIXARRAY).into()),
+        FIXSTR..=FIXSTR_MAX => match marker - FIXSTR {
+            len @ 0..=MAX_LINE_TEXT => Text(Printable(cursor.take(len.into()).ok()?).to_string()),
+            len => Bytes(len.into()),
+        },
+        NIL => Text(String::new()),
+        NEVER_USED => return None,
+        FALSE | TRUE => Text((marker == TRUE).to_string()),
+        BIN8 | STR8 => Bytes(size::<1>(cursor)?),
+        BIN16 | STR16 => Bytes(size::<2>(cursor)?),
+        BIN32 | STR32 => Bytes(size::<4>(cursor)?),
+        EXT8 => extension(size::<1>(cursor)?, cursor)?,
+        EXT16 => extension(size::<2>(cursor)?, cursor)?,
+        EXT32 => extension(size::<4>(cursor)?, cursor)?,
+        FIXEXT1..=FIXEXT16 => extension(1 << (marker - FIXEXT1), cursor)?,
+        FLOAT32 => Text(f32::from_be_bytes(cursor.array().ok()?).to_string()),
+        FLOAT64 => Text(f64::from_be_bytes(cursor.array().ok()?).to_string()),
+        UINT8 => Text(u8::from_be_bytes(cursor.array().ok()?).to_string()),
+        UINT16 => Text(u16::from_be_bytes(cursor.array().ok()?).to_string()),
+        UINT32 => Text(u32::from_be_bytes(cursor.array().ok()?).to_string()),
+        UINT64 => Text(u64::from_be_bytes(cursor.array().ok()?).to_string()),
+        INT8 => Text(i8::from_be_bytes(cursor.array().ok()?).to_string()),
+        INT16 => Text(i16::from_be_bytes(cursor.array().ok()?).to_string()),
+        INT32 => Text(i32::from_be_bytes(cursor.array().ok()?).to_string()),
+        INT64 => Text(i64::from_be_bytes(cursor.array().ok()?).to_string()),
+        ARRAY16 => Values(size::<2>(cursor)?),
+        ARRAY32 => Values(size::<4>(cursor)?),
+        MAP16 => Values(size::<2>(cursor)?.checked_mul(2)?),
+        MAP32 => Values(size::<4>(cursor)?.checked_mul(2)?),
+    })
 }
 
-fn nested(marker: u8, width: usize, children: usize) -> Value {
-    Value { head: 1 + width, body: 0, children, kind: kind(marker), text: String::new() }
+/// Takes a number of bytes or values.
+fn size<const N: usize>(cursor: &mut Cursor<'_>) -> Option<usize> {
+    let bytes: [u8; N] = cursor.array().ok()?;
+    usize::try_from(bytes.into_iter().fold(0, |size, byte| size << 8 | u64::from(byte))).ok()
 }
 
-/// A value whose bytes have lines of their own.
-fn long(marker: u8, width: usize, length: usize) -> Value {
-    Value { head: 1 + width, body: length, children: 0, kind: kind(marker), text: format!("{length} bytes") }
+/// Takes the type of an extension, whose bytes follow.
+fn extension(len: usize, cursor: &mut Cursor<'_>) -> Option<Content> {
+    cursor.byte().ok()?;
+    Some(Content::Bytes(len))
 }

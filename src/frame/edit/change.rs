@@ -132,10 +132,11 @@ impl<R> Edit<'_, R> {
     /// }
     ///
     /// let mut frame = Frame::open(&path)?;
-    /// let mut vendor: Vendor = frame.metalayer("vendor")?.expect("a metalayer");
+    /// let mut vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
     /// vendor.serial += 1;
     /// frame.edit().metalayer("vendor", &rmp_serde::to_vec_named(&vendor)?).apply()?;
-    /// # let vendor: Vendor = Frame::open(&path)?.metalayer("vendor")?.expect("a metalayer");
+    /// # let frame = Frame::open(&path)?;
+    /// # let vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
     /// # assert_eq!(vendor.serial, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -176,7 +177,7 @@ impl<R> Edit<'_, R> {
         let mut after = Frame::parse(&self.frame.bytes)?;
         for (name, value) in &self.metalayers {
             let layer = after
-                .find(name)
+                .metalayer(name)
                 .ok_or_else(|| Error::refused(format_args!("the frame has no metalayer `{name}`")))?;
             after = after.replaced(layer, value)?;
         }

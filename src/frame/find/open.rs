@@ -9,7 +9,7 @@ use std::vec;
 use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::header::{HEADER_LEN_AT, not_a_frame, too_long};
+use crate::frame::format::header::{HEADER_LEN_OFFSET, not_a_frame, too_long};
 use crate::frame::{Error, Frame};
 
 /// Bytes of the first read: enough for the header of every ordinary array.
@@ -195,7 +195,7 @@ fn read_on(
     while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {
             let longest = usize::try_from(longest).unwrap_or(usize::MAX);
-            return Err(Error::malformed(too_long(Place::Header, HEADER_LEN_AT, longest, needed)));
+            return Err(Error::malformed(too_long(Place::Header, HEADER_LEN_OFFSET as u64, longest, needed)));
         }
         if needed as u64 > available || available == 0 {
             break;

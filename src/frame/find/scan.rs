@@ -4,11 +4,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::vec::Vec;
 
 use crate::frame::find::open::{available, read_up_to};
-use crate::frame::format::header::{self, LEAST, MAGIC, MAGIC_AT, Unknown};
+use crate::frame::format::header::{LengthError, MAGIC, MAGIC_OFFSET, START_LEN, Start};
 use crate::frame::{Error, Frame};
 
 /// The first bytes of a frame, up to the end of its magic bytes.
-const START: usize = MAGIC_AT + MAGIC.len();
+const START: usize = MAGIC_OFFSET + MAGIC.len();
 
 /// Bytes that are searched at a time.
 const WINDOW: u64 = 1 << 16;
@@ -100,7 +100,7 @@ impl<R: Read + Seek> Scan<R> {
         self.window.clear();
         self.reader.seek(SeekFrom::Start(self.start))?;
         read_up_to(&mut self.reader, WINDOW, &mut self.window)?;
-        self.is_done = self.window.len() < LEAST;
+        self.is_done = self.window.len() < START_LEN;
         Ok(())
     }
 
@@ -109,9 +109,9 @@ impl<R: Read + Seek> Scan<R> {
         let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };
         let there = self.window.get(position..).unwrap_or_default();
-        let needed = match header::length(there) {
-            Ok(needed) | Err(Unknown::Needs(needed)) => needed,
-            Err(Unknown::Refused(_)) => return Ok(None),
+        let needed = match Start::parse(there) {
+            Ok(Start { header_len: needed, .. }) | Err(LengthError::Incomplete(needed)) => needed,
+            Err(LengthError::Malformed(_)) => return Ok(None),
         };
         let parsed = match there.get(..needed) {
             _ if needed as u64 > longest => return Ok(None),
@@ -127,7 +127,7 @@ impl<R: Read + Seek> Scan<R> {
     fn read(&mut self, offset: u64, longest: u64) -> io::Result<Result<Frame, Error>> {
         let most = available(&mut self.reader, offset)?.min(longest);
         let mut prefix = Vec::new();
-        read_up_to(&mut self.reader, most.min(LEAST as u64), &mut prefix)?;
+        read_up_to(&mut self.reader, most.min(START_LEN as u64), &mut prefix)?;
         loop {
             let parsed = Frame::parse(&prefix);
             match parsed.as_ref().err().and_then(Error::needed) {

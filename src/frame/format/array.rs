@@ -1,17 +1,18 @@
-//! What makes a frame an array: its metalayer `b2nd`, or `caterva`, its former name.
+//! The array of a frame: its metalayer `b2nd`, or `caterva`, its former name.
 
 use core::fmt;
 use std::format;
 use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::cursor::{Rules, Walk};
+use crate::frame::format::cursor::{Cursor, Rules};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::section::Metalayer;
-use crate::layout::MAX_NDIM;
+use crate::layout::{CATERVA_THREE, MAX_NDIM};
+use crate::marker::{FIXARRAY, FIXARRAY_MAX, FIXINT_MAX, INT32, INT64, STR32, UINT64, fixarray};
 use crate::{Entry, Error, ErrorKind, Geometry, Layout, Meta, Shapes, geometry, take_from_slice};
 
-/// The array that a frame holds: what its metalayer says, and old bytes that may stand behind it.
+/// The array of a frame: what its metalayer says, and old bytes that may follow it.
 ///
 /// ```
 /// use b2nd_serde::frame::Frame;
@@ -25,28 +26,27 @@ use crate::{Entry, Error, ErrorKind, Geometry, Layout, Meta, Shapes, geometry, t
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<'f> {
-    says: Says,
+    parsed: Parsed,
     has_blocks: bool,
     metalayer: &'f Metalayer,
     stale_tail: &'f [u8],
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Says {
+enum Parsed {
     Meta(Meta),
-    First(First),
+    Caterva01(Caterva01),
 }
 
-/// The three entries of Caterva 0.1.
+/// The three entries of Caterva 0.1, in either of its layouts.
 #[derive(Clone, Debug, PartialEq)]
-struct First {
+struct Caterva01 {
     layout: ArrayLayout,
     shape: Vec<i64>,
     chunkshape: Vec<i32>,
 }
 
-/// The layouts in which an array's metalayer is found in files: those of the format, and the two before it, which are
-/// only ever read.
+/// A layout of an array's metalayer: one of the format, or one of the two before it, which this crate only reads.
 ///
 /// ```
 /// use b2nd_serde::Layout;
@@ -56,13 +56,14 @@ struct First {
 /// assert_eq!(ArrayLayout::Caterva010.to_string(), "caterva-0.1.0");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ArrayLayout {
     /// One of the four layouts of the format.
     Format(Layout),
-    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, which the writer's machine wrote in its own byte order under
-    /// the markers `cf` and `d2`. They are read as little-endian.
+    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2` and in the byte order of the writer's
+    /// machine. This crate reads them as little-endian.
     Caterva010,
-    /// Caterva 0.1.1: the same in big-endian, with the shape under `d3`.
+    /// Caterva 0.1.1: the same in big-endian, with the marker `d3` for the shape.
     Caterva011,
 }
 
@@ -79,96 +80,96 @@ impl fmt::Display for ArrayLayout {
 impl<'f> Array<'f> {
     pub(crate) fn read(metalayer: &'f Metalayer, generation: Generation) -> Result<Self, Finding> {
         let bytes = metalayer.bytes();
-        let (says, stale_tail) = if bytes.first() == Some(&0x93) {
-            let (first, rest) = First::read(metalayer)?;
-            (Says::First(first), rest)
+        let (parsed, stale_tail) = if bytes.first() == Some(&CATERVA_THREE) {
+            let (caterva, rest) = Caterva01::read(metalayer)?;
+            (Parsed::Caterva01(caterva), rest)
         } else {
             let (meta, rest) = take_from_slice(bytes).map_err(|error| malformed(metalayer, &error))?;
-            (Says::Meta(meta), rest)
+            (Parsed::Meta(meta), rest)
         };
-        let has_blocks = match &says {
-            Says::Meta(meta) => generation == Generation::Present || blocks_are_set(meta),
-            Says::First(_) => false,
+        let has_blocks = match &parsed {
+            Parsed::Meta(meta) => generation == Generation::Present || blocks_are_set(meta),
+            Parsed::Caterva01(_) => false,
         };
-        Ok(Self { says, has_blocks, metalayer, stale_tail })
+        Ok(Self { parsed, has_blocks, metalayer, stale_tail })
     }
 
-    /// The metalayer in this format; `None` for the two layouts of Caterva 0.1, which are none of it.
+    /// The metalayer in this format; `None` for the two layouts of Caterva 0.1, which do not belong to it.
     #[must_use]
     pub fn meta(&self) -> Option<&Meta> {
-        match &self.says {
-            Says::Meta(meta) => Some(meta),
-            Says::First(_) => None,
+        match &self.parsed {
+            Parsed::Meta(meta) => Some(meta),
+            Parsed::Caterva01(_) => None,
         }
     }
 
     /// The layout of the metalayer.
     #[must_use]
     pub fn layout(&self) -> ArrayLayout {
-        match &self.says {
-            Says::Meta(meta) => ArrayLayout::Format(meta.layout()),
-            Says::First(first) => first.layout,
+        match &self.parsed {
+            Parsed::Meta(meta) => ArrayLayout::Format(meta.layout()),
+            Parsed::Caterva01(caterva) => caterva.layout,
         }
     }
 
-    /// Items along each dimension.
+    /// The number of items along each dimension.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
-        match &self.says {
-            Says::Meta(meta) => meta.shape(),
-            Says::First(first) => &first.shape,
+        match &self.parsed {
+            Parsed::Meta(meta) => meta.shape(),
+            Parsed::Caterva01(caterva) => &caterva.shape,
         }
     }
 
-    /// Items of a chunk along each dimension.
+    /// The number of items of a chunk along each dimension.
     #[must_use]
     pub fn chunkshape(&self) -> &[i32] {
-        match &self.says {
-            Says::Meta(meta) => meta.chunkshape(),
-            Says::First(first) => &first.chunkshape,
+        match &self.parsed {
+            Parsed::Meta(meta) => meta.chunkshape(),
+            Parsed::Caterva01(caterva) => &caterva.chunkshape,
         }
     }
 
-    /// Items of a block along each dimension, as they are in the metalayer; `None` where the layout has none. Whether
-    /// they mean something is in [`has_blocks`](Self::has_blocks).
+    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block shape.
+    /// It can be without meaning: see [`has_blocks`](Self::has_blocks).
     #[must_use]
     pub fn blockshape(&self) -> Option<&[i32]> {
         self.meta().map(Meta::blockshape)
     }
 
-    /// Whether the chunks are cut into blocks. Those of Caterva 0.1 are not, nor are those of 0.2 and 0.3, which wrote
-    /// a block shape that means nothing: in a frame of C-Blosc2's beta releases, one below 1 or above the chunk.
+    /// Whether the block shape has a meaning. Caterva 0.1 has none, and 0.2 and 0.3 wrote one without a meaning: in a
+    /// frame of C-Blosc2's beta releases, one that is below 1 or larger than the chunk.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks
     }
 
-    /// The item type as text; `None` where the layout has none.
+    /// The dtype as text; `None` if the layout has no dtype.
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         self.meta().and_then(Meta::dtype)
     }
 
-    /// The metalayer that all this stands in.
+    /// The metalayer with the array's bytes.
     #[must_use]
     pub fn metalayer(&self) -> &'f Metalayer {
         self.metalayer
     }
 
-    /// Old bytes behind the metalayer, which some writers left there when they squeezed an array; mostly none.
+    /// Old bytes after the metalayer, which some writers left when they squeezed an array; mostly none.
     #[must_use]
     pub fn stale_tail(&self) -> &'f [u8] {
         self.stale_tail
     }
 
-    /// Where the items of the array lie. Where there are no blocks, each chunk is one.
+    /// Where the items of the array are. Without blocks, each chunk counts as one block.
     ///
     /// # Errors
     ///
     /// As [`Meta::geometry`].
     pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
-        match &self.says {
-            Says::Meta(meta) if self.has_blocks || meta.version() != 0 => meta.geometry(),
+        match &self.parsed {
+            Parsed::Meta(meta) if self.has_blocks || meta.version() != 0 => meta.geometry(),
             _ => Geometry::new(Shapes {
                 shape: self.shape(),
                 chunkshape: self.chunkshape(),
@@ -182,38 +183,36 @@ fn blocks_are_set(meta: &Meta) -> bool {
     meta.blockshape().iter().zip(meta.chunkshape()).all(|(&block, &chunk)| block > 0 && block <= chunk)
 }
 
-impl First {
+impl Caterva01 {
     fn read(metalayer: &Metalayer) -> Result<(Self, &[u8]), Finding> {
         let (marker, end) = (Code::ArrayMarker, Code::ArrayTruncated);
         let rules = Rules { place: Place::Array, start: metalayer.offset() as u64, marker, end };
-        let mut walk = Walk::new(metalayer.bytes(), rules);
-        walk.marker(0x93, "a metalayer of Caterva 0.1")?;
-        let ndim = walk.byte()?;
+        let mut cursor = Cursor::new(metalayer.bytes(), rules);
+        cursor.marker(CATERVA_THREE, "a metalayer of Caterva 0.1")?;
+        let ndim = cursor.byte()?;
         if ndim > MAX_NDIM {
-            let text = format!("ndim is {ndim}, more than {MAX_NDIM}");
-            return Err(walk.finding(Code::Rank, 1).numbers(MAX_NDIM, ndim).text(text));
+            let text = format!("ndim is {ndim}, but must be at most {MAX_NDIM}");
+            return Err(cursor.finding(Code::Rank, 1).numbers(MAX_NDIM, ndim).text(text));
         }
-        walk.marker(0x90 + ndim, "shape")?;
-        // Without dimensions both layouts are the same bytes.
-        let is_native = walk.bytes.get(walk.position) == Some(&0xcf);
+        cursor.marker(fixarray(ndim), "shape")?;
+        // Without dimensions both layouts have the same bytes.
+        let is_native = cursor.rest().first() == Some(&UINT64);
         let mut shape = Vec::with_capacity(ndim.into());
         let mut chunkshape = Vec::with_capacity(ndim.into());
         for _ in 0..ndim {
             shape.push(if is_native {
-                walk.marker(0xcf, "shape")?;
-                i64::from_le_bytes(walk.array()?)
+                i64::from_le_bytes(cursor.value(UINT64, "shape")?)
             } else {
-                walk.marked_i64("shape")?
+                i64::from_be_bytes(cursor.value(INT64, "shape")?)
             });
         }
-        walk.marker(0x90 + ndim, "chunkshape")?;
+        cursor.marker(fixarray(ndim), "chunkshape")?;
         for _ in 0..ndim {
-            let items = walk.marked_i32("chunkshape")?;
-            chunkshape.push(if is_native { items.swap_bytes() } else { items });
+            let items = cursor.value(INT32, "chunkshape")?;
+            chunkshape.push(if is_native { i32::from_le_bytes(items) } else { i32::from_be_bytes(items) });
         }
         let layout = if is_native { ArrayLayout::Caterva010 } else { ArrayLayout::Caterva011 };
-        let rest = metalayer.bytes().get(walk.position..).unwrap_or_default();
-        Ok((Self { layout, shape, chunkshape }, rest))
+        Ok((Self { layout, shape, chunkshape }, cursor.rest()))
     }
 }
 
@@ -240,19 +239,19 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
     Finding::new(code, Place::Array).at(at as u64).text(text)
 }
 
-/// The version of a metalayer that may be malformed; 0 where it cannot be told.
+/// The version of a metalayer that may be malformed; 0 if it cannot be told.
 fn version(bytes: &[u8]) -> u8 {
     match bytes {
         // Later versions may have other outer markers.
-        &[0x90..=0x9f, version @ 0..=0x7f, ..] => version,
+        &[FIXARRAY..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => version,
         _ => 0,
     }
 }
 
-/// Whether the metalayer ends behind the length of its dtype.
+/// Whether the metalayer ends after the length of its dtype.
 fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
     let header = error.offset().and_then(|offset| offset.checked_sub(5));
-    error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&0xdb)
+    error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&STR32)
 }
 
 /// What is wrong with the meaning of an array's numbers.

@@ -1,72 +1,95 @@
-//! A Blosc2 chunk: a header, which is little-endian and has 16 bytes, or 32 with filters and special values; and data.
+//! A Blosc2 chunk: a header, then data. In contrast to the frame, its numbers are little-endian.
+//!
+//! | offset | bytes | what |
+//! |---|---|---|
+//! | 0 | 1 | the version of the chunk's format |
+//! | 1 | 1 | the version of the codec's format |
+//! | 2 | 1 | flags: bits 0 and 2 together mean that the header has 32 bytes, bit 1 that the data is not compressed |
+//! | 3 | 1 | the bytes of an item |
+//! | 4 | 4 | the bytes of the data, decompressed (int32) |
+//! | 8 | 4 | the bytes of a block, decompressed (int32) |
+//! | 12 | 4 | the bytes of the chunk, with its header (int32) |
+//! | 16 | 6 | which filters |
+//! | 22 | 1 | the codec, if the flags have no room for it |
+//! | 23 | 1 | the codec's parameter |
+//! | 24 | 6 | a parameter for each filter |
+//! | 30 | 1 | reserved |
+//! | 31 | 1 | more flags, among them the special values: all items are zero, NaN, the same, or not initialized |
+//!
+//! A header of Blosc 1 ends after 16 bytes.
 
 use std::borrow::Cow;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-/// The shorter header.
-const SHORT: usize = 16;
-/// The header with filters and special values.
-const EXTENDED: usize = 32;
+/// The number of bytes of a header of Blosc 1.
+const BLOSC1_LEN: usize = 16;
+const BLOSC2_LEN: usize = 32;
 
-/// These two bits together say that the header is the extended one.
-const IS_EXTENDED: u8 = 0x05;
+const FLAGS: usize = 2;
+const NBYTES: usize = 4;
+const CBYTES: usize = 12;
+
+/// The flags of a header of 32 bytes. A chunk of Blosc 1 never has both: there, they stand for two ways to shuffle.
+const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
 
-/// What the header of a chunk says of its sizes.
+/// What the header of a chunk says about its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
-    /// The bytes of the header itself.
-    pub(crate) length: usize,
-    /// Whether the bytes behind the header are the data as it is.
+    /// The number of bytes of the header itself.
+    pub(crate) len: usize,
+    /// Whether the bytes after the header are the data, not compressed.
     pub(crate) is_stored: bool,
-    /// The bytes of the data, decompressed.
+    /// The number of bytes of the data, decompressed.
     pub(crate) nbytes: usize,
-    /// The bytes of the chunk, header included.
+    /// The number of bytes of the chunk, with its header.
     pub(crate) cbytes: usize,
 }
 
 impl ChunkHeader {
-    /// Bytes that are enough for any header.
-    pub(crate) const LONGEST: usize = EXTENDED;
+    /// The number of bytes that are enough for any header.
+    pub(crate) const MAX_LEN: usize = BLOSC2_LEN;
 
-    /// The header of the chunk that begins here; `None` if none can.
+    /// The header of the chunk that begins with these bytes; `None` if they cannot be one.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let header = bytes.first_chunk::<SHORT>()?;
-        let [_, _, flags, ..] = *header;
-        let length = if flags & IS_EXTENDED == IS_EXTENDED { EXTENDED } else { SHORT };
-        let size = |at: usize| {
-            let size = header.get(at..)?.first_chunk().copied().map(i32::from_le_bytes)?;
+        let header = bytes.first_chunk::<BLOSC1_LEN>()?;
+        let flags = *header.get(FLAGS)?;
+        let len = if flags & IS_BLOSC2 == IS_BLOSC2 { BLOSC2_LEN } else { BLOSC1_LEN };
+        let size = |offset: usize| {
+            let size = header.get(offset..)?.first_chunk().copied().map(i32::from_le_bytes)?;
             usize::try_from(size).ok()
         };
-        let (nbytes, cbytes) = (size(4)?, size(12)?);
-        (cbytes >= length).then_some(Self { length, is_stored: flags & IS_STORED != 0, nbytes, cbytes })
+        let (nbytes, cbytes) = (size(NBYTES)?, size(CBYTES)?);
+        (cbytes >= len).then_some(Self { len, is_stored: flags & IS_STORED != 0, nbytes, cbytes })
     }
 
-    /// The data of a chunk, of so many bytes at most, or why there is none.
+    /// The data of a chunk, of at most `longest` bytes, or why it cannot be had.
     pub(crate) fn data(self, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
         match self.stored(chunk) {
             Some(data) => Ok(Cow::Borrowed(data)),
-            None if self.nbytes > longest => Err(format!("{} bytes are more than {longest}", self.nbytes)),
+            None if self.nbytes > longest => {
+                Err(format!("the value has {} bytes, but only {longest} are decompressed", self.nbytes))
+            }
             None => decompress(chunk).map(Cow::Owned),
         }
     }
 
-    /// The data of a chunk that has it as it is.
+    /// The data of a chunk that is not compressed.
     pub(crate) fn stored(self, chunk: &[u8]) -> Option<&[u8]> {
-        let data = chunk.get(self.length..)?.get(..self.nbytes)?;
+        let data = chunk.get(self.len..)?.get(..self.nbytes)?;
         (self.is_stored || data.is_empty()).then_some(data)
     }
 }
 
 #[cfg(feature = "decompress")]
 fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
-    // What a frame has beside its data is too short to be worth a second thread.
+    // Chunks outside of an array's data are too short for a second thread.
     blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
 }
 
 #[cfg(not(feature = "decompress"))]
 fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
-    Err("compressed, and the feature `decompress` is off".into())
+    Err("the value is compressed; build with the feature `decompress` to read it".into())
 }

@@ -1,106 +1,124 @@
-//! A cursor over MessagePack of fixed widths: every byte that is taken has a place, and every fault says it.
+//! A cursor over MessagePack of fixed widths. It knows the offset of each byte, and every fault names it.
 
+use core::fmt;
 use std::format;
 
 use crate::frame::finding::{Code, Finding, Place};
 use crate::marker::Marker;
 
-/// A reader of bytes that knows where it is, and under which codes its faults go.
+/// Bytes of a frame, and the offset of the next one to be read.
 #[derive(Clone, Copy)]
-pub(crate) struct Walk<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) position: usize,
-    pub(crate) rules: Rules,
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+    rules: Rules,
 }
 
-/// Where a part of a frame is, and under which codes its faults go.
+/// Which part of a frame the bytes are, and the codes of its faults.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) place: Place,
-    /// Where the first byte of the walk stands in the frame.
+    /// The offset of the first byte in the frame.
     pub(crate) start: u64,
-    /// A marker is another one.
+    /// The code of a wrong marker.
     pub(crate) marker: Code,
-    /// The bytes end before the value does.
+    /// The code of bytes that end before a value does.
     pub(crate) end: Code,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(bytes: &'a [u8], rules: Rules) -> Self {
-        Self { bytes, position: 0, rules }
+impl<'a> Cursor<'a> {
+    pub(crate) const fn new(bytes: &'a [u8], rules: Rules) -> Self {
+        Self { bytes, offset: 0, rules }
     }
 
-    /// The same bytes, seen from another position.
-    pub(crate) fn from(self, position: usize) -> Self {
-        Self { position, ..self }
+    /// The same bytes, at another offset.
+    pub(crate) const fn at(self, offset: usize) -> Self {
+        Self { offset, ..self }
     }
 
-    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Finding> {
-        let Some(taken) = self.bytes.get(self.position..).and_then(|rest| rest.get(..length)) else {
-            return Err(self.ends_early(length));
-        };
-        self.position += length;
+    /// The same bytes, without those from an offset on.
+    pub(crate) fn until(self, end: usize) -> Self {
+        Self { bytes: self.bytes.get(..end).unwrap_or(self.bytes), ..self }
+    }
+
+    /// The offset of the next byte.
+    pub(crate) const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// All bytes, those before the offset too.
+    pub(crate) const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The bytes from the offset on.
+    #[inline]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.offset..).unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Finding> {
+        let Some(taken) = self.rest().get(..len) else { return Err(self.ends_early(len)) };
+        self.offset += len;
         Ok(taken)
     }
 
-    #[cold]
-    fn ends_early(&self, length: usize) -> Finding {
-        let (length, left) = (length, self.bytes.len().saturating_sub(self.position));
-        let text = format!("expected {length} more bytes of {}, found {left}", self.rules.place);
-        self.finding(self.rules.end, self.position).numbers(length, left).text(text)
-    }
-
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Finding> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N)?);
-        Ok(array)
+        let Some(array) = self.rest().first_chunk() else { return Err(self.ends_early(N)) };
+        self.offset += N;
+        Ok(*array)
     }
 
+    #[inline]
     pub(crate) fn byte(&mut self) -> Result<u8, Finding> {
         self.array().map(|[byte]| byte)
     }
 
-    /// Takes the marker of what is next.
-    pub(crate) fn marker(&mut self, expected: u8, of: &str) -> Result<(), Finding> {
-        let start = self.position;
+    /// Takes the marker of the next value, which is `of`.
+    #[inline]
+    pub(crate) fn marker(&mut self, expected: u8, of: impl fmt::Display) -> Result<(), Finding> {
         match self.byte()? {
             found if found == expected => Ok(()),
-            found => Err(self.wrong_marker(start, &format!("{}", Marker(expected)), of, found)),
+            found => Err(self.wrong_marker(&Marker(expected), &of, found)),
         }
     }
 
+    /// Takes the next value: its marker, and its bytes.
+    #[inline]
+    pub(crate) fn value<const N: usize>(
+        &mut self,
+        marker: u8,
+        of: impl fmt::Display,
+    ) -> Result<[u8; N], Finding> {
+        self.marker(marker, of)?;
+        self.array()
+    }
+
     #[cold]
-    pub(crate) fn wrong_marker(&self, at: usize, expected: &str, of: &str, found: u8) -> Finding {
+    #[inline(never)]
+    fn ends_early(&self, len: usize) -> Finding {
+        let left = self.rest().len();
+        let text = format!("expected {len} more bytes of {}, found {left}", self.rules.place);
+        self.finding(self.rules.end, self.offset).numbers(len, left).text(text)
+    }
+
+    /// That the byte before the offset is the wrong marker.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn wrong_marker(
+        &self,
+        expected: &dyn fmt::Display,
+        of: &dyn fmt::Display,
+        found: u8,
+    ) -> Finding {
         let text = format!("expected {expected} for {of}, found {}", Marker(found));
-        self.finding(self.rules.marker, at).text(text)
+        self.finding(self.rules.marker, self.offset.saturating_sub(1)).text(text)
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, Finding> {
-        self.array().map(u16::from_be_bytes)
-    }
-
-    pub(crate) fn marked_i16(&mut self, of: &str) -> Result<i16, Finding> {
-        self.marker(0xd1, of)?;
-        self.array().map(i16::from_be_bytes)
-    }
-
-    pub(crate) fn marked_i32(&mut self, of: &str) -> Result<i32, Finding> {
-        self.marker(0xd2, of)?;
-        self.array().map(i32::from_be_bytes)
-    }
-
-    pub(crate) fn marked_i64(&mut self, of: &str) -> Result<i64, Finding> {
-        self.marker(0xd3, of)?;
-        self.array().map(i64::from_be_bytes)
-    }
-
-    pub(crate) fn marked_u64(&mut self, of: &str) -> Result<u64, Finding> {
-        self.marker(0xcf, of)?;
-        self.array().map(u64::from_be_bytes)
-    }
-
-    /// A finding about a byte of the walk.
-    pub(crate) fn finding(&self, code: Code, at: usize) -> Finding {
-        Finding::new(code, self.rules.place).at(self.rules.start.saturating_add(at as u64))
+    /// A finding about the byte at an offset.
+    pub(crate) fn finding(&self, code: Code, offset: usize) -> Finding {
+        Finding::new(code, self.rules.place).at(self.rules.start.saturating_add(offset as u64))
     }
 }

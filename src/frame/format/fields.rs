@@ -1,8 +1,10 @@
-//! The numbers of a header that have names.
+//! The bytes of a header, as one table: which values it has, in which order, and how each one is encoded.
 
-use core::fmt;
+use crate::frame::finding::Finding;
+use crate::frame::format::cursor::Cursor;
+use crate::marker::{FIXARRAY, FIXEXT16, INT16, INT32, INT64, UINT64, fixarray, fixstr};
 
-/// The three generations of the header, by its first byte.
+/// The three generations of the header. The first byte tells them apart.
 ///
 /// ```
 /// use b2nd_serde::frame::{Frame, Generation};
@@ -13,232 +15,256 @@ use core::fmt;
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Generation {
-    /// `9c`, 12 values: C-Blosc2 2.0 beta 1. It has no filters.
+    /// `9c`, 12 values: C-Blosc2 2.0 beta 1. It has neither block size nor filters.
     Beta1,
     /// `9d`, 13 values: C-Blosc2 2.0 beta 2 to 5. It has no block size.
     Beta2,
-    /// `9e`, 14 values: everything since C-Blosc2 2.0.0-rc1. Its format version is 2, or 3 where chunks or blocks may have
-    /// different sizes, as C-Blosc2 also says of a chunk size of 0.
+    /// `9e`, 14 values: everything since C-Blosc2 2.0.0-rc1. Its format version is 2, or 3 if chunks or blocks may have
+    /// different sizes, which C-Blosc2 also writes for a chunk size of 0.
     Present,
 }
 
 impl Generation {
-    /// The first byte of the frame.
+    /// The first byte of the frame: the marker of an array with as many values as the header has.
     #[must_use]
-    pub fn marker(self) -> u8 {
+    pub const fn marker(self) -> u8 {
         match self {
-            Self::Beta1 => 0x9c,
-            Self::Beta2 => 0x9d,
-            Self::Present => 0x9e,
+            Self::Beta1 => fixarray(12),
+            Self::Beta2 => fixarray(13),
+            Self::Present => fixarray(14),
         }
     }
 
-    pub(crate) fn of_marker(marker: u8) -> Option<Self> {
-        [Self::Beta1, Self::Beta2, Self::Present].into_iter().find(|generation| generation.marker() == marker)
+    /// The generation whose header begins with this byte.
+    pub(crate) const fn of_marker(marker: u8) -> Option<Self> {
+        Some(match marker.wrapping_sub(FIXARRAY) {
+            12 => Self::Beta1,
+            13 => Self::Beta2,
+            14 => Self::Present,
+            _ => return None,
+        })
     }
 
-    /// How many bytes the values behind the type size stand before those of the present generation.
-    fn shift(self, field: Field) -> usize {
-        match (self, field < Field::Filters) {
-            (Self::Present, _) => 0,
-            (Self::Beta2, _) | (Self::Beta1, true) => 5,
-            (Self::Beta1, false) => 23,
+    /// The number of bytes before the metalayers.
+    pub(crate) const fn head_len(self) -> usize {
+        match self {
+            Self::Beta1 => const { Field::Metalayers.start(Self::Beta1) },
+            Self::Beta2 => const { Field::Metalayers.start(Self::Beta2) },
+            Self::Present => const { Field::Metalayers.start(Self::Present) },
         }
     }
 }
 
-/// The values of a header that can be changed in place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Field {
-    /// The length of the header.
-    HeaderLen,
-    /// The length of the frame.
-    FrameLen,
-    /// The four bytes of flags.
-    Flags,
-    /// The bytes of all chunks, decompressed.
-    Nbytes,
-    /// The bytes of all chunks, as stored.
-    Cbytes,
-    /// The bytes of an item.
-    Typesize,
-    /// The bytes of a block.
-    Blocksize,
-    /// The bytes of a chunk.
-    Chunksize,
-    /// Threads for compression.
-    CompressionThreads,
-    /// Threads for decompression.
-    DecompressionThreads,
-    /// Whether the trailer has vlmetalayers.
-    HasVlmetalayers,
-    /// The number of filters, their ids, the codec's own id and number, and the filters' numbers.
-    Filters,
-    /// The metalayers.
-    Metalayers,
+/// How the header encodes a value.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoding {
+    /// The name, in dumps and messages.
+    pub(crate) name: &'static str,
+    /// The byte before the value; `None` if the value begins with its own marker.
+    pub(crate) marker: Option<u8>,
+    /// The number of bytes after the marker; 0 if it differs from header to header.
+    pub(crate) len: usize,
+    /// The first generation that has the value.
+    pub(crate) since: Generation,
+}
+
+/// Makes of one table the enum, the list of its values, and their encodings.
+macro_rules! fields {
+    (
+        $(#[$attribute:meta])*
+        pub enum Field {
+            $($(#[doc = $doc:literal])* $field:ident $name:literal $marker:expr, $len:literal, $since:ident;)*
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Field {
+            $($(#[doc = $doc])* $field,)*
+        }
+
+        impl Field {
+            /// All values, in the order in which the header has them.
+            pub(crate) const ALL: &[Self] = &[$(Self::$field),*];
+
+            /// The row of the table.
+            pub(crate) const fn encoding(self) -> Encoding {
+                let (name, marker, len, since) = match self {
+                    $(Self::$field => ($name, $marker, $len, Generation::$since),)*
+                };
+                Encoding { name, marker, len, since }
+            }
+        }
+    };
+}
+
+fields! {
+    /// The values of a header, in the order in which it has them.
+    ///
+    /// The header is one MessagePack array. Each value has a fixed width, so that it can be changed without moving
+    /// another. Its first byte is the marker of the array: `9e` in the present generation, whose bytes are here.
+    ///
+    /// | offset | marker | bytes | name | value |
+    /// |---|---|---|---|---|
+    /// | 2 | `a8` | 8 | `magic` | the text `b2frame` and a NUL |
+    /// | 11 | `d2` | 4 | `header_len` | the length of the header, with its metalayers |
+    /// | 16 | `cf` | 8 | `frame_len` | the length of the frame, from the first byte of the header to the last of the trailer |
+    /// | 25 | `a4` | 4 | `flags` | four bytes, below |
+    /// | 30 | `d3` | 8 | `nbytes` | the bytes of all chunks, decompressed |
+    /// | 39 | `d3` | 8 | `cbytes` | the bytes of all chunks, as stored |
+    /// | 48 | `d2` | 4 | `typesize` | the bytes of an item |
+    /// | 53 | `d2` | 4 | `blocksize` | the bytes of a block, decompressed |
+    /// | 58 | `d2` | 4 | `chunksize` | the bytes of a chunk, decompressed; 0 if they differ |
+    /// | 63 | `d1` | 2 | `compr_threads` | the number of threads that compressed |
+    /// | 66 | `d1` | 2 | `decomp_threads` | the number of threads that decompressed |
+    /// | 68 | | 1 | `has_vlmeta` | `c3` if the trailer has vlmetalayers, else `c2` |
+    /// | 70 | `d8` | 17 | `filters` | filters and codec, below |
+    /// | 87 | | | `metalayers` | the metalayers, up to the end of the header |
+    ///
+    /// `9d` headers have no `blocksize`, and `9c` headers neither that nor `filters`. What follows is 5 or 23 bytes
+    /// nearer to the start there.
+    ///
+    /// The four bytes of `flags`:
+    ///
+    /// | offset | bits | value |
+    /// |---|---|---|
+    /// | 25 | 0 to 3 | version of the format |
+    /// | 25 | 6 | chunks may have different sizes |
+    /// | 25 | 7 | blocks have different sizes |
+    /// | 26 | 0 to 7 | frame type: 0 contiguous, 1 sparse |
+    /// | 27 | 0 to 3 | codec; if it is 6, the codec is at 77 |
+    /// | 27 | 4 to 7 | compression level |
+    /// | 28 | 0 and 1 | split mode |
+    ///
+    /// The 17 bytes of `filters`, of which the first is the type of a MessagePack extension:
+    ///
+    /// | offset | bytes | value |
+    /// |---|---|---|
+    /// | 70 | 1 | the number of filters |
+    /// | 71 | 6 | which filters, in the order in which they are applied |
+    /// | 77 | 1 | the codec, if the flags say 6 |
+    /// | 78 | 1 | the codec's parameter |
+    /// | 79 | 6 | a parameter for each filter |
+    /// | 85 | 1 | bit 0: chunks are compressed with a dictionary |
+    /// | 86 | 1 | reserved |
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Field, Frame};
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let range = frame.header().range(Field::Nbytes).expect("every generation has it");
+    /// assert_eq!(range, 30..38);
+    /// assert_eq!(frame.header_bytes()[range], frame.header().nbytes.to_be_bytes());
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub enum Field {
+        /// The text `b2frame` and a NUL.
+        Magic "magic" Some(fixstr(8)), 8, Beta1;
+        /// The length of the header.
+        HeaderLen "header_len" Some(INT32), 4, Beta1;
+        /// The length of the frame.
+        FrameLen "frame_len" Some(UINT64), 8, Beta1;
+        /// The four bytes of flags.
+        Flags "flags" Some(fixstr(4)), 4, Beta1;
+        /// The bytes of all chunks, decompressed.
+        Nbytes "nbytes" Some(INT64), 8, Beta1;
+        /// The bytes of all chunks, as stored.
+        Cbytes "cbytes" Some(INT64), 8, Beta1;
+        /// The bytes of an item.
+        Typesize "typesize" Some(INT32), 4, Beta1;
+        /// The bytes of a block.
+        Blocksize "blocksize" Some(INT32), 4, Present;
+        /// The bytes of a chunk.
+        Chunksize "chunksize" Some(INT32), 4, Beta1;
+        /// The number of threads that compressed.
+        CompressionThreads "compr_threads" Some(INT16), 2, Beta1;
+        /// The number of threads that decompressed.
+        DecompressionThreads "decomp_threads" Some(INT16), 2, Beta1;
+        /// Whether the trailer has vlmetalayers.
+        HasVlmetalayers "has_vlmeta" None, 1, Beta1;
+        /// The filters, and the codec if the flags have no room for it.
+        Filters "filters" Some(FIXEXT16), 17, Beta2;
+        /// The metalayers.
+        Metalayers "metalayers" None, 0, Beta1;
+    }
 }
 
 impl Field {
-    /// Where the value stands, behind its marker, and how many bytes it has; the metalayers have none of their own.
-    pub(crate) fn position(self, generation: Generation) -> Option<(usize, usize)> {
-        let (start, length) = match self {
-            Self::HeaderLen => return Some((11, 4)),
-            Self::FrameLen => return Some((16, 8)),
-            Self::Flags => return Some((25, 4)),
-            Self::Nbytes => return Some((30, 8)),
-            Self::Cbytes => return Some((39, 8)),
-            Self::Typesize => return Some((48, 4)),
-            Self::Blocksize if generation != Generation::Present => return None,
-            Self::Filters if generation == Generation::Beta1 => return None,
-            Self::Blocksize => (53, 4),
-            Self::Chunksize => (58, 4),
-            Self::CompressionThreads => (63, 2),
-            Self::DecompressionThreads => (66, 2),
-            Self::HasVlmetalayers => (68, 1),
-            Self::Filters => (70, 17),
-            Self::Metalayers => (87, 0),
-        };
-        Some((start - generation.shift(self), length))
-    }
-}
-
-/// Whether the chunks stand in the frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FrameType {
-    /// A CFrame: one file, in which the chunks stand between header and trailer.
-    Contiguous,
-    /// An SFrame: a directory with a file for each chunk, and one for the rest of the frame.
-    Sparse,
-    /// A number without a meaning.
-    Unknown(u8),
-}
-
-/// A compression codec, by its number in C-Blosc2.
-///
-/// ```
-/// use b2nd_serde::frame::Codec;
-///
-/// assert_eq!(Codec(5).to_string(), "zstd");
-/// assert_eq!(Codec(200).name(), None);
-/// assert_eq!(Codec(200).to_string(), "codec 200");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Codec(pub u8);
-
-impl Codec {
-    /// The name in C-Blosc2, or in its registry of plugins; 160 to 255 are a program's own and have none.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        Some(match self.0 {
-            0 => "blosclz",
-            1 => "lz4",
-            2 => "lz4hc",
-            4 => "zlib",
-            5 => "zstd",
-            32 => "ndlz",
-            33 => "zfp_acc",
-            34 => "zfp_prec",
-            35 => "zfp_rate",
-            36 => "openhtj2k",
-            37 => "grok",
-            38 => "openzl",
-            39 => "j2k",
-            40 => "htj2k",
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for Codec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "codec {}", self.0),
+    /// The offset of the value after its marker; `None` if the generation does not have it.
+    pub(crate) const fn offset(self, generation: Generation) -> Option<usize> {
+        let encoding = self.encoding();
+        if (encoding.since as u8) > generation as u8 {
+            return None;
         }
+        Some(self.start(generation) + encoding.marker.is_some() as usize)
     }
-}
 
-/// A filter of the pipeline, by its number in C-Blosc2, with the number that it was given.
-///
-/// ```
-/// use b2nd_serde::frame::Filter;
-///
-/// assert_eq!(Filter { id: 1, meta: 0 }.to_string(), "shuffle");
-/// assert_eq!(Filter { id: 4, meta: 10 }.to_string(), "trunc_prec (10)");
-/// assert_eq!(Filter { id: 200, meta: 0 }.to_string(), "filter 200");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Filter {
-    /// Which filter; 0 is none.
-    pub id: u8,
-    /// What the filter makes of it is its own business, such as the bits that `trunc_prec` keeps.
-    pub meta: u8,
-}
-
-impl Filter {
-    /// The name in C-Blosc2, or in its registry of plugins; 160 to 255 are a program's own and have none.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        Some(match self.id {
-            0 => "none",
-            1 => "shuffle",
-            2 => "bitshuffle",
-            3 => "delta",
-            4 => "trunc_prec",
-            32 => "ndcell",
-            33 => "ndmean",
-            34 => "bytedelta_buggy",
-            35 => "bytedelta",
-            36 => "int_trunc",
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "filter {}", self.id),
-        }?;
-        if self.meta == 0 { Ok(()) } else { write!(f, " ({})", self.meta) }
-    }
-}
-
-/// Whether a block is split into one stream for each byte of an item before it is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SplitMode {
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-    /// As suits codec and type size.
-    Auto,
-    /// As Blosc 1 did.
-    ForwardCompatible,
-}
-
-impl SplitMode {
-    pub(crate) fn of_bits(bits: u8) -> Self {
-        match bits & 3 {
-            0 => Self::Always,
-            1 => Self::Never,
-            2 => Self::Auto,
-            _ => Self::ForwardCompatible,
+    /// The offset at which the value begins, with its marker, or would begin if the generation had it.
+    const fn start(self, generation: Generation) -> usize {
+        // The marker of the array.
+        let mut start = 1;
+        let mut fields = Self::ALL;
+        while let [field, rest @ ..] = fields {
+            let Encoding { marker, len, since, .. } = field.encoding();
+            if *field as u8 == self as u8 {
+                break;
+            }
+            if since as u8 <= generation as u8 {
+                start += marker.is_some() as usize + len;
+            }
+            fields = rest;
         }
+        start
+    }
+
+    /// Takes the value's marker and its `N` bytes.
+    #[inline]
+    pub(crate) fn take<const N: usize>(self, cursor: &mut Cursor<'_>) -> Result<[u8; N], Finding> {
+        let Encoding { name, marker, .. } = self.encoding();
+        if let Some(marker) = marker {
+            cursor.marker(marker, name)?;
+        }
+        cursor.array()
     }
 }
 
-impl fmt::Display for SplitMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Always => "always",
-            Self::Never => "never",
-            Self::Auto => "auto",
-            Self::ForwardCompatible => "forward compatible",
-        })
+#[cfg(test)]
+mod tests {
+    use std::format;
+    use std::string::String;
+
+    use super::*;
+
+    #[test]
+    fn the_picture_of_the_header_shows_the_table() {
+        let source = include_str!("fields.rs");
+        let offsets = Field::ALL.iter().map(|field| {
+            let Encoding { name, marker, len, .. } = field.encoding();
+            let offset = field.offset(Generation::Present).unwrap();
+            let marker = marker.map_or(String::new(), |marker| format!(" `{marker:02x}`"));
+            let len = if len == 0 { String::new() } else { format!(" {len}") };
+            let row = format!("    /// | {offset} |{marker} |{len} | `{name}` | ");
+            assert!(
+                source.lines().any(|line| line.starts_with(&row)),
+                "no row of the picture begins with {row:?}"
+            );
+            offset
+        });
+        assert!(offsets.is_sorted());
+    }
+
+    #[test]
+    fn the_marker_of_a_generation_counts_its_values() {
+        for generation in [Generation::Beta1, Generation::Beta2, Generation::Present] {
+            let count = Field::ALL.iter().filter(|field| field.offset(generation).is_some()).count();
+            assert_eq!(usize::from(generation.marker() - FIXARRAY), count);
+            assert_eq!(Generation::of_marker(generation.marker()), Some(generation));
+            assert_eq!(Field::Metalayers.offset(generation), Some(generation.head_len()));
+        }
+        let [beta1, beta2, present] =
+            [Generation::Beta1, Generation::Beta2, Generation::Present].map(Generation::head_len);
+        assert_eq!((beta1, beta2, present), (64, 82, 87));
     }
 }

@@ -1,34 +1,47 @@
-//! The header of a frame: one MessagePack array of fixed widths, walked from front to back.
+//! The header of a frame: reading its values, and putting its bytes together.
 
+use core::array;
 use core::ops::Range;
 use std::format;
+use std::vec;
+use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::cursor::{Rules, Walk};
-use crate::frame::format::fields::{Codec, Field, Filter, FrameType, Generation, SplitMode};
+use crate::frame::format::cursor::{Cursor, Rules};
+use crate::frame::format::fields::{Encoding, Field, Generation};
+use crate::frame::format::flags::{Codec, Filter, FrameType, SplitMode};
+use crate::marker::{FALSE, TRUE};
 
 pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";
 
-/// Bytes that have to be there to know how long the header and the frame are.
-pub(crate) const LEAST: usize = 24;
+/// The offset of the magic, in every generation.
+pub(crate) const MAGIC_OFFSET: usize = offset(Field::Magic);
 
-/// Where the length of the header stands.
-pub(crate) const HEADER_LEN_AT: u64 = 11;
+/// The offset of the length of the header, in every generation.
+pub(crate) const HEADER_LEN_OFFSET: usize = offset(Field::HeaderLen);
 
-/// The longest header that is read: 16 metalayers of 4 MiB. Real ones take up to some KiB; the format would have 2 GiB,
-/// which nobody shall have to make room for because a file says so.
-pub(crate) const LONGEST: usize = 1 << 26;
+/// The number of bytes that say how long the header and the frame are.
+pub(crate) const START_LEN: usize = offset(Field::FrameLen) + Field::FrameLen.encoding().len;
 
-/// The first byte of the frame is the generation, the second one the marker of the magic.
-pub(crate) const MAGIC_AT: usize = 2;
+/// The longest header that is read: 16 metalayers of 4 MiB. Real ones have some KiB at most. The format allows 2 GiB, but a
+/// hostile length must not make us allocate as much.
+pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
-/// A codec of this number has its true one beside the filters.
-const CODEC_ELSEWHERE: u8 = 6;
+/// The codec's number in the flags, if the codec itself is with the filters.
+const CODEC_WITH_FILTERS: u8 = 6;
 
-/// What the header of a frame says, but for its metalayers.
+/// The offset of a value in a header of the present generation, which has all of them.
+const fn offset(field: Field) -> usize {
+    match field.offset(Generation::Present) {
+        Some(offset) => offset,
+        None => 0,
+    }
+}
+
+/// What the header of a frame says, without its metalayers.
 ///
-/// Byte numbers are those of the present generation; [`position`](Self::position) has those of the others. All are
-/// as the file has them: none has been held against another.
+/// All values are as they are in the file, and have not been compared with each other: [`Frame::check`] does that. The page
+/// of [`Field`] has the bytes.
 ///
 /// ```
 /// use b2nd_serde::frame::{Codec, Frame, FrameType, SplitMode};
@@ -42,76 +55,77 @@ const CODEC_ELSEWHERE: u8 = 6;
 /// assert_eq!(header.pipeline().map(|filter| filter.to_string()).collect::<Vec<_>>(), ["shuffle"]);
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
+///
+/// [`Frame::check`]: crate::frame::Frame::check
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[expect(clippy::struct_excessive_bools, reason = "a frame has as many")]
+#[expect(clippy::struct_excessive_bools, reason = "the header has as many")]
 pub struct Header {
-    /// Byte 0: which of the three headers it is.
+    /// Which of the three headers it is.
     pub generation: Generation,
-    /// Byte 11, `header_len`: the length of the header with its metalayers, in bytes.
+    /// The length of the header in bytes, with its metalayers.
     pub header_len: usize,
-    /// Byte 16, `frame_len`: the length of the frame in bytes; of a sparse one, of its file with the header.
+    /// The length of the frame in bytes. For a sparse frame, the length of the file that has the header.
     pub frame_len: u64,
-    /// Byte 25, `flags`: four bytes as they are. All that is known of them is in the following fields.
+    /// The four bytes of flags, unchanged. The next fields say what is known of them.
     pub flags: [u8; 4],
-    /// Byte 25, bits 0 to 3: the version of the format. 2 today, 3 where chunks or blocks may have different sizes; 1 and 4
-    /// in the generations before.
+    /// The version of the format: 2 today, 3 if chunks or blocks may have different sizes. The generations before have 1
+    /// and 4.
     pub version: u8,
-    /// Byte 25, bit 6: whether chunks may have different sizes. C-Blosc2 sets it where `chunksize` is 0, also in arrays
-    /// without items, which have no chunks.
+    /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so arrays without items can have
+    /// it too.
     pub has_variable_chunks: bool,
-    /// Byte 25, bit 7: whether blocks have different sizes. No array has such.
+    /// Whether blocks have different sizes. No array has such blocks.
     pub has_variable_blocks: bool,
-    /// Byte 26: where the chunks are. The first generation knew no sparse frames.
+    /// Where the chunks are. The first generation has no sparse frames.
     pub frame_type: FrameType,
-    /// Byte 27, bits 0 to 3, or where they are 6, byte 77: the codec for new chunks.
+    /// The codec for new chunks.
     pub codec: Codec,
-    /// Byte 78: what the codec makes of it is its own business; 0 before the present generation.
+    /// A parameter of the codec; 0 before the present generation.
     pub codec_meta: u8,
-    /// Byte 27, bits 4 to 7: the compression level for new chunks, 0 to 9.
+    /// The compression level for new chunks, 0 to 9.
     pub level: u8,
-    /// Byte 28, bits 0 and 1: how blocks of new chunks are split. 0, which is always, where a writer did not know it.
+    /// How the blocks of new chunks are split. Writers that did not know it wrote 0, which means always.
     pub split_mode: SplitMode,
-    /// Byte 85, bit 0: whether new chunks are compressed with a dictionary.
+    /// Whether new chunks are compressed with a dictionary.
     pub uses_dictionary: bool,
-    /// Byte 30, `nbytes`: the bytes of all chunks when decompressed, with the padding of an array's edge chunks.
+    /// The bytes of all chunks when decompressed, with the padding of an array's edge chunks.
     pub nbytes: i64,
-    /// Byte 39, `cbytes`: the bytes of all chunks as they are stored. It says nothing where there are no chunks.
+    /// The bytes of all chunks as stored. If there are no chunks, the number has no meaning.
     pub cbytes: i64,
-    /// Byte 48, `typesize`: the bytes of an item.
+    /// The bytes of an item.
     pub typesize: i32,
-    /// Byte 53, `blocksize`: the bytes of a block when decompressed; `None` before the present generation.
+    /// The bytes of a block when decompressed; `None` before the present generation.
     pub blocksize: Option<i32>,
-    /// Byte 58, `chunksize`: the bytes of a chunk when decompressed; 0 where they have different sizes, and 0 or -1 where
-    /// there are none.
+    /// The bytes of a chunk when decompressed: 0 if chunks have different sizes, and 0 or -1 if there are none.
     pub chunksize: i32,
-    /// Byte 63: threads that the writer compressed with.
+    /// The number of threads that the writer used to compress.
     pub compression_threads: i16,
-    /// Byte 66: threads that the writer decompressed with.
+    /// The number of threads that the writer used to decompress.
     pub decompression_threads: i16,
-    /// Byte 68: whether the trailer has vlmetalayers.
+    /// Whether the trailer has vlmetalayers.
     pub has_vlmetalayers: bool,
-    /// Byte 70: how many of the filters count, 0 to 6; 0 in the first generation, which has none.
+    /// The number of filters in use, 0 to 6; 0 in the first generation, which has none.
     pub nfilters: u8,
-    /// Bytes 71 to 76 and 79 to 84: the filters for new chunks, in the order in which they are applied.
+    /// The filters for new chunks, in the order in which they are applied.
     pub filters: [Filter; 6],
 }
 
 impl Header {
-    /// The bytes of the frame in which a value stands, without its marker; `None` where this generation has none.
+    /// The bytes of the frame that hold a value, without its marker; `None` if this generation does not have the value.
     ///
     /// ```
     /// use b2nd_serde::frame::{Field, Frame};
     ///
     /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(frame.header().position(Field::Nbytes), Some(30..38));
-    /// assert_eq!(frame.header().position(Field::Metalayers), Some(87..165));
+    /// assert_eq!(frame.header().range(Field::Nbytes), Some(30..38));
+    /// assert_eq!(frame.header().range(Field::Metalayers), Some(87..165));
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     #[must_use]
-    pub fn position(&self, field: Field) -> Option<Range<usize>> {
-        let (start, length) = field.position(self.generation)?;
-        let end = if field == Field::Metalayers { self.header_len } else { start + length };
+    pub fn range(&self, field: Field) -> Option<Range<usize>> {
+        let start = field.offset(self.generation)?;
+        let end = if field == Field::Metalayers { self.header_len } else { start + field.encoding().len };
         Some(start..end)
     }
 
@@ -121,17 +135,16 @@ impl Header {
         self.frame_type == FrameType::Sparse
     }
 
-    /// The filters that count, without those that are none.
+    /// The filters in use, in the order in which they are applied.
     pub fn pipeline(&self) -> impl Iterator<Item = Filter> + '_ {
         self.filters.iter().take(self.nfilters.into()).copied().filter(|filter| filter.id != 0)
     }
 
-    /// Number of chunks: all are of one size, the last one as long as the others or shorter. `None` where they have
-    /// different sizes, and where the numbers make no sense.
+    /// The number of chunks; `None` if chunks have different sizes, or if the sizes of the header make no sense.
     #[must_use]
     pub fn nchunks(&self) -> Option<u64> {
         let nbytes = u64::try_from(self.nbytes).ok()?;
-        // Without chunks they have no size, for which Caterva writes -1.
+        // Without chunks, Caterva writes a chunk size of -1.
         if nbytes == 0 {
             return Some(0);
         }
@@ -140,31 +153,79 @@ impl Header {
     }
 }
 
-/// Why the length of a header is not known: more bytes are needed, or it is none.
-pub(crate) enum Unknown {
-    /// So many bytes are needed.
-    Needs(usize),
-    Refused(Finding),
+/// Why the length of a header is not known.
+pub(crate) enum LengthError {
+    /// This many bytes are needed.
+    Incomplete(usize),
+    /// The bytes are not a header.
+    Malformed(Finding),
 }
 
-/// The length of the header that begins here.
-pub(crate) fn length(prefix: &[u8]) -> Result<usize, Unknown> {
-    let magic = prefix.get(MAGIC_AT..).unwrap_or_default();
-    let there = magic.len().min(MAGIC.len());
-    if magic.get(..there) != MAGIC.get(..there) {
-        return Err(Unknown::Refused(other_bytes(prefix)));
-    }
-    if prefix.len() < LEAST {
-        let marker = prefix.first().map(|&marker| Generation::of_marker(marker));
-        let is_none = there < MAGIC.len() && marker == Some(None);
-        return Err(if is_none { Unknown::Refused(other_bytes(prefix)) } else { Unknown::Needs(LEAST) });
-    }
-    start(&mut walk(prefix)).map(|(_, length, _)| length).map_err(Unknown::Refused)
+/// The values that every header begins with.
+#[derive(Clone, Copy)]
+pub(crate) struct Start {
+    generation: Generation,
+    pub(crate) header_len: usize,
+    frame_len: u64,
 }
 
-/// That these bytes begin no frame, though some of them may have been meant to.
+impl Start {
+    pub(crate) fn parse(prefix: &[u8]) -> Result<Self, LengthError> {
+        let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
+        let len = magic.len().min(MAGIC.len());
+        if magic.get(..len) != MAGIC.get(..len) {
+            return Err(LengthError::Malformed(other_bytes(prefix)));
+        }
+        if prefix.len() < START_LEN {
+            let is_header = prefix.first().is_none_or(|&marker| Generation::of_marker(marker).is_some());
+            return Err(if is_header || len == MAGIC.len() {
+                LengthError::Incomplete(START_LEN)
+            } else {
+                LengthError::Malformed(other_bytes(prefix))
+            });
+        }
+        Self::take(&mut cursor(prefix)).map_err(LengthError::Malformed)
+    }
+
+    fn take(cursor: &mut Cursor<'_>) -> Result<Self, Finding> {
+        let marker = cursor.byte()?;
+        let Some(generation) = Generation::of_marker(marker) else {
+            let expected = "array of 12, 13 or 14 (0x9c, 0x9d, 0x9e)";
+            return Err(cursor.wrong_marker(&expected, &"the header", marker));
+        };
+        Field::Magic.take::<{ MAGIC.len() }>(cursor)?;
+        let header_len = i32::from_be_bytes(Field::HeaderLen.take(cursor)?);
+        let frame_len = u64::from_be_bytes(Field::FrameLen.take(cursor)?);
+        match usize::try_from(header_len) {
+            Ok(header_len)
+                if (generation.head_len()..=MAX_HEADER_LEN).contains(&header_len)
+                    && header_len as u64 <= frame_len =>
+            {
+                Ok(Self { generation, header_len, frame_len })
+            }
+            _ => Err(wrong_len(cursor, generation, header_len, frame_len)),
+        }
+    }
+}
+
+#[cold]
+fn wrong_len(cursor: &Cursor<'_>, generation: Generation, header_len: i32, frame_len: u64) -> Finding {
+    let least = generation.head_len();
+    let (limit, text) = match usize::try_from(header_len) {
+        Ok(len) if len >= least && len as u64 <= frame_len => {
+            return too_long(Place::Header, HEADER_LEN_OFFSET as u64, MAX_HEADER_LEN, len);
+        }
+        Ok(len) if len >= least => {
+            (frame_len, format!("header_len is {len}, but must be at most frame_len, {frame_len}"))
+        }
+        _ => (least as u64, format!("header_len is {header_len}, but must be at least {least}")),
+    };
+    cursor.finding(Code::HeaderLength, HEADER_LEN_OFFSET).numbers(limit, header_len).text(text)
+}
+
+/// That these bytes are not a frame, with a hint at what they may be.
 fn other_bytes(prefix: &[u8]) -> Finding {
-    let is_zeroed = prefix.iter().take(LEAST).all(|&byte| byte == 0);
+    let is_zeroed = prefix.iter().take(START_LEN).all(|&byte| byte == 0);
     not_a_frame(if is_zeroed {
         "it begins with zeros: never written, or lost"
     } else {
@@ -176,68 +237,40 @@ pub(crate) fn not_a_frame(why: &str) -> Finding {
     Finding::new(Code::NotAFrame, Place::Header).text(format!("not a Blosc2 frame: {why}"))
 }
 
-/// That a header or trailer is longer than it is read.
-pub(crate) fn too_long(place: Place, at: u64, longest: usize, length: usize) -> Finding {
-    let text = format!("expected at most {longest} bytes for the length of {place}, found {length}");
-    Finding::new(Code::TooLong, place).at(at).numbers(longest, length).text(text)
+/// That a header or trailer is longer than this crate reads.
+pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize) -> Finding {
+    let text = format!("{place} has {length} bytes, but at most {longest} are read");
+    Finding::new(Code::TooLong, place).at(offset).numbers(longest, length).text(text)
 }
 
-fn walk(bytes: &[u8]) -> Walk<'_> {
+fn cursor(bytes: &[u8]) -> Cursor<'_> {
     let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
-    Walk::new(bytes, Rules { place: Place::Header, start: 0, marker, end })
+    Cursor::new(bytes, Rules { place: Place::Header, start: 0, marker, end })
 }
 
-/// Takes the generation, the magic, and the lengths of header and frame.
-fn start(walk: &mut Walk<'_>) -> Result<(Generation, usize, u64), Finding> {
-    let marker = walk.byte()?;
-    let Some(generation) = Generation::of_marker(marker) else {
-        return Err(walk.wrong_marker(0, "array of 12, 13 or 14 (0x9c, 0x9d, 0x9e)", "the header", marker));
-    };
-    walk.marker(0xa8, "the magic")?;
-    let _: [u8; 8] = walk.array()?;
-    let at = walk.position + 1;
-    let header_len = walk.marked_i32("header_len")?;
-    let frame_len = walk.marked_u64("frame_len")?;
-    let least = Field::Metalayers.position(generation).map_or(LEAST, |(start, _)| start);
-    let (limit, bound) = match usize::try_from(header_len) {
-        Ok(length) if length >= least && length as u64 <= frame_len => {
-            return if length <= LONGEST {
-                Ok((generation, length, frame_len))
-            } else {
-                Err(too_long(Place::Header, at as u64, LONGEST, length))
-            };
-        }
-        Ok(length) if length >= least => (frame_len, "most frame_len,"),
-        _ => (least as u64, "least"),
-    };
-    let text = format!("expected a header_len of at {bound} {limit}, found {header_len}");
-    Err(walk.finding(Code::HeaderLength, at).numbers(limit, header_len).text(text))
-}
-
-/// Reads the header up to its metalayers.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
-    let mut walk = walk(bytes);
-    let (generation, header_len, frame_len) = start(&mut walk)?;
-    walk.marker(0xa4, "the flags")?;
-    let flags = walk.array()?;
-    let nbytes = walk.marked_i64("nbytes")?;
-    let cbytes = walk.marked_i64("cbytes")?;
-    let typesize = walk.marked_i32("typesize")?;
+/// Reads the header after its start, up to the metalayers.
+pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
+    let Start { generation, header_len, frame_len } = start;
+    let cursor = &mut cursor(bytes).at(START_LEN);
+    let flags = Field::Flags.take(cursor)?;
+    let nbytes = i64::from_be_bytes(Field::Nbytes.take(cursor)?);
+    let cbytes = i64::from_be_bytes(Field::Cbytes.take(cursor)?);
+    let typesize = i32::from_be_bytes(Field::Typesize.take(cursor)?);
     let is_present = generation == Generation::Present;
-    let blocksize = if is_present { Some(walk.marked_i32("blocksize")?) } else { None };
-    let chunksize = walk.marked_i32("chunksize")?;
-    let compression_threads = walk.marked_i16("the threads for compression")?;
-    let decompression_threads = walk.marked_i16("the threads for decompression")?;
-    let has_vlmetalayers = match walk.byte()? {
-        0xc2 => false,
-        0xc3 => true,
-        found => {
-            let at = walk.position - 1;
-            return Err(walk.wrong_marker(at, "false (0xc2) or true (0xc3)", "has_vlmetalayers", found));
+    let blocksize = if is_present { Some(i32::from_be_bytes(Field::Blocksize.take(cursor)?)) } else { None };
+    let chunksize = i32::from_be_bytes(Field::Chunksize.take(cursor)?);
+    let compression_threads = i16::from_be_bytes(Field::CompressionThreads.take(cursor)?);
+    let decompression_threads = i16::from_be_bytes(Field::DecompressionThreads.take(cursor)?);
+    let has_vlmetalayers = match Field::HasVlmetalayers.take(cursor)? {
+        [FALSE] => false,
+        [TRUE] => true,
+        [found] => {
+            let Encoding { name, .. } = Field::HasVlmetalayers.encoding();
+            return Err(cursor.wrong_marker(&"false (0xc2) or true (0xc3)", &name, found));
         }
     };
-    let pipeline =
-        if generation == Generation::Beta1 { Pipeline::default() } else { Pipeline::take(&mut walk)? };
+    let pipeline = if generation == Generation::Beta1 { [0; 17] } else { Field::Filters.take(cursor)? };
+    let pipeline = |index: usize| pipeline.get(index).copied().unwrap_or_default();
     let [general, frame_type, codec, split_mode] = flags;
     Ok(Header {
         generation,
@@ -253,15 +286,14 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
             1 => FrameType::Sparse,
             unknown => FrameType::Unknown(unknown),
         },
-        codec: Codec(if is_present && codec & 0x0f == CODEC_ELSEWHERE {
-            pipeline.codec
-        } else {
-            codec & 0x0f
+        codec: Codec(match codec & 0x0f {
+            CODEC_WITH_FILTERS if is_present => pipeline(7),
+            codec => codec,
         }),
-        codec_meta: if is_present { pipeline.codec_meta } else { 0 },
+        codec_meta: if is_present { pipeline(8) } else { 0 },
         level: codec >> 4,
         split_mode: SplitMode::of_bits(split_mode),
-        uses_dictionary: is_present && pipeline.more_flags & 1 != 0,
+        uses_dictionary: is_present && pipeline(15) & 1 != 0,
         nbytes,
         cbytes,
         typesize,
@@ -270,33 +302,56 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, Finding> {
         compression_threads,
         decompression_threads,
         has_vlmetalayers,
-        nfilters: pipeline.nfilters,
-        filters: pipeline.filters,
+        nfilters: pipeline(0),
+        filters: array::from_fn(|index| Filter { id: pipeline(1 + index), meta: pipeline(9 + index) }),
     })
 }
 
-/// The extension of 16 bytes, whose type is the number of filters.
-#[derive(Default)]
-struct Pipeline {
-    nfilters: u8,
-    filters: [Filter; 6],
-    codec: u8,
-    codec_meta: u8,
-    more_flags: u8,
+/// The bytes of a header of the present generation: markers and values, to which the metalayers are added last.
+pub(crate) struct Builder {
+    bytes: Vec<u8>,
 }
 
-impl Pipeline {
-    fn take(walk: &mut Walk<'_>) -> Result<Self, Finding> {
-        walk.marker(0xd8, "the filters")?;
-        let nfilters = walk.byte()?;
-        let ids: [u8; 6] = walk.array()?;
-        let (codec, codec_meta) = (walk.byte()?, walk.byte()?);
-        let metas: [u8; 6] = walk.array()?;
-        let [more_flags, _] = walk.array()?;
-        let mut filters = [Filter::default(); 6];
-        for (filter, (id, meta)) in filters.iter_mut().zip(ids.into_iter().zip(metas)) {
-            *filter = Filter { id, meta };
+impl Builder {
+    /// A header of which all values are 0.
+    pub(crate) fn new() -> Self {
+        let mut bytes = vec![Generation::Present.marker()];
+        for Encoding { marker, len, .. } in Field::ALL.iter().map(|field| field.encoding()) {
+            bytes.extend(marker);
+            bytes.resize(bytes.len() + len, 0);
         }
-        Ok(Self { nfilters, filters, codec, codec_meta, more_flags })
+        let mut builder = Self { bytes };
+        builder.set(Field::Magic, MAGIC);
+        builder.set(Field::HasVlmetalayers, &[FALSE]);
+        builder
+    }
+
+    /// Takes over all values that another header has, whose bytes these are.
+    pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
+        for &field in Field::ALL {
+            if let Some(value) = header.range(field).and_then(|range| bytes.get(range)) {
+                self.set(field, value);
+            }
+        }
+    }
+
+    /// Gives a value its bytes.
+    pub(crate) fn set(&mut self, field: Field, value: &[u8]) {
+        let slot = self.bytes.iter_mut().skip(offset(field)).take(field.encoding().len);
+        slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
+    }
+
+    /// The number of bytes before the metalayers.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The whole header, with these metalayers, of a frame that has so many bytes after it; `None` if it is too long.
+    pub(crate) fn finish(mut self, metalayers: &[u8], bytes_after: u64) -> Option<Vec<u8>> {
+        let len = self.bytes.len() + metalayers.len();
+        self.set(Field::HeaderLen, &i32::try_from(len).ok()?.to_be_bytes());
+        self.set(Field::FrameLen, &bytes_after.checked_add(len as u64)?.to_be_bytes());
+        self.bytes.extend(metalayers);
+        Some(self.bytes)
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod array;
 pub(crate) mod chunk;
 pub(crate) mod cursor;
 pub(crate) mod fields;
+pub(crate) mod flags;
+pub(crate) mod frame;
 pub(crate) mod header;
 pub(crate) mod section;
 pub(crate) mod trailer;

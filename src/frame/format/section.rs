@@ -1,20 +1,35 @@
-//! The metalayers of a header and of a trailer: an index of names and offsets, then the contents.
+//! The metalayers of a header or of a trailer: an index of names and offsets, then the contents.
 //!
-//! `93`, `cd` and the size of the index, `de` and the number of metalayers, for each one a name (a fixstr) and an offset
-//! (`d2`); `dc` and the number of contents, each one a `c6` with its length.
+//! | bytes | what |
+//! |---|---|
+//! | `93` | array of 3: the size of the index, the index, the contents |
+//! | `cd` + 2 | the size of the index: the number of bytes up to the `dc`, in a header from the `93` on, in a trailer from the `cd` on; readers ignore it |
+//! | `de` + 2 | the number of metalayers, then for each one: |
+//! | `a0` + n, n | its name, of at most 31 bytes |
+//! | `d2` + 4 | the offset of its content, counted from the start of the header or trailer |
+//! | `dc` + 2 | the number of contents, then for each one: |
+//! | `c6` + 4, n | its length, and its bytes; the offset points at the `c6` |
+//!
+//! Nothing ties the contents to the order of the index, nor keeps them apart: a reader only needs the offsets.
 
+use core::fmt;
+use core::ops::Range;
 use std::format;
 use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use core::ops::Range;
+use serde::Deserialize;
 
 use crate::frame::finding::{Code, Finding};
-use crate::frame::format::cursor::Walk;
+use crate::frame::format::cursor::Cursor;
+use crate::frame::{ARRAY_NAMES, Error};
+use crate::marker::{ARRAY16, BIN32, INT32, MAP16, UINT16, fixarray, fixstr, fixstr_len};
+use crate::take_from_slice;
 
-/// The bytes of a header or trailer, which its metalayers share. Not a slice: that would have to be copied to be shared.
-pub(crate) type Part = Arc<Vec<u8>>;
+/// The bytes of a header or trailer, which its metalayers share. A `Vec` can be shared without being copied, a slice
+/// cannot.
+pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
 /// A metalayer of a frame: bytes with a name.
 ///
@@ -22,54 +37,108 @@ pub(crate) type Part = Arc<Vec<u8>>;
 /// use b2nd_serde::frame::Frame;
 ///
 /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-/// let metalayer = &frame.metalayers()[0];
-/// assert_eq!((metalayer.name(), metalayer.offset(), metalayer.bytes().len()), ("b2nd", 112, 53));
+/// let metalayer = frame.metalayer("b2nd").expect("an array");
+/// assert_eq!((metalayer.offset(), metalayer.bytes().len()), (112, 53));
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Metalayer {
     name: String,
-    /// The header or trailer.
-    part: Part,
+    /// The header or trailer, from which all offsets count.
+    shared: SharedBytes,
+    /// The name as the index has it, after its marker.
+    raw_name: Range<usize>,
     content: Range<usize>,
-    offset_field: usize,
 }
 
 impl Metalayer {
-    /// The one content of a trailer before the present generation, at the walk's position.
-    pub(crate) fn unnamed(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
-        let content = content(walk, kind, "")?;
-        Ok(Self { name: String::new(), part: part.clone(), content, offset_field: 0 })
+    /// The only content of a trailer before the present generation, which is next.
+    pub(crate) fn unnamed(
+        cursor: &mut Cursor<'_>,
+        shared: &SharedBytes,
+        rules: &SectionRules,
+    ) -> Result<Self, Finding> {
+        let content = content(cursor, rules, "")?;
+        Ok(Self { name: String::new(), shared: shared.clone(), raw_name: 0..0, content })
     }
 
-    /// The name, of at most 31 bytes; those that are not UTF-8 are replaced. It ends before a NUL, as it does for C-Blosc2.
+    /// The name, of at most 31 bytes. Bytes that are not UTF-8 are replaced. Like for C-Blosc2, it ends before a NUL.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where its first byte stands, counted from the start of the frame.
+    /// The content.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.shared.get(self.content.clone()).unwrap_or_default()
+    }
+
+    /// The offset of the content, counted from the start of the frame.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.content.start
     }
 
-    /// The content.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        self.part.get(self.content.clone()).unwrap_or_default()
+    /// Reads the content into a type: an array's in the format of this crate, any other as MessagePack.
+    ///
+    /// Bytes after the value are ignored, because some writers leave old bytes there when a value becomes shorter.
+    ///
+    /// # Errors
+    ///
+    /// If the content is not of that type.
+    ///
+    /// ```
+    /// # #[derive(serde_derive::Deserialize)]
+    /// # #[allow(dead_code)]
+    /// struct Short {
+    ///     version: u8,
+    ///     ndim: u8,
+    ///     shape: [u64; 2],
+    ///     chunkshape: [u32; 2],
+    ///     blockshape: [u32; 2],
+    ///     dtype_format: u8,
+    ///     dtype: String,
+    /// }
+    /// # #[derive(serde_derive::Deserialize)]
+    /// struct Vendor {
+    ///     serial: u32,
+    /// }
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
+    /// assert_eq!(vendor.serial, 7);
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let array: Short = frame.metalayer("b2nd").expect("an array").decode()?;
+    /// assert_eq!((array.shape, array.dtype.as_str()), ([3, 5], "<i4"));
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn decode<'m, T: Deserialize<'m>>(&'m self) -> Result<T, Error> {
+        if ARRAY_NAMES.contains(&self.name()) {
+            let array = take_from_slice(self.bytes());
+            array.map(|(value, _)| value).map_err(|error| Error::decode(self.name(), error))
+        } else {
+            rmp_serde::from_slice(self.bytes()).map_err(|error| Error::decode(self.name(), error))
+        }
     }
 
-    /// Where the index has the offset of this metalayer, as an int32 behind its marker, counted from the start of the
-    /// frame. The number counts from the start of the frame too, and points 5 bytes before the content, at its marker.
+    /// The name as it is in the index, with whatever follows a NUL.
+    pub(crate) fn raw_name(&self) -> &[u8] {
+        self.shared.get(self.raw_name.clone()).unwrap_or_default()
+    }
+
+    /// The offset of the number in the index that says where the content is, counted from the start of the frame. The number
+    /// is an int32, and points 5 bytes before the content: at its marker.
     #[must_use]
     pub fn offset_field(&self) -> usize {
-        self.offset_field
+        self.raw_name.end + 1
     }
 }
 
-impl core::fmt::Debug for Metalayer {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Metalayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metalayer")
             .field("name", &self.name)
             .field("offset", &self.content.start)
@@ -78,87 +147,141 @@ impl core::fmt::Debug for Metalayer {
     }
 }
 
-/// Bytes before a content: its marker and its length.
+/// The number of bytes before a content: its marker and its length.
 pub(crate) const CONTENT_HEADER: usize = 5;
 
-/// The metalayers of a header or trailer, with what stands around them. Positions count from the start of the part.
+/// The number of bytes before the first entry of the index.
+const INDEX_HEADER: usize = 7;
+
+/// The number of bytes before the first content: the marker of the list, and its length.
+const LIST_HEADER: usize = 3;
+
+/// The metalayers of a header or trailer. All offsets count from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// Where its `93` stands.
+    /// The offset of the section.
     pub(crate) start: usize,
-    /// The size of the index as it says: from the `93` up to the `dc`.
+    /// The size of the index that the file states.
     pub(crate) index_size: u16,
-    /// Where the index ends: where a `dc` should stand.
+    /// The offset at which the index ends, and the list of contents should begin.
     pub(crate) list: usize,
     pub(crate) metalayers: Vec<Metalayer>,
 }
 
-/// The codes and limits of one kind of section.
-pub(crate) struct Kind {
-    pub(crate) count: Code,
-    pub(crate) offset: Code,
-    pub(crate) length: Code,
-    pub(crate) max_count: u16,
+/// The limits of a section, and the codes of its faults.
+pub(crate) struct SectionRules {
+    count: Code,
+    offset: Code,
+    length: Code,
+    max_count: u16,
+    /// The offset in the section from which its index is measured.
+    index_start: usize,
+}
+
+impl SectionRules {
+    pub(crate) const HEADER: Self = Self {
+        count: Code::MetalayerCount,
+        offset: Code::MetalayerOffset,
+        length: Code::MetalayerLength,
+        max_count: 16,
+        index_start: 0,
+    };
+
+    /// 8192 is `BLOSC2_MAX_VLMETALAYERS`.
+    pub(crate) const TRAILER: Self = Self {
+        count: Code::VlmetalayerCount,
+        offset: Code::VlmetalayerOffset,
+        length: Code::VlmetalayerLength,
+        max_count: 8192,
+        index_start: 1,
+    };
 }
 
 impl Section {
-    /// Reads the section at the walk's position; offsets count from the start of the walk's bytes. The walk is left
-    /// behind the index.
-    pub(crate) fn parse(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Self, Finding> {
-        let start = walk.position;
-        walk.marker(0x93, "the metalayers")?;
-        walk.marker(0xcd, "the size of the index")?;
-        let index_size = walk.u16()?;
-        walk.marker(0xde, "the index of metalayers")?;
-        let count = walk.u16()?;
-        if count > kind.max_count {
-            let text = format!("expected at most {} metalayers, found {count}", kind.max_count);
-            return Err(walk
-                .finding(kind.count, walk.position - 2)
-                .numbers(kind.max_count, count)
-                .text(text));
+    /// Reads the next bytes as a section, up to the end of its index. Offsets count from the start of the cursor's bytes.
+    pub(crate) fn parse(
+        cursor: &mut Cursor<'_>,
+        shared: &SharedBytes,
+        rules: &SectionRules,
+    ) -> Result<Self, Finding> {
+        let start = cursor.offset();
+        cursor.marker(fixarray(3), "the metalayers")?;
+        let index_size = u16::from_be_bytes(cursor.value(UINT16, "the size of the index")?);
+        let count = u16::from_be_bytes(cursor.value(MAP16, "the index of metalayers")?);
+        if count > rules.max_count {
+            let text = format!("{count} metalayers are listed, but there can be at most {}", rules.max_count);
+            let finding = cursor.finding(rules.count, cursor.offset() - 2);
+            return Err(finding.numbers(rules.max_count, count).text(text));
         }
-        let mut metalayers = Vec::new();
-        for _ in 0..count {
-            metalayers.push(metalayer(walk, part, kind)?);
+        let metalayers = (0..count).map(|_| metalayer(cursor, shared, rules)).collect::<Result<_, _>>()?;
+        Ok(Self { start, index_size, list: cursor.offset(), metalayers })
+    }
+
+    /// The bytes of a section that begins at an offset of its header or trailer, with these names and contents; `None` if a
+    /// number does not fit.
+    pub(crate) fn build(
+        rules: &SectionRules,
+        start: usize,
+        metalayers: &[(&[u8], &[u8])],
+    ) -> Option<Vec<u8>> {
+        let count = u16::try_from(metalayers.len()).ok()?.to_be_bytes();
+        let list = metalayers.iter().fold(INDEX_HEADER, |list, (name, _)| list + 1 + name.len() + 5);
+        let index_size = u16::try_from(list - rules.index_start).ok()?.to_be_bytes();
+        let mut bytes = [&[fixarray(3), UINT16], &index_size[..], &[MAP16], &count].concat();
+        let mut offset = start + list + LIST_HEADER;
+        for (name, content) in metalayers {
+            bytes.push(u8::try_from(name.len()).ok().filter(|&len| len < 32).map(fixstr)?);
+            bytes.extend(*name);
+            bytes.push(INT32);
+            bytes.extend(i32::try_from(offset).ok()?.to_be_bytes());
+            offset += CONTENT_HEADER + content.len();
         }
-        Ok(Self { start, index_size, list: walk.position, metalayers })
+        bytes.push(ARRAY16);
+        bytes.extend(count);
+        for (_, content) in metalayers {
+            bytes.push(BIN32);
+            bytes.extend(i32::try_from(content.len()).ok()?.to_be_bytes());
+            bytes.extend(*content);
+        }
+        Some(bytes)
     }
 }
 
-fn metalayer(walk: &mut Walk<'_>, part: &Part, kind: &Kind) -> Result<Metalayer, Finding> {
-    let at = walk.position;
-    let marker = walk.byte()?;
-    if marker & 0xe0 != 0xa0 {
-        return Err(walk.wrong_marker(at, "a fixstr (0xa0 to 0xbf)", "the name of a metalayer", marker));
-    }
-    let name = walk.take(usize::from(marker & 0x1f))?;
+/// Takes the next entry of the index, and finds its content.
+fn metalayer(
+    cursor: &mut Cursor<'_>,
+    shared: &SharedBytes,
+    rules: &SectionRules,
+) -> Result<Metalayer, Finding> {
+    let marker = cursor.byte()?;
+    let Some(len) = fixstr_len(marker) else {
+        return Err(cursor.wrong_marker(&"a fixstr (0xa0 to 0xbf)", &"the name of a metalayer", marker));
+    };
+    let raw_name = cursor.offset()..cursor.offset() + usize::from(len);
+    let name = cursor.take(len.into())?;
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name).into_owned();
 
-    let of = format!("the offset of metalayer {name}");
-    let offset_field = walk.position + 1;
-    let offset = walk.marked_i32(&of)?;
-    let limit = walk.bytes.len().saturating_sub(CONTENT_HEADER);
-    let position = usize::try_from(offset).ok().filter(|&position| position <= limit);
-    let Some(position) = position else {
-        let text = format!("expected 0 to {limit} for {of}, found {offset}");
-        return Err(walk.finding(kind.offset, offset_field).numbers(limit, offset).text(text));
+    let of = format_args!("the offset of metalayer {name}");
+    let offset = i32::from_be_bytes(cursor.value(INT32, of)?);
+    let limit = cursor.bytes().len().saturating_sub(CONTENT_HEADER);
+    let Some(start) = usize::try_from(offset).ok().filter(|&start| start <= limit) else {
+        let text = format!("the offset of metalayer {name} is {offset}, but must be 0 to {limit}");
+        return Err(cursor.finding(rules.offset, cursor.offset() - 4).numbers(limit, offset).text(text));
     };
-    let content = content(&mut walk.from(position), kind, &name)?;
-    Ok(Metalayer { name, part: part.clone(), content, offset_field })
+    let content = content(&mut cursor.at(start), rules, &name)?;
+    Ok(Metalayer { name, shared: shared.clone(), raw_name, content })
 }
 
-/// Where the content is whose marker stands at the walk's position.
-fn content(walk: &mut Walk<'_>, kind: &Kind, name: &str) -> Result<Range<usize>, Finding> {
-    walk.marker(0xc6, &format!("the content of metalayer {name}"))?;
-    let length = i32::from_be_bytes(walk.array()?);
-    let left = walk.bytes.len() - walk.position;
-    match usize::try_from(length) {
-        Ok(length) if length <= left => Ok(walk.position..walk.position + length),
+/// The place of the next content.
+fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<Range<usize>, Finding> {
+    let len = i32::from_be_bytes(cursor.value(BIN32, format_args!("the content of metalayer {name}"))?);
+    let (start, left) = (cursor.offset(), cursor.rest().len());
+    match usize::try_from(len) {
+        Ok(len) if len <= left => Ok(start..start + len),
         _ => {
-            let text = format!("expected 0 to {left} for the length of metalayer {name}, found {length}");
-            Err(walk.finding(kind.length, walk.position - 4).numbers(left, length).text(text))
+            let text = format!("the length of metalayer {name} is {len}, but must be 0 to {left}");
+            Err(cursor.finding(rules.length, start - 4).numbers(left, len).text(text))
         }
     }
 }

@@ -1,4 +1,15 @@
 //! The trailer of a frame: its vlmetalayers, and a fingerprint that no writer has ever filled in.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | `94` | array of 4: version, vlmetalayers, length, fingerprint |
+//! | `01` | the version |
+//! | `93` … | the vlmetalayers: a [section](super::section), whose offsets count from the `94` |
+//! | `ce` + 4 | the length of the trailer |
+//! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
+//!
+//! A trailer without vlmetalayers has 35 bytes. The two older generations have one content without a name in place of the
+//! section: `c6`, a length of 4 bytes, and the content. The second generation begins `94 01` too, the first one `0d 00`.
 
 use std::borrow::Cow;
 use std::format;
@@ -11,27 +22,40 @@ use serde::de::DeserializeOwned;
 use crate::frame::find::open::read_up_to;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::ChunkHeader;
-use crate::frame::format::cursor::{Rules, Walk};
+use crate::frame::format::cursor::{Cursor, Rules};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::header::{Header, too_long};
-use crate::frame::format::section::{Kind, Metalayer, Part, Section};
+use crate::frame::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes};
 use crate::frame::{Error, Frame};
+use crate::marker::{FIXEXT16, UINT32, fixarray};
 
-/// What stands at the end of every trailer: `ce` and its length, `d8` and a fingerprint.
-pub(crate) const END: usize = 23;
+/// The number of bytes before the vlmetalayers.
+const HEAD_LEN: usize = 2;
 
-/// The bytes of the shortest trailer of all generations.
-const LEAST: usize = 30;
+/// The number of bytes of the length, with its marker.
+const LENGTH_LEN: usize = 5;
 
-/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format would have 4 GiB, which nobody shall have to
-/// make room for because a file says so.
-const LONGEST: usize = 1 << 28;
+/// The number of bytes of the fingerprint, with its marker.
+const FINGERPRINT_LEN: usize = 18;
 
-/// Bytes of the first read.
+/// The number of bytes after the vlmetalayers, in every generation.
+const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
+
+/// The number of bytes of the shortest trailer: one of the older generations, without content.
+const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
+
+/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must not
+/// make us allocate as much.
+const MAX_TRAILER_LEN: usize = 1 << 28;
+
+/// The longest value of a vlmetalayer that is decompressed, for the same reason.
+const MAX_VALUE_LEN: usize = 1 << 28;
+
+/// The version of the trailer's format that is written.
+const VERSION: u8 = 1;
+
+/// The number of bytes of the first read.
 const FIRST_READ: usize = 512;
-
-/// The most vlmetalayers that a trailer has: `BLOSC2_MAX_VLMETALAYERS`.
-const MAX_VLMETALAYERS: u16 = 8 * 1024;
 
 /// The trailer of a frame.
 ///
@@ -40,7 +64,7 @@ const MAX_VLMETALAYERS: u16 = 8 * 1024;
 ///
 /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// let trailer = frame.trailer()?;
-/// assert_eq!(trailer.len(), 35);
+/// assert_eq!(trailer.bytes().len(), 35);
 /// assert_eq!(trailer.offset() + 35, frame.header().frame_len);
 /// assert!(trailer.vlmetalayers().is_empty());
 /// # Ok::<(), b2nd_serde::frame::Error>(())
@@ -48,15 +72,15 @@ const MAX_VLMETALAYERS: u16 = 8 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trailer {
     offset: u64,
-    bytes: Part,
+    bytes: SharedBytes,
     version: u8,
     vlmetalayers: Vec<Vlmetalayer>,
 }
 
-/// A vlmetalayer: a named value that can change its length, and so stands in the trailer.
+/// A vlmetalayer: a named value in the trailer, where it can change its length.
 ///
-/// The value is `MessagePack`, in a Blosc2 chunk. The chunk has it as it is where it is short; else it is compressed, and
-/// can be read with the feature `decompress`.
+/// The value is `MessagePack`, in a Blosc2 chunk. Writers compress all but the shortest values; reading those needs the
+/// feature `decompress`.
 ///
 /// ```
 /// use b2nd_serde::frame::Frame;
@@ -73,18 +97,17 @@ pub struct Trailer {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vlmetalayer {
-    /// Its places count from the start of the trailer.
+    /// Its offsets count from the start of the trailer.
     metalayer: Metalayer,
     trailer: u64,
 }
 
 impl Trailer {
-    /// Reads the trailer out of the last bytes of a frame. More bytes before it do no harm.
+    /// Reads the trailer from the last bytes of a frame. There may be more bytes before it.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Incomplete`](crate::frame::ErrorKind::Incomplete) if more bytes are needed, counted from the end of
-    /// the frame.
+    /// [`ErrorKind::Incomplete`](crate::frame::ErrorKind::Incomplete) if more of the last bytes are needed.
     ///
     /// ```
     /// use b2nd_serde::frame::{Frame, Trailer};
@@ -101,48 +124,54 @@ impl Trailer {
         let length = length(header, suffix)?;
         let start = suffix.len().checked_sub(length);
         let bytes = start.and_then(|start| suffix.get(start..)).ok_or_else(|| Error::incomplete(length))?;
-        Self::walk(header, bytes.to_vec()).map_err(Error::malformed)
+        Self::parse_whole(header, bytes.to_vec()).map_err(Error::malformed)
     }
 
-    fn walk(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
+    /// Reads a whole trailer.
+    fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
-        let bytes = Arc::new(bytes);
-        let part = bytes.clone();
-        let inner = part.get(..part.len().saturating_sub(END)).unwrap_or_default();
-        let mut walk = Walk::new(inner, rules(offset));
-        let is_first = header.generation == Generation::Beta1;
-        walk.marker(if is_first { 0x0d } else { 0x94 }, "the trailer")?;
-        let version = walk.byte()?;
-        let kind = Kind {
-            count: Code::VlmetalayerCount,
-            offset: Code::VlmetalayerOffset,
-            length: Code::VlmetalayerLength,
-            max_count: MAX_VLMETALAYERS,
-        };
-        let mut vlmetalayers = Vec::new();
-        if header.generation == Generation::Present {
-            let found = Section::parse(&mut walk, &part, &kind)?;
-            vlmetalayers.extend(found.metalayers);
+        let shared = Arc::new(bytes);
+        let inner = shared.get(..shared.len().saturating_sub(END_LEN)).unwrap_or_default();
+        let mut cursor = Cursor::new(inner, rules(offset));
+        cursor.marker(start_marker(header.generation), "the trailer")?;
+        let version = cursor.byte()?;
+        let rules = &SectionRules::TRAILER;
+        let metalayers = if header.generation == Generation::Present {
+            Section::parse(&mut cursor, &shared, rules)?.metalayers
         } else {
-            let unnamed = Metalayer::unnamed(&mut walk, &part, &kind)?;
-            vlmetalayers.extend((!unnamed.bytes().is_empty()).then_some(unnamed));
-        }
+            let unnamed = Metalayer::unnamed(&mut cursor, &shared, rules)?;
+            (!unnamed.bytes().is_empty()).then_some(unnamed).into_iter().collect()
+        };
         let vlmetalayers =
-            vlmetalayers.into_iter().map(|metalayer| Vlmetalayer { metalayer, trailer: offset }).collect();
-        Ok(Self { offset, bytes, version, vlmetalayers })
+            metalayers.into_iter().map(|metalayer| Vlmetalayer { metalayer, trailer: offset }).collect();
+        Ok(Self { offset, bytes: shared, version, vlmetalayers })
     }
 
-    /// Where it stands, counted from the start of the frame.
+    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if a number does not fit. The
+    /// fingerprint begins with its kind.
+    pub(crate) fn build(
+        vlmetalayers: &[(&[u8], &[u8])],
+        fingerprint: [u8; FINGERPRINT_LEN - 1],
+    ) -> Option<Vec<u8>> {
+        let mut bytes = [start_marker(Generation::Present), VERSION].to_vec();
+        bytes.extend(Section::build(&SectionRules::TRAILER, HEAD_LEN, vlmetalayers)?);
+        let len = u32::try_from(bytes.len() + END_LEN).ok()?;
+        bytes.push(UINT32);
+        bytes.extend(len.to_be_bytes());
+        bytes.push(FIXEXT16);
+        bytes.extend(fingerprint);
+        Some(bytes)
+    }
+
+    /// The fingerprint, which begins with its kind.
+    pub(crate) fn fingerprint(&self) -> [u8; FINGERPRINT_LEN - 1] {
+        self.bytes.last_chunk().copied().unwrap_or_default()
+    }
+
+    /// Its offset, counted from the start of the frame.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
-    }
-
-    /// Its length in bytes.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a trailer has bytes")]
-    pub fn len(&self) -> usize {
-        self.bytes.len()
     }
 
     /// Its bytes.
@@ -157,11 +186,36 @@ impl Trailer {
         self.version
     }
 
-    /// The vlmetalayers, in the order of the trailer. In the generations before the present one, there is at most one,
-    /// and it has no name.
+    /// The vlmetalayers, in the order of the trailer. The generations before the present one have at most one, without a
+    /// name.
     #[must_use]
     pub fn vlmetalayers(&self) -> &[Vlmetalayer] {
         &self.vlmetalayers
+    }
+
+    /// The vlmetalayer of this name; `None` if there is none. Of several, it is the first one.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let trailer = Frame::open("tests/data/vlmetalayers.b2nd")?.trailer()?;
+    /// let unit = trailer.vlmetalayer("unit").expect("a vlmetalayer");
+    /// assert_eq!(unit.decode::<String>()?, "kelvin");
+    /// assert!(trailer.vlmetalayer("color").is_none());
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn vlmetalayer(&self, name: &str) -> Option<&Vlmetalayer> {
+        self.vlmetalayers.iter().find(|layer| layer.name() == name)
+    }
+}
+
+/// The first byte of a trailer.
+const fn start_marker(generation: Generation) -> u8 {
+    match generation {
+        // 13, where an array should be.
+        Generation::Beta1 => 0x0d,
+        Generation::Beta2 | Generation::Present => fixarray(4),
     }
 }
 
@@ -172,51 +226,53 @@ fn rules(start: u64) -> Rules {
 /// The length of the trailer that ends here.
 fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     let most = header.frame_len.saturating_sub(header.header_len as u64);
-    if most < LEAST as u64 {
-        let text = format!("expected a trailer of at least {LEAST} bytes behind the header, found {most}");
+    if most < MIN_TRAILER_LEN as u64 {
+        let text =
+            format!("{most} bytes are left after the header, but a trailer needs at least {MIN_TRAILER_LEN}");
         let finding = Finding::new(Code::TrailerLength, Place::Trailer).at(header.header_len as u64);
-        return Err(Error::malformed(finding.numbers(LEAST, most).text(text)));
+        return Err(Error::malformed(finding.numbers(MIN_TRAILER_LEN, most).text(text)));
     }
-    let Some(end) = suffix.last_chunk::<END>() else { return Err(Error::incomplete(END)) };
-    let mut walk = Walk::new(end, rules(header.frame_len.saturating_sub(END as u64)));
-    walk.marker(0xce, "the length of the trailer").map_err(Error::malformed)?;
-    let length = u32::from_be_bytes(walk.array().map_err(Error::malformed)?);
-    match usize::try_from(length) {
-        Ok(length) if length >= LEAST && length as u64 <= most => {
-            if length <= LONGEST {
-                return Ok(length);
+    let end = suffix.last_chunk::<END_LEN>().ok_or_else(|| Error::incomplete(END_LEN))?;
+    let start = header.frame_len.saturating_sub(END_LEN as u64);
+    let mut cursor = Cursor::new(end, rules(start));
+    let len = cursor.value(UINT32, "the length of the trailer").map_err(Error::malformed)?;
+    let len = u32::from_be_bytes(len);
+    match usize::try_from(len) {
+        Ok(len) if len >= MIN_TRAILER_LEN && len as u64 <= most => {
+            if len <= MAX_TRAILER_LEN {
+                return Ok(len);
             }
-            let at = header.frame_len.saturating_sub(END as u64 - 1);
-            Err(Error::malformed(too_long(Place::Trailer, at, LONGEST, length)))
+            let finding = too_long(Place::Trailer, start.saturating_add(1), MAX_TRAILER_LEN, len);
+            Err(Error::malformed(finding))
         }
         _ => {
-            let text = format!("expected {LEAST} to {most} for the length of the trailer, found {length}");
-            let finding = walk.finding(Code::TrailerLength, 1).numbers(most, length);
+            let text = format!("the length of the trailer is {len}, but must be {MIN_TRAILER_LEN} to {most}");
+            let finding = cursor.finding(Code::TrailerLength, 1).numbers(most, len);
             Err(Error::malformed(finding.text(text)))
         }
     }
 }
 
 impl Vlmetalayer {
-    /// The name, of at most 31 bytes; those that are not UTF-8 are replaced.
+    /// The name, of at most 31 bytes. Bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn name(&self) -> &str {
         self.metalayer.name()
     }
 
-    /// Where its chunk begins, counted from the start of the frame.
+    /// The offset of its chunk, counted from the start of the frame.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.trailer.saturating_add(self.metalayer.offset() as u64)
     }
 
-    /// The chunk that has the value.
+    /// The chunk that holds the value.
     #[must_use]
     pub fn chunk(&self) -> &[u8] {
         self.metalayer.bytes()
     }
 
-    /// The bytes of the value, decompressed; `None` if the chunk is none.
+    /// The length of the value in bytes, decompressed; `None` if the bytes are not a chunk.
     #[must_use]
     pub fn nbytes(&self) -> Option<usize> {
         self.chunk_header().map(|header| header.nbytes)
@@ -230,15 +286,15 @@ impl Vlmetalayer {
     /// feature `decompress` is off.
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
-        let value = header.and_then(|header| header.data(self.chunk(), LONGEST));
+        let value = header.and_then(|header| header.data(self.chunk(), MAX_VALUE_LEN));
         value.map_err(|reason| Error::decode(self.name(), reason))
     }
 
-    /// Reads the value into a type.
+    /// Reads the value into a type. Bytes after the value are ignored.
     ///
     /// # Errors
     ///
-    /// Those of [`value`](Self::value), or that the value is not of that type.
+    /// Those of [`value`](Self::value), and if the value is not of that type.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
     }
@@ -253,7 +309,7 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or has no trailer where the frame ends.
+    /// If the file cannot be read, or if no trailer ends where the frame ends.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -274,7 +330,7 @@ impl<R: Read + Seek> Frame<R> {
         if length(&self.header, &suffix)? != needed {
             return Err(Error::changing(None));
         }
-        Trailer::walk(&self.header, suffix).map_err(Error::malformed)
+        Trailer::parse_whole(&self.header, suffix).map_err(Error::malformed)
     }
 
     /// The last bytes of the frame, none of the header's.
@@ -283,10 +339,10 @@ impl<R: Read + Seek> Frame<R> {
         self.bytes_at(self.header.frame_len.saturating_sub(length), length)
     }
 
-    /// Bytes of the frame: as many as there are, up to a length.
-    pub(crate) fn bytes_at(&mut self, position: u64, length: u64) -> Result<Vec<u8>, Error> {
+    /// The bytes of the frame from an offset on: `length` of them, or fewer if the file ends.
+    pub(crate) fn bytes_at(&mut self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
-        self.reader.seek(SeekFrom::Start(self.offset.saturating_add(position)))?;
+        self.reader.seek(SeekFrom::Start(self.offset.saturating_add(offset)))?;
         read_up_to(&mut self.reader, length, &mut bytes)?;
         Ok(bytes)
     }
