@@ -1,4 +1,6 @@
-//! Reads a frame out of bytes, and where there are files, out of a file, beside which is a lock file.
+//! Reads a frame out of bytes, and where there are files, out of a file.
+
+use std::time::Duration;
 
 use b2nd_serde::Dtype;
 use b2nd_serde::frame::{Frame, check};
@@ -21,7 +23,7 @@ fn main() {
     if cfg!(target_os = "wasi") {
         let path = "/int32_3x5.b2nd";
         is_right(&Frame::open(path).unwrap());
-        is_right(&Frame::open_stable(path).unwrap());
+        is_right(&Frame::open_stable(path, Duration::from_secs(1)).unwrap());
         assert!(check(path).unwrap().findings.is_empty());
     } else {
         Frame::open("int32_3x5.b2nd").unwrap_err();
