@@ -71,7 +71,9 @@ impl SharedLock {
                 Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
                 // A frame can be read also where there are no locks.
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Ok(None);
+                }
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             }
         }
