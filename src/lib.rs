@@ -140,6 +140,9 @@
 //! | `frame` | | the module `frame`: find, check and change the metalayer in a file |
 //! | `decompress` | | read compressed vlmetalayers, and check a compressed chunk index |
 //!
+//! All but the first row need a machine with atomic compare-and-swap, which thumbv6m and riscv32imc have not, as short
+//! strings are shared. WebAssembly has no locks: there a frame is read in spite of a lock file beside it, but not changed.
+//!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

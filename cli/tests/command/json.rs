@@ -145,11 +145,7 @@ fn a_value_that_cannot_be_shown_says_why() {
     let long = &shown(chunk(1) + 4, &(17_i32 << 20).to_le_bytes())[1];
     assert_eq!(
         (&long["value"], &long["error"]),
-        (
-            &Value::Null,
-            &"metalayer note: 17825792 bytes are too many to show"
-                .into()
-        )
+        (&Value::Null, &"metalayer note: 17825792 bytes are too many to show".into())
     );
     // The error of a damaged chunk is shown, and so is the value of the other one.
     let damaged = shown(chunk(1) + 40, &[0xff; 12]);

@@ -97,8 +97,11 @@ fn collect(
 
 /// What is wrong with the file of this number. A file that we have no permission to read counts as whole.
 fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> {
-    let file = match open_at_once(&directory.join(name(number))) {
+    let path = directory.join(name(number));
+    let file = match open_at_once(&path) {
         Ok(file) => file,
+        // Windows does not let a directory be opened as a file.
+        Err(_) if path.is_dir() => return Ok(Some(Fault::Missing)),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(Fault::Missing)),
         Err(error) => return Err(error),

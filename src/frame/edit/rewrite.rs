@@ -351,10 +351,16 @@ impl<'p> Job<'p> {
             }
             Folder::of(&index)?.sync().map_err(uncreatable)?;
             progress.advance(0)?;
+            let path = self.to.join(SPARSE_INDEX);
+            // Windows does not rename a directory in which a file is open.
+            #[cfg(windows)]
+            drop(file);
             fs::rename(new.path(), self.to).map_err(uncreatable)?;
             // The directory has been renamed, so there is nothing to remove.
             let _ = new.keep();
-            (after, file, self.to.join(SPARSE_INDEX))
+            #[cfg(windows)]
+            let file = File::open(&path).map_err(|error| Error::io("read", &path, error))?;
+            (after, file, path)
         } else {
             let mut new = temporary().tempfile_in(&self.folder.path).map_err(unwritable)?;
             progress.advance(0)?;

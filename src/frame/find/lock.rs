@@ -9,7 +9,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+#[cfg(not(target_family = "wasm"))]
 use fs4::{FileExt, TryLockError};
+#[cfg(target_family = "wasm")]
+use without::{FileExt, TryLockError};
 
 use crate::frame::Error;
 use crate::frame::find::open::{PAUSE, open_at_once};
@@ -67,6 +70,10 @@ impl SharedLock {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
+                // A frame can be read also where there are no locks.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Ok(None);
+                }
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             }
         }
@@ -123,4 +130,35 @@ fn is_too_long(error: &io::Error) -> bool {
     #[cfg(not(unix))]
     let too_long = 123;
     error.raw_os_error() == Some(too_long)
+}
+
+/// A system without locks: what has a lock file is read without one, and not written.
+#[cfg(target_family = "wasm")]
+mod without {
+    use std::fs::File;
+    use std::io::{self, ErrorKind};
+
+    /// As fs4 has it, of which nothing but the error can happen here.
+    #[derive(Debug)]
+    #[allow(dead_code, reason = "the same as where there are locks")]
+    pub(super) enum TryLockError {
+        Error(io::Error),
+        WouldBlock,
+    }
+
+    pub(super) trait FileExt {
+        fn try_lock(&self) -> Result<(), TryLockError> {
+            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
+        }
+
+        fn try_lock_shared(&self) -> Result<(), TryLockError> {
+            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
+        }
+
+        fn unlock(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl FileExt for File {}
 }
