@@ -13,7 +13,8 @@ use crate::output::Outcome;
 /// Gives an array another shape or dtype in its file; its data is not touched
 ///
 /// The shape can change only within the chunks that exist, the dtype only to one of the same size whose type string is
-/// as long. New items show what the padding held: zeros, or old items. No other program should have the file open.
+/// as long. Where the array grows, the new items show what the padding held: mostly zeros, but also the value of
+/// blosc2.full(), or old items if the array was larger before. No other program should have the file open.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
 #[command(after_help = "Examples:
@@ -22,7 +23,7 @@ use crate::output::Outcome;
 pub(crate) struct Set {
     /// The file, or the directory of a sparse frame
     file: PathBuf,
-    /// Items along each dimension
+    /// Items along each dimension; new ones are not set to anything
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
     shape: Option<Numbers<i64>>,
     /// The type of an item, as NumPy names it: float32, <f4

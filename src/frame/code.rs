@@ -131,6 +131,9 @@ codes! {
     TooLong "too-long" Error
         "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer longer than 256 MiB. Real ones have a few KiB, and no memory is reserved for a claim like this."
         "Check whether the file is damaged. If it really is so long, read it with C-Blosc2."
+    NotAZip "not-a-zip" Error
+        "The file is not a zip file, or its directory, which is at the end, is damaged or cut off."
+        "Copy or download the file again. A scan finds the frames in it."
     ZipMember "zip-member" Error
         "A member of the zip file has a damaged local header, or shares bytes with another member."
         "Copy or download the file again. A scan finds the frames in it."
