@@ -1,8 +1,7 @@
 //! Visits the frames of a file: the file itself, the members of a zip file, or what a scan finds.
 
-use std::error::Error as _;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 use b2nd_serde::frame::{
@@ -125,15 +124,7 @@ impl Options {
         });
         let (mut file, members) = match members {
             Ok(members) => members,
-            Err(error) => {
-                let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-                return receive(Err(match source {
-                    Some(source) if source.kind() == io::ErrorKind::InvalidData => {
-                        location.failure(not_a_zip(location.path, source))
-                    }
-                    _ => location.failure(error),
-                }));
-            }
+            Err(error) => return receive(Err(location.failure(error))),
         };
         for member in &members {
             let location = Location { member: Some(member.name()), ..location };
@@ -201,16 +192,6 @@ fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
         return stdin_hint(&target.path);
     }
     is_folder.then_some("; `b2nd ls` lists the arrays in a folder")
-}
-
-fn not_a_zip(path: &Path, error: &io::Error) -> Problem {
-    let is_empty = fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
-    let message = if is_empty {
-        "the file is empty".into()
-    } else {
-        format!("not a zip file, or cut short: {}", error.to_string().to_lowercase())
-    };
-    Problem::new("not-a-zip", message)
 }
 
 /// What is wrong with a member of a zip file that is not a frame, but has the extension of one.

@@ -134,6 +134,9 @@ codes! {
         "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer longer than 256 MiB. Real ones have a \
          few KiB. A length like this is not read, because a damaged file could ask for any amount of memory."
         "Check whether the file is damaged. If it really is so long, read it with C-Blosc2."
+    NotAZip "not-a-zip" Error
+        "The file is not a zip file, or its directory, which is at the end, is damaged or cut off."
+        "Copy or download the file again. A scan finds the frames in it."
     ZipMember "zip-member" Error
         "A member of the zip file has a damaged local header, or shares bytes with another member."
         "Copy or download the file again. A scan finds the frames in it."

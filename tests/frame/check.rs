@@ -476,7 +476,7 @@ fn every_code_is_found_and_says_what_to_do() {
         all.insert(code);
     }
     // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
-    all.extend([Code::ZipMember, Code::TooLong, Code::ChunkFile]);
+    all.extend([Code::NotAZip, Code::ZipMember, Code::TooLong, Code::ChunkFile]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
     for code in all {
         assert_eq!(code.name().parse(), Ok(code), "a name of its own");

@@ -74,8 +74,8 @@ impl<R> Edit<'_, R> {
     /// Changes the shape of the array, which must keep its grid of chunks: it can grow or shrink within its last
     /// chunks.
     ///
-    /// New items have the values of the padding: zeros if nothing was ever written there, old items if the array was
-    /// larger before. A shape that needs more or fewer chunks is refused, and so is one that breaks a
+    /// New items have the values of the padding: zeros if nothing was ever written there, the fill value after
+    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is refused, and so is one that breaks a
     /// [rule](crate::geometry#what-is-accepted).
     ///
     /// ```

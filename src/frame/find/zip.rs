@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use rawzip::{CompressionMethod, ErrorKind, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
-use crate::frame::find::open::read;
+use crate::frame::find::open::{available, read};
 use crate::frame::find::scan::MAX_HEADER;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::{Error, Frame};
@@ -107,7 +107,8 @@ impl Member {
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or is not a zip file. In a damaged one, [`scan`](crate::frame::scan()) finds the frames.
+/// If the file cannot be read, or is not a zip file ([`Code::NotAZip`]). In a damaged one,
+/// [`scan`](crate::frame::scan()) finds the frames.
 ///
 /// ```
 /// use std::fs::File;
@@ -125,7 +126,11 @@ impl Member {
 /// }
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
-pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
+pub fn zip_members<R: Read + Seek>(mut reader: R) -> Result<Vec<Member>, Error> {
+    if available(&mut reader, 0)? == 0 {
+        let finding = Finding::new(Code::NotAZip, Place::File);
+        return Err(Error::malformed(finding.text("the file is empty".into())));
+    }
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(not_a_zip)?;
     let mut found = Vec::new();
@@ -195,12 +200,23 @@ fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Con
 
 /// What is wrong with the local header of a member; an error if the file cannot be read.
 fn damaged(name: &str, error: rawzip::Error) -> Result<Finding, Error> {
-    match error.kind() {
-        ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(not_a_zip(error)),
-        _ => Ok(Finding::new(Code::ZipMember, Place::File).text(format!("member {name}: {error}"))),
-    }
+    let text = format!("member {name}: {error}");
+    read_failed(error)?;
+    Ok(Finding::new(Code::ZipMember, Place::File).text(text))
 }
 
 fn not_a_zip(error: rawzip::Error) -> Error {
-    io::Error::new(io::ErrorKind::InvalidData, error).into()
+    let text = format!("not a zip file, or cut short: {error}").to_lowercase();
+    match read_failed(error) {
+        Ok(()) => Error::malformed(Finding::new(Code::NotAZip, Place::File).text(text)),
+        Err(error) => error,
+    }
+}
+
+/// The error of the reader, if it is one. A file that ends too early is damaged.
+fn read_failed(error: rawzip::Error) -> Result<(), Error> {
+    match error.into_kind() {
+        ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(io.into()),
+        _ => Ok(()),
+    }
 }
