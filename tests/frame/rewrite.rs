@@ -354,7 +354,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
         (changed("int32_3x5.b2nd", &[(95, b"x")]), NO_ARRAY),
         (
             with_user_metadata,
-            "the trailer has 4 bytes of user metadata, for which the present format has no place",
+            "the trailer has 4 bytes of user metadata without a name, which the present format cannot store",
         ),
         (longer, "the frame has 520 bytes, but its file has 521; only a whole file can be changed"),
     ];
