@@ -61,9 +61,10 @@
 //! When writing, the number of entries of the value selects the [`Layout`]: 7 is [`Layout::B2nd`], 6 is
 //! [`Layout::B2ndSix`], 5 is [`Layout::Caterva`]. [`Serializer::with_layout`] selects one directly.
 //!
-//! When reading, the first byte tells the layout, and the type must take as many entries. The exception is a struct
-//! with seven fields: it also reads a shorter layout, by the names of its fields. A field without an entry then becomes
-//! `None` or its `default`; otherwise the error is "missing field". So one struct can read and write all layouts:
+//! When reading, the first byte tells the layout, and the type must take as many entries as the layout has. Only a
+//! struct with seven fields also reads a shorter layout, by the names of its fields. A field without an entry then
+//! becomes `None` or its `default`; otherwise the error is "missing field". So one struct can read and write all
+//! layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -93,9 +94,9 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. What it reads, it writes back byte for byte."
 )]
 //!
-//! The order of the fields decides which entry each one is, not their names. But two fields in the wrong order must not
-//! be swapped silently. Therefore a field that has the name of an entry, or is called `chunks`, `chunk_shape`, `blocks`
-//! or `block_shape`, must be in the position of that entry.
+//! Otherwise the order of the fields decides which entry each one is, not their names. So that two fields in the wrong
+//! order are not swapped silently, a field that is named like an entry, or `chunks`, `chunk_shape`, `blocks` or
+//! `block_shape`, must be in the position of that entry.
 //!
 //! # Serde's data model
 //!
@@ -124,10 +125,12 @@
 //! The table is for reading and for writing. The one difference is `&[u8]`, which can read a dtype. To serde it is a
 //! sequence, as `Vec<u8>` is, so it needs `serde_bytes` to be written as a dtype.
 //!
-//! - A type that serializes through its `Display` (`collect_str`) is a string. - `flatten` turns a struct into a map,
-//! so it cannot be used. - An `untagged` enum is written as its variant. It reads the value into a buffer before it
-//! tries a variant, so an integer can be read as a float there. - `deserialize_any` gives a sequence of entries. So a
-//! `serde_json::Value` is read as an array, which can be written back in the same layout.
+//! - A type that serializes through its `Display` (`collect_str`) is a string.
+//! - `flatten` turns a struct into a map, so it cannot be used.
+//! - An `untagged` enum is written as its variant. It reads the value into a buffer before it tries a variant, so an
+//!   integer can be read as a float there.
+//! - `deserialize_any` gives a sequence of entries. So a `serde_json::Value` is read as an array, which can be written
+//!   back in the same layout.
 //!
 //! # Features
 //!
@@ -155,7 +158,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-// In the order in which they import each other, which is the order in which documentation lists the methods of `Meta`.
+// A module imports only from those above it. Documentation lists the methods of `Meta` in this order.
 mod marker;
 
 mod error;

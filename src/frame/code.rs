@@ -179,7 +179,7 @@ codes! {
         "The header has more than 16 metalayers."
         "Restore the header from another copy."
     IndexMarker "index-marker" Error
-        "In the index of metalayers, or before the content of a metalayer, there is a wrong marker."
+        "In the index of metalayers, or before the content of one, a byte is wrong where the format has a fixed marker."
         "Restore the header from another copy."
     MetalayerOffset "metalayer-offset" Error
         "The offset of a metalayer points outside the header."
@@ -204,7 +204,7 @@ codes! {
 
     // The array's metalayer: its bytes.
     ArrayMarker "array-marker" Error
-        "A marker in the array's metalayer is wrong."
+        "A byte of the array's metalayer is wrong where the format has a fixed marker."
         "Restore the metalayer from another copy. If there is none, the sizes in the header help to find chunks and \
          blocks."
     ArrayTruncated "array-truncated" Error
@@ -301,7 +301,7 @@ codes! {
          the frame if it is the first one."
         "Copy the whole directory again. The missing chunks cannot be restored from what is there."
     TrailerMarker "trailer-marker" Error
-        "A marker in the trailer is wrong. C-Blosc2 does not open such a file."
+        "A byte of the trailer is wrong where the format has a fixed marker. C-Blosc2 does not open such a file."
         "Restore the file from another copy. Shape and dtype can be read all the same."
     TrailerLength "trailer-length" Error
         "The trailer is too short, or longer than all that follows the header. C-Blosc2 does not open such a file."

@@ -10,8 +10,7 @@ pub(crate) use super::code::{Code, Severity};
 
 /// One thing that is wrong with a frame or unusual about it: what, where, and which numbers show it.
 ///
-/// Serialized, it is what the command prints with `--json`: `code`, `severity`, `place`, `offset`, `expected`, `found`
-/// and `message`.
+/// Serialized, it is a struct of `code`, `severity`, `place`, `offset`, `expected`, `found` and `message`.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, Frame, Severity};

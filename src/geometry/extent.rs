@@ -45,7 +45,7 @@ impl Extent {
         &self.stop
     }
 
-    /// The items along each dimension.
+    /// The number of items along each dimension.
     #[must_use]
     pub fn shape(&self) -> Dimensions {
         Dimensions::combine(&self.stop, &self.start, |stop, start| stop - start)

@@ -97,7 +97,7 @@ impl Meta {
         Ok(meta)
     }
 
-    /// The layout in which the metalayer was read, or will be written.
+    /// The layout in which the metalayer was read, and will be written.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
@@ -130,19 +130,19 @@ impl Meta {
         Shapes { shape: &self.shape, chunkshape: &self.chunkshape, blockshape: &self.blockshape }
     }
 
-    /// The items of the array along each dimension.
+    /// The shape: the items of the array along each dimension.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         &self.shape
     }
 
-    /// The items of a chunk along each dimension.
+    /// The chunk shape: the items of a chunk along each dimension.
     #[must_use]
     pub fn chunkshape(&self) -> &[i32] {
         &self.chunkshape
     }
 
-    /// The items of a block along each dimension.
+    /// The block shape: the items of a block along each dimension.
     #[must_use]
     pub fn blockshape(&self) -> &[i32] {
         &self.blockshape
@@ -154,7 +154,7 @@ impl Meta {
         self.layout.has(Entry::DtypeFormat).then_some(self.dtype_format)
     }
 
-    /// The dtype string. `None` if the layout has no such entry.
+    /// The dtype as text, which may be any string. `None` if the layout has no such entry.
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())

@@ -143,10 +143,10 @@ fn check_files(index: &[u8], directory: &Path, finding: Finding) -> io::Result<O
         let why = match fault {
             Fault::Missing => "is missing".into(),
             Fault::NotAChunk => "is not a chunk".into(),
-            Fault::Short { cbytes, length } => format!("has {length} bytes, but its chunk {cbytes}"),
+            Fault::Short { cbytes, length } => format!("has {length} bytes, but its chunk needs {cbytes}"),
         };
         let name = chunk_files::name(number);
-        let text = format!("only {whole} of {all} chunk files are whole; the first other one, {name}, {why}");
+        let text = format!("only {whole} of {all} chunk files are whole; for example {name} {why}");
         finding.numbers(all, whole).text(text)
     }))
 }

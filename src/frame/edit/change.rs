@@ -209,12 +209,13 @@ impl Edit<'_, File> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the change is not possible, the frame was not opened by its path, or is not the whole file. -
-    /// [`Malformed`] if the new metalayer is malformed, or the array does not agree with the header. - [`Locked`] if
-    /// another process holds the lock. - [`Changing`] if the header in the file has changed since it was read. - [`Io`]
-    /// if the file cannot be read or written.
+    /// - [`Refused`] if the change is not possible, the frame was not opened by its path, or is not the whole file.
+    /// - [`Malformed`] if the new metalayer is malformed, or the array does not agree with the header.
+    /// - [`Locked`] if another process holds the lock.
+    /// - [`Changing`] if the header in the file has changed since it was read.
+    /// - [`Io`] if the file cannot be read or written.
     ///
-    /// Only after [`Io`] the file may have changed.
+    /// After [`Io`] the file may have changed; after any other error it is unchanged.
     ///
     /// [`Refused`]: crate::frame::ErrorKind::Refused
     /// [`Malformed`]: crate::frame::ErrorKind::Malformed

@@ -52,7 +52,7 @@ const PIECE: u64 = 1 << 22;
 /// processes see either the old file or the whole new one. If this process is killed, at most a file or directory with
 /// that name is left. After the new file has its name, there can be no error.
 ///
-/// In the directory of a sparse frame, only `chunks.b2frame` is replaced; a copy of a sparse frame is a new directory.
+/// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced; a copy of it is a new directory.
 /// A symbolic link remains a symbolic link.
 ///
 /// The new file gets the mode of the old one; in place, it also gets its owner and group. If the system does not allow
@@ -178,10 +178,13 @@ impl<'p> Rewrite<'p> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the frame cannot be rewritten. - [`Malformed`] if the frame has an error. - [`Exists`] if there
-    /// is already something else at the new path. - [`Locked`] if another process holds the lock. - [`Changing`] if the
-    /// frame was changed meanwhile. - [`Stopped`] if the function of [`on_progress`](Self::on_progress) stopped it. -
-    /// [`Io`] if a file cannot be read or written.
+    /// - [`Refused`] if the frame cannot be rewritten.
+    /// - [`Malformed`] if the frame has an error.
+    /// - [`Exists`] if there is already something else at the new path.
+    /// - [`Locked`] if another process holds the lock.
+    /// - [`Changing`] if the frame was changed meanwhile.
+    /// - [`Stopped`] if the function of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Io`] if a file cannot be read or written.
     ///
     /// After any error the old frame is unchanged, and nothing of the new one is left.
     ///

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Where the chunks of a frame are.
+/// The type of a frame, which says where its chunks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FrameType {
