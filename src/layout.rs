@@ -419,17 +419,25 @@ impl<I: Iterator<Item: fmt::Display> + Clone> fmt::Display for OneOf<I> {
 
 /// The numbers of entries that a value can have: `7, 6 or 5`.
 pub(crate) fn entry_counts() -> impl fmt::Display {
-    OneOf(default_layouts().map(|layout| layout.entries().len()))
+    OneOf(each_once(|layout| layout.entries().len()))
+}
+
+/// The numbers of entries that a first byte can say: `7, 6 or 5`.
+pub(crate) fn marked_counts() -> impl fmt::Display {
+    OneOf(each_once(Layout::marked_entries))
 }
 
 /// The first bytes that a metalayer can have: `0x97, 0x96 or 0x95`.
 pub(crate) fn outer_markers() -> impl fmt::Display {
-    OneOf(default_layouts().map(|layout| Hex(layout.marker())))
+    OneOf(each_once(Layout::marker).map(Hex))
 }
 
-/// The layouts that can be selected by the number of entries of a value.
-fn default_layouts() -> impl Iterator<Item = Layout> + Clone {
-    Layout::ALL.iter().copied().filter(|&layout| Layout::of_entries(layout.entries().len()) == Some(layout))
+/// What the layouts have in their order, without what one before had.
+fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clone {
+    let is_new = move |&(index, &layout): &(usize, &Layout)| {
+        Layout::ALL.iter().take(index).all(|&before| of(before) != of(layout))
+    };
+    Layout::ALL.iter().enumerate().filter(is_new).map(move |(_, &layout)| of(layout))
 }
 
 struct Hex(u8);
@@ -453,6 +461,18 @@ mod tests {
             }
             assert_eq!("".parse::<Layout>(), Err(ParseLayoutError(())));
             assert_eq!(layout.name().parse(), Ok(layout));
+        }
+    }
+
+    /// A row of the table for which this does not hold needs more than a row: it is read or written wrong.
+    #[test]
+    fn every_row_of_the_table_is_as_the_code_expects() {
+        for &layout in Layout::ALL {
+            let entries = layout.entries();
+            assert!(entries.starts_with(&[Version, Ndim, Shape, Chunkshape, Blockshape]), "{layout}");
+            assert!(entries.is_sorted_by(|before, after| before < after), "{layout}");
+            let written = Layout::of_entries(entries.len()).map(Layout::entries);
+            assert_eq!(written, Some(entries), "{layout}: the number of entries must say which they are");
         }
     }
 

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use b2nd_serde::Deserializer;
 use b2nd_serde::dump::{Row, metalayer};
 use b2nd_serde::frame::{self, Frame, is_sparse_frame};
 use clap::Args;
@@ -71,7 +72,8 @@ impl Dump {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        let is_metalayer = matches!(bytes.first(), Some(0x95..=0x97));
+        // An error at the first byte: no layout begins with it.
+        let is_metalayer = !Deserializer::new(&bytes).layout().is_err_and(|error| error.offset() == Some(0));
         let rows = if is_metalayer { metalayer(&bytes).rows() } else { frame::dump_header(&bytes).rows() };
         let fault = rows.last().and_then(|row| Some((row.offset, row.fault.clone()?)));
         let code = if fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS };

@@ -6,8 +6,9 @@ use std::num::IntErrorKind;
 use std::process::ExitCode;
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Layout, Meta, Shapes, to_vec};
+use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::failure::{Failure, Problem};
 use crate::hex::hex;
@@ -31,10 +32,10 @@ pub(crate) struct Encode {
     blocks: Numbers<i32>,
     /// NumPy dtype, such as uint8 or |u1; layout caterva does not store it
     #[arg(long, required_unless_present = "layout")]
-    #[arg(required_if_eq_any([("layout", "b2nd"), ("layout", "b2nd-mismarked"), ("layout", "b2nd-six")]))]
+    #[arg(required_if_eq_any(layouts_with_dtype().map(|name| ("layout", name))))]
     dtype: Option<String>,
-    /// Layout of the metalayer: b2nd, or an old one: b2nd-mismarked, b2nd-six, caterva
-    #[arg(long, default_value = "b2nd", hide_default_value = false)]
+    /// Layout of the metalayer; all but b2nd are old
+    #[arg(long, default_value = "b2nd", hide_default_value = false, value_parser = layouts())]
     layout: Layout,
     /// Print the bytes themselves instead of hexadecimal digits
     #[arg(long)]
@@ -42,6 +43,16 @@ pub(crate) struct Encode {
     /// Print a JSON object
     #[arg(long, conflicts_with = "raw")]
     json: bool,
+}
+
+/// A layout by its name, with all names for help and completions.
+fn layouts() -> impl TypedValueParser<Value = Layout> {
+    PossibleValuesParser::new(Layout::ALL.iter().map(|layout| layout.name()))
+        .try_map(|name| name.parse::<Layout>())
+}
+
+fn layouts_with_dtype() -> impl Iterator<Item = &'static str> {
+    Layout::ALL.iter().filter(|layout| layout.entries().contains(&Entry::Dtype)).map(|layout| layout.name())
 }
 
 /// Numbers between commas.

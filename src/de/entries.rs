@@ -177,7 +177,7 @@ impl Names {
             return Ok(None);
         }
         if entries.len() < Entry::ALL.len() {
-            if fields.len() == Entry::ALL.len() && check_positions(fields, Layout::B2nd).is_ok() {
+            if fields.len() == Layout::B2nd.entries().len() && check_positions(fields, Layout::B2nd).is_ok() {
                 return Ok(Some(Self::Seven(fields)));
             }
             if entries.iter().all(|&entry| known(fields, entry).is_some()) {
@@ -207,11 +207,11 @@ impl Names {
     }
 }
 
-/// Whether the fields are all entries, by their own names.
+/// Whether the fields are the entries of the present layout, by their own names.
 #[inline]
 fn is_plain(fields: &[&str]) -> bool {
-    fields.len() == Entry::ALL.len()
-        && fields.iter().zip(Entry::ALL).all(|(&field, entry)| field == entry.name())
+    let entries = Layout::B2nd.entries();
+    fields.len() == entries.len() && fields.iter().zip(entries).all(|(&field, entry)| field == entry.name())
 }
 
 /// Checks that each well-known name is in the position of its own entry.

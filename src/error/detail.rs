@@ -10,8 +10,8 @@ use std::io;
 
 use super::{Error, ErrorKind};
 use crate::layout::{
-    CATERVA_THREE, Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, entry_counts, outer_markers,
-    vector_marker,
+    CATERVA_THREE, Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, entry_counts, marked_counts,
+    outer_markers, vector_marker,
 };
 use crate::marker::{INT32, INT64, Marker, STR32};
 
@@ -359,7 +359,7 @@ impl Parts {
                 write!(f, " for {place}, found {}", Marker(found))
             }
             &Detail::Layout { found } => {
-                let (counts, markers) = (entry_counts(), outer_markers());
+                let (counts, markers) = (marked_counts(), outer_markers());
                 write!(f, "expected an array of {counts} ({markers}), found {}", Marker(found))?;
                 if found == CATERVA_THREE {
                     f.write_str(", a layout of Caterva 0.1, which only `frame` reads")?;

@@ -191,22 +191,38 @@ impl Meta {
         Ok(self)
     }
 
+    /// The same metalayer with another shape of as many dimensions.
+    #[cfg(feature = "frame")]
+    pub(crate) fn with_shape(mut self, shape: &[i64]) -> Self {
+        self.shape = shape.into();
+        self
+    }
+
+    /// The same metalayer with another dtype, which is a valid one.
+    #[cfg(feature = "frame")]
+    pub(crate) fn with_dtype(mut self, dtype: &str) -> Self {
+        self.dtype = dtype.into();
+        self
+    }
+
     /// Checks the numbers of dimensions, and that each entry fits its width in the format.
     #[inline]
     fn check(&self, ndim: u8) -> Result<(), Error> {
+        // All by name, so that none can be left out.
+        let Self { shape, chunkshape, blockshape, dtype, layout: _, version, dtype_format } = self;
         if ndim > MAX_NDIM {
             let found = ndim.into();
             return Err(Error::new(Detail::Rank { found }).in_entry(Entry::Ndim));
         }
-        check_vector(Entry::Shape, self.shape.len(), ndim)?;
-        check_vector(Entry::Chunkshape, self.chunkshape.len(), ndim)?;
-        check_vector(Entry::Blockshape, self.blockshape.len(), ndim)?;
-        check_fixint(Entry::Version, self.version)?;
-        check_fixint(Entry::DtypeFormat, self.dtype_format)?;
-        if wire::is_dtype(&self.dtype) {
+        check_vector(Entry::Shape, shape.len(), ndim)?;
+        check_vector(Entry::Chunkshape, chunkshape.len(), ndim)?;
+        check_vector(Entry::Blockshape, blockshape.len(), ndim)?;
+        check_fixint(Entry::Version, *version)?;
+        check_fixint(Entry::DtypeFormat, *dtype_format)?;
+        if wire::is_dtype(dtype) {
             return Ok(());
         }
-        Err(wire::not_dtype(self.dtype.as_bytes()).in_entry(Entry::Dtype))
+        Err(wire::not_dtype(dtype.as_bytes()).in_entry(Entry::Dtype))
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::common::{corpus, data, root, snapshot, unhex};
 use crate::run::{folder, objects, run, run_with, screen, text};
+use b2nd_serde::Layout;
 use b2nd_serde::{Meta, Shapes, to_vec};
 
 /// The worked example of the draft specification.
@@ -250,10 +251,12 @@ fn only_layout_caterva_takes_no_dtype() {
 fn decode_is_encode_the_other_way() {
     let output = run_with(&run(here(), &EXAMPLE).stdout, here(), &["decode"]);
     snapshot("decode", &screen(&output));
-    for layout in ["b2nd", "b2nd-mismarked", "b2nd-six", "caterva"] {
+    for layout in Layout::ALL.iter().map(|layout| layout.name()) {
         let raw = run(here(), &[&EXAMPLE[..], &["--layout", layout, "--raw"]].concat());
         let decoded = &objects(&run_with(&raw.stdout, here(), &["decode", "--json"]))[0];
         assert_eq!(decoded["layout"], layout);
+        let dump = run_with(&raw.stdout, here(), &["dump"]);
+        assert!(dump.status.success(), "{}", text(&dump.stdout));
         assert_eq!(decoded["shape"], serde_json::json!([3, 5]));
         assert_eq!(unhex(decoded["hex"].as_str().unwrap()), raw.stdout);
     }

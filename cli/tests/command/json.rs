@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::common::{corpus, data, root};
 use crate::run::{folder, objects, run, text};
+use b2nd_serde::Layout;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -19,6 +20,22 @@ fn of(kind: &str) -> Validator {
     let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     schema["oneOf"] = json!([{ "$ref": format!("#/$defs/{kind}") }]);
     jsonschema::validator_for(&schema).unwrap()
+}
+
+#[test]
+fn the_schema_and_the_readme_name_every_layout() {
+    let read = |name| fs::read_to_string(root().join(name)).unwrap();
+    let schema: Value = serde_json::from_str(&read("docs/b2nd.schema.json")).unwrap();
+    let enumerated = |kind: &str| schema["$defs"][kind]["properties"]["layout"]["enum"].clone();
+    let mut names: Vec<_> = Layout::ALL.iter().map(|layout| json!(layout.name())).collect();
+    assert_eq!(enumerated("metalayer"), json!(names));
+    names.extend([json!("caterva-three"), Value::Null]);
+    assert_eq!(enumerated("frame"), json!(names));
+
+    let readme = read("README.md");
+    for &layout in Layout::ALL {
+        assert!(readme.contains(&format!("\n| `{layout:?}` |")), "{layout}");
+    }
 }
 
 #[test]

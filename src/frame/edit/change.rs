@@ -16,14 +16,7 @@ use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::Array;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Error, Frame, Header, Metalayer};
-use crate::{Layout, Meta};
-
-/// The offset of the first dimension of the shape in a metalayer, after its marker. Before it are five bytes: the outer
-/// marker, the version, ndim, the marker of the shape, and the marker of the dimension.
-const SHAPE_AT: usize = 5;
-
-/// Bytes from one dimension of the shape to the next.
-const SHAPE_STEP: usize = 9;
+use crate::{Layout, Meta, to_vec};
 
 /// A change of a frame in its file: a new shape, dtype or metalayer. It begins with [`Frame::edit`].
 ///
@@ -287,13 +280,9 @@ impl<R> Frame<R> {
 impl Frame {
     fn with_shape(&self, shape: &[i64]) -> Result<Self, Error> {
         let array = self.array()?.ok_or_else(no_array)?;
-        meta(&array)?;
+        let meta = meta(&array)?.clone();
         check_shape(&array, shape)?;
-        let mut value = array.metalayer().bytes().to_vec();
-        for (at, items) in (SHAPE_AT..).step_by(SHAPE_STEP).zip(shape) {
-            put(&mut value, at, &items.to_be_bytes());
-        }
-        self.replaced(array.metalayer(), &value)
+        self.with_meta(&array, &meta.with_shape(shape))
     }
 
     fn with_dtype(&self, dtype: &str) -> Result<Self, Error> {
@@ -314,11 +303,14 @@ impl Frame {
                  can change its length"
             )));
         }
-        let mut value = array.metalayer().bytes().to_vec();
-        // It is the last entry.
-        let end = value.len().saturating_sub(array.stale_tail().len());
-        put(&mut value, end.saturating_sub(before.len()), dtype.as_bytes());
-        self.replaced(array.metalayer(), &value)
+        self.with_meta(&array, &meta(&array)?.clone().with_dtype(dtype))
+    }
+
+    /// The frame with another metalayer of its array, as long as the old one. A stale tail stays.
+    fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
+        let layer = array.metalayer();
+        let bytes = to_vec(meta).map_err(|error| Error::decode(layer.name(), error))?;
+        self.replaced(layer, &[&bytes, array.stale_tail()].concat())
     }
 
     /// The frame with another value of one of its metalayers.

@@ -59,7 +59,7 @@ struct Caterva01 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArrayLayout {
-    /// One of the four layouts of the format.
+    /// One of the layouts of the format.
     Format(Layout),
     /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2`. The numbers are in the byte
     /// order of the writer's machine; this crate reads them as little-endian.
