@@ -99,9 +99,11 @@ impl From<&Error> for Problem {
             (ErrorKind::Io, _, Some(source)) => Self::new("io", source.to_string()),
             (ErrorKind::Io, ..) => Self::new("io", error.to_string()),
             (ErrorKind::Changing, ..) => Self::new("changing", error.to_string()),
-            (ErrorKind::Locked | ErrorKind::Refused | ErrorKind::Exists | ErrorKind::Stopped, ..) => {
-                Self::new("refused", error.to_string())
-            }
+            (ErrorKind::Locked, ..) => Self::new("locked", error.to_string()),
+            (ErrorKind::Refused, ..) => Self::new("refused", error.to_string()),
+            (ErrorKind::Exists, ..) => Self::new("exists", error.to_string()),
+            (ErrorKind::Stopped, ..) => Self::new("stopped", error.to_string()),
+            (ErrorKind::Decode, ..) => Self::new("decode", with_source(error)),
             _ => Self::new("malformed", with_source(error)),
         }
     }

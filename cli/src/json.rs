@@ -94,7 +94,7 @@ impl<'f> Record<'f> {
             offset: frame.offset(),
             container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
             metalayer: array.map(|array| array.metalayer().name()),
-            layout: array.map(|array| layout(array.layout())),
+            layout: array.map(|array| array.layout().name()),
             version: array.and_then(Array::meta).map(Meta::version),
             ndim: array.map(|array| array.shape().len()),
             shape: array.map(Array::shape),
@@ -174,14 +174,6 @@ impl<'f> Record<'f> {
 
 /// The most bytes of all values of a trailer, decompressed or as text: a few compressed bytes can claim any number.
 const MOST_SHOWN: usize = 1 << 24;
-
-/// The layout's name. Every layout outside of the format is one of Caterva 0.1, with three entries.
-fn layout(layout: ArrayLayout) -> &'static str {
-    match layout {
-        ArrayLayout::Format(layout) => layout.name(),
-        _ => "caterva-three",
-    }
-}
 
 /// The size of an item: that of the dtype if it is known, otherwise the typesize.
 fn item_size(array: &Array<'_>, header: &Header) -> i64 {

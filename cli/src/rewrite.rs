@@ -63,18 +63,22 @@ impl Rewrite {
         if let Some(dtype) = &self.dtype {
             rewrite = rewrite.dtype(dtype);
         }
-        let after = rewrite.preview().map_err(|error| {
-            let is_refused = error.kind() == ErrorKind::Refused && self.dtype.is_none();
-            let mut failure = failed(error);
-            if is_refused && needs_dtype(&before) {
-                failure.error.hint = Some(", for example with --dtype uint16");
+        let after = if self.dry_run {
+            rewrite.preview()
+        } else {
+            rewrite.apply().and_then(|frame| Frame::parse(frame.header_bytes()))
+        };
+        match after {
+            Ok(after) => Ok(Change { before, after }),
+            Err(error) => {
+                let is_refused = error.kind() == ErrorKind::Refused && self.dtype.is_none();
+                let mut failure = failed(error);
+                if is_refused && needs_dtype(&before) {
+                    failure.error.hint = Some(", for example with --dtype uint16");
+                }
+                Err(failure)
             }
-            failure
-        })?;
-        if !self.dry_run {
-            rewrite.apply().map_err(failed)?;
         }
-        Ok(Change { before, after })
     }
 }
 

@@ -55,10 +55,10 @@ impl Set {
         if let Some(dtype) = &self.dtype {
             edit = edit.dtype(&spelled(dtype, layout == Some(ArrayLayout::Format(Layout::B2ndSix))));
         }
-        let after = edit.preview()?;
-        if !self.dry_run {
-            edit.apply()?;
+        if self.dry_run {
+            return Ok(Change { before, after: edit.preview()? });
         }
-        Ok(Change { before, after })
+        edit.apply()?;
+        Ok(Change { before, after: Frame::parse(frame.header_bytes())? })
     }
 }

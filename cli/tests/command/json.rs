@@ -29,7 +29,7 @@ fn the_schema_and_the_readme_name_every_layout() {
     let enumerated = |kind: &str| schema["$defs"][kind]["properties"]["layout"]["enum"].clone();
     let mut names: Vec<_> = Layout::ALL.iter().map(|layout| json!(layout.name())).collect();
     assert_eq!(enumerated("metalayer"), json!(names));
-    names.extend([json!("caterva-three"), Value::Null]);
+    names.extend([json!("caterva-0.1.0"), json!("caterva-0.1.1"), Value::Null]);
     assert_eq!(enumerated("frame"), json!(names));
 
     let readme = read("README.md");

@@ -53,8 +53,8 @@ struct Caterva01 {
 /// use b2nd_serde::Layout;
 /// use b2nd_serde::frame::ArrayLayout;
 ///
-/// assert_eq!(ArrayLayout::Format(Layout::B2nd).to_string(), "b2nd");
-/// assert_eq!(ArrayLayout::Caterva010.to_string(), "caterva-0.1.0");
+/// assert_eq!(ArrayLayout::Format(Layout::B2nd).name(), "b2nd");
+/// assert_eq!(ArrayLayout::Caterva010.name(), "caterva-0.1.0");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -68,13 +68,21 @@ pub enum ArrayLayout {
     Caterva011,
 }
 
+impl ArrayLayout {
+    /// The name of the layout, as it stands in JSON and in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Format(layout) => layout.name(),
+            Self::Caterva010 => "caterva-0.1.0",
+            Self::Caterva011 => "caterva-0.1.1",
+        }
+    }
+}
+
 impl fmt::Display for ArrayLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Format(layout) => layout.fmt(f),
-            Self::Caterva010 => f.write_str("caterva-0.1.0"),
-            Self::Caterva011 => f.write_str("caterva-0.1.1"),
-        }
+        f.pad(self.name())
     }
 }
 
