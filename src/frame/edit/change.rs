@@ -405,9 +405,9 @@ fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), Error> {
     let resize = geometry.resize(shape).map_err(Error::refused)?;
     if resize.changes_chunks() {
         let (grid, new_grid) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
-        let why =
-            format_args!("shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}");
-        return Err(Error::refused(why));
+        return Err(Error::refused(format_args!(
+            "shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}"
+        )));
     }
     Ok(())
 }

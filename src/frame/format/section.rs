@@ -266,8 +266,8 @@ fn metalayer(
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name).into_owned();
 
-    let of = format_args!("the offset of metalayer {name}");
-    let offset = i32::from_be_bytes(cursor.value(INT32, of)?);
+    let offset = cursor.value(INT32, format_args!("the offset of metalayer {name}"))?;
+    let offset = i32::from_be_bytes(offset);
     let limit = cursor.bytes().len().saturating_sub(CONTENT_HEADER);
     let Some(start) = usize::try_from(offset).ok().filter(|&start| start <= limit) else {
         let text = format!("the offset of metalayer {name} is {offset}, but must be 0 to {limit}");
