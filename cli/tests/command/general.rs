@@ -178,6 +178,13 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
 }
 
 #[test]
+fn the_help_of_set_says_what_new_items_are() {
+    let output = run(&["set", "--help"]);
+    let help = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("Where the array grows, the new items show what the padding held"), "{help}");
+}
+
+#[test]
 fn every_shell_gets_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = run(&["completions", shell]);

@@ -74,7 +74,8 @@ impl<R> Edit<'_, R> {
     /// Gives the array another shape with the same grid of chunks: it grows or shrinks within its last chunks.
     ///
     /// New items show what the padding held: zeros where nothing was ever written, the fill value after `blosc2.full()`,
-    /// and old items where the array was larger before. A shape that needs chunks added or removed is refused, and so is one that C-Blosc2 would not open.
+    /// and old items where the array was larger before. A shape that needs chunks added or removed is refused, and so is
+    /// one that C-Blosc2 would not open.
     ///
     /// ```
     /// use b2nd_serde::frame::{ErrorKind, Frame};
