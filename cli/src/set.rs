@@ -13,8 +13,8 @@ use crate::output::Outcome;
 /// Gives an array another shape or dtype in its file; its data is not touched
 ///
 /// The shape can change only within the chunks that exist, the dtype only to one of the same size whose type string is
-/// as long. Where the array grows, the new items show what the padding held: mostly zeros, but also the value of
-/// blosc2.full(), or old items if the array was larger before. No other program should have the file open.
+/// as long. Where the array grows, the new items show what the padding held: mostly zeros, but also the fill
+/// value of an array that was made with one, or old items if the array was larger before. No other program should have the file open.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
 #[command(after_help = "Examples:

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, stored_chunk};
 use allocation_counter::measure;
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::frame::{Frame, Rewrite, Trailer, check, dump_header, scan, zip_members};
+use b2nd_serde::frame::{Frame, Metalayer, Rewrite, Trailer, check, dump_header, scan, zip_members};
 use b2nd_serde::{Meta, dump, from_reader, from_slice, take_from_slice, to_vec};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
@@ -107,7 +107,7 @@ fn frames() -> Vec<(String, Vec<u8>)> {
         ("an array of 4 G values", one_of("m", b"\xdd\xff\xff\xff\xff\xc0")),
         ("a nested metalayer", one_of("m", &nested)),
         ("strings", one_of("m", &strings)),
-        ("all metalayers in the same place", shared(frame_of(&[("m", &vec![0xc0; 1 << 18][..]); 1], &[]))),
+        ("all metalayers in the same place", shared(&frame_of(&[("m", &vec![0xc0; 1 << 18])], &[]))),
         ("8192 vlmetalayers", frame_of(&[], &vec![("m", &chunk[..]); 8192])),
         ("8193 vlmetalayers", frame_of(&[], &vec![("m", &chunk[..]); 8193])),
     ];
@@ -119,14 +119,14 @@ fn frames() -> Vec<(String, Vec<u8>)> {
 }
 
 /// A frame with one metalayer, to which 15 others with the same content are added.
-fn shared(frame: Vec<u8>) -> Vec<u8> {
-    let content = Frame::parse(&frame).unwrap().metalayers()[0].bytes().to_vec();
+fn shared(frame: &[u8]) -> Vec<u8> {
+    let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
     let mut layers: Vec<(&str, &[u8])> = vec![("a", &[]); 15];
     layers.push(("m", &content));
     let mut frame = frame_of(&layers, &[]);
     let parsed = Frame::parse(&frame).unwrap();
     let last = u32::try_from(parsed.metalayers()[15].offset() - 5).unwrap();
-    let fields: Vec<usize> = parsed.metalayers().iter().map(|layer| layer.offset_field()).collect();
+    let fields: Vec<usize> = parsed.metalayers().iter().map(Metalayer::offset_field).collect();
     for at in fields {
         frame[at..at + 4].copy_from_slice(&last.to_be_bytes());
     }
@@ -142,7 +142,7 @@ fn a_frame_costs_what_is_there() {
         let read_at = || Frame::read_at(Cursor::new(&file[..]), 0);
         fs::write(&path, &file).unwrap();
         bounded(&format!("parse, {name}"), n, 4, || {
-            drop(Frame::parse(&file).map(|frame| drop(frame.array())))
+            drop(Frame::parse(&file).map(|frame| drop(frame.array())));
         });
         bounded(&format!("read_at, {name}"), n, 8, || drop(read_at()));
         bounded(&format!("open, {name}"), n, 8, || drop(Frame::open(&path)));
@@ -232,7 +232,7 @@ fn a_value_of_many_items_costs_what_its_type_keeps() {
     let trailer = frame.trailer().unwrap();
     let (nils, claims) = (&frame.metalayers()[0], &frame.metalayers()[1]);
     bounded("nils", 1 << 16, 2 * 16, || {
-        assert_eq!(nils.decode::<Vec<Option<u64>>>().unwrap().len(), 1 << 16)
+        assert_eq!(nils.decode::<Vec<Option<u64>>>().unwrap().len(), 1 << 16);
     });
     // serde reserves up to 1 MiB for a length that is claimed.
     let reserved = (1 << 20) + 1000;

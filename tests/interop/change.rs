@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::common::{copy_tree, corpus, data};
-use b2nd_serde::frame::{Code, ErrorKind, Frame, Generation, Rewrite, check};
+use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, Generation, Rewrite, check};
 use serde_json::{Value, json};
 
 fn python(script: &str) -> Command {
@@ -255,7 +255,7 @@ fn python_reads_all_items_once_a_lost_type_size_is_mended() {
         frames.iter().filter(|path| path.extension() == Some("b2nd".as_ref())).collect();
     assert_eq!(frames.len(), 4);
     for path in frames {
-        let found: Vec<Code> = check(path).unwrap().findings.iter().map(|finding| finding.code()).collect();
+        let found: Vec<Code> = check(path).unwrap().findings.iter().map(Finding::code).collect();
         assert_eq!(found, [Code::LostTypesize], "{}", path.display());
         Rewrite::new(path, path).apply().unwrap();
     }
