@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 
-use super::finding::Finding;
+use super::finding::{Code, Finding};
 
 /// Why a frame cannot be read or changed: a [kind](Self::kind), and a message.
 ///
@@ -92,6 +92,11 @@ impl Error {
         Self::new(Detail::Io { action, path: Some(path.into()), source })
     }
 
+    /// That a reader fails, or a file whose name [`at`](Self::at) adds.
+    pub(crate) fn reading(source: io::Error) -> Self {
+        Self::new(Detail::Io { action: "read", path: None, source })
+    }
+
     pub(crate) fn incomplete(needed: usize) -> Self {
         Self::new(Detail::Incomplete { needed })
     }
@@ -130,6 +135,11 @@ impl Error {
             *path = Some(file.into());
         }
         self
+    }
+
+    /// Whether it has a finding of this code.
+    pub(crate) fn is_about(&self, code: Code) -> bool {
+        self.finding().is_some_and(|finding| finding.code() == code)
     }
 
     /// The finding of a malformed frame; any other error as it is.
@@ -221,12 +231,5 @@ impl error::Error for Error {
             Detail::Decode { source, .. } => Some(source.as_ref()),
             _ => None,
         }
-    }
-}
-
-/// An error of a reader.
-impl From<io::Error> for Error {
-    fn from(source: io::Error) -> Self {
-        Self::new(Detail::Io { action: "read", path: None, source })
     }
 }

@@ -42,6 +42,7 @@ mod code;
 mod dump;
 mod error;
 mod finding;
+mod read;
 
 use std::path::PathBuf;
 

@@ -522,3 +522,30 @@ fn a_file_caught_while_it_grows_is_read_once_more() {
     let error = Frame::read_at(growing(&[length, 310, 300]), 0).unwrap_err();
     assert_eq!(error.to_string(), "cut short: the frame has 520 bytes, but the file only 310");
 }
+
+#[test]
+fn a_file_that_is_cut_while_its_header_is_read_is_changing() {
+    let file = fs::read(data().join("struct_long.b2nd")).unwrap();
+    assert!(Frame::parse(&file).unwrap().header().header_len > 600);
+    let lengths = vec![file.len() as u64];
+    let error = Frame::read_at(Growing { file: Cursor::new(file[..600].to_vec()), lengths }, 0).unwrap_err();
+    assert_eq!((error.kind(), error.needed()), (ErrorKind::Changing, None), "{error}");
+}
+
+#[test]
+fn a_file_that_is_cut_after_it_was_opened_says_what_is_missing_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.b2nd");
+    fs::copy(data().join("vlmetalayers.b2nd"), &path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let (header_len, frame_len) = (frame.header().header_len as u64, frame.header().frame_len);
+    for length in [frame_len - 1, 300, header_len] {
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+        let error = frame.trailer().unwrap_err();
+        let says = format!("cut short: the frame has {frame_len} bytes, but the file only {length}");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Malformed, says));
+        assert_eq!(frame.check().unwrap(), [error.finding().unwrap().clone()]);
+    }
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(header_len - 1).unwrap();
+    assert_eq!(frame.check().unwrap_err().kind(), ErrorKind::Changing);
+}

@@ -7,6 +7,7 @@ use crate::frame::find::open::SPARSE_INDEX;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::fields::{Field, Generation};
 use crate::frame::format::flags::FrameType;
+use crate::frame::format::header::cut_short;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Frame, Metalayer};
 use crate::marker::ARRAY16;
@@ -155,15 +156,11 @@ fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
 /// Compares the length of the frame with that of its file. After a frame inside another file there may be anything.
 pub(super) fn against_file<R>(frame: &Frame<R>, available: u64) -> Option<Finding> {
     let frame_len = frame.header().frame_len;
-    let (code, text) = if available < frame_len {
-        (
-            Code::Truncated,
-            format!("cut short: the frame has {frame_len} bytes, but the file only {available}"),
-        )
-    } else if available > frame_len && frame.offset() == 0 {
-        (Code::LongerFile, format!("the frame has {frame_len} bytes, but the file {available}"))
-    } else {
-        return None;
-    };
-    Some(Finding::new(code, Place::File).numbers(frame_len, available).text(text))
+    if available < frame_len {
+        return Some(cut_short("", frame_len, available));
+    }
+    (available > frame_len && frame.offset() == 0).then(|| {
+        let text = format!("the frame has {frame_len} bytes, but the file {available}");
+        Finding::new(Code::LongerFile, Place::File).numbers(frame_len, available).text(text)
+    })
 }

@@ -34,6 +34,11 @@ pub(crate) struct Canonical {
 }
 
 impl Canonical {
+    /// The number of bytes that are kept.
+    pub(crate) fn kept_len(&self) -> u64 {
+        self.kept.end.saturating_sub(self.kept.start)
+    }
+
     /// Of a frame without errors, with another dtype if one is given.
     pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {

@@ -7,7 +7,7 @@ use std::borrow::ToOwned;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fs4::{FileExt, TryLockError};
 
@@ -32,6 +32,11 @@ pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     name.into()
 }
 
+/// Whether there is a deadline, and it has passed.
+pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
 /// A locked lock file. Dropping it releases the lock.
 #[derive(Debug)]
 struct Held(File);
@@ -51,12 +56,11 @@ pub(crate) struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes the lock if there is a lock file. Waits for it as long as `patience` says.
+    /// Takes the lock if there is a lock file. Waits for it until the deadline, if there is one.
     pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
-        start: Instant,
-        patience: Duration,
+        deadline: Option<Instant>,
     ) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
         // A frame can be read also if its lock file must not be.
@@ -65,7 +69,7 @@ impl SharedLock {
             // `File::try_lock_shared` of the standard library needs a newer compiler than our lowest one.
             match FileExt::try_lock_shared(&sidecar) {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
-                Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             }

@@ -22,7 +22,7 @@ use crate::frame::{Error, Frame};
 /// let members = zip_members(File::open("tests/data/tree.b2z")?)?;
 /// let member = members.iter().find(|member| member.frame().is_some()).expect("a frame");
 /// assert!(member.name().ends_with(".b2nd") && member.len() > 0);
-/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Member {
@@ -45,7 +45,7 @@ pub struct Member {
 ///         _ => println!("{}: not a frame", member.name()),
 ///     }
 /// }
-/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -120,7 +120,7 @@ impl Member {
 ///     let findings = Frame::read_at(&mut file, member.offset())?.check()?;
 ///     assert!(findings.is_empty());
 /// }
-/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
@@ -199,5 +199,5 @@ fn damaged(name: &str, error: rawzip::Error) -> Result<Finding, Error> {
 }
 
 fn not_a_zip(error: rawzip::Error) -> Error {
-    io::Error::new(io::ErrorKind::InvalidData, error).into()
+    Error::reading(io::Error::new(io::ErrorKind::InvalidData, error))
 }

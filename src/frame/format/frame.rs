@@ -1,5 +1,6 @@
 //! A frame as its header shows it: parsing, and what a frame answers without its reader.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -131,6 +132,14 @@ impl<R> Frame<R> {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// That the file of the frame cannot be read.
+    pub(crate) fn unreadable(&self, error: io::Error) -> Error {
+        match self.path() {
+            Some(path) => Error::io("read", path, error),
+            None => Error::reading(error),
+        }
     }
 
     /// Gives back the reader, or the file.

@@ -243,6 +243,12 @@ pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize)
     Finding::new(Code::TooLong, place).at(offset).numbers(longest, length).text(text)
 }
 
+/// That a frame is longer than what is there of its file. `bound` comes before a length that is not known exactly.
+pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding {
+    let text = format!("cut short: the frame has {bound}{frame_len} bytes, but the file only {available}");
+    Finding::new(Code::Truncated, Place::File).numbers(frame_len, available).text(text)
+}
+
 fn cursor(bytes: &[u8]) -> Cursor<'_> {
     let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
     Cursor::new(bytes, Rules { place: Place::Header, start: 0, marker, end })

@@ -19,13 +19,13 @@ use std::vec::Vec;
 
 use serde::de::DeserializeOwned;
 
-use crate::frame::find::open::read_up_to;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::ChunkHeader;
 use crate::frame::format::cursor::{Cursor, Rules};
 use crate::frame::format::fields::Generation;
-use crate::frame::format::header::{Header, too_long};
+use crate::frame::format::header::{Header, cut_short, too_long};
 use crate::frame::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes};
+use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame};
 use crate::marker::{FIXEXT16, UINT32, fixarray};
 
@@ -309,7 +309,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or if no trailer ends where the frame ends.
+    /// If the file cannot be read, or if no trailer ends where the frame ends: the file may have become shorter since it
+    /// was opened.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -324,9 +325,6 @@ impl<R: Read + Seek> Frame<R> {
         let parsed = Trailer::parse(&self.header, &suffix);
         let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
         let suffix = self.last_bytes(needed)?;
-        if suffix.len() < needed {
-            return parsed;
-        }
         if length(&self.header, &suffix)? != needed {
             return Err(Error::changing(None));
         }
@@ -339,11 +337,22 @@ impl<R: Read + Seek> Frame<R> {
         self.bytes_at(self.header.frame_len.saturating_sub(length), length)
     }
 
-    /// The bytes of the frame from an offset on: `length` of them, or fewer if the file ends.
+    /// So many bytes of the frame, from an offset on. The file can have become shorter than the frame since it was opened.
     pub(crate) fn bytes_at(&mut self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
-        self.reader.seek(SeekFrom::Start(self.offset.saturating_add(offset)))?;
-        read_up_to(&mut self.reader, length, &mut bytes)?;
-        Ok(bytes)
+        let start = self.offset.saturating_add(offset);
+        self.reader
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))
+            .map_err(|error| self.unreadable(error))?;
+        if bytes.len() as u64 == length {
+            return Ok(bytes);
+        }
+        let frame_len = self.header.frame_len;
+        match available(&mut self.reader, self.offset).map_err(|error| self.unreadable(error))? {
+            available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
+            // It has become longer again.
+            _ => Err(Error::changing(None)),
+        }
     }
 }
