@@ -26,7 +26,6 @@ use super::finding::{Code, Finding};
 /// assert_eq!(error.kind(), ErrorKind::Io);
 /// assert_eq!(error.to_string(), "cannot read no such file.b2nd");
 /// ```
-#[derive(Debug)]
 pub struct Error(Box<Detail>);
 
 /// What kind of [`Error`] it is.
@@ -69,7 +68,6 @@ pub enum ErrorKind {
     Stopped,
 }
 
-#[derive(Debug)]
 enum Detail {
     Io { action: &'static str, path: Option<PathBuf>, source: io::Error },
     Incomplete { needed: usize },
@@ -221,6 +219,16 @@ impl fmt::Display for Error {
             Detail::Exists(path) => write!(f, "{} already exists", path.display()),
             Detail::Stopped => f.write_str("stopped; nothing of the new file is left"),
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind())
+            .field("message", &format_args!("{self}"))
+            .field("source", &error::Error::source(self))
+            .finish()
     }
 }
 

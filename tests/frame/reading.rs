@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use crate::common::{corpus, data, unhex};
+use crate::common::{corpus, data, offset_field, unhex};
 use b2nd_serde::frame::{Array, Code, Error, ErrorKind, Field, Frame, Generation};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ impl Entry {
     fn assert_is<R>(&self, frame: &Frame<R>) {
         let name = &self.name;
         let (header, expected) = (frame.header(), &self.says["frame"]);
-        assert_eq!(header.generation.marker() - 0x90, expected["frame_header_nelem"], "{name}");
+        assert_eq!(frame.header_bytes()[0] - 0x90, expected["frame_header_nelem"], "{name}");
         assert_eq!(header.header_len, expected["header_len"], "{name}");
         assert_eq!(header.frame_len, expected["frame_len"], "{name}");
         assert_eq!(header.flags, *unhex(expected["flags_hex"].as_str().unwrap()), "{name}");
@@ -56,7 +56,9 @@ impl Entry {
             assert_eq!(layer.name(), expected["name"], "{name}");
             assert_eq!(layer.offset() as u64 + self.offset, expected["content_offset"], "{name}");
             assert_eq!(layer.bytes(), unhex(expected["hex"].as_str().unwrap()), "{name}");
-            let field = frame.header_bytes()[layer.offset_field()..].first_chunk().unwrap();
+            let field = frame.header_bytes()[offset_field(frame.header_bytes(), layer.name())..]
+                .first_chunk()
+                .unwrap();
             assert_eq!(u32::from_be_bytes(*field) as usize + 5, layer.offset(), "{name}");
         }
         match frame.array().unwrap() {

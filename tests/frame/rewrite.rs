@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::common::{copy_tree, corpus, data, header_file, remove};
+use crate::common::{copy_tree, corpus, data, header_file, offset_field, remove};
 use b2nd_serde::frame::{
     ArrayLayout, Code, Error, ErrorKind, Field, Finding, Frame, Generation, Rewrite, Severity, check,
 };
@@ -76,7 +76,8 @@ fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     let old = Frame::parse(&file).unwrap();
     for layer in old.metalayers() {
         let offset = u32::try_from(layer.offset() - 5 - 5).unwrap();
-        file[layer.offset_field()..][..4].copy_from_slice(&offset.to_be_bytes());
+        let at = offset_field(&file, layer.name());
+        file[at..][..4].copy_from_slice(&offset.to_be_bytes());
     }
     let header_len = u32::try_from(old.header().header_len - 5).unwrap();
     file[11..15].copy_from_slice(&header_len.to_be_bytes());

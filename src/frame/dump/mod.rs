@@ -7,10 +7,11 @@ use std::vec::Vec;
 
 use crate::dump::{Lines, Printable, Row, RowRef, Sink, write_fault, write_metalayer, write_raw};
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::cursor::{Cursor, Rules};
+use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::fields::{Field, Generation};
 use crate::frame::format::flags::{Filter, FrameType};
-use crate::frame::{ARRAY_NAMES, Error, Frame};
+use crate::frame::format::section::ARRAY_NAMES;
+use crate::frame::{Error, Frame};
 use crate::layout::CATERVA_THREE;
 use crate::marker::Kind;
 use crate::{Meta, take_from_slice};
@@ -136,8 +137,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         let header = frame.as_ref().and_then(|frame| prefix.get(..frame.header().header_len));
         // The parser has said what is wrong; the faults of this cursor are not shown.
         let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
-        let rules = Rules { place: Place::Header, start: 0, marker, end };
-        let cursor = Cursor::new(header.unwrap_or(prefix), rules);
+        let part = Part { place: Place::Header, start: 0, marker, end };
+        let cursor = Cursor::new(header.unwrap_or(prefix), part);
         Self { cursor, shown: 0, depth: 0, frame, fault, sink }
     }
 

@@ -11,7 +11,7 @@ use crate::marker::{FIXARRAY, FIXEXT16, INT16, INT32, INT64, UINT64, fixarray, f
 ///
 /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// assert_eq!(frame.header().generation, Generation::Present);
-/// assert_eq!(frame.header().generation.marker(), 0x9e);
+/// assert_eq!(frame.header_bytes()[0], 0x9e);
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,8 +28,7 @@ pub enum Generation {
 
 impl Generation {
     /// The first byte of the frame: the marker of an array with as many values as the header has.
-    #[must_use]
-    pub const fn marker(self) -> u8 {
+    pub(crate) const fn marker(self) -> u8 {
         match self {
             Self::Beta1 => fixarray(12),
             Self::Beta2 => fixarray(13),

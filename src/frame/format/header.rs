@@ -7,7 +7,7 @@ use std::vec;
 use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::cursor::{Cursor, Rules};
+use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::fields::{Encoding, Field, Generation};
 use crate::frame::format::flags::{Codec, Filter, FrameType, SplitMode};
 use crate::marker::{FALSE, TRUE};
@@ -251,7 +251,7 @@ pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding 
 
 fn cursor(bytes: &[u8]) -> Cursor<'_> {
     let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
-    Cursor::new(bytes, Rules { place: Place::Header, start: 0, marker, end })
+    Cursor::new(bytes, Part { place: Place::Header, start: 0, marker, end })
 }
 
 /// Reads the header after its start, up to the metalayers.
@@ -319,7 +319,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// A header of which all values are 0.
+    /// A header with the magic, and all other values 0 or false.
     pub(crate) fn new() -> Self {
         let mut bytes = vec![Generation::Present.marker()];
         for Encoding { marker, len, .. } in Field::ALL.iter().map(|field| field.encoding()) {

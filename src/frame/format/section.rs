@@ -21,11 +21,14 @@ use std::vec::Vec;
 
 use serde::Deserialize;
 
+use crate::frame::Error;
 use crate::frame::finding::{Code, Finding};
 use crate::frame::format::cursor::Cursor;
-use crate::frame::{ARRAY_NAMES, Error};
 use crate::marker::{ARRAY16, BIN32, INT32, MAP16, UINT16, fixarray, fixstr, fixstr_len};
 use crate::take_from_slice;
+
+/// The names of an array's metalayer, the present one first.
+pub(crate) const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
 
 /// The bytes of a header or trailer, which its metalayers share. A `Vec` can be shared without being copied, a slice
 /// cannot.
@@ -129,10 +132,8 @@ impl Metalayer {
         self.shared.get(self.raw_name.clone()).unwrap_or_default()
     }
 
-    /// The offset of the number in the index that says where the content is, counted from the start of the frame. The number
-    /// is an int32, and points 5 bytes before the content: at its marker.
-    #[must_use]
-    pub fn offset_field(&self) -> usize {
+    /// The offset of the number in the index that says where the content is, counted from the start of the frame.
+    pub(crate) fn offset_field(&self) -> usize {
         self.raw_name.end + 1
     }
 }

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::ChunkHeader;
-use crate::frame::format::cursor::{Cursor, Rules};
+use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::header::{Header, cut_short, too_long};
 use crate::frame::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes};
@@ -132,7 +132,7 @@ impl Trailer {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
         let inner = shared.get(..shared.len().saturating_sub(END_LEN)).unwrap_or_default();
-        let mut cursor = Cursor::new(inner, rules(offset));
+        let mut cursor = Cursor::new(inner, part(offset));
         cursor.marker(start_marker(header.generation), "the trailer")?;
         let version = cursor.byte()?;
         let rules = &SectionRules::TRAILER;
@@ -219,8 +219,8 @@ const fn start_marker(generation: Generation) -> u8 {
     }
 }
 
-fn rules(start: u64) -> Rules {
-    Rules { place: Place::Trailer, start, marker: Code::TrailerMarker, end: Code::TrailerLength }
+fn part(start: u64) -> Part {
+    Part { place: Place::Trailer, start, marker: Code::TrailerMarker, end: Code::TrailerLength }
 }
 
 /// The length of the trailer that ends here.
@@ -234,7 +234,7 @@ fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     }
     let end = suffix.last_chunk::<END_LEN>().ok_or_else(|| Error::incomplete(END_LEN))?;
     let start = header.frame_len.saturating_sub(END_LEN as u64);
-    let mut cursor = Cursor::new(end, rules(start));
+    let mut cursor = Cursor::new(end, part(start));
     let len = cursor.value(UINT32, "the length of the trailer").map_err(Error::malformed)?;
     let len = u32::from_be_bytes(len);
     match usize::try_from(len) {
