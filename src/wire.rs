@@ -18,7 +18,15 @@ const FRAME_MAGIC: &[u8] = b"\xa8b2frame\0";
 /// The length of the longest metalayer, up to and with the length of its dtype.
 #[cfg(any(feature = "alloc", test))]
 pub(crate) const LONGEST_BEFORE_DTYPE: usize =
-    3 + 3 + MAX_NDIM as usize * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER;
+    BEFORE_SHAPE + 3 + MAX_NDIM as usize * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER;
+
+/// The outer marker, version and ndim.
+#[cfg(any(feature = "alloc", test))]
+const BEFORE_SHAPE: usize = 3;
+
+/// The offset of the first dimension of the shape, after the markers of the shape and of the dimension.
+#[cfg(feature = "frame")]
+pub(crate) const FIRST_DIMENSION: usize = BEFORE_SHAPE + 2;
 
 const STR32_HEADER: usize = 5;
 

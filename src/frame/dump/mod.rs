@@ -8,7 +8,7 @@ use std::vec::Vec;
 use crate::dump::{Lines, Printable, Row, RowRef, Sink, write_fault, write_metalayer, write_raw};
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::cursor::{Cursor, Part};
-use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::fields::{FILTER_PARTS, Field, Generation};
 use crate::frame::format::flags::{Filter, FrameType};
 use crate::frame::format::section::ARRAY_NAMES;
 use crate::frame::{Error, Frame};
@@ -72,16 +72,6 @@ const MAX_DEPTH: usize = 32;
 
 /// The number of old bytes on one line.
 const BYTES_A_LINE: usize = 10;
-
-/// The parts of the filters, after their number.
-const FILTER_PARTS: [(usize, &str); 6] = [
-    (6, "filters"),
-    (1, "codec"),
-    (1, "codec_meta"),
-    (6, "filters_meta"),
-    (1, "more_flags"),
-    (1, "reserved"),
-];
 
 /// Why the annotation ends early.
 enum Stop {
@@ -198,7 +188,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         let [_, count] = self.cursor.array()?;
         self.row(&"fixext16", &counted(count.into(), "filter"), &"filters")?;
         self.depth += 1;
-        for (len, name) in FILTER_PARTS {
+        for (name, _, len) in FILTER_PARTS.into_iter().skip(1) {
             let bytes = self.cursor.take(len)?;
             let ids = bytes.iter().filter(|&&id| name == "filters" && id != 0);
             let names: Vec<String> = ids.map(|&id| Filter { id, meta: 0 }.to_string()).collect();

@@ -42,9 +42,10 @@ impl Canonical {
     /// Of a frame without errors, with another dtype if one is given.
     pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {
-            return Err(Error::refused(
-                "a header of the first generation (0x9c) can be read, but not rewritten",
-            ));
+            return Err(Error::refused(format_args!(
+                "a header of the first generation ({:#04x}) can be read, but not rewritten",
+                Generation::Beta1.marker()
+            )));
         }
         let findings = frame.check()?;
         if let Some(wrong) = findings.into_iter().find(|finding| finding.severity() == Severity::Error) {

@@ -17,14 +17,8 @@ use crate::frame::format::array::Array;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame, Header, Metalayer};
+use crate::wire::{FIRST_DIMENSION, FixedInt};
 use crate::{Layout, Meta};
-
-/// Where the first dimension of the shape stands in a metalayer, after its marker: before it are the markers of layout
-/// and shape, the version and ndim.
-const SHAPE_AT: usize = 5;
-
-/// Bytes from one dimension of the shape to the next.
-const SHAPE_STEP: usize = 9;
 
 /// A change of a frame in its file, begun with [`Frame::edit`]: a new shape, dtype or metalayers.
 ///
@@ -281,7 +275,7 @@ impl Frame {
         meta(&array)?;
         check_shape(&array, shape)?;
         let mut value = array.metalayer().bytes().to_vec();
-        for (at, items) in (SHAPE_AT..).step_by(SHAPE_STEP).zip(shape) {
+        for (at, items) in (FIRST_DIMENSION..).step_by(i64::WIDTH).zip(shape) {
             put(&mut value, at, &items.to_be_bytes());
         }
         self.replaced(array.metalayer(), &value)

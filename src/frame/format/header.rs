@@ -8,9 +8,9 @@ use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::cursor::{Cursor, Part};
-use crate::frame::format::fields::{Encoding, Field, Generation};
+use crate::frame::format::fields::{Encoding, Field, Generation, filters};
 use crate::frame::format::flags::{Codec, Filter, FrameType, SplitMode};
-use crate::marker::{FALSE, TRUE};
+use crate::marker::{FALSE, Marker, TRUE};
 
 pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";
 
@@ -129,6 +129,15 @@ impl Header {
         Some(start..end)
     }
 
+    /// A finding about a value.
+    pub(crate) fn finding(&self, code: Code, field: Field) -> Finding {
+        let finding = Finding::new(code, Place::Header);
+        match self.range(field) {
+            Some(range) => finding.at(range.start as u64),
+            None => finding,
+        }
+    }
+
     /// Whether it is a sparse frame: a directory with a file for each chunk.
     #[must_use]
     pub fn is_sparse(&self) -> bool {
@@ -190,7 +199,8 @@ impl Start {
     fn take(cursor: &mut Cursor<'_>) -> Result<Self, Finding> {
         let marker = cursor.byte()?;
         let Some(generation) = Generation::of_marker(marker) else {
-            let expected = "array of 12, 13 or 14 (0x9c, 0x9d, 0x9e)";
+            let [beta1, beta2, present] = Generation::ALL.map(|generation| Marker(generation.marker()));
+            let expected = format_args!("{beta1}, {beta2} or {present}");
             return Err(cursor.wrong_marker(&expected, &"the header", marker));
         };
         Field::Magic.take::<{ MAGIC.len() }>(cursor)?;
@@ -272,11 +282,16 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         [TRUE] => true,
         [found] => {
             let Encoding { name, .. } = Field::HasVlmetalayers.encoding();
-            return Err(cursor.wrong_marker(&"false (0xc2) or true (0xc3)", &name, found));
+            return Err(cursor.wrong_marker(
+                &format_args!("{} or {}", Marker(FALSE), Marker(TRUE)),
+                &name,
+                found,
+            ));
         }
     };
-    let pipeline = if generation == Generation::Beta1 { [0; 17] } else { Field::Filters.take(cursor)? };
-    let pipeline = |index: usize| pipeline.get(index).copied().unwrap_or_default();
+    let parts: [u8; Field::Filters.encoding().len] =
+        if generation == Generation::Beta1 { Default::default() } else { Field::Filters.take(cursor)? };
+    let part = |offset: usize| parts.get(offset).copied().unwrap_or_default();
     let [general, frame_type, codec, split_mode] = flags;
     Ok(Header {
         generation,
@@ -293,13 +308,13 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
             unknown => FrameType::Unknown(unknown),
         },
         codec: Codec(match codec & 0x0f {
-            CODEC_WITH_FILTERS if is_present => pipeline(7),
+            CODEC_WITH_FILTERS if is_present => part(filters::CODEC),
             codec => codec,
         }),
-        codec_meta: if is_present { pipeline(8) } else { 0 },
+        codec_meta: if is_present { part(filters::CODEC_META) } else { 0 },
         level: codec >> 4,
         split_mode: SplitMode::of_bits(split_mode),
-        uses_dictionary: is_present && pipeline(15) & 1 != 0,
+        uses_dictionary: is_present && part(filters::MORE_FLAGS) & 1 != 0,
         nbytes,
         cbytes,
         typesize,
@@ -308,8 +323,11 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         compression_threads,
         decompression_threads,
         has_vlmetalayers,
-        nfilters: pipeline(0),
-        filters: array::from_fn(|index| Filter { id: pipeline(1 + index), meta: pipeline(9 + index) }),
+        nfilters: part(filters::COUNT),
+        filters: array::from_fn(|index| Filter {
+            id: part(filters::IDS + index),
+            meta: part(filters::METAS + index),
+        }),
     })
 }
 
