@@ -425,6 +425,11 @@ fn an_error_about_a_file_names_it_and_does_not_repeat_its_source() {
     assert_eq!(error.to_string(), "cannot read no such file");
     assert_eq!(error.path(), Some(Path::new("no such file")));
     assert_eq!(io_error(&error).kind(), io::ErrorKind::NotFound);
+    let shown = format!("{error:?}");
+    assert!(
+        shown.starts_with("Error { kind: Io, message: cannot read no such file, source: Some("),
+        "{shown}"
+    );
     assert_eq!(size_of::<Error>(), size_of::<usize>());
 }
 
