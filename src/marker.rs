@@ -22,6 +22,13 @@ pub(crate) const FIXSTR_MAX: u8 = 0xbf;
 /// The smallest byte of a negative fixint, which is -32.
 pub(crate) const NEGATIVE_FIXINT: u8 = 0xe0;
 
+/// The positive fixints, as a message names them.
+pub(crate) const FIXINTS: &str = "positive fixint (0x00 to 0x7f)";
+
+/// The fixstrs, as a message names them.
+#[cfg(feature = "frame")]
+pub(crate) const FIXSTRS: &str = "a fixstr (0xa0 to 0xbf)";
+
 /// Whether a byte is a positive fixint.
 #[inline]
 pub(crate) const fn is_fixint(byte: u8) -> bool {
@@ -154,6 +161,13 @@ mod tests {
         assert_eq!(named(INT32), "int32 (0xd2)");
         assert_eq!(named(0xff), "negative fixint (0xff)");
         assert_eq!(Kind(0xff).to_string(), Kind(0).to_string());
+    }
+
+    #[test]
+    fn a_range_is_named_with_its_first_and_last_byte() {
+        assert_eq!(FIXINTS, std::format!("positive fixint ({:#04x} to {FIXINT_MAX:#04x})", 0));
+        #[cfg(feature = "frame")]
+        assert_eq!(FIXSTRS, std::format!("a fixstr ({FIXSTR:#04x} to {FIXSTR_MAX:#04x})"));
     }
 
     #[test]

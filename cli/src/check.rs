@@ -90,7 +90,7 @@ impl Batch {
                 self.frames += 1;
                 match view.findings.iter().map(Finding::severity).max() {
                     Some(Severity::Error) => self.with_errors += 1,
-                    Some(Severity::Warning) => self.with_warnings += 1,
+                    Some(_) => self.with_warnings += 1,
                     None => {}
                 }
                 if json {

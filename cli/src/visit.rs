@@ -5,7 +5,7 @@ use std::io::{Read, Seek};
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Code, Content, Error, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
+    Array, Code, Content, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem, stdin_hint};
@@ -118,11 +118,11 @@ impl Options {
     }
 
     fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
-        let members = File::open(location.path).map_err(Error::from).and_then(|mut file| {
-            let members = zip_members(&mut file)?;
-            Ok((file, members))
-        });
-        let (mut file, members) = match members {
+        let mut file = match File::open(location.path) {
+            Ok(file) => file,
+            Err(error) => return receive(Err(location.failure(error))),
+        };
+        let members = match zip_members(&mut file) {
             Ok(members) => members,
             Err(error) => return receive(Err(location.failure(error))),
         };

@@ -13,7 +13,7 @@ use crate::layout::{
     CATERVA_THREE, Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, entry_counts, marked_counts,
     outer_markers, vector_marker,
 };
-use crate::marker::{INT32, INT64, Marker, STR32};
+use crate::marker::{FIXINTS, INT32, INT64, Marker, STR32};
 
 /// An integer of any type, if 64 bits can hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -519,5 +519,3 @@ impl fmt::Display for ExpectedValue<'_> {
         }
     }
 }
-
-const FIXINTS: &str = "positive fixint (0x00 to 0x7f)";

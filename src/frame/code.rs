@@ -16,6 +16,7 @@ use serde::{Serialize, Serializer};
 /// assert_eq!(Code::Truncated.severity().to_string(), "error");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Severity {
     /// The file is unusual, but readable.
     Warning,

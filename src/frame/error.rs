@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 
-use super::finding::Finding;
+use super::finding::{Code, Finding};
 
 /// Why a frame cannot be read or changed: a [kind](Self::kind), and a message.
 ///
@@ -26,7 +26,6 @@ use super::finding::Finding;
 /// assert_eq!(error.kind(), ErrorKind::Io);
 /// assert_eq!(error.to_string(), "cannot read no such file.b2nd");
 /// ```
-#[derive(Debug)]
 pub struct Error(Box<Detail>);
 
 /// The kind of an [`Error`], for a program to act on.
@@ -70,7 +69,6 @@ pub enum ErrorKind {
     Stopped,
 }
 
-#[derive(Debug)]
 enum Detail {
     Io { action: &'static str, path: Option<PathBuf>, source: io::Error },
     Incomplete { needed: usize },
@@ -92,6 +90,11 @@ impl Error {
     /// in".
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::new(Detail::Io { action, path: Some(path.into()), source })
+    }
+
+    /// That a reader fails, or a file whose name [`at`](Self::at) adds.
+    pub(crate) fn reading(source: io::Error) -> Self {
+        Self::new(Detail::Io { action: "read", path: None, source })
     }
 
     pub(crate) fn incomplete(needed: usize) -> Self {
@@ -132,6 +135,11 @@ impl Error {
             *path = Some(file.into());
         }
         self
+    }
+
+    /// Whether it has a finding of this code.
+    pub(crate) fn is_about(&self, code: Code) -> bool {
+        self.finding().is_some_and(|finding| finding.code() == code)
     }
 
     /// The finding of a malformed frame; any other error as it is.
@@ -219,6 +227,16 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind())
+            .field("message", &format_args!("{self}"))
+            .field("source", &error::Error::source(self))
+            .finish()
+    }
+}
+
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &*self.0 {
@@ -226,12 +244,5 @@ impl error::Error for Error {
             Detail::Decode { source, .. } => Some(source.as_ref()),
             _ => None,
         }
-    }
-}
-
-/// An error of a reader, as [`ErrorKind::Io`].
-impl From<io::Error> for Error {
-    fn from(source: io::Error) -> Self {
-        Self::new(Detail::Io { action: "read", path: None, source })
     }
 }

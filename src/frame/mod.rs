@@ -61,8 +61,7 @@ mod code;
 mod dump;
 mod error;
 mod finding;
-
-use std::path::PathBuf;
+mod read;
 
 pub use check::{Report, check};
 pub use code::{Code, ParseCodeError, Severity};
@@ -77,40 +76,7 @@ pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
 pub use format::fields::{Field, Generation};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};
+pub use format::frame::Frame;
 pub use format::header::Header;
 pub use format::section::Metalayer;
-use format::section::{Section, SharedBytes};
 pub use format::trailer::{Trailer, Vlmetalayer};
-
-/// The names of an array's metalayer, the present one first.
-const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
-
-/// The names of the metalayer of a store of python-blosc2 whose data holds other frames: an embed store, alone or in a
-/// dictionary or tree store.
-const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
-
-/// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
-///
-/// ```
-/// use b2nd_serde::frame::Frame;
-///
-/// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
-/// let array = frame.array()?.expect("an array");
-/// assert_eq!((array.shape(), array.dtype()), (&[6][..], Some("<f8")));
-/// assert_eq!(frame.header().typesize, 8);
-/// assert_eq!(frame.trailer()?.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
-/// # Ok::<(), b2nd_serde::frame::Error>(())
-/// ```
-///
-/// A frame that was [parsed](Frame::parse) from bytes has no reader: its type is `Frame<()>`, or `Frame` for short.
-#[derive(Clone, Debug)]
-pub struct Frame<R = ()> {
-    header: Header,
-    bytes: SharedBytes,
-    section: Section,
-    offset: u64,
-    path: Option<PathBuf>,
-    /// Whether it was opened with the path of a directory.
-    by_directory: bool,
-    reader: R,
-}

@@ -7,10 +7,10 @@ use std::io::{Cursor, Write};
 use std::iter;
 use std::time::Duration;
 
-use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, stored_chunk};
+use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, offset_field, stored_chunk};
 use allocation_counter::measure;
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::frame::{Frame, Metalayer, Rewrite, Trailer, check, dump_header, scan, zip_members};
+use b2nd_serde::frame::{Frame, Rewrite, Trailer, check, dump_header, scan, zip_members};
 use b2nd_serde::{Meta, dump, from_reader, from_slice, take_from_slice, to_vec};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
@@ -126,7 +126,8 @@ fn shared(frame: &[u8]) -> Vec<u8> {
     let mut frame = frame_of(&layers, &[]);
     let parsed = Frame::parse(&frame).unwrap();
     let last = u32::try_from(parsed.metalayers()[15].offset() - 5).unwrap();
-    let fields: Vec<usize> = parsed.metalayers().iter().map(Metalayer::offset_field).collect();
+    let fields: Vec<usize> =
+        parsed.metalayers().iter().map(|layer| offset_field(parsed.header_bytes(), layer.name())).collect();
     for at in fields {
         frame[at..at + 4].copy_from_slice(&last.to_be_bytes());
     }

@@ -201,7 +201,11 @@ fn a_copy_that_is_killed_is_whole_or_not_there() {
             left += sweep(&copies);
             assert!(files(&path) == states.files[0], "the frame that is copied");
             for copy in fs::read_dir(&copies).unwrap() {
-                states.find(&copy.unwrap().path());
+                let copy = copy.unwrap().path();
+                // A new directory is empty before it is replaced by the written one.
+                if !copy.is_dir() || !files(&copy).is_empty() {
+                    states.find(&copy);
+                }
             }
             fs::remove_dir_all(&copies).unwrap();
         }

@@ -86,6 +86,12 @@ pub fn header_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
 }
 
+/// The offset of the number in the index of a header that says where the metalayer of this name has its content.
+pub fn offset_field(header: &[u8], name: &str) -> usize {
+    let entry = [&[0xa0 + u8::try_from(name.len()).unwrap()], name.as_bytes(), &[0xd2]].concat();
+    header.windows(entry.len()).position(|bytes| bytes == entry).unwrap() + entry.len()
+}
+
 /// The folder of the library's package. The tests of the command are in a package below it.
 pub fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));

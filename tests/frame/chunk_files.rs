@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Cursor;
 
 use crate::common::{copy_tree, data};
-use b2nd_serde::frame::{Code, Finding, Frame, Rewrite, check};
+use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, Rewrite, check};
 
 #[test]
 fn the_chunks_of_a_sparse_frame_have_files() {
@@ -61,6 +61,19 @@ fn a_chunk_file_that_is_not_whole_is_found() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_error_about_a_chunk_file_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&file, &file).unwrap();
+    let error = check(&path).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*file)), "{error}");
 }
 
 /// The header of `sparse.b2nd` for so many chunks, with an index in which chunk 1 is all zeros and the others have

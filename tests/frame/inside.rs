@@ -365,10 +365,10 @@ fn a_lock_beside_the_frame_is_waited_for() {
         (&sparse, sparse.join(".b2lock")),
         (&sparse.join("chunks.b2frame"), sparse.join(".b2lock")),
     ] {
-        let lock = File::create(sidecar).unwrap();
+        let lock = File::create(&sidecar).unwrap();
         FileExt::lock(&lock).unwrap();
         let error = Frame::open_stable(path, Duration::from_millis(5)).unwrap_err();
-        assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None), "{error}");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Locked, Some(&*sidecar)), "{error}");
         // A single read does not ask.
         assert!(Frame::open(path).is_ok());
 

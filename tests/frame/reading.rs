@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use crate::common::{corpus, data, unhex};
+use crate::common::{corpus, data, offset_field, unhex};
 use b2nd_serde::frame::{Array, Code, Error, ErrorKind, Field, Frame, Generation};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ impl Entry {
     fn assert_is<R>(&self, frame: &Frame<R>) {
         let name = &self.name;
         let (header, expected) = (frame.header(), &self.says["frame"]);
-        assert_eq!(header.generation.marker() - 0x90, expected["frame_header_nelem"], "{name}");
+        assert_eq!(frame.header_bytes()[0] - 0x90, expected["frame_header_nelem"], "{name}");
         assert_eq!(header.header_len, expected["header_len"], "{name}");
         assert_eq!(header.frame_len, expected["frame_len"], "{name}");
         assert_eq!(header.flags, *unhex(expected["flags_hex"].as_str().unwrap()), "{name}");
@@ -56,7 +56,9 @@ impl Entry {
             assert_eq!(layer.name(), expected["name"], "{name}");
             assert_eq!(layer.offset() as u64 + self.offset, expected["content_offset"], "{name}");
             assert_eq!(layer.bytes(), unhex(expected["hex"].as_str().unwrap()), "{name}");
-            let field = frame.header_bytes()[layer.offset_field()..].first_chunk().unwrap();
+            let field = frame.header_bytes()[offset_field(frame.header_bytes(), layer.name())..]
+                .first_chunk()
+                .unwrap();
             assert_eq!(u32::from_be_bytes(*field) as usize + 5, layer.offset(), "{name}");
         }
         match frame.array().unwrap() {
@@ -423,6 +425,11 @@ fn an_error_about_a_file_names_it_and_does_not_repeat_its_source() {
     assert_eq!(error.to_string(), "cannot read no such file");
     assert_eq!(error.path(), Some(Path::new("no such file")));
     assert_eq!(io_error(&error).kind(), io::ErrorKind::NotFound);
+    let shown = format!("{error:?}");
+    assert!(
+        shown.starts_with("Error { kind: Io, message: cannot read no such file, source: Some("),
+        "{shown}"
+    );
     assert_eq!(size_of::<Error>(), size_of::<usize>());
 }
 
@@ -521,4 +528,31 @@ fn a_file_caught_while_it_grows_is_read_once_more() {
     assert!(Frame::read_at(growing(&[length, 300]), 0).is_ok());
     let error = Frame::read_at(growing(&[length, 310, 300]), 0).unwrap_err();
     assert_eq!(error.to_string(), "cut short: the frame has 520 bytes, but the file only 310");
+}
+
+#[test]
+fn a_file_that_is_cut_while_its_header_is_read_is_changing() {
+    let file = fs::read(data().join("struct_long.b2nd")).unwrap();
+    assert!(Frame::parse(&file).unwrap().header().header_len > 600);
+    let lengths = vec![file.len() as u64];
+    let error = Frame::read_at(Growing { file: Cursor::new(file[..600].to_vec()), lengths }, 0).unwrap_err();
+    assert_eq!((error.kind(), error.needed()), (ErrorKind::Changing, None), "{error}");
+}
+
+#[test]
+fn a_file_that_is_cut_after_it_was_opened_says_what_is_missing_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.b2nd");
+    fs::copy(data().join("vlmetalayers.b2nd"), &path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let (header_len, frame_len) = (frame.header().header_len as u64, frame.header().frame_len);
+    for length in [frame_len - 1, 300, header_len] {
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+        let error = frame.trailer().unwrap_err();
+        let says = format!("cut short: the frame has {frame_len} bytes, but the file only {length}");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Malformed, says));
+        assert_eq!(frame.check().unwrap(), [error.finding().unwrap().clone()]);
+    }
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(header_len - 1).unwrap();
+    assert_eq!(frame.check().unwrap_err().kind(), ErrorKind::Changing);
 }

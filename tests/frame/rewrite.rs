@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::common::{copy_tree, corpus, data, header_file};
+use crate::common::{copy_tree, corpus, data, header_file, offset_field, remove};
 use b2nd_serde::frame::{
     ArrayLayout, Code, Error, ErrorKind, Field, Finding, Frame, Generation, Rewrite, Severity, check,
 };
@@ -75,7 +76,8 @@ fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     let old = Frame::parse(&file).unwrap();
     for layer in old.metalayers() {
         let offset = u32::try_from(layer.offset() - 5 - 5).unwrap();
-        file[layer.offset_field()..][..4].copy_from_slice(&offset.to_be_bytes());
+        let at = offset_field(&file, layer.name());
+        file[at..][..4].copy_from_slice(&offset.to_be_bytes());
     }
     let header_len = u32::try_from(old.header().header_len - 5).unwrap();
     file[11..15].copy_from_slice(&header_len.to_be_bytes());
@@ -444,6 +446,8 @@ fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
             why.starts_with("the frame is damaged, and the new one would have the same error: "),
             "{why}"
         );
+        let preview = Rewrite::new(&path, &to).preview().unwrap_err();
+        assert_eq!((preview.kind(), preview.to_string()), (ErrorKind::Refused, why));
     }
     assert_eq!(fs::read(&path).unwrap(), damaged);
     assert_eq!(folder.names(), BTreeSet::from(["old".into()]));
@@ -559,6 +563,60 @@ fn a_copy_goes_only_to_a_new_name() {
     }
     assert_eq!(fs::read(&there).unwrap(), b"precious");
     assert_eq!(folder.names().len(), 3);
+}
+
+#[test]
+fn what_gets_the_new_name_meanwhile_stays() {
+    type Create = fn(&Path);
+    let folder = Folder::new();
+    let to = folder.path("new");
+    let file: Create = |to| fs::write(to, b"precious").unwrap();
+    let empty: Create = |to| fs::create_dir(to).unwrap();
+    let full: Create = |to| {
+        fs::create_dir(to).unwrap();
+        fs::write(to.join("precious"), b"").unwrap();
+    };
+    for from in ["int32_3x5.b2nd", "sparse.b2nd"] {
+        for create in [file, empty, full] {
+            // Before the first byte is copied, and after the last one.
+            for reports in [1, 2] {
+                let mut left = reports;
+                let rewrite = Rewrite::new(data().join(from), &to).on_progress(|_| {
+                    left -= 1;
+                    if left == 0 {
+                        create(&to);
+                    }
+                    ControlFlow::Continue(())
+                });
+                let error = rewrite.apply().unwrap_err();
+                assert_eq!((error.kind(), error.path()), (ErrorKind::Exists, Some(&*to)), "{from}: {error}");
+                assert_eq!(folder.names(), BTreeSet::from(["new".into()]));
+                assert_eq!(to.is_dir(), fs::read(&to).is_err());
+                assert!(!to.join("chunks.b2frame").exists());
+                remove(&to);
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_error_about_the_old_frame_names_its_file() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.b2nd");
+    let chunk = path.join("00000002.chunk");
+    let rewrite = Rewrite::new(&path, folder.path("new")).on_progress(|copied| {
+        if copied == 0 {
+            // A file that can be opened, but whose first bytes cannot be read.
+            fs::remove_file(&chunk).unwrap();
+            std::os::unix::fs::symlink("/proc/self/mem", &chunk).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*chunk)), "{error}");
+    assert_eq!(error.to_string(), format!("cannot read {}", chunk.display()));
+    assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     let (expected, found) = (dtype.item_size(), header.typesize);
     (usize::try_from(found) != Ok(expected)).then(|| {
         let text = format!("typesize is {found}, but items of dtype {dtype} have {expected} bytes");
-        about(header, Code::DtypeMismatch, Field::Typesize).numbers(expected, found).text(text)
+        header.finding(Code::DtypeMismatch, Field::Typesize).numbers(expected, found).text(text)
     })
 }
 
@@ -118,28 +118,21 @@ pub(crate) fn of_array(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     }
 }
 
-fn about(header: &Header, code: Code, field: Field) -> Finding {
-    let finding = Finding::new(code, Place::Header);
-    match header.range(field) {
-        Some(range) => finding.at(range.start as u64),
-        None => finding,
-    }
-}
-
 /// An array without items: there are no chunks, but `chunksize` may already have the size of future ones.
 fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
     let mut findings = Vec::new();
     let found = header.nbytes;
     if found != 0 {
         let text = format!("nbytes is {found}, but the shape has no items, so it should be 0");
-        findings.push(about(header, Code::InterruptedResize, Field::Nbytes).numbers(0, found).text(text));
+        findings.push(header.finding(Code::InterruptedResize, Field::Nbytes).numbers(0, found).text(text));
     }
     let found = header.chunksize;
     if usize::try_from(found) != Ok(chunksize) && found != -1 {
         let text =
             format!("chunksize is {found}, but should be {chunksize} or -1, as the array has no items");
-        findings
-            .push(about(header, Code::EmptyChunksize, Field::Chunksize).numbers(chunksize, found).text(text));
+        findings.push(
+            header.finding(Code::EmptyChunksize, Field::Chunksize).numbers(chunksize, found).text(text),
+        );
     }
     findings
 }
@@ -158,7 +151,7 @@ fn lost_typesize(array: &Array<'_>, geometry: &Geometry, header: &Header) -> Opt
         && header.blocksize.map(i128::from) == Some(blocksize);
     is_lost.then(|| {
         let text = format!("typesize is 1, but items, chunks and blocks show that it should be {size}");
-        about(header, Code::LostTypesize, Field::Typesize).numbers(size, 1).text(text)
+        header.finding(Code::LostTypesize, Field::Typesize).numbers(size, 1).text(text)
     })
 }
 
@@ -172,7 +165,7 @@ fn with_items(geometry: &Geometry, header: &Header, chunksize: usize) -> Vec<Fin
         let text = format!(
             "chunksize is {found}, but a padded chunk has {items} items of {typesize} bytes, which is {chunksize}"
         );
-        findings.push(about(header, code, Field::Chunksize).numbers(chunksize, found).text(text));
+        findings.push(header.finding(code, Field::Chunksize).numbers(chunksize, found).text(text));
     }
     let blocksize = block_nbytes(geometry, typesize.into());
     if let Some(found) = header.blocksize.filter(|&found| i128::from(found) != blocksize) {
@@ -181,7 +174,7 @@ fn with_items(geometry: &Geometry, header: &Header, chunksize: usize) -> Vec<Fin
             "blocksize is {found}, but a block has {items} items of {typesize} bytes, which is {blocksize}"
         );
         findings.push(
-            about(header, Code::BlocksizeMismatch, Field::Blocksize).numbers(blocksize, found).text(text),
+            header.finding(Code::BlocksizeMismatch, Field::Blocksize).numbers(blocksize, found).text(text),
         );
     }
     findings.extend(nbytes(geometry, header));
@@ -203,6 +196,6 @@ fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
             "nbytes is {found}, enough for {stored} chunks of {chunksize} bytes, but the shape has {nchunks} chunks, \
              which is {nbytes}"
         );
-        about(header, Code::InterruptedResize, Field::Nbytes).numbers(nbytes, found).text(text)
+        header.finding(Code::InterruptedResize, Field::Nbytes).numbers(nbytes, found).text(text)
     })
 }

@@ -1,7 +1,7 @@
 //! Checks what follows the header: the chunk index and the trailer.
 
 use std::format;
-use std::io::{self, Read, Seek};
+use std::io::{Read, Seek};
 use std::path::Path;
 use std::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::frame::find::open::{SPARSE_INDEX, folder_of};
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::ChunkHeader;
 use crate::frame::format::fields::{Field, Generation};
-use crate::frame::{Error, ErrorKind, Frame, Trailer};
+use crate::frame::{Error, Frame, Trailer};
 
 /// Bytes of the chunk index for each chunk.
 const OFFSET_NBYTES: u64 = 8;
@@ -21,6 +21,7 @@ const LONGEST_INDEX: usize = 1 << 20;
 /// The longest chunk index, decompressed, whose offsets are checked.
 const LONGEST_OFFSETS: usize = 1 << 26;
 
+/// Checks what follows the header, in a file that is not shorter than the frame.
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     let mut end = None;
@@ -29,8 +30,7 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>
             end = Some(trailer.offset());
             findings.extend(check_trailer(frame, &trailer));
         }
-        // The file has become shorter, which the check of its length reports.
-        Err(error) if error.kind() == ErrorKind::Incomplete => {}
+        Err(error) if error.is_about(Code::Truncated) => return Err(error),
         Err(error) => findings.push(error.into_finding()?),
     }
     if frame.header().nbytes > 0 {
@@ -133,7 +133,7 @@ fn directory<R>(frame: &Frame<R>) -> Option<&Path> {
 }
 
 /// The first chunk of a sparse frame whose file is missing or not whole, so that C-Blosc2 cannot read it.
-fn check_files(index: &[u8], directory: &Path, finding: Finding) -> io::Result<Option<Finding>> {
+fn check_files(index: &[u8], directory: &Path, finding: Finding) -> Result<Option<Finding>, Error> {
     let mut numbers: Vec<u64> = offsets(index).collect();
     numbers.sort_unstable();
     numbers.dedup();

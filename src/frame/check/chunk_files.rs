@@ -12,6 +12,7 @@ use std::path::Path;
 use std::string::String;
 use std::vec::Vec;
 
+use crate::frame::Error;
 use crate::frame::find::open::open_at_once;
 use crate::frame::format::chunk::ChunkHeader;
 
@@ -58,13 +59,16 @@ pub(super) struct Faults {
 
 /// What is wrong with the files of these numbers, which are in ascending order. Opens at most [`MAX_UNLISTED`] files
 /// that do not exist.
-pub(super) fn faults(numbers: &[u64], directory: &Path) -> io::Result<Faults> {
+pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<Faults, Error> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
         // Without permission to list the directory, nothing is known about its files.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(Faults::default()),
-        listed => listed?,
+        listed => listed.map_err(|error| Error::io("read", directory, error))?,
     };
-    collect(numbers, listed.as_deref(), |number| fault(number, directory))
+    collect(numbers, listed.as_deref(), |number| {
+        let file = directory.join(name(number));
+        fault(&file).map_err(|error| Error::io("read", &file, error))
+    })
 }
 
 /// The numbers of the files in the directory, in ascending order.
@@ -81,8 +85,8 @@ fn list(directory: &Path) -> io::Result<Vec<u64>> {
 fn collect(
     numbers: &[u64],
     listed: Option<&[u64]>,
-    mut fault: impl FnMut(u64) -> io::Result<Option<Fault>>,
-) -> io::Result<Faults> {
+    mut fault: impl FnMut(u64) -> Result<Option<Fault>, Error>,
+) -> Result<Faults, Error> {
     let mut faults = Faults::default();
     for &number in numbers {
         let is_missing = listed.is_some_and(|listed| listed.binary_search(&number).is_err());
@@ -95,10 +99,10 @@ fn collect(
     Ok(faults)
 }
 
-/// What is wrong with the file of this number. A file that we have no permission to read counts as whole.
-fn fault(number: u64, directory: &Path) -> io::Result<Option<Fault>> {
-    let path = directory.join(name(number));
-    let file = match open_at_once(&path) {
+/// What is wrong with a chunk file. One that we have no permission to read counts as whole.
+fn fault(file: &Path) -> io::Result<Option<Fault>> {
+    let path = file;
+    let file = match open_at_once(file) {
         Ok(file) => file,
         // Windows does not let a directory be opened as a file.
         Err(_) if path.is_dir() => return Ok(Some(Fault::Missing)),

@@ -5,8 +5,9 @@ use std::vec::Vec;
 
 use crate::frame::find::open::SPARSE_INDEX;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::fields::{FRAME_TYPE, Field, Generation};
 use crate::frame::format::flags::FrameType;
+use crate::frame::format::header::cut_short;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Frame, Metalayer};
 use crate::marker::ARRAY16;
@@ -22,13 +23,6 @@ const FIRST_OWN_FILTER: u8 = 160;
 /// Checks the header by itself.
 pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
-    let about = |code, field| {
-        let finding = Finding::new(code, Place::Header);
-        match header.range(field) {
-            Some(range) => finding.at(range.start as u64),
-            None => finding,
-        }
-    };
     let mut findings = Vec::new();
     if header.generation != Generation::Present {
         let marker = header.generation.marker();
@@ -38,26 +32,30 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
         findings.push(finding.numbers(Generation::Present.marker(), marker).text(text));
     } else if header.version > LAST_VERSION {
         let text = format!("the format version is {}, but must be at most {LAST_VERSION}", header.version);
-        findings
-            .push(about(Code::FrameVersion, Field::Flags).numbers(LAST_VERSION, header.version).text(text));
+        findings.push(
+            header.finding(Code::FrameVersion, Field::Flags).numbers(LAST_VERSION, header.version).text(text),
+        );
     }
-    // The type is the second of the flags.
-    let type_at = header.range(Field::Flags).map_or(0, |flags| flags.start + 1);
+    let type_at = header.range(Field::Flags).map_or(0, |flags| flags.start + FRAME_TYPE);
     let about_type = |text| Finding::new(Code::FrameType, Place::Header).at(type_at as u64).text(text);
     findings.extend(frame_type(frame).map(about_type));
     if header.nfilters > MAX_FILTERS {
         let text =
             format!("the header counts {} filters, but must count at most {MAX_FILTERS}", header.nfilters);
-        findings
-            .push(about(Code::FilterCount, Field::Filters).numbers(MAX_FILTERS, header.nfilters).text(text));
+        findings.push(
+            header
+                .finding(Code::FilterCount, Field::Filters)
+                .numbers(MAX_FILTERS, header.nfilters)
+                .text(text),
+        );
     }
     for filter in header.pipeline().filter(|filter| filter.id < FIRST_OWN_FILTER && filter.name().is_none()) {
         let text = format!("{filter} is unknown");
-        findings.push(about(Code::UnknownFilter, Field::Filters).text(text));
+        findings.push(header.finding(Code::UnknownFilter, Field::Filters).text(text));
     }
     if header.typesize < 1 {
         let text = format!("typesize is {}, but must be at least 1", header.typesize);
-        findings.push(about(Code::Typesize, Field::Typesize).numbers(1, header.typesize).text(text));
+        findings.push(header.finding(Code::Typesize, Field::Typesize).numbers(1, header.typesize).text(text));
     }
     let has_chunks = header.nbytes > 0;
     for (field, name, value, counts) in [
@@ -67,7 +65,7 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     ] {
         if counts && value < 0 {
             let text = format!("{name} is {value}, but must not be negative");
-            findings.push(about(Code::Sizes, field).numbers(0, value).text(text));
+            findings.push(header.finding(Code::Sizes, field).numbers(0, value).text(text));
         }
     }
     findings.extend(index_size(frame));
@@ -100,7 +98,7 @@ fn index_size<R>(frame: &Frame<R>) -> Option<Finding> {
     let (expected, found) = (section.list - section.start, section.index_size);
     (expected != usize::from(found)).then(|| {
         let text = format!("the index of metalayers has {expected} bytes, but its size field says {found}");
-        let at = section.start as u64 + 2;
+        let at = section.index_size_offset() as u64;
         Finding::new(Code::IndexSize, Place::Metalayers).at(at).numbers(expected, found).text(text)
     })
 }
@@ -109,8 +107,7 @@ fn index_size<R>(frame: &Frame<R>) -> Option<Finding> {
 fn list<R>(frame: &Frame<R>) -> Option<Finding> {
     let (section, count) = (&frame.section, frame.metalayers().len());
     let about = |at: usize| Finding::new(Code::MetalayerList, Place::Metalayers).at(at as u64);
-    let head = frame.header_bytes().get(section.list..).and_then(<[u8]>::first_chunk);
-    let Some(&[marker, a, b]) = head else {
+    let Some((marker, listed)) = section.list_header else {
         return Some(about(section.list).text("the header ends before the list of metalayers".into()));
     };
     if marker != ARRAY16 {
@@ -118,12 +115,11 @@ fn list<R>(frame: &Frame<R>) -> Option<Finding> {
             format!("the list of metalayers begins with {marker:#04x}, but must begin with {ARRAY16:#04x}");
         return Some(about(section.list).numbers(ARRAY16, marker).text(text));
     }
-    let listed = u16::from_be_bytes([a, b]);
     if usize::from(listed) != count {
         let text = format!("the list of metalayers counts {listed}, but their index has {count}");
         return Some(about(section.list).numbers(count, listed).text(text));
     }
-    let mut end = section.list + 3;
+    let mut end = section.contents();
     for layer in frame.metalayers() {
         if layer.offset() != end + CONTENT_HEADER {
             let (found, name) = (layer.offset() - CONTENT_HEADER, layer.name());
@@ -155,15 +151,11 @@ fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
 /// Compares the length of the frame with that of its file. A frame inside another file may be followed by anything.
 pub(super) fn against_file<R>(frame: &Frame<R>, available: u64) -> Option<Finding> {
     let frame_len = frame.header().frame_len;
-    let (code, text) = if available < frame_len {
-        (
-            Code::Truncated,
-            format!("cut short: the frame has {frame_len} bytes, but the file only {available}"),
-        )
-    } else if available > frame_len && frame.offset() == 0 {
-        (Code::LongerFile, format!("the frame has {frame_len} bytes, but the file {available}"))
-    } else {
-        return None;
-    };
-    Some(Finding::new(code, Place::File).numbers(frame_len, available).text(text))
+    if available < frame_len {
+        return Some(cut_short("", frame_len, available));
+    }
+    (available > frame_len && frame.offset() == 0).then(|| {
+        let text = format!("the frame has {frame_len} bytes, but the file {available}");
+        Finding::new(Code::LongerFile, Place::File).numbers(frame_len, available).text(text)
+    })
 }

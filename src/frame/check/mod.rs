@@ -5,8 +5,8 @@ use std::io::{Read, Seek};
 use std::path::Path;
 use std::vec::Vec;
 
-use crate::frame::find::open::available;
-use crate::frame::finding::Finding;
+use crate::frame::finding::{Code, Finding};
+use crate::frame::read::available;
 use crate::frame::{Error, Frame};
 
 mod agreement;
@@ -116,8 +116,13 @@ impl<R: Read + Seek> Frame<R> {
     /// ```
     pub fn check(&mut self) -> Result<Vec<Finding>, Error> {
         let mut findings = self.check_header();
-        findings.extend(body::check(self)?);
-        let available = available(&mut self.reader, self.offset)?;
+        match body::check(self) {
+            Ok(body) => findings.extend(body),
+            // The file has become shorter, which the check of its length reports.
+            Err(error) if error.is_about(Code::Truncated) => {}
+            Err(error) => return Err(error),
+        }
+        let available = available(&mut self.reader, self.offset).map_err(|error| self.unreadable(error))?;
         findings.extend(header::against_file(self, available));
         if self.is_unchanged()? { Ok(findings) } else { Err(Error::changing(None)) }
     }
@@ -127,8 +132,10 @@ impl<R: Read + Seek> Frame<R> {
         let bytes = self.bytes.clone();
         let mut position = 0;
         for piece in bytes.chunks(PIECE) {
-            if self.bytes_at(position, piece.len() as u64)? != piece {
-                return Ok(false);
+            match self.bytes_at(position, piece.len() as u64) {
+                Ok(bytes) if bytes == piece => {}
+                Err(error) if !error.is_about(Code::Truncated) => return Err(error),
+                _ => return Ok(false),
             }
             position += piece.len() as u64;
         }

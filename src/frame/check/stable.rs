@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::frame::check::{Report, agreement};
-use crate::frame::find::lock::SharedLock;
+use crate::frame::find::lock::{SharedLock, is_over};
 use crate::frame::find::open::{PAUSE, file_with_header};
 use crate::frame::finding::{Code, Finding, Severity};
 use crate::frame::{Error, ErrorKind, Frame};
@@ -81,7 +81,8 @@ impl Frame<File> {
     /// # Errors
     ///
     /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is writing, or was interrupted.
-    /// [`check`](crate::frame::check()) can tell which. Otherwise as [`open`](Self::open).
+    /// [`check`](crate::frame::check()) can tell which.
+    /// [`ErrorKind::Locked`] if another process holds the lock for as long. Otherwise as [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;
@@ -93,20 +94,18 @@ impl Frame<File> {
     /// ```
     pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
-        let start = Instant::now();
+        // Without a deadline, there is no end to the patience.
+        let deadline = Instant::now().checked_add(patience);
         // The type of the frame decides which file is the lock, and no writer changes it. If the header cannot be read
         // yet, a directory must be a sparse frame.
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
-        let _lock = match SharedLock::take(&file, is_sparse, start, patience) {
-            Err(error) if error.kind() == ErrorKind::Locked => return Err(Error::changing(None)),
-            lock => lock?,
-        };
+        let _lock = SharedLock::take(&file, is_sparse, deadline)?;
         let mut before: Option<Self> = None;
         loop {
             let is_first;
-            let error = match look(path)? {
-                Ok(frame) => {
+            let error = match look(path) {
+                Ok(Ok(frame)) => {
                     let error = frame.disagreement();
                     let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
                     if is_same && error.is_none() {
@@ -115,16 +114,23 @@ impl Frame<File> {
                     is_first = before.replace(frame).is_none();
                     error
                 }
-                Err(finding) if finding.code() == Code::NotAFrame => return Err(Error::malformed(finding)),
-                Err(finding) => {
+                Ok(Err(finding)) if finding.code() == Code::NotAFrame => {
+                    return Err(Error::malformed(finding));
+                }
+                Ok(Err(finding)) => {
                     (before, is_first) = (None, false);
                     Some(finding)
                 }
+                Err(error) if error.kind() == ErrorKind::Changing => {
+                    (before, is_first) = (None, false);
+                    None
+                }
+                Err(error) => return Err(error),
             };
             match error {
                 // If nobody writes, a second read is enough, whatever `patience` is.
                 None if is_first => {}
-                error if start.elapsed() >= patience => return Err(Error::changing(error)),
+                error if is_over(deadline) => return Err(Error::changing(error)),
                 _ => thread::sleep(PAUSE),
             }
         }

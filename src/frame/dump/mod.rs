@@ -7,10 +7,11 @@ use std::vec::Vec;
 
 use crate::dump::{Lines, Printable, Row, RowRef, Sink, write_fault, write_metalayer, write_raw};
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::cursor::{Cursor, Rules};
-use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::cursor::{Cursor, Part};
+use crate::frame::format::fields::{FILTER_PARTS, Field, Generation};
 use crate::frame::format::flags::{Filter, FrameType};
-use crate::frame::{ARRAY_NAMES, Error, Frame};
+use crate::frame::format::section::ARRAY_NAMES;
+use crate::frame::{Error, Frame};
 use crate::layout::CATERVA_THREE;
 use crate::marker::Kind;
 use crate::{Meta, take_from_slice};
@@ -72,16 +73,6 @@ const MAX_DEPTH: usize = 32;
 /// The number of old bytes on one line.
 const BYTES_A_LINE: usize = 10;
 
-/// The parts of the filters, after their number.
-const FILTER_PARTS: [(usize, &str); 6] = [
-    (6, "filters"),
-    (1, "codec"),
-    (1, "codec_meta"),
-    (6, "filters_meta"),
-    (1, "more_flags"),
-    (1, "reserved"),
-];
-
 /// Why the annotation ends early.
 enum Stop {
     /// The next bytes are wrong or missing.
@@ -138,8 +129,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         let header = frame.as_ref().and_then(|frame| prefix.get(..frame.header().header_len));
         // `Frame::parse` has found what is wrong, so the findings of this cursor are not shown.
         let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
-        let rules = Rules { place: Place::Header, start: 0, marker, end };
-        let cursor = Cursor::new(header.unwrap_or(prefix), rules);
+        let part = Part { place: Place::Header, start: 0, marker, end };
+        let cursor = Cursor::new(header.unwrap_or(prefix), part);
         Self { cursor, shown: 0, depth: 0, frame, fault, sink }
     }
 
@@ -199,7 +190,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         let [_, count] = self.cursor.array()?;
         self.row(&"fixext16", &counted(count.into(), "filter"), &"filters")?;
         self.depth += 1;
-        for (len, name) in FILTER_PARTS {
+        for (name, _, len) in FILTER_PARTS.into_iter().skip(1) {
             let bytes = self.cursor.take(len)?;
             let ids = bytes.iter().filter(|&&id| name == "filters" && id != 0);
             let names: Vec<String> = ids.map(|&id| Filter { id, meta: 0 }.to_string()).collect();

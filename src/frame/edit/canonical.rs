@@ -34,13 +34,19 @@ pub(crate) struct Canonical {
 }
 
 impl Canonical {
+    /// The number of bytes that are kept.
+    pub(crate) fn kept_len(&self) -> u64 {
+        self.kept.end.saturating_sub(self.kept.start)
+    }
+
     /// Converts a frame, with another dtype if one is given. A frame with errors is refused, unless the only one is a lost
     /// type size.
     pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {
-            return Err(Error::refused(
-                "a header of the first generation (0x9c) can be read, but not rewritten",
-            ));
+            return Err(Error::refused(format_args!(
+                "a header of the first generation ({:#04x}) can be read, but not rewritten",
+                Generation::Beta1.marker()
+            )));
         }
         let mut typesize = frame.header.typesize;
         for finding in frame.check()? {

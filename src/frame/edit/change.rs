@@ -11,10 +11,11 @@ use std::vec::Vec;
 use crate::dtype::{self, Dtype};
 use crate::frame::check::agreement;
 use crate::frame::find::lock::ExclusiveLock;
-use crate::frame::find::open::{available, open_at_once, read_up_to};
+use crate::frame::find::open::open_at_once;
 use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::Array;
 use crate::frame::format::section::CONTENT_HEADER;
+use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame, Header, Metalayer};
 use crate::{Layout, Meta, to_vec};
 

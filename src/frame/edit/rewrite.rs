@@ -7,7 +7,8 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{self, Path, PathBuf};
 use std::string::String;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use std::vec::Vec;
 
 use tempfile::Builder;
 
@@ -15,7 +16,7 @@ use crate::frame::check::chunk_files;
 use crate::frame::edit::canonical::Canonical;
 use crate::frame::find::lock::{ExclusiveLock, SharedLock};
 use crate::frame::find::open::{SPARSE_INDEX, file_with_header, folder_of, open_at_once};
-use crate::frame::finding::Severity;
+use crate::frame::finding::{Finding, Severity};
 use crate::frame::{Error, Frame};
 
 /// Bytes that are copied between two reports of progress.
@@ -123,8 +124,8 @@ impl<'p> Rewrite<'p> {
     /// Calls a function with the number of bytes that [`apply`](Self::apply) has copied. The function can stop the
     /// rewrite.
     ///
-    /// The first call is with 0, after the old frame has been checked. Then there is a call after each 4 MiB or chunk
-    /// file, and a last one before the new file gets its name. The last number is about the header's
+    /// The first call is with 0, after the old frame has been checked. Then there is a call after each piece of at most
+    /// 4 MiB, and a last one before the new file gets its name. The last number is about the header's
     /// [`cbytes`](crate::frame::Header::cbytes).
     ///
     /// If the function returns `ControlFlow::Break`, the unfinished new file is removed, and the error is
@@ -170,8 +171,8 @@ impl<'p> Rewrite<'p> {
     /// ```
     pub fn preview(&self) -> Result<Frame, Error> {
         let job = Job::new(self)?;
-        let (_, canonical) = job.read()?;
-        Frame::parse(&canonical.header)
+        let (_, _, after) = job.read()?;
+        Ok(after)
     }
 
     /// Writes the new frame, and opens it.
@@ -225,13 +226,13 @@ impl fmt::Debug for Rewrite<'_> {
     }
 }
 
-type Report<'r> = Box<dyn FnMut(u64) -> ControlFlow<()> + 'r>;
+type OnProgress<'r> = Box<dyn FnMut(u64) -> ControlFlow<()> + 'r>;
 
 /// How much of a rewrite is done.
 #[derive(Default)]
 struct Progress<'r> {
     copied: u64,
-    report: Option<Report<'r>>,
+    report: Option<OnProgress<'r>>,
 }
 
 impl Progress<'_> {
@@ -298,12 +299,21 @@ impl<'p> Job<'p> {
         Ok(Self { from, to, dtype, source, is_in_place, is_sparse, target, folder })
     }
 
-    /// The old frame, and the new one that is made of it.
-    fn read(&self) -> Result<(Frame<File>, Canonical), Error> {
+    /// The old frame, and what becomes of it: its parts, and the frame as its header shows it. The new frame is checked, as
+    /// the rules for an older generation ask for less.
+    fn read(&self) -> Result<(Frame<File>, Canonical, Frame), Error> {
         let mut frame = Frame::open(self.from)?;
         let canonical = Canonical::of(&mut frame, self.dtype)?;
         self.check_old(&frame)?;
-        Ok((frame, canonical))
+        let after = Frame::parse(&canonical.header)?;
+        let new = Unwritten { canonical: &canonical, old: &frame.reader, position: 0 };
+        match first_error(&after, &self.source, self.from.is_dir(), new)? {
+            None => Ok((frame, canonical, after)),
+            Some(wrong) => Err(Error::refused(format_args!(
+                "the frame is damaged, and the new one would have the same error: {}",
+                wrong.message()
+            ))),
+        }
     }
 
     /// Checks that the old frame is the whole file, and has not changed since it was read.
@@ -314,12 +324,12 @@ impl<'p> Job<'p> {
 
     fn in_place(self, progress: &mut Progress<'_>) -> Result<Frame<File>, Error> {
         let mut lock = ExclusiveLock::take(&self.source, self.is_sparse)?;
-        let (mut frame, canonical) = self.read()?;
+        let (frame, canonical, after) = self.read()?;
         let mut new =
-            temporary().tempfile_in(&self.folder.path).map_err(|error| self.folder.unwritable(error))?;
+            temporary().tempfile_in(&self.folder.path).map_err(|error| self.folder.uncreatable(error))?;
         progress.advance(0)?;
-        self.write(&mut frame, &canonical, new.as_file_mut(), progress)?;
-        let after = self.check_new(&canonical, &self.source, self.from.is_dir(), new.as_file())?;
+        self.write(&frame, &canonical, new.as_file_mut(), progress)?;
+        check_new(&after, &self.source, self.from.is_dir(), new.as_file())?;
         let (path, by_directory) = (file_with_header(self.to)?, self.to.is_dir());
         progress.advance(0)?;
         if let Some(lock) = &mut lock {
@@ -327,51 +337,51 @@ impl<'p> Job<'p> {
         }
         // Some systems do not replace a file that is open.
         drop(frame);
-        let file = new.persist(&self.target).map_err(|error| self.uncreatable(error.error))?;
+        let file = new.persist(&self.target).map_err(|error| self.unwritable(error.error))?;
         // If this fails, the new file still has its name, and is whole.
         let _ = self.folder.sync();
         Ok(Frame { path: Some(path), by_directory, ..after.with_reader(file) })
     }
 
     fn copy(self, progress: &mut Progress<'_>) -> Result<Frame<File>, Error> {
-        let _lock = SharedLock::take(&self.source, self.is_sparse, Instant::now(), Duration::ZERO)?;
-        let (mut frame, canonical) = self.read()?;
-        let unwritable = |error| self.folder.unwritable(error);
-        let uncreatable = |error| self.uncreatable(error);
-        let (after, file, path) = if self.is_sparse {
+        let _lock = SharedLock::take(&self.source, self.is_sparse, Some(Instant::now()))?;
+        let (frame, canonical, after) = self.read()?;
+        let uncreatable = |error| self.folder.uncreatable(error);
+        let unwritable = |error| self.unwritable(error);
+        let (file, path) = if self.is_sparse {
             let old = folder_of(&self.source);
-            let new = temporary().tempdir_in(&self.folder.path).map_err(unwritable)?;
+            let new = temporary().tempdir_in(&self.folder.path).map_err(uncreatable)?;
             progress.advance(0)?;
             self.copy_chunks(old, new.path(), progress)?;
             let index = new.path().join(SPARSE_INDEX);
             let mut file =
-                File::options().read(true).write(true).create_new(true).open(&index).map_err(uncreatable)?;
-            self.write(&mut frame, &canonical, &mut file, progress)?;
-            let after = self.check_new(&canonical, &index, true, &file)?;
+                File::options().read(true).write(true).create_new(true).open(&index).map_err(unwritable)?;
+            self.write(&frame, &canonical, &mut file, progress)?;
+            check_new(&after, &index, true, &file)?;
             if let Ok(metadata) = fs::metadata(old) {
                 // Some file systems have no modes.
                 let _ = fs::set_permissions(new.path(), metadata.permissions());
             }
-            Folder::of(&index)?.sync().map_err(uncreatable)?;
+            Folder::of(&index)?.sync().map_err(unwritable)?;
             progress.advance(0)?;
             let path = self.to.join(SPARSE_INDEX);
             // Windows does not rename a directory in which a file is open.
             #[cfg(windows)]
             drop(file);
-            fs::rename(new.path(), self.to).map_err(uncreatable)?;
+            rename_directory(new.path(), self.to).map_err(unwritable)?;
             // The directory has been renamed, so there is nothing to remove.
             let _ = new.keep();
             #[cfg(windows)]
             let file = File::open(&path).map_err(|error| Error::io("read", &path, error))?;
-            (after, file, path)
+            (file, path)
         } else {
-            let mut new = temporary().tempfile_in(&self.folder.path).map_err(unwritable)?;
+            let mut new = temporary().tempfile_in(&self.folder.path).map_err(uncreatable)?;
             progress.advance(0)?;
-            self.write(&mut frame, &canonical, new.as_file_mut(), progress)?;
-            let after = self.check_new(&canonical, self.to, false, new.as_file())?;
+            self.write(&frame, &canonical, new.as_file_mut(), progress)?;
+            check_new(&after, self.to, false, new.as_file())?;
             progress.advance(0)?;
-            let file = new.persist_noclobber(self.to).map_err(|error| uncreatable(error.error))?;
-            (after, file, self.to.into())
+            let file = new.persist_noclobber(self.to).map_err(|error| unwritable(error.error))?;
+            (file, self.to.into())
         };
         // If this fails, the new file still has its name, and is whole.
         let _ = self.folder.sync();
@@ -381,79 +391,152 @@ impl<'p> Job<'p> {
     /// Writes the new file that has the header.
     fn write(
         &self,
-        frame: &mut Frame<File>,
+        frame: &Frame<File>,
         canonical: &Canonical,
         new: &mut File,
         progress: &mut Progress<'_>,
     ) -> Result<(), Error> {
-        let uncreatable = |error| self.uncreatable(error);
-        let old = &mut frame.reader;
-        new.write_all(&canonical.header).map_err(uncreatable)?;
-        old.seek(SeekFrom::Start(canonical.kept.start)).map_err(uncreatable)?;
-        let mut left = canonical.kept.end.saturating_sub(canonical.kept.start);
-        while left > 0 {
-            let copied = io::copy(&mut old.take(left.min(PIECE)), new).map_err(uncreatable)?;
-            if copied == 0 {
-                return Err(Error::changing(None));
-            }
-            left = left.saturating_sub(copied);
-            progress.advance(copied)?;
+        let unwritable = |error| self.unwritable(error);
+        let mut old = &frame.reader;
+        new.write_all(&canonical.header).map_err(unwritable)?;
+        old.seek(SeekFrom::Start(canonical.kept.start)).map_err(|error| frame.unreadable(error))?;
+        if self.copy_bytes(&mut old.take(canonical.kept_len()), &self.source, new, progress)?
+            != canonical.kept_len()
+        {
+            return Err(Error::changing(None));
         }
-        new.write_all(&canonical.trailer).map_err(uncreatable)?;
+        new.write_all(&canonical.trailer).map_err(unwritable)?;
         if let Ok(metadata) = old.metadata() {
             keep_attributes(new, &metadata, self.is_in_place);
         }
-        new.sync_all().map_err(uncreatable)?;
+        new.sync_all().map_err(unwritable)?;
         self.check_old(frame)
     }
 
-    /// Checks the new frame before it gets its name, as if it were at `path`. This finds errors that the rules for an
-    /// older generation do not cover, and chunk files that were deleted meanwhile.
-    fn check_new(
-        &self,
-        canonical: &Canonical,
-        path: &Path,
-        by_directory: bool,
-        new: &File,
-    ) -> Result<Frame, Error> {
-        let after = Frame::parse(&canonical.header)?;
-        let seen = Frame { path: Some(path.into()), by_directory, ..after.clone() };
-        let findings = seen.with_reader(new).check()?;
-        match findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
-            None => Ok(after),
-            Some(wrong) if self.is_sparse => Err(Error::changing(Some(wrong))),
-            Some(wrong) => Err(Error::refused(format_args!(
-                "the frame is damaged, and the new one would have the same error: {}",
-                wrong.message()
-            ))),
-        }
-    }
-
     fn copy_chunks(&self, from: &Path, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
+        let unwritable = |error| self.unwritable(error);
         for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
             let entry = entry.map_err(|error| Error::io("read", from, error))?;
             let path = entry.path();
             if chunk_files::number(&entry.file_name()).is_some() && path.is_file() {
-                let mut old = File::open(&path).map_err(|error| Error::io("read", &path, error))?;
-                let copied = copy_file(&mut old, &to.join(entry.file_name()));
-                progress.advance(copied.map_err(|error| self.uncreatable(error))?)?;
+                let unreadable = |error| Error::io("read", &path, error);
+                let mut old = File::open(&path).map_err(unreadable)?;
+                let new = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
+                let mut new = new.map_err(unwritable)?;
+                self.copy_bytes(&mut old, &path, &mut new, progress)?;
+                keep_attributes(&new, &old.metadata().map_err(unreadable)?, false);
+                new.sync_all().map_err(unwritable)?;
             }
         }
         Ok(())
     }
 
-    /// The error that the new file cannot be written.
-    fn uncreatable(&self, error: io::Error) -> Error {
-        Error::io("write", self.to, error)
+    /// Copies all bytes of a reader of the file `path`, and says how many. An error names the file that it is about, which
+    /// `io::copy` does not tell.
+    fn copy_bytes(
+        &self,
+        old: &mut impl Read,
+        path: &Path,
+        new: &mut File,
+        progress: &mut Progress<'_>,
+    ) -> Result<u64, Error> {
+        let (mut piece, mut copied) = (Vec::new(), 0);
+        loop {
+            piece.clear();
+            let read = old.by_ref().take(PIECE).read_to_end(&mut piece);
+            let read = read.map_err(|error| Error::io("read", path, error))? as u64;
+            if read == 0 {
+                return Ok(copied);
+            }
+            new.write_all(&piece).map_err(|error| self.unwritable(error))?;
+            copied += read;
+            progress.advance(read)?;
+        }
+    }
+
+    /// That the new file cannot be written. Something can have got its name since the rewrite began.
+    fn unwritable(&self, error: io::Error) -> Error {
+        match error.kind() {
+            ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => Error::exists(self.to),
+            _ => Error::io("write", self.to, error),
+        }
     }
 }
 
-fn copy_file(old: &mut File, to: &Path) -> io::Result<u64> {
-    let mut new = File::options().write(true).create_new(true).open(to)?;
-    let copied = io::copy(old, &mut new)?;
-    keep_attributes(&new, &old.metadata()?, false);
-    new.sync_all()?;
-    Ok(copied)
+/// The bytes of a new frame before they are written.
+struct Unwritten<'j> {
+    canonical: &'j Canonical,
+    old: &'j File,
+    position: u64,
+}
+
+/// The bytes from an offset on.
+fn rest(bytes: &[u8], offset: u64) -> &[u8] {
+    usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
+}
+
+impl Read for Unwritten<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Canonical { header, kept, trailer } = self.canonical;
+        let kept_len = self.canonical.kept_len();
+        let read = match self.position.checked_sub(header.len() as u64) {
+            None => rest(header, self.position).read(buffer),
+            Some(offset) if offset < kept_len => {
+                self.old.seek(SeekFrom::Start(kept.start.saturating_add(offset)))?;
+                self.old.take(kept_len - offset).read(buffer)
+            }
+            Some(offset) => rest(trailer, offset - kept_len).read(buffer),
+        }?;
+        self.position = self.position.saturating_add(read as u64);
+        Ok(read)
+    }
+}
+
+impl Seek for Unwritten<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let Canonical { header, kept: _, trailer } = self.canonical;
+        let len = self.canonical.kept_len().saturating_add((header.len() + trailer.len()) as u64);
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(offset) => len.checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+        };
+        self.position = position.ok_or(ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+/// The first error in the new frame `after`, as it will be found at a path.
+fn first_error(
+    after: &Frame,
+    path: &Path,
+    by_directory: bool,
+    reader: impl Read + Seek,
+) -> Result<Option<Finding>, Error> {
+    let seen = Frame { path: Some(path.into()), by_directory, ..after.clone() };
+    let findings = seen.with_reader(reader).check()?;
+    Ok(findings.into_iter().find(|finding| finding.severity() == Severity::Error))
+}
+
+/// Checks the new frame once more before it gets its name: it had no errors when it was only planned, but the old one, or a
+/// chunk file, can have been changed since.
+fn check_new(after: &Frame, path: &Path, by_directory: bool, new: &File) -> Result<(), Error> {
+    match first_error(after, path, by_directory, new)? {
+        None => Ok(()),
+        wrong => Err(Error::changing(wrong)),
+    }
+}
+
+/// Gives a new directory its name, unless there is something of that name.
+fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
+    // A rename replaces an empty directory, also one that somebody else has made. So it only replaces its own.
+    #[cfg(unix)]
+    fs::create_dir(to)?;
+    fs::rename(new, to).inspect_err(|_| {
+        // What is not empty by now is somebody else's, and stays.
+        #[cfg(unix)]
+        let _ = fs::remove_dir(to);
+    })
 }
 
 /// Gives a new file the mode of the old one and, in place, its owner, as far as the system allows. Only root can change
@@ -507,8 +590,8 @@ impl Folder {
         Ok(Self { path, opened })
     }
 
-    /// The error that no temporary file can be created.
-    fn unwritable(&self, error: io::Error) -> Error {
+    /// That no temporary file can be created.
+    fn uncreatable(&self, error: io::Error) -> Error {
         Error::io("create a file in", &self.path, unnamed(error))
     }
 

@@ -7,7 +7,7 @@ use std::borrow::ToOwned;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 #[cfg(not(target_family = "wasm"))]
 use fs4::{FileExt, TryLockError};
@@ -35,6 +35,11 @@ pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     name.into()
 }
 
+/// Whether there is a deadline, and it has passed.
+pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
 /// A locked lock file. Dropping it releases the lock.
 #[derive(Debug)]
 struct Held(File);
@@ -54,12 +59,11 @@ pub(crate) struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes the lock if there is a lock file. Waits for it until `patience` has passed since `start`.
+    /// Takes the lock if there is a lock file. Waits for it until the deadline, if there is one.
     pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
-        start: Instant,
-        patience: Duration,
+        deadline: Option<Instant>,
     ) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
         // Without permission to read the lock file, the frame can still be read.
@@ -68,7 +72,7 @@ impl SharedLock {
             // `File::try_lock_shared` of the standard library needs a newer compiler than our `rust-version`.
             match FileExt::try_lock_shared(&sidecar) {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
-                Err(TryLockError::WouldBlock) if start.elapsed() < patience => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
                 // A frame can be read also where there are no locks.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use std::vec;
 use std::vec::Vec;
 
-use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::header::{HEADER_LEN_OFFSET, not_a_frame, too_long};
+use crate::frame::finding::{Code, Place};
+use crate::frame::format::header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long};
+use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame};
 
 /// Bytes of the first read: enough for the header of every ordinary array.
@@ -31,6 +32,7 @@ impl Frame<File> {
     ///
     /// If the file cannot be read or is not a frame. Also if it is shorter than its frame, after a second look. A pipe
     /// or a device gives an error, and never makes the call wait.
+    /// [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the file becomes shorter while it is read.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -53,10 +55,10 @@ impl Frame<File> {
 
     fn open_file(path: &Path) -> Result<Self, Error> {
         let read = |file: File| {
-            let prefix = read_once(FIRST_READ, |bytes| read_start(&file, bytes))?;
+            let prefix = read_once(FIRST_READ, |bytes| read_start(&file, bytes)).map_err(Error::reading)?;
             Self::begin_with(prefix, file, 0)
         };
-        match open_at_once(path).map_err(Error::from).and_then(read) {
+        match open_at_once(path).map_err(Error::reading).and_then(read) {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
             // Only if a file cannot be read, ask whether it is a pipe or a device.
             Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
@@ -143,8 +145,7 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
-        reader.seek(SeekFrom::Start(offset))?;
-        let prefix = read_once(FIRST_READ, |bytes| reader.read(bytes))?;
+        let prefix = read_first(&mut reader, offset, FIRST_READ)?;
         Self::begin_with(prefix, reader, offset)
     }
 
@@ -152,9 +153,7 @@ impl<R: Read + Seek> Frame<R> {
     fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
         let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
             // A writer may have written the new header, but not yet the rest of the file.
-            Err(error) if error.finding().map(Finding::code) == Some(Code::Truncated) => {
-                read(&mut reader, offset, u64::MAX, u64::MAX)
-            }
+            Err(error) if error.is_about(Code::Truncated) => read(&mut reader, offset, u64::MAX, u64::MAX),
             result => result,
         }?;
         Ok(frame.with_reader(reader))
@@ -169,8 +168,7 @@ pub(crate) fn read(
     limit: u64,
     longest: u64,
 ) -> Result<Frame, Error> {
-    reader.seek(SeekFrom::Start(offset))?;
-    let prefix = read_once(FIRST_READ.min(limit), |bytes| reader.read(bytes))?;
+    let prefix = read_first(reader, offset, FIRST_READ.min(limit))?;
     read_on(prefix, reader, offset, limit, longest)
 }
 
@@ -191,7 +189,7 @@ fn read_on(
         _ => {}
     }
     // The length of the file costs a call, so it is asked for only here.
-    let available = available(reader, offset)?.min(limit);
+    let available = available(reader, offset).map_err(Error::reading)?.min(limit);
     while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {
             let longest = usize::try_from(longest).unwrap_or(usize::MAX);
@@ -200,12 +198,15 @@ fn read_on(
         if needed as u64 > available || available == 0 {
             break;
         }
-        reader.seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))?;
-        read_up_to(reader, needed as u64, &mut prefix)?;
-        parsed = Frame::parse(&prefix);
+        reader
+            .seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))
+            .and_then(|_| read_up_to(reader, needed as u64, &mut prefix))
+            .map_err(Error::reading)?;
         if prefix.len() < needed {
-            break;
+            // The file has become shorter since it was measured.
+            return Err(Error::changing(None));
         }
+        parsed = Frame::parse(&prefix);
     }
     let (bound, expected) = match &parsed {
         Ok(frame) => ("", frame.header().frame_len),
@@ -219,18 +220,17 @@ fn read_on(
         },
     };
     if expected > available {
-        let text = format!("cut short: the frame has {bound}{expected} bytes, but the file only {available}");
-        let finding = Finding::new(Code::Truncated, Place::File).numbers(expected, available);
-        return Err(Error::malformed(finding.text(text)));
+        return Err(Error::malformed(cut_short(bound, expected, available)));
     }
     parsed.map(|frame| Frame { offset, ..frame })
 }
 
-/// The number of bytes from the offset to the end of the file. The reader is left at the offset.
-pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
-    let end = reader.seek(SeekFrom::End(0))?;
-    reader.seek(SeekFrom::Start(offset))?;
-    Ok(end.saturating_sub(offset))
+/// Reads up to `length` bytes at an offset with one call.
+fn read_first(reader: &mut (impl Read + Seek), offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+    reader
+        .seek(SeekFrom::Start(offset))
+        .and_then(|_| read_once(length, |bytes| reader.read(bytes)))
+        .map_err(Error::reading)
 }
 
 /// Reads up to `length` bytes with one call.
@@ -246,23 +246,4 @@ fn read_once(length: u64, mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) 
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Reads until there are `length` bytes, or the file ends.
-pub(crate) fn read_up_to(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
-    let start = bytes.len();
-    let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
-    bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;
-    bytes.resize(length.max(start), 0);
-    let mut filled = start;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match reader.read(rest) {
-            Ok(0) => break,
-            Ok(read) => filled = filled.saturating_add(read),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    bytes.truncate(filled);
-    Ok(())
 }

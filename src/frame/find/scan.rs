@@ -3,8 +3,8 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::vec::Vec;
 
-use crate::frame::find::open::{available, read_up_to};
 use crate::frame::format::header::{LengthError, MAGIC, MAGIC_OFFSET, START_LEN, Start};
+use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame};
 
 /// The first bytes of a frame, up to the end of its magic bytes.

@@ -8,9 +8,10 @@ use std::vec::Vec;
 
 use rawzip::{CompressionMethod, ErrorKind, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
-use crate::frame::find::open::{available, read};
+use crate::frame::find::open::read;
 use crate::frame::find::scan::MAX_HEADER;
 use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::read::available;
 use crate::frame::{Error, Frame};
 
 /// A file in a zip file. See [`zip_members`].
@@ -22,7 +23,7 @@ use crate::frame::{Error, Frame};
 /// let members = zip_members(File::open("tests/data/tree.b2z")?)?;
 /// let member = members.iter().find(|member| member.frame().is_some()).expect("a frame");
 /// assert!(member.name().ends_with(".b2nd") && member.len() > 0);
-/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Member {
@@ -45,7 +46,7 @@ pub struct Member {
 ///         _ => println!("{}: not a frame", member.name()),
 ///     }
 /// }
-/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -124,10 +125,10 @@ impl Member {
 ///     let findings = Frame::read_at(&mut file, member.offset())?.check()?;
 ///     assert!(findings.is_empty());
 /// }
-/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn zip_members<R: Read + Seek>(mut reader: R) -> Result<Vec<Member>, Error> {
-    if available(&mut reader, 0)? == 0 {
+    if available(&mut reader, 0).map_err(Error::reading)? == 0 {
         let finding = Finding::new(Code::NotAZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
@@ -216,7 +217,7 @@ fn not_a_zip(error: rawzip::Error) -> Error {
 /// The error of the reader, if it is one. A file that ends too early is damaged.
 fn read_failed(error: rawzip::Error) -> Result<(), Error> {
     match error.into_kind() {
-        ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(io.into()),
+        ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(Error::reading(io)),
         _ => Ok(()),
     }
 }

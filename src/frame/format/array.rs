@@ -5,7 +5,7 @@ use std::format;
 use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::cursor::{Cursor, Rules};
+use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::section::Metalayer;
 use crate::layout::{CATERVA_THREE, MAX_NDIM};
@@ -199,8 +199,8 @@ fn blocks_are_set(meta: &Meta) -> bool {
 impl Caterva01 {
     fn read(metalayer: &Metalayer) -> Result<(Self, &[u8]), Finding> {
         let (marker, end) = (Code::ArrayMarker, Code::ArrayTruncated);
-        let rules = Rules { place: Place::Array, start: metalayer.offset() as u64, marker, end };
-        let mut cursor = Cursor::new(metalayer.bytes(), rules);
+        let part = Part { place: Place::Array, start: metalayer.offset() as u64, marker, end };
+        let mut cursor = Cursor::new(metalayer.bytes(), part);
         cursor.marker(CATERVA_THREE, "a metalayer of Caterva 0.1")?;
         let ndim = cursor.byte()?;
         if ndim > MAX_NDIM {

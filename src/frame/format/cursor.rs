@@ -11,12 +11,12 @@ use crate::marker::Marker;
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     offset: usize,
-    rules: Rules,
+    part: Part,
 }
 
 /// Which part of a frame the bytes are, and the codes of its faults.
 #[derive(Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct Part {
     pub(crate) place: Place,
     /// The offset of the first byte in the frame.
     pub(crate) start: u64,
@@ -27,8 +27,8 @@ pub(crate) struct Rules {
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) const fn new(bytes: &'a [u8], rules: Rules) -> Self {
-        Self { bytes, offset: 0, rules }
+    pub(crate) const fn new(bytes: &'a [u8], part: Part) -> Self {
+        Self { bytes, offset: 0, part }
     }
 
     /// The same bytes, at another offset.
@@ -100,8 +100,8 @@ impl<'a> Cursor<'a> {
     #[inline(never)]
     fn ends_early(&self, len: usize) -> Finding {
         let left = self.rest().len();
-        let text = format!("expected {len} more bytes of {}, found {left}", self.rules.place);
-        self.finding(self.rules.end, self.offset).numbers(len, left).text(text)
+        let text = format!("expected {len} more bytes of {}, found {left}", self.part.place);
+        self.finding(self.part.end, self.offset).numbers(len, left).text(text)
     }
 
     /// The finding that the byte before the offset is a wrong marker.
@@ -114,11 +114,11 @@ impl<'a> Cursor<'a> {
         found: u8,
     ) -> Finding {
         let text = format!("expected {expected} for {of}, found {}", Marker(found));
-        self.finding(self.rules.marker, self.offset.saturating_sub(1)).text(text)
+        self.finding(self.part.marker, self.offset.saturating_sub(1)).text(text)
     }
 
     /// A finding about the byte at an offset.
     pub(crate) fn finding(&self, code: Code, offset: usize) -> Finding {
-        Finding::new(code, self.rules.place).at(self.rules.start.saturating_add(offset as u64))
+        Finding::new(code, self.part.place).at(self.part.start.saturating_add(offset as u64))
     }
 }

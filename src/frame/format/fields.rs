@@ -11,7 +11,7 @@ use crate::marker::{FIXARRAY, FIXEXT16, INT16, INT32, INT64, UINT64, fixarray, f
 ///
 /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// assert_eq!(frame.header().generation, Generation::Present);
-/// assert_eq!(frame.header().generation.marker(), 0x9e);
+/// assert_eq!(frame.header_bytes()[0], 0x9e);
 /// # Ok::<(), b2nd_serde::frame::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,9 +27,10 @@ pub enum Generation {
 }
 
 impl Generation {
+    pub(crate) const ALL: [Self; 3] = [Self::Beta1, Self::Beta2, Self::Present];
+
     /// The first byte of the frame: the marker of an array of 12, 13 or 14 values.
-    #[must_use]
-    pub const fn marker(self) -> u8 {
+    pub(crate) const fn marker(self) -> u8 {
         match self {
             Self::Beta1 => fixarray(12),
             Self::Beta2 => fixarray(13),
@@ -192,6 +193,31 @@ fields! {
     }
 }
 
+/// The offset in `flags` of the frame type.
+pub(crate) const FRAME_TYPE: usize = 1;
+
+/// The offsets in `filters` of its parts.
+pub(crate) mod filters {
+    pub(crate) const COUNT: usize = 0;
+    pub(crate) const IDS: usize = 1;
+    pub(crate) const CODEC: usize = 7;
+    pub(crate) const CODEC_META: usize = 8;
+    pub(crate) const METAS: usize = 9;
+    pub(crate) const MORE_FLAGS: usize = 15;
+    pub(crate) const RESERVED: usize = 16;
+}
+
+/// The parts of `filters`: the name, the offset and the number of bytes of each.
+pub(crate) const FILTER_PARTS: [(&str, usize, usize); 7] = [
+    ("nfilters", filters::COUNT, 1),
+    ("filters", filters::IDS, 6),
+    ("codec", filters::CODEC, 1),
+    ("codec_meta", filters::CODEC_META, 1),
+    ("filters_meta", filters::METAS, 6),
+    ("more_flags", filters::MORE_FLAGS, 1),
+    ("reserved", filters::RESERVED, 1),
+];
+
 impl Field {
     /// The offset of the value after its marker; `None` if the generation does not have it.
     pub(crate) const fn offset(self, generation: Generation) -> Option<usize> {
@@ -257,15 +283,30 @@ mod tests {
     }
 
     #[test]
+    fn the_pictures_of_flags_and_filters_show_their_parts() {
+        let source = include_str!("fields.rs");
+        let has_row = |row: &str| source.lines().any(|line| line.starts_with(row));
+        let start = |field: Field| field.offset(Generation::Present).unwrap();
+        let row = format!("    /// | {} | 0 to 7 | frame type", start(Field::Flags) + FRAME_TYPE);
+        assert!(has_row(&row), "no row of the picture begins with {row:?}");
+        let mut end = 0;
+        for (name, offset, len) in FILTER_PARTS {
+            assert_eq!(offset, end, "{name}");
+            end += len;
+            let row = format!("    /// | {} | {len} | ", start(Field::Filters) + offset);
+            assert!(has_row(&row), "no row of the picture begins with {row:?}");
+        }
+        assert_eq!(end, Field::Filters.encoding().len);
+    }
+
+    #[test]
     fn the_marker_of_a_generation_counts_its_values() {
-        for generation in [Generation::Beta1, Generation::Beta2, Generation::Present] {
+        for generation in Generation::ALL {
             let count = Field::ALL.iter().filter(|field| field.offset(generation).is_some()).count();
             assert_eq!(usize::from(generation.marker() - FIXARRAY), count);
             assert_eq!(Generation::of_marker(generation.marker()), Some(generation));
             assert_eq!(Field::Metalayers.offset(generation), Some(generation.head_len()));
         }
-        let [beta1, beta2, present] =
-            [Generation::Beta1, Generation::Beta2, Generation::Present].map(Generation::head_len);
-        assert_eq!((beta1, beta2, present), (64, 82, 87));
+        assert_eq!(Generation::ALL.map(Generation::head_len), [64, 82, 87]);
     }
 }

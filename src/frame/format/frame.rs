@@ -1,14 +1,45 @@
 //! Parsing a frame, and the methods that need only its header.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::frame::finding::{Finding, Place};
 use crate::frame::format::array::Array;
-use crate::frame::format::cursor::{Cursor, Rules};
+use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::header::{self, Header, LengthError, Start};
-use crate::frame::format::section::{Metalayer, Section, SectionRules, SharedBytes};
-use crate::frame::{ARRAY_NAMES, Code, EMBED_NAMES, Error, Frame};
+use crate::frame::format::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
+use crate::frame::{Code, Error};
+
+/// The names of the metalayer of a store, whose data holds other frames: an embed store, or one in a dictionary or tree
+/// store.
+const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
+
+/// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
+///
+/// ```
+/// use b2nd_serde::frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+/// let array = frame.array()?.expect("an array");
+/// assert_eq!((array.shape(), array.dtype()), (&[6][..], Some("<f8")));
+/// assert_eq!(frame.header().typesize, 8);
+/// assert_eq!(frame.trailer()?.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+///
+/// A frame that was [parsed](Frame::parse) from bytes has no reader: its type is `Frame<()>`, or `Frame` for short.
+#[derive(Clone, Debug)]
+pub struct Frame<R = ()> {
+    pub(in crate::frame) header: Header,
+    pub(in crate::frame) bytes: SharedBytes,
+    pub(in crate::frame) section: Section,
+    pub(in crate::frame) offset: u64,
+    pub(in crate::frame) path: Option<PathBuf>,
+    /// Whether it was opened by the path of its directory.
+    pub(in crate::frame) by_directory: bool,
+    pub(in crate::frame) reader: R,
+}
 
 impl Frame {
     /// Reads the header from the first bytes of a frame. There may be more bytes after it.
@@ -47,7 +78,7 @@ impl Frame {
 /// The metalayers of a header.
 fn section_of(header: &Header, bytes: &SharedBytes) -> Result<Section, Finding> {
     let (marker, end) = (Code::IndexMarker, Code::HeaderLength);
-    let cursor = Cursor::new(bytes, Rules { place: Place::Metalayers, start: 0, marker, end });
+    let cursor = Cursor::new(bytes, Part { place: Place::Metalayers, start: 0, marker, end });
     Section::parse(&mut cursor.at(header.generation.head_len()), bytes, &SectionRules::HEADER)
 }
 
@@ -134,7 +165,24 @@ impl<R> Frame<R> {
         self.path.as_deref()
     }
 
+    /// That the file of the frame cannot be read.
+    pub(crate) fn unreadable(&self, error: io::Error) -> Error {
+        match self.path() {
+            Some(path) => Error::io("read", path, error),
+            None => Error::reading(error),
+        }
+    }
+
     /// Returns the reader or file of the frame.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let frame_len = frame.header().frame_len;
+    /// assert_eq!(frame.into_reader().metadata()?.len(), frame_len);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn into_reader(self) -> R {
         self.reader
     }

@@ -7,10 +7,10 @@ use std::vec;
 use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::cursor::{Cursor, Rules};
-use crate::frame::format::fields::{Encoding, Field, Generation};
+use crate::frame::format::cursor::{Cursor, Part};
+use crate::frame::format::fields::{Encoding, Field, Generation, filters};
 use crate::frame::format::flags::{Codec, Filter, FrameType, SplitMode};
-use crate::marker::{FALSE, TRUE};
+use crate::marker::{FALSE, Marker, TRUE};
 
 pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";
 
@@ -132,6 +132,15 @@ impl Header {
         Some(start..end)
     }
 
+    /// A finding about a value.
+    pub(crate) fn finding(&self, code: Code, field: Field) -> Finding {
+        let finding = Finding::new(code, Place::Header);
+        match self.range(field) {
+            Some(range) => finding.at(range.start as u64),
+            None => finding,
+        }
+    }
+
     /// Whether it is a sparse frame: a directory with a file for each chunk.
     #[must_use]
     pub fn is_sparse(&self) -> bool {
@@ -194,7 +203,8 @@ impl Start {
     fn take(cursor: &mut Cursor<'_>) -> Result<Self, Finding> {
         let marker = cursor.byte()?;
         let Some(generation) = Generation::of_marker(marker) else {
-            let expected = "array of 12, 13 or 14 (0x9c, 0x9d, 0x9e)";
+            let [beta1, beta2, present] = Generation::ALL.map(|generation| Marker(generation.marker()));
+            let expected = format_args!("{beta1}, {beta2} or {present}");
             return Err(cursor.wrong_marker(&expected, &"the header", marker));
         };
         Field::Magic.take::<{ MAGIC.len() }>(cursor)?;
@@ -247,9 +257,15 @@ pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize)
     Finding::new(Code::TooLong, place).at(offset).numbers(longest, length).text(text)
 }
 
+/// That a frame is longer than what is there of its file. `bound` comes before a length that is not known exactly.
+pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding {
+    let text = format!("cut short: the frame has {bound}{frame_len} bytes, but the file only {available}");
+    Finding::new(Code::Truncated, Place::File).numbers(frame_len, available).text(text)
+}
+
 fn cursor(bytes: &[u8]) -> Cursor<'_> {
     let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
-    Cursor::new(bytes, Rules { place: Place::Header, start: 0, marker, end })
+    Cursor::new(bytes, Part { place: Place::Header, start: 0, marker, end })
 }
 
 /// Reads the header after its start, up to the metalayers.
@@ -270,11 +286,16 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         [TRUE] => true,
         [found] => {
             let Encoding { name, .. } = Field::HasVlmetalayers.encoding();
-            return Err(cursor.wrong_marker(&"false (0xc2) or true (0xc3)", &name, found));
+            return Err(cursor.wrong_marker(
+                &format_args!("{} or {}", Marker(FALSE), Marker(TRUE)),
+                &name,
+                found,
+            ));
         }
     };
-    let pipeline = if generation == Generation::Beta1 { [0; 17] } else { Field::Filters.take(cursor)? };
-    let pipeline = |index: usize| pipeline.get(index).copied().unwrap_or_default();
+    let parts: [u8; Field::Filters.encoding().len] =
+        if generation == Generation::Beta1 { Default::default() } else { Field::Filters.take(cursor)? };
+    let part = |offset: usize| parts.get(offset).copied().unwrap_or_default();
     let [general, frame_type, codec, split_mode] = flags;
     Ok(Header {
         generation,
@@ -291,13 +312,13 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
             unknown => FrameType::Unknown(unknown),
         },
         codec: Codec(match codec & 0x0f {
-            CODEC_WITH_FILTERS if is_present => pipeline(7),
+            CODEC_WITH_FILTERS if is_present => part(filters::CODEC),
             codec => codec,
         }),
-        codec_meta: if is_present { pipeline(8) } else { 0 },
+        codec_meta: if is_present { part(filters::CODEC_META) } else { 0 },
         level: codec >> 4,
         split_mode: SplitMode::of_bits(split_mode),
-        uses_dictionary: is_present && pipeline(15) & 1 != 0,
+        uses_dictionary: is_present && part(filters::MORE_FLAGS) & 1 != 0,
         nbytes,
         cbytes,
         typesize,
@@ -306,8 +327,11 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         compression_threads,
         decompression_threads,
         has_vlmetalayers,
-        nfilters: pipeline(0),
-        filters: array::from_fn(|index| Filter { id: pipeline(1 + index), meta: pipeline(9 + index) }),
+        nfilters: part(filters::COUNT),
+        filters: array::from_fn(|index| Filter {
+            id: part(filters::IDS + index),
+            meta: part(filters::METAS + index),
+        }),
     })
 }
 
@@ -317,7 +341,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// A header of which all values are 0.
+    /// A header with the magic, and all other values 0 or false.
     pub(crate) fn new() -> Self {
         let mut bytes = vec![Generation::Present.marker()];
         for Encoding { marker, len, .. } in Field::ALL.iter().map(|field| field.encoding()) {

@@ -23,11 +23,14 @@ use std::vec::Vec;
 
 use serde::Deserialize;
 
+use crate::frame::Error;
 use crate::frame::finding::{Code, Finding};
 use crate::frame::format::cursor::Cursor;
-use crate::frame::{ARRAY_NAMES, Error};
-use crate::marker::{ARRAY16, BIN32, INT32, MAP16, UINT16, fixarray, fixstr, fixstr_len};
+use crate::marker::{ARRAY16, BIN32, FIXSTRS, INT32, MAP16, UINT16, fixarray, fixstr, fixstr_len};
 use crate::take_from_slice;
+
+/// The names of an array's metalayer, the present one first.
+pub(crate) const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
 
 /// The bytes of a header or trailer, which its metalayers share. An `Arc<[u8]>` would have to copy them.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
@@ -134,8 +137,7 @@ impl Metalayer {
 
     /// The place of this metalayer's offset in the index, counted from the start of the frame. It is an int32 that
     /// points to the marker of the content, 5 bytes before the content.
-    #[must_use]
-    pub fn offset_field(&self) -> usize {
+    pub(crate) fn offset_field(&self) -> usize {
         self.raw_name.end + 1
     }
 }
@@ -156,6 +158,12 @@ pub(crate) const CONTENT_HEADER: usize = 5;
 /// The number of bytes before the first entry of the index.
 const INDEX_HEADER: usize = 7;
 
+/// The offset in a section of the size of its index, after the markers of both.
+const INDEX_SIZE: usize = 2;
+
+/// The number of bytes of an offset in the index, with its marker.
+const OFFSET_LEN: usize = 5;
+
 /// The number of bytes before the first content: the marker of the list, and its length.
 const LIST_HEADER: usize = 3;
 
@@ -168,6 +176,8 @@ pub(crate) struct Section {
     pub(crate) index_size: u16,
     /// The offset at which the index ends, and the list of contents should begin.
     pub(crate) list: usize,
+    /// The marker and the count that are there, if the bytes do not end before. Readers ignore them.
+    pub(crate) list_header: Option<(u8, u16)>,
     pub(crate) metalayers: Vec<Metalayer>,
 }
 
@@ -218,7 +228,19 @@ impl Section {
             return Err(finding.numbers(rules.max_count, count).text(text));
         }
         let metalayers = (0..count).map(|_| metalayer(cursor, shared, rules)).collect::<Result<_, _>>()?;
-        Ok(Self { start, index_size, list: cursor.offset(), metalayers })
+        let list_header = cursor.rest().first_chunk::<LIST_HEADER>();
+        let list_header = list_header.map(|&[marker, a, b]| (marker, u16::from_be_bytes([a, b])));
+        Ok(Self { start, index_size, list: cursor.offset(), list_header, metalayers })
+    }
+
+    /// The offset of the size that the file states of the index.
+    pub(crate) fn index_size_offset(&self) -> usize {
+        self.start + INDEX_SIZE
+    }
+
+    /// The offset at which the first content should begin, with its marker.
+    pub(crate) fn contents(&self) -> usize {
+        self.list + LIST_HEADER
     }
 
     /// The bytes of a section that begins at an offset of its header or trailer, with these names and contents; `None`
@@ -229,7 +251,7 @@ impl Section {
         metalayers: &[(&[u8], &[u8])],
     ) -> Option<Vec<u8>> {
         let count = u16::try_from(metalayers.len()).ok()?.to_be_bytes();
-        let list = metalayers.iter().fold(INDEX_HEADER, |list, (name, _)| list + 1 + name.len() + 5);
+        let list = metalayers.iter().fold(INDEX_HEADER, |list, (name, _)| list + 1 + name.len() + OFFSET_LEN);
         let index_size = u16::try_from(list - rules.index_start).ok()?.to_be_bytes();
         let mut bytes = [&[fixarray(3), UINT16], &index_size[..], &[MAP16], &count].concat();
         let mut offset = start + list + LIST_HEADER;
@@ -259,7 +281,7 @@ fn metalayer(
 ) -> Result<Metalayer, Finding> {
     let marker = cursor.byte()?;
     let Some(len) = fixstr_len(marker) else {
-        return Err(cursor.wrong_marker(&"a fixstr (0xa0 to 0xbf)", &"the name of a metalayer", marker));
+        return Err(cursor.wrong_marker(&FIXSTRS, &"the name of a metalayer", marker));
     };
     let raw_name = cursor.offset()..cursor.offset() + usize::from(len);
     let name = cursor.take(len.into())?;

@@ -20,13 +20,13 @@ use std::vec::Vec;
 
 use serde::de::DeserializeOwned;
 
-use crate::frame::find::open::read_up_to;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::ChunkHeader;
-use crate::frame::format::cursor::{Cursor, Rules};
+use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::fields::Generation;
-use crate::frame::format::header::{Header, too_long};
+use crate::frame::format::header::{Header, cut_short, too_long};
 use crate::frame::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes};
+use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame};
 use crate::marker::{FIXEXT16, UINT32, fixarray};
 
@@ -134,7 +134,7 @@ impl Trailer {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
         let inner = shared.get(..shared.len().saturating_sub(END_LEN)).unwrap_or_default();
-        let mut cursor = Cursor::new(inner, rules(offset));
+        let mut cursor = Cursor::new(inner, part(offset));
         cursor.marker(start_marker(header.generation), "the trailer")?;
         let version = cursor.byte()?;
         let rules = &SectionRules::TRAILER;
@@ -220,8 +220,8 @@ const fn start_marker(generation: Generation) -> u8 {
     }
 }
 
-fn rules(start: u64) -> Rules {
-    Rules { place: Place::Trailer, start, marker: Code::TrailerMarker, end: Code::TrailerLength }
+fn part(start: u64) -> Part {
+    Part { place: Place::Trailer, start, marker: Code::TrailerMarker, end: Code::TrailerLength }
 }
 
 /// The length of the trailer that ends here.
@@ -235,7 +235,7 @@ fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     }
     let end = suffix.last_chunk::<END_LEN>().ok_or_else(|| Error::incomplete(END_LEN))?;
     let start = header.frame_len.saturating_sub(END_LEN as u64);
-    let mut cursor = Cursor::new(end, rules(start));
+    let mut cursor = Cursor::new(end, part(start));
     let len = cursor.value(UINT32, "the length of the trailer").map_err(Error::malformed)?;
     let len = u32::from_be_bytes(len);
     match usize::try_from(len) {
@@ -313,7 +313,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or if no trailer ends where the frame ends.
+    /// If the file cannot be read, or if no trailer ends where the frame ends: the file may have become shorter since it
+    /// was opened.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -328,9 +329,6 @@ impl<R: Read + Seek> Frame<R> {
         let parsed = Trailer::parse(&self.header, &suffix);
         let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
         let suffix = self.last_bytes(needed)?;
-        if suffix.len() < needed {
-            return parsed;
-        }
         if length(&self.header, &suffix)? != needed {
             return Err(Error::changing(None));
         }
@@ -343,11 +341,22 @@ impl<R: Read + Seek> Frame<R> {
         self.bytes_at(self.header.frame_len.saturating_sub(length), length)
     }
 
-    /// The bytes of the frame from an offset on: `length` of them, or fewer if the file ends.
+    /// So many bytes of the frame, from an offset on. The file can have become shorter than the frame since it was opened.
     pub(crate) fn bytes_at(&mut self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
-        self.reader.seek(SeekFrom::Start(self.offset.saturating_add(offset)))?;
-        read_up_to(&mut self.reader, length, &mut bytes)?;
-        Ok(bytes)
+        let start = self.offset.saturating_add(offset);
+        self.reader
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))
+            .map_err(|error| self.unreadable(error))?;
+        if bytes.len() as u64 == length {
+            return Ok(bytes);
+        }
+        let frame_len = self.header.frame_len;
+        match available(&mut self.reader, self.offset).map_err(|error| self.unreadable(error))? {
+            available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
+            // It has become longer again.
+            _ => Err(Error::changing(None)),
+        }
     }
 }
