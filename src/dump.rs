@@ -1,7 +1,7 @@
-//! Annotated bytes: what each byte of a metalayer says.
+//! Annotated bytes: what each byte of a metalayer means.
 //!
-//! [`metalayer`] gives a [`Dump`], which displays itself as text. With the feature `alloc`, its `rows` are the same as
-//! data.
+//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text; with the feature `alloc`, its method `rows` returns the
+//! lines as data.
 
 use core::fmt::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::layout::{Encoding, Entry};
 use crate::wire::{FixedInt, Input};
 
-/// Shows the bytes of a metalayer with what each of them says.
+/// Shows the bytes of a metalayer, and what each of them means.
 ///
 /// Each line is a value: its offset, its bytes, its type, the value itself and the name of its entry. If the bytes are
 /// not a metalayer, the lines end at the first wrong byte, and the last line says what is wrong with it.
@@ -53,11 +53,11 @@ pub struct Dump<'a> {
 
 #[cfg(feature = "alloc")]
 impl Dump<'_> {
-    /// The lines as data.
+    /// The lines of the text as data, one [`Row`] for each.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        // A `Vec` takes every row.
+        // Adding a row to a `Vec` cannot fail.
         let _ = write_metalayer(self.bytes, 0, 0, &mut rows);
         rows
     }
@@ -87,15 +87,17 @@ impl fmt::Display for Dump<'_> {
 pub struct Row {
     /// The offset of the first byte in the input.
     pub offset: usize,
-    /// The number of values that this one is nested in.
+    /// How deep the value is nested, as the indentation of its line shows. In a metalayer, 0 is an entry and 1 is a
+    /// dimension.
     pub depth: usize,
-    /// The bytes. A long text has several rows.
+    /// The bytes on this line. A long text has several rows.
     pub bytes: Vec<u8>,
-    /// The `MessagePack` type. Empty if the row continues the one before, or if the bytes are wrong.
+    /// The `MessagePack` type, or `stale` for old bytes after a metalayer. Empty if the bytes have no type of their
+    /// own, such as the rest of a long text. In the row of a fault it is `…` if more bytes follow, else empty.
     pub kind: String,
-    /// The value.
+    /// The value as text. It may be empty.
     pub value: String,
-    /// The name of the value.
+    /// The name of the value, such as `shape[0]`. It may be empty.
     pub field: String,
     /// What is wrong with these bytes. Only the last row can have it.
     pub fault: Option<String>,
@@ -191,12 +193,15 @@ pub(crate) fn write_metalayer(bytes: &[u8], offset: usize, depth: usize, sink: &
     let mut annotator = Annotator { bytes, input: Input::new(bytes), shown: 0, offset, depth, sink };
     match annotator.metalayer() {
         Ok(()) => Ok(()),
-        Err(Stop::Fault(error)) => annotator.fault(&error),
+        Err(Stop::Fault(error)) => {
+            let version = annotator.input.version(0);
+            annotator.fault(&error.of_version(version))
+        }
         Err(Stop::Fmt(error)) => Err(error),
     }
 }
 
-/// Writes bytes that are a text, or that cannot be read, a few on each line.
+/// Writes bytes that are a text or cannot be read, a few on each line.
 pub(crate) fn write_raw(
     mut bytes: &[u8],
     mut offset: usize,
@@ -221,7 +226,7 @@ pub(crate) fn write_raw(
     Ok(())
 }
 
-/// Writes the first bytes from a fault on, and what is wrong with them.
+/// Writes the first bytes at a fault, and what is wrong with them.
 pub(crate) fn write_fault(
     bytes: &[u8],
     offset: usize,

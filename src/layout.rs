@@ -5,17 +5,17 @@
 //!
 //! let layout: Layout = "b2nd-six".parse()?;
 //! assert!(!layout.entries().contains(&Entry::DtypeFormat));
-//! # Ok::<(), b2nd_serde::layout::UnknownLayout>(())
+//! # Ok::<(), b2nd_serde::layout::ParseLayoutError>(())
 //! ```
 
-// Two tables hold these facts, one of entries and one of layouts, with a row for each variant. Names, sets and texts
-// come from them. `Layout::entry` repeats the order of the entries, because its match folds away where the position is
-// known at compile time; a test compares it with the table.
+// Two tables, one of entries and one of layouts, have a row for each variant. Names, sets and texts are made from them.
+// Only `Layout::entry` repeats the order of the entries, because the compiler can remove its match where the position
+// is known; a test compares it with the table.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
-// `chunkshape`, so they lack the version and the block shape that all others share, and one of them has native-endian
-// integers after another marker. The serde format names them when it meets one and refuses them; the module `frame`
-// reads them, and nothing writes them.
+// `chunkshape`, but not the version and the block shape that all others have. One of them also has integers in the byte
+// order of the machine, with another marker. The serde format gives an error that names them. The module `frame` can
+// read them. Nothing writes them.
 
 use core::fmt;
 use core::str::FromStr;
@@ -55,7 +55,7 @@ pub(crate) enum Encoding {
     Str32,
 }
 
-/// Writes [`Entry`] from a table: the entry, its name, other names that a field of a struct may have for it, and its
+/// Makes [`Entry`] from a table: the entry, its name, other names that a field of a struct may have for it, and its
 /// encoding.
 macro_rules! entries {
     ($($(#[$doc:meta])* $entry:ident $name:literal [$($other:literal)*] $encoding:ident)*) => {
@@ -78,7 +78,7 @@ macro_rules! entries {
             /// All entries, in their order.
             pub(crate) const ALL: &[Self] = &[$( Self::$entry ),*];
 
-            /// The name of the entry, as the format's documents spell it.
+            /// The name of the entry in the format's documents, such as `chunkshape`.
             #[must_use]
             #[inline]
             pub const fn name(self) -> &'static str {
@@ -93,10 +93,9 @@ macro_rules! entries {
                 }
             }
 
-            /// The entry that a field of this name can only mean.
+            /// The entry that a field of this name must be; `None` if the name is not a well-known one.
             ///
-            /// Fields are placed by their order, so two fields in the wrong order would be swapped silently. A field
-            /// with one of these names must be in the position of its entry.
+            /// Otherwise two fields in the wrong order would be swapped silently.
             #[inline]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {
@@ -113,17 +112,17 @@ macro_rules! entries {
 }
 
 entries! {
-    /// Version of the metalayer, 0 to 127. It is 0 in every file ever written.
+    /// Version of the metalayer, 0 to 127. It is 0 in every known file.
     Version "version" [] Fixint
     /// Number of dimensions, 0 to 16.
     Ndim "ndim" [] Fixint
-    /// Items along each dimension, as int64.
+    /// Items of the array along each dimension, as int64.
     Shape "shape" [] Int64s
     /// Items of a chunk along each dimension, as int32.
     Chunkshape "chunkshape" ["chunks" "chunk_shape"] Int32s
     /// Items of a block along each dimension, as int32.
     Blockshape "blockshape" ["blocks" "block_shape"] Int32s
-    /// Syntax of the dtype, 0 to 127. 0 is NumPy's; no file is known with another one.
+    /// Syntax of the dtype, 0 to 127. 0 is NumPy's; no other value is known.
     DtypeFormat "dtype_format" [] Fixint
     /// The item type as text, as str32.
     Dtype "dtype" [] Str32
@@ -135,7 +134,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Some of the entries.
+/// A set of entries.
 #[cfg(feature = "alloc")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntrySet(u32);
@@ -164,7 +163,7 @@ impl EntrySet {
         self.0 & (1 << entry as u8) != 0
     }
 
-    /// Adds an entry, and answers whether it was missing.
+    /// Adds an entry, and returns whether it is new.
     #[inline]
     pub(crate) const fn insert(&mut self, entry: Entry) -> bool {
         let is_new = !self.contains(entry);
@@ -173,12 +172,12 @@ impl EntrySet {
     }
 }
 
-/// Writes [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and words for
-/// its documentation on the entries and on who writes it.
+/// Makes [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and two cells for
+/// its documentation: which entries, and who writes it.
 macro_rules! layouts {
     ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
     => {
-        /// A layout of the metalayer: which entries it has, and how many its first byte says.
+        /// A layout of the metalayer: which entries it has, and how many of them its first byte counts.
         ///
         /// | layout | name | first byte | entries | written by |
         /// |---|---|---|---|---|
@@ -186,9 +185,11 @@ macro_rules! layouts {
             "| `", stringify!($layout), "` | `", $name, "` | `9", $marked, "` | ", $which, " | ", $writer, " |"
         )] )*
         ///
-        /// The first byte tells them apart, and after `96` the byte after `blockshape`: a str32 marker (`db`) there is
-        /// the dtype of `B2ndSix`, a positive fixint the dtype format of `B2ndMismarked`. In `B2ndSix` the dtype is
-        /// spelled as NumPy prints it (`uint8`), elsewhere in NumPy's array-protocol form (`|u1`).
+        /// The first byte tells the layout. After `96`, the byte after `blockshape` decides: a str32 marker (`db`)
+        /// begins the dtype of `B2ndSix`, a positive fixint is the dtype format of `B2ndMismarked`.
+        ///
+        /// In `B2ndSix` the dtype is spelled as in NumPy's `str(dtype)` (`uint8`), in the others as in `dtype.str`
+        /// (`|u1`).
         ///
         /// ```
         /// use b2nd_serde::Layout;
@@ -199,7 +200,7 @@ macro_rules! layouts {
         /// assert_eq!(Layout::B2ndMismarked.entries().len(), 7);
         /// ```
         ///
-        /// In other serde formats a layout is its name.
+        /// In other serde formats, such as JSON, a layout is written as its name.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         #[repr(u8)]
@@ -208,10 +209,10 @@ macro_rules! layouts {
         }
 
         impl Layout {
-            /// Every layout, the present one first.
+            /// All layouts, the present one first.
             pub const ALL: &[Self] = &[$( Self::$layout ),*];
 
-            /// The name of the layout, as JSON and messages have it.
+            /// The name of the layout in JSON and in messages, such as `b2nd-six`.
             #[must_use]
             #[inline]
             pub const fn name(self) -> &'static str {
@@ -246,7 +247,7 @@ macro_rules! layouts {
                 None
             }
 
-            /// The layout of the `Meta` that gives its fields under this name; `None` for any other struct.
+            /// The layout of the `Meta` that serializes itself with this struct name; `None` for any other struct.
             #[cfg(feature = "alloc")]
             #[inline]
             pub(crate) fn of_meta_struct(name: &str) -> Option<Self> {
@@ -256,7 +257,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// Whether the layout has an entry. For one that all layouts have this is known at compile time.
+            /// Whether the layout has an entry. For an entry that all layouts have, this is known at compile time.
             #[cfg(feature = "alloc")]
             #[inline]
             pub(crate) const fn has(self, entry: Entry) -> bool {
@@ -275,7 +276,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// The name under which a `Meta` of this layout gives its fields to serde. So our own serializer knows the
+            /// The struct name with which a `Meta` of this layout serializes itself. It tells our own serializer the
             /// layout before the first field.
             #[cfg(feature = "alloc")]
             #[inline]
@@ -289,36 +290,36 @@ macro_rules! layouts {
 }
 
 layouts! {
-    /// Seven entries: what every release since 2023 writes.
+    /// Seven entries. Every release since 2023 writes this layout.
     #[default]
     B2nd "b2nd" 7 [Version Ndim Shape Chunkshape Blockshape DtypeFormat Dtype]
         "all seven" "C-Blosc2 since 2.7.0, python-blosc2 since 2.1.0"
-    /// Seven entries after a marker that says six.
+    /// Seven entries, but the first byte counts six.
     B2ndMismarked "b2nd-mismarked" 6 [Version Ndim Shape Chunkshape Blockshape DtypeFormat Dtype]
         "all seven" "C-Blosc2 between two commits of February 2023"
     /// Six entries: no `dtype_format`.
     B2ndSix "b2nd-six" 6 [Version Ndim Shape Chunkshape Blockshape Dtype]
-        "all but `dtype_format`" "C-Blosc2 in the days before those"
+        "all but `dtype_format`" "C-Blosc2 for some days before the first of those commits"
     /// Five entries: neither `dtype_format` nor `dtype`.
     Caterva "caterva" 5 [Version Ndim Shape Chunkshape Blockshape]
         "`version` to `blockshape`" "Caterva 0.2 to 0.7, C-Blosc2 in January 2023"
 }
 
-/// The name under which a `Meta` asks for its fields. Our own deserializer knows it, and answers with the layout and an
-/// answer for each entry.
+/// The struct name with which `Meta` asks a deserializer for its fields. Our own deserializer recognizes it, and gives
+/// the layout and then a value for each of the seven entries, also for those that the layout lacks.
 #[cfg(feature = "alloc")]
 pub(crate) const META_STRUCT: &str = "$b2nd_serde::Meta";
 
 impl Layout {
-    /// The number of entries that the outer marker says.
+    /// The number of entries that the outer marker counts.
     pub(crate) const fn marked_entries(self) -> u8 {
         self.marker() - FIXARRAY
     }
 
     /// The entry at a position, counted from 0.
     ///
-    /// All layouts share the first five, so the layout does not matter for these. Where the position is known at compile
-    /// time, as in a derived struct, the whole match folds away.
+    /// The first five are the same in all layouts. Where the position is known at compile time, as in a derived struct,
+    /// the compiler removes the match.
     #[inline]
     pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
         match (position, self) {
@@ -340,17 +341,17 @@ impl fmt::Display for Layout {
     }
 }
 
-/// The layout of this [name](Layout::name).
+/// Parses the [name](Layout::name) of a layout.
 impl FromStr for Layout {
-    type Err = UnknownLayout;
+    type Err = ParseLayoutError;
 
     #[inline]
-    fn from_str(name: &str) -> Result<Self, UnknownLayout> {
-        Self::ALL.iter().copied().find(|layout| layout.name() == name).ok_or(UnknownLayout(()))
+    fn from_str(name: &str) -> Result<Self, ParseLayoutError> {
+        Self::ALL.iter().copied().find(|layout| layout.name() == name).ok_or(ParseLayoutError(()))
     }
 }
 
-/// A text is not the name of a [`Layout`].
+/// The error of parsing a text that is not the name of a [`Layout`].
 ///
 /// ```
 /// use b2nd_serde::Layout;
@@ -359,16 +360,16 @@ impl FromStr for Layout {
 /// assert_eq!(error.to_string(), "expected the name of a layout: b2nd, b2nd-mismarked, b2nd-six or caterva");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownLayout(());
+pub struct ParseLayoutError(());
 
-impl fmt::Display for UnknownLayout {
+impl fmt::Display for ParseLayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected ")?;
         LayoutVisitor.expecting(f)
     }
 }
 
-impl core::error::Error for UnknownLayout {}
+impl core::error::Error for ParseLayoutError {}
 
 impl Serialize for Layout {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -418,17 +419,25 @@ impl<I: Iterator<Item: fmt::Display> + Clone> fmt::Display for OneOf<I> {
 
 /// The numbers of entries that a value can have: `7, 6 or 5`.
 pub(crate) fn entry_counts() -> impl fmt::Display {
-    OneOf(default_layouts().map(|layout| layout.entries().len()))
+    OneOf(each_once(|layout| layout.entries().len()))
+}
+
+/// The numbers of entries that a first byte can say: `7, 6 or 5`.
+pub(crate) fn marked_counts() -> impl fmt::Display {
+    OneOf(each_once(Layout::marked_entries))
 }
 
 /// The first bytes that a metalayer can have: `0x97, 0x96 or 0x95`.
 pub(crate) fn outer_markers() -> impl fmt::Display {
-    OneOf(default_layouts().map(|layout| Hex(layout.marker())))
+    OneOf(each_once(Layout::marker).map(Hex))
 }
 
-/// The layouts that the number of entries of a value selects.
-fn default_layouts() -> impl Iterator<Item = Layout> + Clone {
-    Layout::ALL.iter().copied().filter(|&layout| Layout::of_entries(layout.entries().len()) == Some(layout))
+/// What the layouts have in their order, without what one before had.
+fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clone {
+    let is_new = move |&(index, &layout): &(usize, &Layout)| {
+        Layout::ALL.iter().take(index).all(|&before| of(before) != of(layout))
+    };
+    Layout::ALL.iter().enumerate().filter(is_new).map(move |(_, &layout)| of(layout))
 }
 
 struct Hex(u8);
@@ -450,8 +459,20 @@ mod tests {
                 let in_table = layout.entries().get(usize::from(position)).copied();
                 assert_eq!(layout.entry(position), in_table, "{layout}, entry {position}");
             }
-            assert_eq!("".parse::<Layout>(), Err(UnknownLayout(())));
+            assert_eq!("".parse::<Layout>(), Err(ParseLayoutError(())));
             assert_eq!(layout.name().parse(), Ok(layout));
+        }
+    }
+
+    /// A row of the table for which this does not hold needs more than a row: it is read or written wrong.
+    #[test]
+    fn every_row_of_the_table_is_as_the_code_expects() {
+        for &layout in Layout::ALL {
+            let entries = layout.entries();
+            assert!(entries.starts_with(&[Version, Ndim, Shape, Chunkshape, Blockshape]), "{layout}");
+            assert!(entries.is_sorted_by(|before, after| before < after), "{layout}");
+            let written = Layout::of_entries(entries.len()).map(Layout::entries);
+            assert_eq!(written, Some(entries), "{layout}: the number of entries must say which they are");
         }
     }
 

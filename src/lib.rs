@@ -1,5 +1,5 @@
-//! The B2ND metalayer as a serde data format: the bytes that tell any reader of a [Blosc2] N-dimensional array its
-//! shape, chunks, blocks and dtype.
+//! A serde data format for the B2ND metalayer: the bytes in a [Blosc2] file that hold the shape, chunk shape, block
+//! shape and dtype of an N-dimensional array.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -32,13 +32,13 @@
 //!
 //! # The format
 //!
-//! A metalayer is MessagePack with every width fixed, so that a value can change without a byte moving. All numbers
-//! are big-endian.
+//! A metalayer is MessagePack in which every number has a fixed width, so a value can be changed without moving other
+//! bytes. All numbers are big-endian.
 //!
 //! | entry | bytes | values |
 //! |---|---|---|
 //! | outer array | `90` + number of entries | `97`, `96` or `95`: see [`Layout`] |
-//! | `version` | positive fixint, one byte | 0 to 127; 0 in every file ever written |
+//! | `version` | positive fixint, one byte | 0 to 127; 0 in every known file |
 //! | `ndim` | positive fixint | 0 to 16 |
 //! | `shape` | `90` + ndim, then ndim times `d3` and 8 bytes | int64 |
 //! | `chunkshape` | `90` + ndim, then ndim times `d2` and 4 bytes | int32 |
@@ -46,23 +46,25 @@
 //! | `dtype_format` | positive fixint | 0 to 127; 0 is NumPy's syntax, and no other is known |
 //! | `dtype` | `db`, a length of 4 bytes, text | UTF-8 without NUL, at most 2147483647 bytes |
 //!
-//! Of 16 dimensions the marker is `90` + 16 = `a0`, which is an empty string to a MessagePack reader, but what C-Blosc2
-//! writes and reads and the draft specification of the format prescribes.
+//! For 16 dimensions the marker is `90` + 16 = `a0`. MessagePack reads this as an empty string, but C-Blosc2 writes and
+//! reads it, and the draft specification of the format prescribes it.
 //!
-//! An ordinary MessagePack writer chooses the shortest form of each value, and so cannot write a metalayer; C-Blosc2
-//! passes over nearly every marker when it reads, and takes the widths from the positions. This crate writes the fixed
-//! widths, and when reading holds every marker against them. [`dump`] shows what each byte of a metalayer says.
+//! An ordinary MessagePack writer cannot write a metalayer, because it chooses the shortest form of each value.
+//! C-Blosc2 reads the fixed widths and ignores nearly every marker. This crate writes the fixed widths, and checks
+//! every marker when it reads. [`dump`] shows what each byte of a metalayer means.
 //!
 //! Reading and writing check entries, markers, widths and counts, but not the meaning: a negative dimension is
-//! accepted. [`Geometry`] checks that the numbers work together, and says in which chunk and block an item lies.
+//! accepted. [`Geometry`] checks that the numbers work together, and tells in which chunk and block an item is.
 //!
 //! # Which layout
 //!
-//! The number of entries of a value selects the [`Layout`] that it is written in: 7 is [`Layout::B2nd`],
-//! 6 [`Layout::B2ndSix`], 5 [`Layout::Caterva`]; [`Serializer::with_layout`] asks for one. Reading, the first byte
-//! tells, and a type that takes another number of entries is refused. But a struct of seven fields takes a shorter
-//! layout by the names of its fields, and absent entries become `None`, the `default`, or "missing field". So one
-//! struct serves all layouts:
+//! When writing, the number of entries of the value selects the [`Layout`]: 7 is [`Layout::B2nd`], 6 is
+//! [`Layout::B2ndSix`], 5 is [`Layout::Caterva`]. [`Serializer::with_layout`] selects one directly.
+//!
+//! When reading, the first byte tells the layout, and the type must take as many entries as the layout has. Only a
+//! struct with seven fields also reads a shorter layout, by the names of its fields. A field without an entry then
+//! becomes `None` or its `default`; otherwise the error is "missing field". So one struct can read and write all
+//! layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -89,16 +91,17 @@
 //!
 #![cfg_attr(
     feature = "alloc",
-    doc = "The ready-made struct is [`Meta`]. It keeps the layout, and writes every accepted input back byte for byte."
+    doc = "[`Meta`] is a ready-made struct for all layouts. What it reads, it writes back byte for byte."
 )]
 //!
-//! Fields are placed by their order. So that two of them in the wrong order are not swapped in silence, a field with
-//! the name of an entry, or named `chunks`, `chunk_shape`, `blocks` or `block_shape`, has to stand at that entry.
+//! Otherwise the order of the fields decides which entry each one is, not their names. So that two fields in the wrong
+//! order are not swapped silently, a field that is named like an entry, or `chunks`, `chunk_shape`, `blocks` or
+//! `block_shape`, must be in the position of that entry.
 //!
 //! # Serde's data model
 //!
-//! The position of an entry decides how it is encoded, not its Rust type. What the layout has no place for is an
-//! error that says so.
+//! The position of an entry decides how it is encoded, not its Rust type. A value that cannot be encoded there gives an
+//! error.
 //!
 //! | type | as the metalayer | as an integer entry, or a dimension | as a dimension vector | as the dtype |
 //! |---|---|---|---|---|
@@ -119,22 +122,29 @@
 //! | map | error | error | error | error |
 //! | unit, newtype, tuple and struct variants | error | error | error | error |
 //!
-//! Both ways: what cannot be written cannot be read either, but for `&[u8]`, which reads a dtype. Like a `Vec<u8>` it is
-//! a sequence to serde, and needs `serde_bytes` to be written as a dtype. A type that displays itself (`collect_str`) is
-//! a string. `flatten` makes a map of a struct. `untagged` enums are what their variants are; they keep what they read
-//! before they try a variant, so there an integer may become a float. `deserialize_any` gives a sequence of entries, so
-//! a `serde_json::Value` is an array that is written back in the same layout.
+//! The table is for reading and for writing. The one difference is `&[u8]`, which can read a dtype. To serde it is a
+//! sequence, as `Vec<u8>` is, so it needs `serde_bytes` to be written as a dtype.
+//!
+//! - A type that serializes through its `Display` (`collect_str`) is a string.
+//! - `flatten` turns a struct into a map, so it cannot be used.
+//! - An `untagged` enum is written as its variant. It reads the value into a buffer before it tries a variant, so an
+//!   integer can be read as a float there.
+//! - `deserialize_any` gives a sequence of entries. So a `serde_json::Value` is read as an array, which can be written
+//!   back in the same layout.
 //!
 //! # Features
 //!
 //! | feature | default | what it brings |
 //! |---|---|---|
-//! | | | `no_std`, no allocation: [`to_slice`], [`from_slice`], [`take_from_slice`], [`serialized_size`], [`dump`], [`Shapes`], [`Geometry`] |
-//! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, the text of errors that types raise |
+//! | | | `no_std`, no allocation: reading and writing slices, [`dump`], [`Shapes`], [`Geometry`] |
+//! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, and the text of errors that types raise themselves |
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
-//! | `dtype` | | the module `dtype`: what NumPy's dtype strings mean, `Meta::parse_dtype` |
-//! | `frame` | | the module `frame`: find the metalayer in a file |
-//! | `decompress` | | what is compressed beside the data: values of vlmetalayers, and the chunk index for `check` |
+//! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
+//! | `frame` | | the module `frame`: find, check and change the metalayer in a file |
+//! | `decompress` | | read compressed vlmetalayers, and check a compressed chunk index |
+//!
+//! All but the first row need a machine with atomic compare-and-swap, which thumbv6m and riscv32imc have not, as short
+//! strings are shared. WebAssembly has no locks: there a frame is read in spite of a lock file beside it, but not changed.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 #![no_std]
@@ -148,7 +158,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-// In the order in which they import each other, which is the order in which documentation lists the methods of `Meta`.
+// A module imports only from those above it. Documentation lists the methods of `Meta` in this order.
 mod marker;
 
 mod error;

@@ -29,7 +29,7 @@ pub(crate) const FIXINTS: &str = "positive fixint (0x00 to 0x7f)";
 #[cfg(feature = "frame")]
 pub(crate) const FIXSTRS: &str = "a fixstr (0xa0 to 0xbf)";
 
-/// Whether a byte is a positive fixint: the value itself.
+/// Whether a byte is a positive fixint.
 #[inline]
 pub(crate) const fn is_fixint(byte: u8) -> bool {
     byte <= FIXINT_MAX
@@ -66,12 +66,12 @@ pub(crate) const fn fixstr_len(marker: u8) -> Option<u8> {
     if matches!(marker, FIXSTR..=FIXSTR_MAX) { Some(marker - FIXSTR) } else { None }
 }
 
-/// Writes the constants and their names.
+/// Makes the constants and their names from one table.
 macro_rules! markers {
     ($($constant:ident = $byte:literal $name:literal)*) => {
         $( pub(crate) const $constant: u8 = $byte; )*
 
-        /// The name of a marker that stands for one byte only.
+        /// The name of a marker that is a single byte, not a range.
         const fn name(marker: u8) -> &'static str {
             match marker {
                 $( $constant => $name, )*

@@ -1,10 +1,9 @@
-//! The three vectors of a metalayer, each under its name.
+//! The three dimension vectors of a metalayer as named arguments.
 
 /// The shape of an array, of its chunks and of its blocks, in items along each dimension.
 ///
-/// Chunk shape and block shape have the same type, so as two arguments side by side they could be swapped without an
-/// error. Here each has its name. Nothing is checked yet: [`Geometry::new`](crate::Geometry::new) and `Meta::new` do
-/// that.
+/// The names prevent a mistake: chunk shape and block shape have the same type, so as two arguments of a function they
+/// could be swapped silently. The numbers are checked by [`Geometry::new`](crate::Geometry::new) and `Meta::new`.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};

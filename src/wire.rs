@@ -1,4 +1,4 @@
-//! Fixed-width MessagePack: what each value looks like in bytes, and how it is taken and put.
+//! Fixed-width MessagePack: how each value is read from bytes and written to bytes.
 //!
 //! Integers are big-endian, and each has a marker of its own before it.
 
@@ -6,27 +6,19 @@ use core::marker::PhantomData;
 
 use crate::error::{Detail, Error, TextFault};
 use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
-use crate::marker::{INT32, INT64, STR32, is_fixint};
+use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, INT32, INT64, STR32, is_fixint};
 
 const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
 const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
 const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
 
-/// A Blosc2 frame begins with an array, and this text of 8 bytes in it.
+/// A Blosc2 frame begins with the marker of an array. Its first value is this text of 8 bytes.
 const FRAME_MAGIC: &[u8] = b"\xa8b2frame\0";
 
-/// The length of the longest metalayer, up to and with the length of its dtype.
+/// The largest number of bytes before the text of the dtype.
 #[cfg(any(feature = "alloc", test))]
 pub(crate) const LONGEST_BEFORE_DTYPE: usize =
-    BEFORE_SHAPE + 3 + MAX_NDIM as usize * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER;
-
-/// The outer marker, version and ndim.
-#[cfg(any(feature = "alloc", test))]
-const BEFORE_SHAPE: usize = 3;
-
-/// The offset of the first dimension of the shape, after the markers of the shape and of the dimension.
-#[cfg(feature = "frame")]
-pub(crate) const FIRST_DIMENSION: usize = BEFORE_SHAPE + 2;
+    3 + 3 + MAX_NDIM as usize * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER;
 
 const STR32_HEADER: usize = 5;
 
@@ -92,10 +84,9 @@ impl<'de> Input<'de> {
         self.bytes.get(self.position..).unwrap_or_default()
     }
 
-    /// The layout of the metalayer that begins here. Takes nothing.
+    /// The layout of the metalayer that begins here. Does not change the position.
     ///
-    /// After `96` the byte after the block shape decides. If that byte cannot be reached or is neither, the error is the
-    /// first one that a reader meets on the way there.
+    /// After `96` the byte after the block shape decides. The bytes before it are checked on the way.
     #[inline]
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let rest = self.rest();
@@ -112,12 +103,26 @@ impl<'de> Input<'de> {
     fn no_layout(&self, found: u8) -> Error {
         let is_frame = self.rest().get(1..).is_some_and(|rest| rest.starts_with(FRAME_MAGIC));
         let detail = if is_frame { Detail::WholeFrame } else { Detail::Layout { found } };
-        Error::new(detail).at(self.position)
+        Error::new(detail).at(self.position).of_version(self.version(self.position))
+    }
+
+    /// The version of the metalayer that begins at an offset and may be malformed; 0 if it cannot be told.
+    #[cold]
+    pub(crate) fn version(&self, start: usize) -> u8 {
+        match self.bytes.get(start..) {
+            // Later versions may have more entries; with fewer, there is no version.
+            Some(&[FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..]) => version,
+            _ => 0,
+        }
     }
 
     /// The layout after `96`, by the byte after the block shape.
     #[cold]
     fn six_marked_layout(&self) -> Result<Layout, Error> {
+        self.walk_to_sixth_entry().map_err(|error| error.of_version(self.version(self.position)))
+    }
+
+    fn walk_to_sixth_entry(&self) -> Result<Layout, Error> {
         let mut walk = self.clone();
         walk.position += 1;
         walk.fixint(Entry::Version)?;
@@ -163,7 +168,7 @@ impl<'de> Input<'de> {
         Ok(ndim)
     }
 
-    /// Takes a dimension vector whole, and checks the length of the input once and each marker.
+    /// Takes a whole dimension vector. Checks the length of the input once, and every marker.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8) -> Result<Items<'de, T>, Error> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
@@ -271,7 +276,8 @@ pub(crate) struct Items<'de, T> {
 }
 
 impl<T: FixedInt> Items<'_, T> {
-    /// Whether exactly `count` are left. Where this is known at compile time, so is the length of their bytes from here on.
+    /// Whether exactly `count` are left. After this check the compiler knows the length of their bytes if it knows
+    /// `count`.
     #[inline]
     pub(crate) fn has_exactly(&self, count: usize) -> bool {
         count.checked_mul(T::WIDTH) == Some(self.left.len())
@@ -307,7 +313,7 @@ pub(crate) fn dtype(bytes: &[u8]) -> Option<&str> {
     core::str::from_utf8(bytes).ok().filter(|text| is_dtype(text))
 }
 
-/// The part of [`dtype`] that a Rust string does not bring along.
+/// The part of [`dtype`] that is not already true for every `str`.
 #[inline]
 pub(crate) fn is_dtype(text: &str) -> bool {
     text.len() <= MAX_DTYPE_LEN && !text.as_bytes().contains(&0)
@@ -321,7 +327,7 @@ pub(crate) fn not_dtype(bytes: &[u8]) -> Error {
 
 /// A buffer, and how far it has been written.
 ///
-/// What goes past the end is counted, not kept: so a buffer of no bytes measures.
+/// Bytes after the end of the buffer are counted, but not kept. So an empty buffer measures a length.
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
     bytes: &'a mut [u8],
@@ -334,7 +340,7 @@ impl<'a> Output<'a> {
         Self { bytes, position: 0 }
     }
 
-    /// Bytes put so far, those past the end of the buffer counted.
+    /// Bytes put so far, also those after the end of the buffer.
     #[inline]
     pub(crate) fn position(&self) -> usize {
         self.position
@@ -346,7 +352,7 @@ impl<'a> Output<'a> {
         self.bytes.len()
     }
 
-    /// What the buffer has left.
+    /// The unused part of the buffer.
     #[inline]
     pub(crate) fn rest(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.position..).unwrap_or_default()
@@ -384,7 +390,8 @@ impl<'a> Output<'a> {
         self.byte(value);
     }
 
-    /// Puts the marker of a dimension vector, and lends the room for its integers: no room where that is past the end.
+    /// Puts the marker of a dimension vector, and lends the room for its integers. If they do not fit, there is no
+    /// room.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
@@ -408,7 +415,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Puts the marker and a length, which can be put right later.
+    /// Puts the marker and a length, which `close_text` can correct later.
     #[inline]
     pub(crate) fn text_header(&mut self, length: usize) {
         if let Some(header) = self.advance(STR32_HEADER) {
@@ -423,12 +430,12 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Bytes of the text whose header begins the output.
+    /// Bytes of the text so far. The output must begin with its header.
     pub(crate) fn text_length(&self) -> usize {
         self.position - STR32_HEADER
     }
 
-    /// Writes the header at the start of the output once more, for the text that is now after it.
+    /// Writes the header at the start of the output again, with the length of the text that now follows it.
     pub(crate) fn close_text(&mut self) {
         let end = core::mem::take(&mut self.position);
         self.text_header(end - STR32_HEADER);

@@ -9,7 +9,7 @@ use crate::table::{Columns, shortened};
 use crate::text::{self, short, short_size};
 use crate::visit::View;
 
-/// The width of eight numbers of one digit.
+/// The width of eight numbers of one digit, with the commas between them.
 pub(crate) const MAX_CELL_WIDTH: usize = 15;
 
 /// An array as `ls` shows it, in a table or in a tree.
@@ -48,8 +48,11 @@ impl ArrayRow {
     pub(crate) fn line(&self, columns: &Columns<6>) -> String {
         let inner = self.inner.as_deref().unwrap_or_default();
         let line = format!("{}  {}{inner}", columns.line(&self.cells), text::path(&self.path));
-        let errors =
-            if self.errors.is_empty() { String::new() } else { format!("  {RED}{}{RED:#}", self.errors) };
-        line + &errors + "\n"
+        line + &self.errors() + "\n"
+    }
+
+    /// The codes of its errors, as they end a line.
+    pub(crate) fn errors(&self) -> String {
+        if self.errors.is_empty() { String::new() } else { format!("  {RED}{}{RED:#}", self.errors) }
     }
 }

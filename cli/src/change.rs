@@ -1,4 +1,4 @@
-//! What becomes of an array that is changed or rewritten.
+//! The report of `set` and `rewrite`: what changed, would change, or why not.
 
 use std::error::Error as _;
 use std::fmt::Write as _;
@@ -6,12 +6,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Error, ErrorKind, Frame};
+use b2nd_serde::frame::{Code, Error, ErrorKind, Frame};
 
 use crate::failure::{Failure, Location, Problem, with_source};
 use crate::json::{Record, line};
 use crate::output::{Outcome, complain, remark};
 use crate::text;
+use crate::visit::is_zip;
 
 /// A frame before and after.
 pub(crate) struct Change {
@@ -20,7 +21,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// The lines of what is not as before.
+    /// A line for each value that differs.
     fn text(&self) -> Result<String, Error> {
         let (before, after) = (self.before.array()?, self.after.array()?);
         let nowhere = Location { path: Path::new(""), member: None };
@@ -39,7 +40,7 @@ impl Change {
         ];
         let mut text = String::new();
         for (what, before, after) in pairs.into_iter().filter(|(_, before, after)| before != after) {
-            // A `String` takes all there is.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(text, "{what:8}: {before} -> {after}");
         }
         Ok(text)
@@ -53,25 +54,33 @@ impl Change {
     }
 }
 
-/// Why a file could not be changed or written. A path is named once.
+/// Why a file could not be changed or written. The message does not repeat the path.
 pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     let location = Location { path, member: None };
     let is_other = error.path().is_some_and(|file| file != path);
     match (error.kind(), error.source()) {
         (ErrorKind::Io, Some(_)) if is_other => location.failure(Problem::new("io", with_source(error))),
         (ErrorKind::Io, Some(source)) => location.failure(Problem::new("io", source.to_string())),
-        (ErrorKind::Exists, _) => location.failure(Problem::new("refused", "already exists")),
-        _ => location.failure(Problem::from(error)),
+        (ErrorKind::Exists, _) => location.failure(Problem::new(
+            "refused",
+            "already exists; TO must be a new path, or the same file as FROM",
+        )),
+        _ => {
+            let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame);
+            let hint =
+                (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
+            location.failure(Problem { hint, ..Problem::from(error) })
+        }
     }
 }
 
-/// Says what became of a change.
+/// How to report a change.
 pub(crate) struct ChangeReport<'p> {
     /// The file that is changed, or written.
     pub(crate) path: &'p Path,
     pub(crate) json: bool,
     pub(crate) dry_run: bool,
-    /// Whether a whole file is written, even if nothing in it is other than before.
+    /// Whether a whole file is written, even if its header is the same as before.
     pub(crate) is_new: bool,
 }
 
@@ -88,13 +97,14 @@ impl ChangeReport<'_> {
                 if let Err(error) = io::stdout().write_all(shown.as_bytes()) {
                     if !self.dry_run && error.kind() != io::ErrorKind::BrokenPipe {
                         let done = if self.is_new { "written" } else { "changed" };
-                        let error = format!("{error}; {location} was {done} all the same");
+                        let error = format!("{error}; but {location} was {done}");
                         return Err(io::Error::other(error));
                     }
                     return Err(error);
                 }
                 match (self.dry_run, self.is_new, shown.is_empty()) {
-                    (true, _, true) => remark(&"nothing would change"),
+                    (true, true, true) => remark(&"the copy would be the same; nothing was written"),
+                    (true, false, true) => remark(&"nothing would change"),
                     (true, _, false) => remark(&"nothing was written"),
                     (false, true, _) if !self.json => remark(&format_args!("wrote {location}")),
                     (false, false, true) => remark(&"nothing to change"),

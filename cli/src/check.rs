@@ -16,9 +16,11 @@ use crate::pool::Pool;
 use crate::text::{self, count};
 use crate::visit::{self, View};
 
-/// Checks frames for errors and warnings, without reading their data
+/// Check frames for errors and warnings, without reading their data
 ///
-/// Errors: readers must reject the file. Warnings: unusual, but readable.
+/// Errors: readers must reject the file. Warnings: unusual, but readable. A file that cannot be read, or is not a
+/// frame, is shown as an error and counted as a failure. Standard output has a line for each finding; standard error
+/// explains their codes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
@@ -26,15 +28,15 @@ use crate::visit::{self, View};
 pub(crate) struct Check {
     #[command(flatten)]
     paths: Paths,
-    /// Exit with status 1 for warnings too
+    /// Exit with status 1 if there are warnings
     #[arg(long)]
     strict: bool,
-    /// Print a JSON object per line, for each frame or failure
+    /// Print a JSON object for each frame or failure, one per line
     #[arg(long)]
     json: bool,
 }
 
-/// What was found in some files, for the screen.
+/// What was found in some files.
 #[derive(Default)]
 struct Batch {
     files: u64,
@@ -120,17 +122,20 @@ impl Batch {
     }
 }
 
-/// The numbers in a sentence.
+/// The last line: how many frames there were.
 impl Display for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { frames, with_errors, with_warnings, failures, .. } = *self;
+        if frames + failures == 0 {
+            return f.write_str("no frame found");
+        }
         f.write_str(&count(frames, "frame"))?;
         match (with_errors, with_warnings) {
             (0, 0) if frames > 0 && failures == 0 => f.write_str(", no errors or warnings")?,
             (0, 0) => {}
             (0, warnings) => write!(f, ", {warnings} with warnings")?,
             (errors, 0) => write!(f, ", {errors} with errors")?,
-            (errors, warnings) => write!(f, ", {errors} with errors, {warnings} with warnings")?,
+            (errors, warnings) => write!(f, ", {errors} with errors, {warnings} with only warnings")?,
         }
         match failures {
             0 => Ok(()),
@@ -141,7 +146,8 @@ impl Display for Batch {
 
 /// Prints what a code means and what to do.
 fn explain(code: Code) {
-    let options = textwrap::Options::new(80).initial_indent("    ").subsequent_indent("    ");
+    let width = textwrap::termwidth().min(80);
+    let options = textwrap::Options::new(width).initial_indent("    ").subsequent_indent("    ");
     let meaning = textwrap::fill(code.meaning(), &options);
     let advice = textwrap::fill(&format!("What to do: {}", code.advice()), &options);
     // Standard error may be closed.

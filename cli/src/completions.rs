@@ -8,12 +8,12 @@ use clap_complete::{Shell, generate};
 
 use crate::output::Outcome;
 
-/// Prints a shell script that completes b2nd command lines
+/// Print a shell script that completes b2nd command lines
 #[derive(Args)]
 #[command(after_help = "Example:
   b2nd completions bash > ~/.local/share/bash-completion/completions/b2nd")]
 pub(crate) struct Completions {
-    /// Shell that the script is for
+    /// Shell to write the script for
     shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! The numbers that a listing ends with: arrays, frames without an array, failures.
+//! The counts at the end of a listing: arrays, frames without an array, failures.
 
 use std::fmt;
 use std::process::ExitCode;

@@ -16,9 +16,9 @@ use crate::json::{MetaRecord, line};
 use crate::output::{Outcome, complain};
 use crate::text::{self, Tuple};
 
-/// Decodes a metalayer: layout, shape, chunks, blocks, dtype
+/// Decode a metalayer: layout, shape, chunks, blocks, dtype
 ///
-/// The input is the bytes themselves, hexadecimal digits, or bytes as Python prints them.
+/// The input is binary, hexadecimal digits, or a Python bytes literal such as b'\x97\x00'.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd decode metalayer.bin
@@ -27,7 +27,7 @@ pub(crate) struct Decode {
     /// File with the metalayer [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
-    /// The bytes as hexadecimal digits
+    /// Bytes to decode instead of a file, as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
     hex: Option<Bytes>,
     /// Print a JSON object
@@ -46,6 +46,11 @@ impl Decode {
             _ => ("-".into(), first_bytes(io::stdin()).and_then(from_text)),
         };
         let decoded = bytes.map_err(Problem::from).and_then(|bytes| {
+            // A frame has these magic bytes. The message of the library names a Rust type, not a command.
+            if bytes.get(2..).is_some_and(|bytes| bytes.starts_with(b"b2frame\0")) {
+                let message = "a whole frame, not a metalayer; `b2nd info` shows the array in it";
+                return Err(Problem::new("malformed", message));
+            }
             let meta: Meta = from_slice(&bytes).map_err(|error| malformed(&error))?;
             Ok((meta, bytes))
         });
@@ -78,17 +83,17 @@ fn malformed(error: &b2nd_serde::Error) -> Problem {
 fn page(meta: &Meta) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
-        // A `String` takes all there is.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(text, "{name:8}: {value}");
     };
-    line("layout", &meta.layout());
+    match meta.dtype_format() {
+        None | Some(0) => line("layout", &meta.layout()),
+        Some(format) => line("layout", &format_args!("{}, dtype format {format}", meta.layout())),
+    }
     line("version", &meta.version());
     line("shape", &Tuple(meta.shape()));
     line("chunks", &Tuple(meta.chunkshape()));
     line("blocks", &Tuple(meta.blockshape()));
-    if let Some(format) = meta.dtype_format().filter(|&format| format != 0) {
-        line("format", &format);
-    }
     line("dtype", &text::clean(meta.dtype().unwrap_or("none")));
     match meta.parse_dtype() {
         Ok(None) => {}

@@ -1,10 +1,11 @@
-//! `b2nd dump`: the bytes of a header or metalayer, with what each of them says.
+//! `b2nd dump`: the bytes of a header or metalayer, and what each of them means.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use b2nd_serde::Deserializer;
 use b2nd_serde::dump::{Row, metalayer};
 use b2nd_serde::frame::{self, Frame, is_sparse_frame};
 use clap::Args;
@@ -14,29 +15,34 @@ use crate::hex::{Bytes, from_text, unhex_argument};
 use crate::json::{DumpRecord, line};
 use crate::output::{Outcome, complain};
 
-/// Shows a frame's header and metalayers, or a single metalayer, byte by byte
+/// Show a frame's header and metalayers, or a single metalayer, byte by byte
 ///
-/// Each line has the offset, the bytes, their type, the value and its name. If the bytes are malformed, the last line
-/// shows where and what is wrong. The input is a frame or a metalayer: as bytes, as hexadecimal digits, or as Python
-/// prints bytes.
+/// Each line shows the offset, the bytes, their MessagePack type, the value and the name of the field. If the bytes are
+/// malformed, the last line shows where and what is wrong. The input is a frame or a metalayer: binary, hexadecimal
+/// digits, or a Python bytes literal such as b'\x97\x00'.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd dump array.b2nd
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
   grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
 pub(crate) struct Dump {
-    /// File, or directory of a sparse frame [default: standard input]
+    /// File, or sparse frame (directory) [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
-    /// Where the frame begins in the file
-    #[arg(long, value_name = "BYTE", default_value_t = 0, requires = "file")]
+    /// Where the frame begins in the file, as `info` and `ls --scan` show it
+    #[arg(long, value_name = "BYTE", default_value_t = 0, value_parser = offset, requires = "file")]
     offset: u64,
-    /// The bytes as hexadecimal digits
+    /// Bytes to show instead of a file, as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
     hex: Option<Bytes>,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// Parses an offset.
+fn offset(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "must be a number of bytes, such as 4096")
 }
 
 /// The longest header that is shown.
@@ -58,13 +64,16 @@ impl Dump {
                 if self.json {
                     let json = DumpRecord { path, values: Vec::new(), error: Some(error) };
                     io::stdout().write_all(&line(&json))?;
+                } else if path == "-" {
+                    complain(&error);
                 } else {
                     complain(&Failure { path, member: None, error });
                 }
                 return Ok(ExitCode::FAILURE);
             }
         };
-        let is_metalayer = matches!(bytes.first(), Some(0x95..=0x97));
+        // An error at the first byte: no layout begins with it.
+        let is_metalayer = !Deserializer::new(&bytes).layout().is_err_and(|error| error.offset() == Some(0));
         let rows = if is_metalayer { metalayer(&bytes).rows() } else { frame::dump_header(&bytes).rows() };
         let fault = rows.last().and_then(|row| Some((row.offset, row.fault.clone()?)));
         let code = if fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
@@ -91,12 +100,17 @@ fn read(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
     let sparse = is_sparse_frame(path).then(|| path.join("chunks.b2frame"));
     let mut file = File::open(sparse.as_deref().unwrap_or(path))?;
     if offset > 0 {
+        let length = file.seek(SeekFrom::End(0))?;
+        if offset >= length {
+            let message = format!("nothing at offset {offset}: the file has {length} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         file.seek(SeekFrom::Start(offset))?;
     }
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(1 << 12).read_to_end(&mut bytes)?;
     if let Err(error) = Frame::parse(&bytes) {
-        // Without a length it is perhaps a metalayer, or digits.
+        // If the header does not say its length, this may be a metalayer, or digits.
         let rest = error
             .needed()
             .map_or(LONGEST, |needed| (needed as u64).min(LONGEST).saturating_sub(bytes.len() as u64));
@@ -105,7 +119,7 @@ fn read(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As many bytes as a header or a metalayer may have.
+/// The bytes of a reader, up to the length of the longest header.
 pub(crate) fn first_bytes(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(LONGEST).read_to_end(&mut bytes)?;

@@ -2,39 +2,40 @@
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::num::IntErrorKind;
 use std::process::ExitCode;
-use std::str::FromStr;
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Layout, Meta, Shapes, to_vec};
+use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::failure::{Failure, Problem};
 use crate::hex::hex;
 use crate::json::{MetaRecord, line};
 use crate::output::{Outcome, complain};
 
-/// Encodes a metalayer from shapes and a dtype, and checks that they fit together
+/// Encode a metalayer from shapes and a dtype, and check that they fit together
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd encode --shape 400,3 --chunks 110,3 --blocks 57,3 --dtype '|u1'
   b2nd encode --shape 3,5 --chunks 2,3 --blocks 1,2 --dtype int32 | b2nd dump")]
 pub(crate) struct Encode {
-    /// Items along each dimension, such as 400,3; () for a scalar
+    /// Array shape, such as 400,3; () for a scalar
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
     shape: Numbers<i64>,
-    /// Items of a chunk along each dimension
+    /// Chunk shape, with as many numbers as --shape
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
     chunks: Numbers<i32>,
-    /// Items of a block along each dimension
+    /// Block shape, with as many numbers as --shape
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
     blocks: Numbers<i32>,
-    /// Type of an item, as NumPy writes it: uint8, |u1; not stored by layout caterva
+    /// NumPy dtype, such as uint8 or |u1; layout caterva does not store it
     #[arg(long, required_unless_present = "layout")]
-    #[arg(required_if_eq_any([("layout", "b2nd"), ("layout", "b2nd-mismarked"), ("layout", "b2nd-six")]))]
+    #[arg(required_if_eq_any(layouts_with_dtype().map(|name| ("layout", name))))]
     dtype: Option<String>,
-    /// Layout: b2nd, b2nd-mismarked, b2nd-six or caterva
-    #[arg(long, default_value = "b2nd", hide_default_value = false)]
+    /// Layout of the metalayer; all but b2nd are old
+    #[arg(long, default_value = "b2nd", hide_default_value = false, value_parser = layouts())]
     layout: Layout,
     /// Print the bytes themselves instead of hexadecimal digits
     #[arg(long)]
@@ -44,30 +45,56 @@ pub(crate) struct Encode {
     json: bool,
 }
 
+/// A layout by its name, with all names for help and completions.
+fn layouts() -> impl TypedValueParser<Value = Layout> {
+    PossibleValuesParser::new(Layout::ALL.iter().map(|layout| layout.name()))
+        .try_map(|name| name.parse::<Layout>())
+}
+
+fn layouts_with_dtype() -> impl Iterator<Item = &'static str> {
+    Layout::ALL.iter().filter(|layout| layout.entries().contains(&Entry::Dtype)).map(|layout| layout.name())
+}
+
 /// Numbers between commas.
 #[derive(Clone)]
 pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
 
-pub(crate) fn numbers<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Numbers<T>, String> {
+/// Parses numbers between commas, also in brackets, as Python prints a tuple or a list.
+pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String> {
     let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
     let inner = inner.trim_end_matches([',', ' ']);
     if inner.is_empty() {
         return Ok(Numbers(Vec::new()));
     }
-    let number = |number: &str| {
-        let number = number.trim();
-        number.parse().map_err(|error| format!("'{number}': {error}"))
+    let number = |text: &str| {
+        let text = text.trim();
+        match text.parse::<i128>().map(T::try_from) {
+            Ok(Ok(number)) => Ok(number),
+            Err(error) if !matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => {
+                Err(format!("'{text}' is not a whole number; write numbers between commas, such as 400,3"))
+            }
+            _ => {
+                let bits = 8 * size_of::<T>();
+                let max = (1_i128 << (bits - 1)) - 1;
+                Err(format!("{text} is out of range: must be 0 to {max} (int{bits})"))
+            }
+        }
     };
     inner.split(',').map(number).collect::<Result<_, _>>().map(Numbers)
 }
 
-/// A dtype as metalayers have it: its type string, or in layout b2nd-six its name. A text that is not a dtype is kept.
+/// The dtype as a metalayer stores it: its type string, or in layout b2nd-six its name. The library reports a text that
+/// is not a dtype, so it is returned as it is.
 pub(crate) fn spelled(text: &str, is_six: bool) -> String {
     match text.parse::<Dtype>() {
         Ok(dtype) if is_six => dtype.numpy_str().to_string(),
         Ok(dtype) => dtype.type_string().to_string(),
         Err(_) => text.into(),
     }
+}
+
+fn dimensions(ndim: usize) -> String {
+    format!("{ndim} dimension{}", if ndim == 1 { "" } else { "s" })
 }
 
 impl Encode {
@@ -97,6 +124,13 @@ impl Encode {
     }
 
     fn encode(&self) -> Result<(Meta, Vec<u8>), Box<dyn Error>> {
+        let ndim = self.shape.0.len();
+        for (option, ndim_here) in [("--chunks", self.chunks.0.len()), ("--blocks", self.blocks.0.len())] {
+            if ndim_here != ndim {
+                let (has, needs) = (dimensions(ndim_here), dimensions(ndim));
+                return Err(format!("{option} has {has}, but --shape has {needs}").into());
+            }
+        }
         let is_six = self.layout == Layout::B2ndSix;
         let dtype = self.dtype.as_ref().map(|dtype| spelled(dtype, is_six));
         let text = dtype.as_deref().unwrap_or_default();

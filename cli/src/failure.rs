@@ -66,7 +66,7 @@ pub(crate) struct Problem {
     /// The finding, if the problem is one.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
-    /// What to try instead.
+    /// What to try instead, with the punctuation before it.
     #[serde(skip)]
     pub(crate) hint: Option<&'static str>,
 }
@@ -95,16 +95,24 @@ impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
         match (error.kind(), error.finding(), error.source()) {
             (ErrorKind::Malformed, Some(finding), _) => finding.clone().into(),
-            // The failure has the path.
+            // The message without the path, which the `Failure` shows.
             (ErrorKind::Io, _, Some(source)) => Self::new("io", source.to_string()),
             (ErrorKind::Io, ..) => Self::new("io", error.to_string()),
             (ErrorKind::Changing, ..) => Self::new("changing", error.to_string()),
-            (ErrorKind::Locked | ErrorKind::Refused | ErrorKind::Exists | ErrorKind::Stopped, ..) => {
-                Self::new("refused", error.to_string())
-            }
+            (ErrorKind::Locked, ..) => Self::new("locked", error.to_string()),
+            (ErrorKind::Refused, ..) => Self::new("refused", error.to_string()),
+            (ErrorKind::Exists, ..) => Self::new("exists", error.to_string()),
+            (ErrorKind::Stopped, ..) => Self::new("stopped", error.to_string()),
+            (ErrorKind::Decode, ..) => Self::new("decode", with_source(error)),
             _ => Self::new("malformed", with_source(error)),
         }
     }
+}
+
+/// A hint for a file named `-`, which many commands take for standard input.
+pub(crate) fn stdin_hint(path: &Path) -> Option<&'static str> {
+    let hint = "; only `dump` and `decode` read standard input, and --files-from reads paths from it";
+    (path == Path::new("-")).then_some(hint)
 }
 
 /// The message of an error, and that of its source.
@@ -127,6 +135,6 @@ impl fmt::Display for Problem {
             (None, None) => self.message.clone(),
         };
         f.write_str(&text::clean(&message))?;
-        self.hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
+        self.hint.map_or(Ok(()), |hint| f.write_str(hint))
     }
 }

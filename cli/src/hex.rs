@@ -2,6 +2,11 @@
 
 use std::io::{self, ErrorKind};
 
+use crate::table::shortened;
+
+/// A message shows at most this much of a text.
+const LONGEST: usize = 40;
+
 /// Bytes that were given as text.
 #[derive(Clone)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
@@ -11,13 +16,13 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
-        // A `String` takes all there is.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// The bytes; if they are text, which a frame or metalayer never is, the bytes that it describes.
+/// The bytes, or those that they describe as text. A frame or metalayer is never text: its first byte is not UTF-8.
 pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.is_empty() && !text.contains(is_no_text) => unhex(text).map_err(|error| {
@@ -30,6 +35,7 @@ pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Whether a character does not occur in text.
 fn is_no_text(character: char) -> bool {
     character.is_control() && !character.is_whitespace()
 }
@@ -37,25 +43,26 @@ fn is_no_text(character: char) -> bool {
 /// Bytes from hexadecimal digits, which may be separated as in Rust, C and JSON, or from bytes as Python prints them.
 pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
     if let Some(quoted) = text.trim().strip_prefix('b').filter(|rest| rest.starts_with(['\'', '"'])) {
-        return python(quoted).ok_or_else(|| format!("b{quoted} is not a bytes literal of Python"));
+        return python(quoted)
+            .ok_or_else(|| format!("b{} is not a Python bytes literal", shortened(quoted, LONGEST)));
     }
     let text = text.replace("0x", " ").replace("\\x", " ");
     let separators = [',', ';', ':', '-', '[', ']', '{', '}', '"', '\''];
     let mut bytes = Vec::new();
     for digits in text.split(|c: char| c.is_whitespace() || separators.contains(&c)) {
-        let digits = digits.as_bytes();
-        // A digit may stand alone, but not be left over.
-        let (pairs, last) = if digits.len() == 1 { (&[][..], digits) } else { (digits, &[][..]) };
-        if pairs.len() % 2 == 1 {
-            return Err(format!("an odd number of digits in '{}'", String::from_utf8_lossy(digits)));
-        }
-        for pair in pairs.chunks(2).chain((!last.is_empty()).then_some(last)) {
-            let digit = |byte: &u8| char::from(*byte).to_digit(16);
-            let value = pair.iter().try_fold(0, |value, byte| Some(16 * value + digit(byte)?));
-            match value.and_then(|value| u8::try_from(value).ok()) {
-                Some(byte) => bytes.push(byte),
-                None => return Err(format!("'{}' is not a byte", String::from_utf8_lossy(pair))),
+        let value = |digit: char| digit.to_digit(16).and_then(|value| u8::try_from(value).ok());
+        let Some(values) = digits.chars().map(value).collect::<Option<Vec<u8>>>() else {
+            return Err(format!("'{}' is not hexadecimal", shortened(digits, LONGEST)));
+        };
+        match values[..] {
+            // A digit by itself is a byte, as in `[0, 1]`.
+            [byte] => bytes.push(byte),
+            _ if values.len() % 2 == 1 => {
+                let digits = shortened(digits, LONGEST);
+                return Err(format!("'{digits}' has an odd number of digits, but a byte has two"));
             }
+            _ => bytes
+                .extend(values.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| 16 * byte + digit))),
         }
     }
     Ok(bytes)

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use b2nd_serde::frame::{Header, Severity};
 use clap::Args;
+use serde_json::value::RawValue;
 
 use crate::input::Target;
 use crate::json::{Record, add_line};
@@ -14,19 +15,19 @@ use crate::output::{Outcome, RED, YELLOW, complain, remark};
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
 
-/// Shows everything about arrays except their data
+/// Show everything about arrays except their data
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd info array.b2nd
   b2nd info --meta --json *.b2nd | jq .vlmetalayers")]
 pub(crate) struct Info {
-    /// Files with a frame, directories of sparse frames, or zip files of frames
+    /// Frames, sparse frames (directories), or zip files of frames
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Show the values of the other metalayers and of vlmetalayers
+    /// Show the values of vlmetalayers, and of metalayers other than the array's own
     #[arg(long)]
     meta: bool,
-    /// Print a JSON object per line, for each frame
+    /// Print a JSON object for each frame, one per line
     #[arg(long)]
     json: bool,
 }
@@ -40,10 +41,10 @@ impl Info {
         let several = self.files.len() > 1;
         for path in self.files {
             let target = Target::given(path);
-            let mut page = Vec::new();
-            let mut is_silent = true;
+            let (mut is_silent, mut written) = (true, Ok(()));
             options.visit_target(&target, &mut |view| {
                 is_silent = false;
+                let mut page = Vec::new();
                 match view {
                     Ok(view) if self.json => add_line(&mut page, &view.record),
                     Ok(view) => {
@@ -61,11 +62,14 @@ impl Info {
                         }
                     }
                 }
+                if written.is_ok() {
+                    written = stdout.write_all(&page);
+                }
             });
             if is_silent {
                 remark(&format_args!("{}: no frame found", text::path(&target.path)));
             }
-            stdout.write_all(&page)?;
+            written?;
         }
         Ok(code)
     }
@@ -106,7 +110,7 @@ impl Display for Page<'_> {
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }
         writeln!(f, "cbytes  : {}", Size(header.cbytes))?;
-        // As python-blosc2 has it: 0 where nothing is stored.
+        // python-blosc2 too prints 0 if nothing is stored.
         writeln!(f, "cratio  : {:.2}x", record.cratio.unwrap_or(0.0))?;
         layout(record, f)?;
         frame(record, header, f)?;
@@ -146,11 +150,12 @@ fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fm
 
 /// How the items are divided into chunks and blocks.
 fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let stored = record.nchunks.map_or("a number that is not known".into(), |n| text::count(n, "chunk"));
-    match &record.grid {
-        Some(grid) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
-        None if record.nchunks == Some(0) => writeln!(f, "nchunks : {stored}")?,
-        None => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
+    let stored = record.nchunks.map_or("an unknown number of chunks".into(), |n| text::count(n, "chunk"));
+    match (&record.grid, record.nchunks) {
+        (Some(grid), _) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
+        (None, None) => writeln!(f, "nchunks : unknown")?,
+        (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,
+        (None, Some(_)) => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
     if let Some(blocks) = &record.blocks_per_chunk {
         let count = text::count(blocks.iter().product(), "block");
@@ -176,9 +181,10 @@ fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>)
 fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
         let name = text::clean(layer.name);
-        match &layer.value {
-            Some(value) => writeln!(f, "meta    : {name} = {}", shown(value))?,
-            None => writeln!(f, "meta    : {name}, {} bytes at byte {}", layer.len, layer.offset)?,
+        match (&layer.value, &layer.error) {
+            (Some(value), _) => writeln!(f, "meta    : {name} = {}", shown(value))?,
+            (None, Some(error)) => writeln!(f, "meta    : {}", text::clean(error))?,
+            (None, None) => writeln!(f, "meta    : {name}, {} bytes at byte {}", layer.len, layer.offset)?,
         }
     }
     match &record.vlmetalayers {
@@ -192,9 +198,9 @@ fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// The text of a value, cut where it is long.
-fn shown(value: &serde_json::Value) -> String {
+fn shown(value: &RawValue) -> String {
     const LONGEST: usize = 400;
-    let text = text::clean(&value.to_string());
+    let text = text::clean(value.get());
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}… ({} bytes, whole with --json)", &text[..end], text.len()),
         None => text,

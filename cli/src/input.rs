@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::{iter, thread};
 
 use b2nd_serde::frame::is_sparse_frame;
-use clap::{Args, value_parser};
+use clap::Args;
 use walkdir::WalkDir;
 
-use crate::failure::{Failure, Location, Problem};
+use crate::failure::{self, Failure, Location, Problem};
 use crate::output::remark;
 use crate::text;
 
@@ -22,34 +22,39 @@ const MIN_JOBS: usize = 16;
 /// Which files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
-    /// Files, directories of sparse frames, and folders to search
+    /// Files, sparse frames (directories), and folders to search
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
-    /// Read paths from a file, one per line; - is standard input
+    /// Read paths from FILE, one per line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     files_from: Option<PathBuf>,
-    /// Paths of --files-from end with NUL, as `find -print0` writes them
+    /// Paths in --files-from end with a NUL byte, as `find -print0` writes them
     #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths")]
     null: bool,
-    /// In folders, visit only files with these extensions
+    /// In folders, visit only files with these extensions, such as b2nd,b2z
     #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension)]
     ext: Vec<String>,
     /// Follow symbolic links in folders
     #[arg(short = 'L', long)]
     follow: bool,
-    /// Print results as they come, in any order, to use less memory
+    /// Print results in any order, as soon as they are known; uses less memory
     #[arg(long)]
     pub(crate) unordered: bool,
     /// Number of threads [default: number of cores, at least 16]
-    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
     jobs: Option<u16>,
+}
+
+/// Parses a number of threads.
+fn jobs(text: &str) -> Result<u16, &'static str> {
+    text.parse().ok().filter(|jobs| (1..=1024).contains(jobs)).ok_or("must be a number from 1 to 1024")
 }
 
 /// Parses an extension, with or without its dot.
 fn extension(text: &str) -> Result<String, String> {
     let extension = text.strip_prefix('.').unwrap_or(text);
     if extension.is_empty() || extension.contains(['*', '?', '/']) {
-        return Err("an extension is the end of a name, such as b2nd or tar.gz".into());
+        return Err("must be the end of a file name, such as b2nd or tar.gz".into());
     }
     Ok(extension.into())
 }
@@ -153,7 +158,7 @@ impl Target {
     }
 }
 
-/// Whether this is the directory of a sparse frame, also of one without its header.
+/// Whether this is the directory of a sparse frame, even of one that lost its header.
 fn is_sparse(path: &Path) -> bool {
     let is_chunk =
         |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| has_extension(&entry.path(), "chunk"));
@@ -188,7 +193,7 @@ pub(crate) struct Targets {
     ext: Vec<String>,
     follow: bool,
     unordered: bool,
-    /// Whether the current folder is searched, which is left out of the paths.
+    /// Whether the folder is `.`, whose name is left out of the paths.
     is_here: bool,
 }
 
@@ -218,7 +223,10 @@ impl Targets {
         };
         let place = Location { path: &path, member: None };
         Some(match fs::metadata(&path) {
-            Err(error) => Some(Err(place.failure(error))),
+            Err(error) => {
+                let problem = Problem { hint: failure::stdin_hint(&path), ..Problem::from(error) };
+                Some(Err(place.failure(problem)))
+            }
             Ok(metadata) if metadata.is_file() => Some(Ok(Target { path, is_given: true, is_sparse: false })),
             Ok(metadata) if !metadata.is_dir() => {
                 Some(Err(place.failure(Problem::new("io", "neither a file nor a directory"))))
@@ -260,7 +268,7 @@ impl Targets {
             }
             let path = text::path(&self.shown(entry.into_path()));
             remark(&format_args!(
-                "{path}: skipped; a rewrite that was killed left it, or one is still running"
+                "{path}: skipped: the temporary file of a rewrite that was killed or is still running"
             ));
             return None;
         }
@@ -273,7 +281,7 @@ impl Targets {
             .then(|| Ok(Target { path: self.shown(entry.into_path()), is_given: false, is_sparse }))
     }
 
-    /// The path of a file in the folder that is searched, as it is shown.
+    /// The path that is shown for a file in the folder that is searched.
     fn shown(&self, path: PathBuf) -> PathBuf {
         match path.strip_prefix(".") {
             Ok(rest) if self.is_here => rest.into(),

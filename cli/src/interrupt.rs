@@ -1,4 +1,4 @@
-//! The signals that end a process, held back while there is something to tidy up.
+//! The signals that end a process, held back while there is a temporary file to remove.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,23 +8,23 @@ use signal_hook::consts::{SIGHUP, SIGXCPU, SIGXFSZ};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-/// Ctrl-C, a polite kill, a closed terminal, and no processor time left.
+/// Ctrl-C, `kill`, a closed terminal, and the limit of CPU time.
 #[cfg(unix)]
 const SIGNALS: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGXCPU];
 #[cfg(not(unix))]
 const SIGNALS: &[i32] = &[SIGINT, SIGTERM];
 
-/// Whether the process was told to end since this was made. A second time ends it at once.
+/// Which signals have come since this was made. A second signal of the same kind ends the process at once.
 pub(crate) struct Interrupts(Vec<(i32, Arc<AtomicBool>)>);
 
 impl Interrupts {
     pub(crate) fn hold_back() -> Self {
-        // Without this signal, a file that becomes too long is an error like a full disk.
+        // With a handler for this signal, a file over the size limit is an error of `write`, like a full disk.
         #[cfg(unix)]
         let _ = flag::register(SIGXFSZ, Arc::default());
         let held_back = SIGNALS.iter().filter(|&&signal| !is_ignored(signal)).map(|&signal| {
             let is_caught = Arc::<AtomicBool>::default();
-            // A signal that cannot be held back ends the process, as ever.
+            // If this fails, the signal ends the process, as it does by default.
             let _ = flag::register_conditional_default(signal, is_caught.clone());
             let _ = flag::register(signal, is_caught.clone());
             (signal, is_caught)
@@ -49,8 +49,8 @@ impl Interrupts {
     }
 }
 
-/// Whether whoever started the process wants it to ignore a signal, as `nohup` does with that of a closed terminal. Where
-/// the system does not say so, that one is left alone.
+/// Whether the process was started with this signal ignored, as `nohup` does with SIGHUP: it must stay ignored. If the
+/// system does not tell, we assume this of SIGHUP only.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use b2nd_serde::frame::{Array, ArrayLayout, Filter, Finding, Frame, FrameType, Generation, Header, Trailer};
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::failure::{Location, Problem, with_source};
 use crate::hex::hex;
-use crate::messagepack::value;
+use crate::messagepack;
 
 /// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
@@ -59,7 +60,10 @@ pub(crate) struct LayerRecord<'f> {
     pub(crate) len: usize,
     /// With `--meta`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) value: Option<serde_json::Value>,
+    pub(crate) value: Option<Box<RawValue>>,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
 }
 
 /// A metalayer of the trailer, whose length may change.
@@ -68,7 +72,7 @@ pub(crate) struct VlLayerRecord {
     pub(crate) name: String,
     pub(crate) offset: u64,
     pub(crate) len: usize,
-    pub(crate) value: Option<serde_json::Value>,
+    pub(crate) value: Option<Box<RawValue>>,
     /// Why there is no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
@@ -90,7 +94,7 @@ impl<'f> Record<'f> {
             offset: frame.offset(),
             container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
             metalayer: array.map(|array| array.metalayer().name()),
-            layout: array.map(|array| layout(array.layout())),
+            layout: array.map(|array| array.layout().name()),
             version: array.and_then(Array::meta).map(Meta::version),
             ndim: array.map(|array| array.shape().len()),
             shape: array.map(Array::shape),
@@ -121,6 +125,7 @@ impl<'f> Record<'f> {
                     offset: layer.offset(),
                     len: layer.bytes().len(),
                     value: None,
+                    error: None,
                 })
                 .collect(),
             has_vlmetalayers: header.has_vlmetalayers,
@@ -132,24 +137,28 @@ impl<'f> Record<'f> {
 
     /// Adds the values of all metalayers but the array's own.
     pub(crate) fn with_values<R>(mut self, frame: &Frame<R>, trailer: Option<&Trailer>) -> Self {
+        let outcome = |name: &str, shown: Result<Box<RawValue>, String>| match shown {
+            Ok(value) => (Some(value), None),
+            Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
+        };
         for (layer, metalayer) in self.metalayers.iter_mut().zip(frame.metalayers()) {
             if Some(layer.name) != self.metalayer {
-                layer.value = Some(value(metalayer.bytes()));
+                (layer.value, layer.error) = outcome(layer.name, messagepack::value(metalayer.bytes()));
             }
         }
         let layers = trailer.map(Trailer::vlmetalayers).unwrap_or_default();
         let mut room = MOST_SHOWN;
         let layers = layers.iter().map(|layer| {
             let nbytes = layer.nbytes().unwrap_or_default();
-            let (value, error) = if nbytes > room {
-                (None, Some(format!("metalayer {}: {nbytes} bytes are too many to show", layer.name())))
+            let (value, error) = if nbytes > room.min(messagepack::LONGEST) {
+                outcome(layer.name(), Err(format!("{nbytes} bytes are too many to show")))
             } else {
-                room -= nbytes;
                 match layer.value() {
-                    Ok(bytes) => (Some(value(&bytes)), None),
+                    Ok(bytes) => outcome(layer.name(), messagepack::value(&bytes)),
                     Err(error) => (None, Some(with_source(&error))),
                 }
             };
+            room = room.saturating_sub(nbytes.max(value.as_ref().map_or(0, |value| value.get().len())));
             VlLayerRecord {
                 name: layer.name().into(),
                 offset: layer.offset(),
@@ -163,16 +172,8 @@ impl<'f> Record<'f> {
     }
 }
 
-/// The most bytes of all values of a frame that are decompressed: a few compressed bytes can claim any number.
+/// The most bytes of all values of a trailer, decompressed or as text: a few compressed bytes can claim any number.
 const MOST_SHOWN: usize = 1 << 24;
-
-/// The layout's name. All that are not of the format have the three entries of Caterva 0.1.
-fn layout(layout: ArrayLayout) -> &'static str {
-    match layout {
-        ArrayLayout::Format(layout) => layout.name(),
-        _ => "caterva-three",
-    }
-}
 
 /// The size of an item: that of the dtype if it is known, otherwise the typesize.
 fn item_size(array: &Array<'_>, header: &Header) -> i64 {
@@ -194,7 +195,7 @@ fn cratio(header: &Header) -> Option<f64> {
     (header.cbytes != 0).then(|| header.nbytes as f64 / header.cbytes as f64)
 }
 
-/// The names of the filters in use; the first generation of headers has none.
+/// The names of the filters in use; headers of the first generation do not store them.
 fn filters(header: &Header) -> Option<Vec<String>> {
     let name = |filter: Filter| Filter { meta: 0, ..filter }.to_string();
     (header.generation != Generation::Beta1).then(|| header.pipeline().map(name).collect())
@@ -202,7 +203,7 @@ fn filters(header: &Header) -> Option<Vec<String>> {
 
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
-    // It cannot fail: all keys are strings, and a `Vec` grows as needed.
+    // This cannot fail: all keys are strings, and writing to a `Vec` does not fail.
     let _ = serde_json::to_writer(&mut *lines, value);
     lines.push(b'\n');
 }

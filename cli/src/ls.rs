@@ -19,11 +19,14 @@ use crate::table::{Columns, Side};
 use crate::tree::Tree;
 use crate::visit::{self, View};
 
-/// Lists arrays: shape, chunks, blocks, dtype, sizes, path
+/// List arrays: shape, chunks, blocks, dtype, sizes, path
 ///
-/// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2z, caterva) that is
-/// not a frame counts as failed; other files in folders are skipped. A zip file is opened if its extension is b2z, or if
-/// it is given as an argument.
+/// NBYTES is the size of all items, CBYTES that of the compressed chunks. The codes of errors in a header end the
+/// line; `b2nd check` explains them.
+///
+/// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2z, caterva) that
+/// is not a frame counts as a failure; other files in folders are skipped. A zip file is opened if its extension is
+/// b2z, or if it is given as an argument.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/
@@ -37,7 +40,7 @@ pub(crate) struct Ls {
     /// Find frames anywhere in each file, such as an HDF5 or ASDF file
     #[arg(long)]
     scan: bool,
-    /// Print a JSON object per line, for each array or failure
+    /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     json: bool,
     /// Count the arrays by dtype, rank, shape and chunks
@@ -194,7 +197,7 @@ impl Listing {
 
     fn end(mut self, json: bool) -> Outcome {
         self.print_rows()?;
-        // Removes it from the screen.
+        // Removes the progress from the screen before the output.
         drop(self.progress);
         if let Some(summary) = self.summary {
             let text = if json { summary.json(self.counts) } else { summary.text(self.counts).into_bytes() };

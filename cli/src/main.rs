@@ -1,4 +1,4 @@
-//! `b2nd`: what array is in this file?
+//! The command `b2nd`: what Blosc2 array is in this file?
 
 mod array_row;
 mod change;
@@ -32,14 +32,20 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Lists, shows, checks and changes Blosc2 N-dimensional arrays without reading their data.
+/// List, show, check and change Blosc2 N-dimensional arrays without reading their data
+///
+/// A frame is the file format of Blosc2: one file, or a directory with a file for each chunk (a sparse frame). An array
+/// is a frame whose header has a metalayer with the shape, chunks, blocks and dtype.
 #[derive(Parser)]
 #[command(
     name = "b2nd",
     version,
     max_term_width = 80,
     arg_required_else_help = true,
-    after_help = "Exit status: 0 success, 1 at least one file failed, 2 wrong usage."
+    after_help = "Exit status:
+  0  success
+  1  a file failed, or `check` found errors
+  2  wrong usage"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -79,7 +85,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        // The reader of a pipe, such as `head`, has enough.
+        // The reader of the pipe, such as `head`, has read enough: that is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&format_args!("standard output: {error}"));

@@ -9,12 +9,12 @@ use clap_mangen::Man as Page;
 
 use crate::output::Outcome;
 
-/// Prints the manual page of b2nd or of one command
+/// Print the manual page of b2nd or of one command
 #[derive(Args)]
 #[command(after_help = "Example:
   b2nd man ls | man -l -")]
 pub(crate) struct Man {
-    /// Command to describe
+    /// Command to describe; without it, the page of b2nd
     command: Option<String>,
 }
 
@@ -26,9 +26,31 @@ impl Man {
             let text = format!("there is no command '{}'", self.command.unwrap_or_default());
             b2nd.error(ErrorKind::InvalidSubcommand, text).exit()
         };
-        let mut page = Vec::new();
-        Page::new(about).render(&mut page)?;
-        io::stdout().write_all(&page)?;
+        io::stdout().write_all(&page(about)?)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn page(about: Command) -> io::Result<Vec<u8>> {
+    let has_commands = about.has_subcommands();
+    let end = about.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let page = Page::new(about).source(concat!("b2nd ", env!("CARGO_PKG_VERSION")));
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    if has_commands {
+        page.render_subcommands_section(&mut text)?;
+    }
+    text.extend(end_section(&end).bytes());
+    Ok(text)
+}
+
+/// The end of the help: its first line begins with the heading. `Page` would join and hyphenate the lines of examples.
+fn end_section(end: &str) -> String {
+    let Some((heading, text)) = end.split_once(':') else { return String::new() };
+    let text = text.trim_matches('\n').replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    format!(".SH {}\n.nf\n{text}\n.fi\n", heading.to_uppercase())
 }

@@ -26,10 +26,11 @@ pub(crate) fn remark(what: &dyn Display) {
     let _ = writeln!(anstream::stderr(), "b2nd: {what}");
 }
 
-/// Progress is shown after this time.
+/// Progress is shown only if the work takes longer than this.
 const LONG: Duration = Duration::from_secs(1);
 
-/// A line on standard error that shows the progress, if that is a terminal and the output does not go there too.
+/// A line on standard error that shows the progress, if standard error is a terminal that does not also show the
+/// output.
 pub(crate) struct Progress {
     start: Option<Instant>,
     template: &'static str,

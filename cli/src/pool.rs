@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Items of a batch, when there are many: each batch takes two locks.
+/// The most items of a batch. Each batch takes two locks, so short ones would cost more.
 const BATCH: usize = 64;
 
 /// How many threads there are, and how they share the work.
@@ -12,7 +12,7 @@ const BATCH: usize = 64;
 pub(crate) struct Pool {
     pub(crate) jobs: usize,
     pub(crate) is_ordered: bool,
-    /// Whether an item is so much work that each is a batch of its own.
+    /// Whether each item is so much work that it should be a batch of its own.
     pub(crate) is_slow: bool,
 }
 
@@ -65,7 +65,7 @@ impl Pool {
         };
         thread::scope(|scope| {
             for _ in 1..self.jobs {
-                // If the system gives no more threads, those that there are do the work.
+                // If the system refuses more threads, the existing ones do the work.
                 if thread::Builder::new().spawn_scoped(scope, work_on).is_err() {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! `b2nd rewrite`: a copy in the present format.
+//! `b2nd rewrite`: a copy in the current format.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -11,26 +11,27 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output::{Outcome, Progress};
 
-/// Copies an array in the present format, which C-Blosc2 and python-blosc2 open
+/// Copy an array to the current format, which C-Blosc2 and python-blosc2 open
 ///
-/// Its data is copied as it is. FROM and TO may be the same file: the new one then takes its place, with its owner and
-/// mode as far as the system allows. A copy gets the mode only.
+/// The compressed chunks are copied unchanged. If TO is the same file as FROM, the new one replaces the old one, and
+/// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist, and gets the permissions
+/// of FROM, but not its owner.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd rewrite old.caterva new.b2nd --dtype uint16
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
 pub(crate) struct Rewrite {
-    /// The file, or the directory of a sparse frame
+    /// Frame to read: a file, or a sparse frame (directory)
     from: PathBuf,
-    /// The new file or directory
+    /// Path of the new frame
     to: PathBuf,
-    /// The type of an item, as NumPy names it: uint16, <u2; needed where the layout stores none
+    /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
     #[arg(long)]
     dtype: Option<String>,
-    /// Shows what would change, or why it cannot, and writes nothing; takes no lock
+    /// Show what would change, or why it cannot; write nothing and take no lock
     #[arg(long)]
     dry_run: bool,
-    /// Prints a JSON object of the new array
+    /// Print the new array as a JSON object
     #[arg(long)]
     json: bool,
 }
@@ -40,7 +41,7 @@ impl Rewrite {
         let interrupts = Interrupts::hold_back();
         let change = self.change(&interrupts);
         if change.is_err() {
-            // By now nothing is left of the new file.
+            // The rewrite has removed its temporary file, so the process may end now.
             interrupts.follow();
         }
         ChangeReport { path: &self.to, json: self.json, dry_run: self.dry_run, is_new: true }.show(change)
@@ -62,18 +63,22 @@ impl Rewrite {
         if let Some(dtype) = &self.dtype {
             rewrite = rewrite.dtype(dtype);
         }
-        let after = rewrite.preview().map_err(|error| {
-            let is_refused = error.kind() == ErrorKind::Refused && self.dtype.is_none();
-            let mut failure = failed(error);
-            if is_refused && needs_dtype(&before) {
-                failure.error.hint = Some("for instance --dtype uint16");
+        let after = if self.dry_run {
+            rewrite.preview()
+        } else {
+            rewrite.apply().and_then(|frame| Frame::parse(frame.header_bytes()))
+        };
+        match after {
+            Ok(after) => Ok(Change { before, after }),
+            Err(error) => {
+                let is_refused = error.kind() == ErrorKind::Refused && self.dtype.is_none();
+                let mut failure = failed(error);
+                if is_refused && needs_dtype(&before) {
+                    failure.error.hint = Some(", for example with --dtype uint16");
+                }
+                Err(failure)
             }
-            failure
-        })?;
-        if !self.dry_run {
-            rewrite.apply().map_err(failed)?;
         }
-        Ok(Change { before, after })
     }
 }
 

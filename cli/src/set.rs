@@ -10,28 +10,30 @@ use crate::change::{Change, ChangeReport, failure};
 use crate::encode::{Numbers, numbers, spelled};
 use crate::output::Outcome;
 
-/// Gives an array another shape or dtype in its file; its data is not touched
+/// Change the shape or dtype of an array in its file, without touching its data
 ///
-/// The shape can change only within the chunks that exist, the dtype only to one of the same size whose type string is
-/// as long. New items show what the padding held: zeros, or old items. No other program should have the file open.
+/// The new shape must need the same chunks as the old one: none is added or removed. Items that the new shape adds show
+/// what the padding held: mostly zeros, but also the value of a full array, or old items if the array was larger before.
+/// The new dtype must have the same item size, and a type string of the same length, as <i4 and <f4 have. No other
+/// program should have the file open.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
 #[command(after_help = "Examples:
   b2nd set array.b2nd --dtype float32 --dry-run
   b2nd set array.b2nd --shape 4,6")]
 pub(crate) struct Set {
-    /// The file, or the directory of a sparse frame
+    /// Frame to change: a file, or a sparse frame (directory)
     file: PathBuf,
-    /// Items along each dimension
+    /// New shape, such as 400,3
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
     shape: Option<Numbers<i64>>,
-    /// The type of an item, as NumPy names it: float32, <f4
+    /// New NumPy dtype, such as float32 or <f4
     #[arg(long)]
     dtype: Option<String>,
-    /// Shows what would change, or why it cannot, and writes nothing; takes no lock
+    /// Show what would change, or why it cannot; write nothing and take no lock
     #[arg(long)]
     dry_run: bool,
-    /// Prints a JSON object of the array as it is then
+    /// Print the changed array as a JSON object
     #[arg(long)]
     json: bool,
 }
@@ -53,10 +55,10 @@ impl Set {
         if let Some(dtype) = &self.dtype {
             edit = edit.dtype(&spelled(dtype, layout == Some(ArrayLayout::Format(Layout::B2ndSix))));
         }
-        let after = edit.preview()?;
-        if !self.dry_run {
-            edit.apply()?;
+        if self.dry_run {
+            return Ok(Change { before, after: edit.preview()? });
         }
-        Ok(Change { before, after })
+        edit.apply()?;
+        Ok(Change { before, after: Frame::parse(frame.header_bytes())? })
     }
 }

@@ -16,7 +16,7 @@ use crate::text::{self, short};
 /// The most rows of a table.
 const SHOWN: usize = 10;
 
-/// Only a dtype can be longer than this.
+/// The widest cell. Only a dtype can be wider, and is shortened.
 const WIDEST: usize = 60;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(crate) struct Summary {
 #[derive(Default)]
 struct Rank {
     count: u64,
-    /// Of each axis.
+    /// The smallest and the largest number of items along each axis.
     least: Vec<i64>,
     largest: Vec<i64>,
 }
@@ -83,10 +83,10 @@ impl Summary {
             return text;
         }
         let dtype = |dtype: &Option<String>| shortened(dtype.as_deref().unwrap_or("none"), WIDEST);
-        text += &table(["COUNT", "DTYPE"], shown(self.dtypes, dtype));
+        text += &table(["COUNT", "DTYPE"], shown(self.dtypes, "dtypes", dtype));
         text += &table(["COUNT", "RANK", "LEAST", "LARGEST"], ranks);
-        text += &table(["COUNT", "SHAPE"], shown(self.shapes, |shape| short(shape)));
-        text += &table(["COUNT", "CHUNKS"], shown(self.chunks, |chunks| short(chunks)));
+        text += &table(["COUNT", "SHAPE"], shown(self.shapes, "shapes", |shape| short(shape)));
+        text += &table(["COUNT", "CHUNKS"], shown(self.chunks, "chunk shapes", |chunks| short(chunks)));
         text
     }
 
@@ -120,13 +120,13 @@ fn sorted<K: Ord>(counts: HashMap<K, u64>) -> Vec<(K, u64)> {
 }
 
 /// Rows for the most frequent ones, and one for the others.
-fn shown<K: Ord>(counts: HashMap<K, u64>, name: impl Fn(&K) -> String) -> Vec<[String; 2]> {
+fn shown<K: Ord>(counts: HashMap<K, u64>, nouns: &str, name: impl Fn(&K) -> String) -> Vec<[String; 2]> {
     let counts = sorted(counts);
     let mut rows: Vec<_> = counts.iter().map(|(key, count)| [count.to_string(), name(key)]).collect();
     if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
         let count: u64 = rest.iter().map(|(_, count)| count).sum();
         rows.truncate(SHOWN);
-        rows.push([count.to_string(), format!("… {} others", rest.len())]);
+        rows.push([count.to_string(), format!("… {} other {nouns}", rest.len())]);
     }
     rows
 }

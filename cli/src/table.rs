@@ -49,7 +49,7 @@ impl<const N: usize> Columns<N> {
     }
 }
 
-/// The beginning of a text, at most this wide.
+/// The text, or if it is wider than this, its beginning and an ellipsis.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
     if text.width() <= widest {
         return text.into();

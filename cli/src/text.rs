@@ -27,7 +27,7 @@ pub(crate) fn short<T: Display>(numbers: &[T]) -> String {
     }
     let mut text = String::new();
     for number in numbers {
-        // A `String` takes all there is.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{}{number}", if text.is_empty() { "" } else { "," });
     }
     text
@@ -47,7 +47,7 @@ pub(crate) fn short_size(bytes: i64) -> String {
     format_size_i(bytes, FormatSizeOptions::from(BINARY).decimal_places(1))
 }
 
-/// The dtype as NumPy prints it; where NumPy could not, as it stands in the metalayer.
+/// The dtype as NumPy prints it; if it is not valid, the text in the metalayer.
 pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
     match array.meta()?.parse_dtype() {
         Ok(dtype) => dtype.map(|dtype| dtype.numpy_str().to_string()),

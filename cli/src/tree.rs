@@ -16,13 +16,15 @@ struct Node {
     name: String,
     /// Shape, dtype and size.
     cells: Option<[String; 3]>,
+    /// The codes of its errors, as they end a line.
+    errors: String,
     children: Vec<Node>,
     /// The position of each child by name: the files of a folder may come in any order.
     by_name: HashMap<String, usize>,
 }
 
 pub(crate) struct Tree {
-    /// The folders of the command line, which are single nodes.
+    /// The folders of the command line. Each is one node, even if its path has several parts.
     roots: Vec<PathBuf>,
     top: Node,
 }
@@ -34,6 +36,7 @@ impl Tree {
 
     /// Adds an array.
     pub(crate) fn add(&mut self, row: ArrayRow) {
+        let errors = row.errors();
         let ArrayRow { path, inner, cells, .. } = row;
         let [shape, _, _, dtype, nbytes, _] = cells;
         let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
@@ -48,6 +51,7 @@ impl Tree {
             node = node.child(part);
         }
         node.cells = Some([shape, dtype, nbytes]);
+        node.errors = errors;
     }
 
     pub(crate) fn text(&self) -> String {
@@ -56,10 +60,10 @@ impl Tree {
             node.draw("", "", "", &mut lines);
         }
         let mut columns = Columns::new([Side::Left, Side::Left, Side::Left, Side::Right], WIDTHS);
-        for line in &lines {
+        for (line, _) in &lines {
             columns.fit(line);
         }
-        lines.iter().map(|line| columns.line(line) + "\n").collect()
+        lines.iter().map(|(line, errors)| columns.line(line) + errors + "\n").collect()
     }
 }
 
@@ -73,9 +77,9 @@ impl Node {
         &mut self.children[index]
     }
 
-    fn draw(&self, before: &str, branch: &str, below: &str, lines: &mut Vec<[String; 4]>) {
+    fn draw<'t>(&'t self, before: &str, branch: &str, below: &str, lines: &mut Vec<([String; 4], &'t str)>) {
         let [shape, dtype, nbytes] = self.cells.clone().unwrap_or_default();
-        lines.push([format!("{before}{branch}{}", self.name), shape, dtype, nbytes]);
+        lines.push(([format!("{before}{branch}{}", self.name), shape, dtype, nbytes], self.errors.as_str()));
         let before = format!("{before}{below}");
         for (index, child) in self.children.iter().enumerate() {
             let is_last = index + 1 == self.children.len();

@@ -1,15 +1,14 @@
 //! Visits the frames of a file: the file itself, the members of a zip file, or what a scan finds.
 
-use std::error::Error as _;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 use b2nd_serde::frame::{
     Array, Code, Content, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
 };
 
-use crate::failure::{Failure, Location, Problem};
+use crate::failure::{Failure, Location, Problem, stdin_hint};
 use crate::input::Target;
 use crate::json::Record;
 
@@ -30,7 +29,7 @@ pub(crate) struct View<'s> {
     pub(crate) header: &'s Header,
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// Whether it is a store of arrays that cannot be listed.
+    /// Whether it is an embed store, whose arrays are compressed and cannot be listed.
     pub(crate) is_embed_store: bool,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
@@ -39,7 +38,7 @@ pub(crate) struct View<'s> {
 /// The end of the magic bytes: a shorter file cannot be recognized as a frame.
 const MAGIC_END: i128 = 10;
 
-/// What is done with each frame, or with what could not be read.
+/// Receives each frame, or why it could not be read.
 type Receive<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
 impl Options {
@@ -99,8 +98,8 @@ impl Options {
         }
     }
 
-    /// Visits the frame that a member of a zip file is. No writer can be at work in it: the zip file has its directory,
-    /// which is written last.
+    /// Visits the frame that a member of a zip file is. No writer can be at work in it: the directory of a zip file is
+    /// written last.
     fn visit_member(
         self,
         location: Location<'_>,
@@ -125,15 +124,7 @@ impl Options {
         };
         let members = match zip_members(&mut file) {
             Ok(members) => members,
-            Err(error) => {
-                let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-                return receive(Err(match source {
-                    Some(source) if source.kind() == io::ErrorKind::InvalidData => {
-                        location.failure(not_a_zip(location.path, source))
-                    }
-                    _ => location.failure(error),
-                }));
-            }
+            Err(error) => return receive(Err(location.failure(error))),
         };
         for member in &members {
             let location = Location { member: Some(member.name()), ..location };
@@ -194,20 +185,13 @@ fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
     }
     let is_not_a_frame = problem.finding.as_ref().is_some_and(|finding| finding.code() == Code::NotAFrame);
     if is_not_a_frame {
-        return (!target.is_named_blosc2()).then_some("`b2nd ls --scan` looks for frames inside");
+        return (!target.is_named_blosc2()).then_some("; `b2nd ls --scan` looks for frames inside");
     }
-    let is_folder = problem.kind == "io" && !target.is_sparse && target.path.is_dir();
-    is_folder.then_some("`b2nd ls` lists the arrays in a folder")
-}
-
-fn not_a_zip(path: &Path, error: &io::Error) -> Problem {
-    let is_empty = fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
-    let message = if is_empty {
-        "the file is empty".into()
-    } else {
-        format!("not a zip file, or cut short: {}", error.to_string().to_lowercase())
-    };
-    Problem::new("not-a-zip", message)
+    let is_folder = problem.kind == "io" && !target.is_named_blosc2() && target.path.is_dir();
+    if problem.kind == "io" && !target.path.exists() {
+        return stdin_hint(&target.path);
+    }
+    is_folder.then_some("; `b2nd ls` lists the arrays in a folder")
 }
 
 /// What is wrong with a member of a zip file that is not a frame, but has the extension of one.
@@ -216,15 +200,17 @@ fn unexpected(member: &Member) -> Option<Problem> {
         return None;
     }
     Some(match member.content() {
-        Content::Compressed => {
-            Problem::new("compressed-member", "the member is compressed, so its frame cannot be read")
-        }
+        Content::Compressed => Problem::new(
+            "compressed-member",
+            "the member is compressed; extract it from the zip file to read its frame",
+        ),
         _ if member.len() == 0 => Problem::new(Code::NotAFrame.name(), "the member is empty"),
         _ => Problem::new(Code::NotAFrame.name(), "not a Blosc2 frame"),
     })
 }
 
-fn is_zip(path: &Path) -> bool {
+/// Whether a file begins as a zip file does.
+pub(crate) fn is_zip(path: &Path) -> bool {
     let mut start = [0; 4];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
         && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
@@ -249,7 +235,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>)
         let rest = length.saturating_sub(offset);
         if frame_len > rest {
             let text = format!(
-                "cut short: the frame at byte {offset} has {frame_len} bytes, but the file only {rest}"
+                "cut short: the frame at byte {offset} has {frame_len} bytes, but the file ends after {rest} of them"
             );
             receive(Err(location.failure(Problem::new(Code::Truncated.name(), text))));
         } else {

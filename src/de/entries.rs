@@ -1,4 +1,4 @@
-//! The entries of a metalayer on their way into a visitor: in order, by name, or as a `Meta` takes them.
+//! Gives the entries of a metalayer to a visitor: in order, by name, or as `Meta` takes them.
 
 use core::marker::PhantomData;
 
@@ -87,11 +87,11 @@ impl<'a, 'de> Entries<'a, 'de> {
         }
     }
 
-    /// Notes an error in the bytes, which remains one if the type passes over it.
+    /// Remembers an error in the bytes, so that the type cannot ignore it.
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         self.next = FAILED;
-        error
+        error.of_version(self.input.version(self.start))
     }
 
     /// An error unless every entry is taken.
@@ -107,14 +107,14 @@ impl<'a, 'de> Entries<'a, 'de> {
         Err(Error::new(detail).at(self.input.position()))
     }
 
-    /// Adds to an error of the visitor's own how far it came: to an entry, or no further than the outer marker.
+    /// Adds the current position to an error of the visitor; before the first entry, the start of the metalayer.
     #[cold]
     pub(super) fn locate(&self, error: Error) -> Error {
         error.at(if self.next == 0 { self.start } else { self.input.position() })
     }
 }
 
-/// Adds the place: that of the dimension that the error names, or of the whole vector.
+/// Adds the entry and the byte: that of the dimension that the error names, else that of the vector.
 #[cold]
 fn in_vector<W: FixedInt>(error: Error, entry: Entry, offset: usize) -> Error {
     let before = error.dimension().map_or(0, |dimension| 1 + dimension * W::WIDTH);
@@ -135,7 +135,7 @@ impl<'de> SeqAccess<'de> for InOrder<'_, '_, 'de> {
         }
     }
 
-    /// As the default, but with it the position is known at compile time.
+    /// The same as the default. Inlined, it lets the compiler know the position.
     #[inline(always)]
     fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>, Error> {
         self.next_element_seed(PhantomData)
@@ -158,9 +158,9 @@ pub(super) enum Names {
 impl Names {
     /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in order.
     ///
-    /// It must take them by name where it has a field for an entry that the layout lacks, because serde's `visit_seq`
-    /// has no way to leave out a field in the middle. `fields` lists aliases beside the names, so its length is not the
-    /// number of entries. What is certain is that a well-known name means its own entry: anywhere else it is an error.
+    /// A struct must take them by name if it has a field for an entry that the layout lacks, because serde's
+    /// `visit_seq` cannot leave out a field in the middle. `fields` also lists aliases, so its length is not the number
+    /// of entries. Only this is certain: a well-known name must be in the position of its own entry.
     #[inline]
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         if layout == Layout::B2nd && is_plain(fields) {
@@ -177,7 +177,7 @@ impl Names {
             return Ok(None);
         }
         if entries.len() < Entry::ALL.len() {
-            if fields.len() == Entry::ALL.len() && check_positions(fields, Layout::B2nd).is_ok() {
+            if fields.len() == Layout::B2nd.entries().len() && check_positions(fields, Layout::B2nd).is_ok() {
                 return Ok(Some(Self::Seven(fields)));
             }
             if entries.iter().all(|&entry| known(fields, entry).is_some()) {
@@ -191,7 +191,7 @@ impl Names {
             let takes = Entry::ALL.iter().filter(|entry| is_known(entry)).count();
             return Err(Error::new(Detail::Takes { layout, takes }));
         }
-        // In their order, the fields after one that the layout lacks would take the entries before them.
+        // If the entries were given in order, the fields after the one that the layout lacks would take wrong entries.
         if Entry::ALL.iter().any(|entry| !entries.contains(entry) && is_known(entry)) {
             return Err(Error::new(Detail::Unplaced { layout }));
         }
@@ -207,11 +207,11 @@ impl Names {
     }
 }
 
-/// Whether the fields are all entries, by their own names.
+/// Whether the fields are the entries of the present layout, by their own names.
 #[inline]
 fn is_plain(fields: &[&str]) -> bool {
-    fields.len() == Entry::ALL.len()
-        && fields.iter().zip(Entry::ALL).all(|(&field, entry)| field == entry.name())
+    let entries = Layout::B2nd.entries();
+    fields.len() == entries.len() && fields.iter().zip(entries).all(|(&field, entry)| field == entry.name())
 }
 
 /// Checks that each well-known name is in the position of its own entry.
@@ -264,7 +264,7 @@ impl<'de> MapAccess<'de> for ByName<'_, '_, 'de> {
     }
 }
 
-/// The eight fields of a `Meta`: the layout, then each entry or the lack of it.
+/// The eight fields of a `Meta`: the layout, then each entry, or a unit where the layout has none.
 #[cfg(feature = "alloc")]
 pub(super) struct AsMeta<'e, 'a, 'de> {
     entries: &'e mut Entries<'a, 'de>,
@@ -291,7 +291,7 @@ impl<'de> SeqAccess<'de> for AsMeta<'_, '_, 'de> {
         self.field += 1;
         let value = match field.checked_sub(1) {
             None => seed.deserialize(Value(layout.name()))?,
-            Some(position) => match Layout::B2nd.entry(position) {
+            Some(position) => match Entry::ALL.get(usize::from(position)).copied() {
                 Some(entry) if layout.has(entry) => self.entries.read(entry, seed)?,
                 Some(_) => seed.deserialize(UnitDeserializer::new())?,
                 None => return Ok(None),

@@ -1,6 +1,6 @@
-//! The methods that the deserializers share: for what they look through, and for what they refuse.
+//! Methods that the deserializers share: for wrappers (`Option`, newtypes), and for types that they refuse.
 
-/// Writes the methods of [`serde::Deserializer`] for what is its content, and the answer to what all have in common.
+/// Makes the methods of [`serde::Deserializer`] for wrappers, which are read as their content, and `is_human_readable`.
 macro_rules! transparent {
     () => {
         #[inline]
@@ -24,7 +24,7 @@ macro_rules! transparent {
     };
 }
 
-/// Writes methods of [`serde::Deserializer`] that refuse what a type asks for, each with its further arguments.
+/// Makes methods of [`serde::Deserializer`] that refuse the requested type. The types in brackets are their arguments.
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Error> {

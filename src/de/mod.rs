@@ -20,7 +20,7 @@ use methods::transparent;
 
 /// Reads a value from a metalayer, which must be the whole input.
 ///
-/// Strings and bytes are borrowed where the type borrows.
+/// Types such as `&str` borrow from the input.
 ///
 /// # Errors
 ///
@@ -54,9 +54,9 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
     Ok(value)
 }
 
-/// Reads a value from the metalayer at the front of the input, and returns the rest too.
+/// Reads a value from the metalayer at the front of the input, and returns it with the rest of the input.
 ///
-/// Some files have old bytes after a metalayer that became shorter; this reads them.
+/// Use it for files that have old bytes after a metalayer that became shorter.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
     Ok((value, deserializer.input.rest()))
 }
 
-/// Reads a value from a reader, which is read to its end. Bytes after the metalayer are an error.
+/// Reads a value from a reader, up to its end. Bytes after the metalayer are an error.
 ///
 /// # Errors
 ///
@@ -97,8 +97,8 @@ pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader:
 
 /// A serde deserializer that reads metalayers from a slice.
 ///
-/// It gives a struct, tuple, tuple struct, sequence or `Meta`. The [crate's page](crate#serdes-data-model)
-/// says what each type can take.
+/// It can be read into a struct, tuple, tuple struct, sequence or `Meta`. The [crate's page](crate#serdes-data-model)
+/// has a table of what each type can read.
 ///
 /// ```
 /// use b2nd_serde::{Deserializer, Layout};
@@ -107,7 +107,7 @@ pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader:
 /// let mut deserializer = Deserializer::new(b"\x95\x00\x00\x90\x90\x90");
 /// assert_eq!(deserializer.layout()?, Layout::Caterva);
 /// let value = serde_json::Value::deserialize(&mut deserializer)?;
-/// assert_eq!(deserializer.position(), 6);
+/// assert_eq!(deserializer.offset(), 6);
 /// deserializer.end()?;
 /// assert_eq!(value, serde_json::json!([0, 0, [], [], []]));
 /// # Ok::<(), b2nd_serde::Error>(())
@@ -125,40 +125,41 @@ impl<'de> Deserializer<'de> {
         Self { input: Input::new(bytes) }
     }
 
-    /// The layout of the next metalayer, by its first byte, and after `96` by the byte after `blockshape`. The position
-    /// does not change.
+    /// The layout of the next metalayer. The position does not change.
+    ///
+    /// The first byte tells the layout; after `96`, the byte after `blockshape` decides.
     ///
     /// # Errors
     ///
-    /// If the first byte does not belong to a layout. After `96` also if the bytes up to the deciding one are malformed.
+    /// If no layout begins with the first byte. After `96`, also if one of the bytes up to the deciding one is wrong.
     #[inline]
     pub fn layout(&self) -> Result<Layout, Error> {
         self.input.layout()
     }
 
-    /// Bytes read so far.
+    /// The number of bytes read so far.
     #[must_use]
     #[inline]
-    pub fn position(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.input.position()
     }
 
-    /// Checks that nothing is left.
+    /// Checks that no bytes are left.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TrailingBytes`](crate::ErrorKind::TrailingBytes) says how many bytes are.
+    /// [`ErrorKind::TrailingBytes`](crate::ErrorKind::TrailingBytes) if bytes are left; the message says how many.
     #[inline]
     pub fn end(&self) -> Result<(), Error> {
         self.input.end()
     }
 
-    /// Reads a value. An error that the type raises when it has all entries gets the position after them.
+    /// Reads a value. An error without a place gets the current position.
     #[inline]
     fn value<T: Deserialize<'de>>(&mut self) -> Result<T, Error> {
         match T::deserialize(&mut *self) {
             Ok(value) => Ok(value),
-            Err(error) => Err(error.at(self.position())),
+            Err(error) => Err(error.at(self.offset())),
         }
     }
 
@@ -172,12 +173,12 @@ impl<'de> Deserializer<'de> {
         }
     }
 
-    /// Lets the visitor take all entries in their order, if that is the number that the type takes.
+    /// Lets the visitor take all entries in their order, if the type takes as many.
     #[inline]
     fn tuple<V: Visitor<'de>>(&mut self, takes: usize, visitor: V) -> Result<V::Value, Error> {
         let layout = self.layout()?;
         if takes != layout.entries().len() {
-            return Err(Error::new(Detail::Takes { layout, takes }).at(self.position()));
+            return Err(Error::new(Detail::Takes { layout, takes }).at(self.offset()));
         }
         self.sequence(layout, visitor)
     }
@@ -236,14 +237,14 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
             return visitor.visit_seq(AsMeta::new(&mut entries)).map_err(|error| entries.locate(error));
         }
         let _ = name;
-        match Names::place(fields, layout).map_err(|error| error.at(self.position()))? {
+        match Names::place(fields, layout).map_err(|error| error.at(self.offset()))? {
             None => self.sequence(layout, visitor),
             Some(names) => self.named(layout, names, visitor),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::new(Detail::Unsupported(ValueType::Map)).at(self.position()))
+        Err(Error::new(Detail::Unsupported(ValueType::Map)).at(self.offset()))
     }
 
     transparent! {}

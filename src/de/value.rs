@@ -6,10 +6,10 @@ use serde::forward_to_deserialize_any;
 use super::methods::{refuse, transparent};
 use crate::error::{Detail, Error, ValueType};
 
-/// A value that has been read, and its checks done.
+/// A value that has been read and checked.
 pub(super) struct Value<T>(pub(super) T);
 
-/// How a value reaches a visitor.
+/// A value that can be given to a visitor.
 pub(super) trait Visit<'de>: Sized {
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error>;
 
@@ -71,8 +71,8 @@ impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
 
     transparent! {}
 
-    // A float has not all integers, nor is it written as one; neither is a char written as a string. Only the tag of an
-    // enum asks for an identifier, and would take the version for the number of a variant.
+    // Refused because they cannot be written either: a float for an integer, a char for a string. An identifier is only
+    // asked for by the tag of an enum, which would read the version as the number of a variant.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();

@@ -38,8 +38,8 @@ fn takes_dimensions(takes: usize, ndim: usize) -> Error {
     Error::new(Detail::TakesDimensions { takes, ndim })
 }
 
-/// The dimensions on their way into a visitor. Their entry and offset are added to an error further out: the smaller
-/// this is, the more of it stays in registers.
+/// Gives the dimensions to a visitor. The caller adds the entry and the offset to an error, so that this struct is
+/// small enough for registers.
 struct Dimensions<'de, W> {
     items: Items<'de, W>,
     ndim: usize,
@@ -77,7 +77,7 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
 
     transparent! {}
 
-    // Both could be filled from a sequence, but are not written as one.
+    // Both could be read from a sequence, but they are not written as one.
     refuse! {
         Struct: deserialize_struct(&'static str, &'static [&'static str]);
         Bytes: deserialize_bytes() deserialize_byte_buf();

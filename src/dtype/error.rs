@@ -11,7 +11,7 @@ use super::repr::Repr;
 
 /// Why a string is not a dtype that this crate knows.
 ///
-/// The text says what was expected and what was found, and at which character. Characters are counted from 0.
+/// The text says what was expected, what was found, and at which character, counted from 0.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, ErrorKind};
@@ -46,15 +46,15 @@ struct Inner {
 pub enum ErrorKind {
     /// The `dtype_format` of the metalayer is not 0, so the syntax of the dtype is not NumPy's.
     UnknownFormat,
-    /// The string is not a Python literal of a dtype.
+    /// The string is not in the syntax of a dtype: a type, or Python's lists, tuples and dictionaries of types.
     Syntax,
-    /// NumPy and `ml_dtypes` have no such type string or name.
+    /// The string contains a type that this crate does not know, such as `int33`.
     UnknownType,
     /// Two fields have the same name or title.
     DuplicateField,
-    /// Offsets, item size, alignment or counts contradict each other.
+    /// The parts of the dtype contradict each other: offsets, item size, alignment, or the lengths of lists.
     Layout,
-    /// An item has more than 2147483647 bytes, the limit of NumPy and C-Blosc2.
+    /// A number, or the size of an item in bytes, is more than 2147483647, the limit of NumPy and C-Blosc2.
     TooLarge,
     /// Dtypes are nested more than 16 deep, or a subarray has more than 64 dimensions.
     TooDeep,
@@ -127,7 +127,7 @@ impl fmt::Debug for Error {
 
 impl core::error::Error for Error {}
 
-/// Says what was expected, and the first character of the rest, which was found.
+/// A message about what was expected, and the first character of `rest`, which was found instead.
 pub(super) fn expected(what: &str, rest: &str) -> String {
     match rest.chars().next() {
         Some(found) => format!("expected {what}, found {}", Repr(&EcoString::from(found))),
@@ -145,7 +145,7 @@ pub(super) struct Fault {
 
 #[derive(Debug)]
 enum Reason {
-    /// What was expected. What was found is read from the input later.
+    /// What was expected. `Error::new` adds what was found.
     Expected(&'static str),
     Refused(String),
 }

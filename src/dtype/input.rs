@@ -12,7 +12,7 @@ pub(super) type Parsed<T> = ModalResult<T, Fault>;
 impl ParserError<Input<'_>> for Fault {
     type Inner = Self;
 
-    /// What was expected is added by the context of the parser that failed.
+    /// Without what was expected: the `context` of the parser adds it.
     fn from_input(input: &Input<'_>) -> Self {
         Self::expected(input.current_token_start(), "")
     }

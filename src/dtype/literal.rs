@@ -1,4 +1,4 @@
-//! Python's string literals, in which a dtype has its type strings and the names of its fields.
+//! Python's string literals, which hold the type strings and field names of a dtype.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,9 +12,9 @@ use winnow::token::{any, one_of, take_till, take_while};
 use super::error::{ErrorKind, Fault};
 use super::input::{Input, Parsed};
 
-/// Reads a literal in single or double quotes, and gives the string that it means.
+/// Reads a literal in single or double quotes, and returns its string.
 ///
-/// The escapes are those that Python writes, and all others of a single letter.
+/// It knows the escapes that Python's `repr` writes, and those of a single letter.
 pub(super) fn string(input: &mut Input<'_>) -> Parsed<String> {
     let quote = one_of(['\'', '"']).context("a string in quotes").parse_next(input)?;
     let ends = move |c| c == quote || matches!(c, '\\' | '\n' | '\r' | '\0');

@@ -1,7 +1,7 @@
 //! NumPy dtypes: what an item of the array is.
 //!
-//! The metalayer has the dtype as a string that NumPy printed and python-blosc2 wrote: `<f8`, or `[('x', '<i4')]`. A
-//! [`Dtype`] is what such a string means, and its `Display` is what NumPy prints.
+//! The metalayer stores the dtype as a string that NumPy printed and python-blosc2 wrote: `<f8`, or `[('x', '<i4')]`. A
+//! [`Dtype`] is parsed from such a string, and its `Display` prints what NumPy prints.
 //!
 //! ```
 //! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
@@ -29,20 +29,21 @@
 //! | subarrays | `('<i4', (2, 3))` |
 //! | records | `(numpy.record, [('a', '<i4')])`, which NumPy prints and python-blosc2 stores, but neither can read |
 //!
-//! Each means what it means to NumPy on 64-bit Linux with little-endian numbers: a byte order of `=`, `|` or none is
-//! little-endian, `long` has 8 bytes, `f16` is C's `long double` with an alignment of 16, and an `O` has 8 bytes.
+//! Each form means the same as in NumPy on little-endian 64-bit Linux. A byte order of `=`, `|` or none is
+//! little-endian, `long` has 8 bytes, `f16` is C's `long double` with an alignment of 16, and `O` has 8 bytes.
 //!
 //! # Differences from NumPy
 //!
-//! Some dtypes are printed, refused or compared in another way:
+//! This crate prints, refuses or compares some dtypes in another way:
 //!
-//! - NumPy prints `'aligned': True` only for the outermost dtype. It prints an unnamed field of a dictionary in a list,
-//!   where reading it back adds a name. Such dtypes print here as a dictionary, which NumPy reads back correctly.
+//! - Two kinds of dtypes are printed by NumPy in a form that it reads back as another dtype. It prints `'aligned':
+//!   True` only for the outermost dtype. It prints a dictionary with an unnamed field as a list, and reading that adds
+//!   a name. Here, both are printed as a dictionary that NumPy reads back correctly.
 //! - An item of more than 2147483647 bytes is refused. In NumPy the size of a structured dtype overflows.
 //! - More than 16 nested dtypes are refused. NumPy's limit is Python's stack.
 //! - Two dtypes differ if only one of them is aligned, or a record. In NumPy they are equal.
 //!
-//! Some forms that NumPy reads are in no known file, and are refused here:
+//! Some forms that NumPy reads are refused here, because no known file has them:
 //!
 //! - several types in one string (`i4,f8`, `(2,3)i4`), spaces in a type string or around a dtype, a sign in a size
 //!   (`S+4`), time units with a divisor (`M8[s/5]`) or in Greek (`μs`);
@@ -52,9 +53,9 @@
 //! - of Python's literals: octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), adjacent strings,
 //!   comments, parentheses that are not a tuple, and numbers that are not decimal (they may have leading zeros here).
 //!
-//! `StringDType()` is unknown too, because its items are not in the array. So are `<f1` and `<W4`, which python-blosc2
-//! stores for `float8_e5m2` and the complex types of `ml_dtypes`, and which NumPy does not read back. The name of an
-//! `ml_dtypes` type has no byte order, so it is little-endian.
+//! `StringDType()` is refused too, because its items are not in the array. `<f1` and `<W4` are refused, because NumPy
+//! does not read them back either; python-blosc2 stores them for `float8_e5m2` and the complex types of `ml_dtypes`.
+//! The name of an `ml_dtypes` type has no byte order, so it is little-endian.
 //!
 //! Which characters of a name are printed as an escape depends on the version of Unicode. Python and Rust may differ
 //! for characters that the older version does not have.
@@ -84,7 +85,7 @@ pub use error::{Error, ErrorKind};
 pub use types::{ByteOrder, Dtype, Extension, Field, Kind, Struct, Subarray, TimeUnit};
 
 impl Meta {
-    /// Reads the dtype; `None` if the layout has no such entry.
+    /// The dtype, parsed; `None` if the layout has no such entry.
     ///
     /// # Errors
     ///

@@ -9,8 +9,8 @@ use super::repr::Repr;
 use super::types::{ByteOrder, Dtype, Kind, Spelling, Struct, Subarray};
 
 impl Dtype {
-    /// NumPy's `dtype.str` (`|u1`) for types that have one, and `str(dtype)` for structured dtypes, subarrays and types
-    /// of `ml_dtypes`. All layouts except [`B2ndSix`](crate::Layout::B2ndSix) use this spelling.
+    /// The dtype as NumPy's `dtype.str` (`|u1`); as `str(dtype)` for structured dtypes, subarrays and types of
+    /// `ml_dtypes`. All layouts except [`B2ndSix`](crate::Layout::B2ndSix) store this spelling.
     ///
     /// ```
     /// use b2nd_serde::dtype::Dtype;
@@ -25,8 +25,8 @@ impl Dtype {
         Padded(TypeString(self))
     }
 
-    /// NumPy's `str(dtype)`: a name (`uint8`) for types that have one. Layout [`B2ndSix`](crate::Layout::B2ndSix) uses
-    /// this spelling.
+    /// The dtype as NumPy's `str(dtype)`: a name (`uint8`) for types that have one. Layout
+    /// [`B2ndSix`](crate::Layout::B2ndSix) stores this spelling.
     ///
     /// ```
     /// use b2nd_serde::dtype::Dtype;
@@ -42,7 +42,7 @@ impl Dtype {
         Padded(NumpyStr(self))
     }
 
-    /// Remembers that the text was the name that NumPy prints.
+    /// Remembers whether the text was the name that NumPy prints.
     pub(super) fn spelled_as(mut self, text: &str) -> Self {
         if eco_format!("{}", self.numpy_str()) == text {
             self.spelling = Spelling::NumpyStr;
@@ -51,7 +51,8 @@ impl Dtype {
     }
 }
 
-/// As it was read, if that is how NumPy prints it.
+/// Prints the dtype as NumPy does: by name if it was parsed from the name that NumPy prints, else as the
+/// [type string](Dtype::type_string).
 impl Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.spelling {
@@ -61,7 +62,7 @@ impl Display for Dtype {
     }
 }
 
-/// Follows width and alignment of the format string.
+/// Applies the width and alignment of the format string.
 pub(super) struct Padded<T>(pub(super) T);
 
 impl<T: Display> Display for Padded<T> {
@@ -127,7 +128,7 @@ fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt
 /// A dtype inside another one.
 struct Nested<'a> {
     dtype: &'a Dtype,
-    /// Whether the dtype around it is aligned, which makes this one aligned without saying so.
+    /// Whether the dtype around it is aligned. Then this one is aligned too, and does not print it again.
     in_aligned: bool,
 }
 
@@ -170,7 +171,7 @@ impl Display for Nested<'_> {
     }
 }
 
-/// Whether a reader of a list of the fields gets the same offsets, size and names.
+/// Whether the fields printed as a list would be read back with the same offsets, size and names.
 fn can_be_list(parts: &Struct, item_size: usize) -> bool {
     let round_up = |offset: usize, alignment| {
         if parts.is_aligned { offset.next_multiple_of(alignment) } else { offset }
@@ -196,7 +197,7 @@ fn list(parts: &Struct, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             Some(title) => write!(f, "(({}, {name}), ", Repr(title))?,
             None => write!(f, "({name}, ")?,
         }
-        // A field has the base and the shape of a subarray as two items of its tuple.
+        // A subarray is two items in the tuple of its field: the base and the shape.
         let (dtype, shape) = match &field.dtype.kind {
             Kind::Subarray(Subarray { base, shape }) => (&**base, Some(Tuple(shape))),
             _ => (&field.dtype, None),

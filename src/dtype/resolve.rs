@@ -1,4 +1,4 @@
-//! From a dtype as it was written to the dtype that it means, with the offset of each field.
+//! Makes a `Dtype` of a parsed form, and computes the offset of each field.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -13,9 +13,9 @@ use super::scalar;
 use super::syntax::{DictForm, FieldForm, Form, Shape, Spanned};
 use super::types::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray};
 
-/// The dtype that a form means. Inside an aligned dtype everything is aligned, whatever the form says.
+/// The dtype that a form means. Inside an aligned dtype everything is aligned, also a form that says it is not.
 ///
-/// As in the grammar, the functions between one dtype and those inside have small stack frames.
+/// As in the grammar, the functions that recurse into nested dtypes have small stack frames.
 pub(super) fn dtype(form: Spanned<Form>, aligned: bool) -> Result<Dtype, Fault> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),
@@ -25,7 +25,7 @@ pub(super) fn dtype(form: Spanned<Form>, aligned: bool) -> Result<Dtype, Fault> 
             let (item_size, aligned) = (dict.item_size, aligned || dict.aligned);
             structure(form.at, members(fields(*dict)?, aligned)?, item_size, aligned)
         }
-        // NumPy reads the fields of a record by themselves.
+        // In NumPy, alignment from outside does not reach the fields of a record.
         Form::Record(base) => Ok(record(dtype(*base, false)?)),
     }
 }
@@ -42,7 +42,7 @@ fn record(mut dtype: Dtype) -> Dtype {
 #[inline(never)]
 fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, Fault> {
     let Spanned { at, value: shape } = shape;
-    // NumPy calls a type without a size unsized, like `S`.
+    // NumPy calls a type of 0 bytes, such as `S`, unsized.
     let is_unsized = base.item_size == 0 && !matches!(base.kind, Kind::Struct(_));
     let shape = match shape {
         Shape::Number(0) if is_unsized => return Ok(base),
@@ -50,7 +50,9 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, Fault> {
             let order = base.byte_order.unwrap_or(ByteOrder::Little);
             return scalar::numpy(base.kind.letter(), size, order).ok_or_else(|| too_large(at));
         }
-        _ if is_unsized => return Err(contradiction(at, "a subarray needs items with a size".into())),
+        _ if is_unsized => {
+            return Err(contradiction(at, "the items of a subarray must have a size, as in 'S5'".into()));
+        }
         Shape::Tuple(shape) if shape.is_empty() => return Ok(base),
         Shape::Tuple(shape) => shape,
         Shape::Number(length) => iter::once(length).collect(),
@@ -68,7 +70,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, Fault> {
     })
 }
 
-/// The bytes of all items. With a zero in the shape there are none, however large the other dimensions are.
+/// The size of all items in bytes. With a zero in the shape it is 0, however large the other dimensions are.
 fn size_of_items(item_size: usize, shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
@@ -100,7 +102,7 @@ fn members(fields: Vec<Spanned<FieldForm>>, aligned: bool) -> Result<Vec<Member>
 fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
     for (index, Spanned { value: field, .. }) in fields.iter_mut().enumerate() {
         if field.name.is_empty() {
-            // NumPy names it like its title, and then refuses the name because the title has it.
+            // NumPy gives it the title as its name, and then refuses the dtype because name and title are equal.
             field.name = field.title.clone().unwrap_or_else(|| format!("f{index}"));
         }
     }
@@ -137,7 +139,7 @@ fn same_count<T>(names: usize, key: &str, values: &Spanned<Vec<T>>) -> Result<()
     Err(Fault::refused(values.at, ErrorKind::Layout, message))
 }
 
-/// Gives each field its offset. Without one in the form, a field follows the one before it; in an aligned dtype, at the
+/// Gives each field its offset. A field without one follows the field before it; in an aligned dtype it begins at the
 /// next multiple of its alignment.
 #[inline(never)]
 fn structure(
@@ -205,7 +207,7 @@ fn round_up(offset: usize, alignment: usize) -> Option<usize> {
     offset.checked_next_multiple_of(alignment).filter(|&offset| offset <= MAX_ITEM_SIZE)
 }
 
-/// A field can be looked up by name or title, so no other field may have them.
+/// A field can be looked up by name or title, so no other field may have the same one.
 fn refuse_duplicates(members: &[Member]) -> Result<(), Fault> {
     let mut taken = BTreeSet::new();
     for member in members {

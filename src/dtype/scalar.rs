@@ -64,8 +64,8 @@ const NAMES: [(&str, char, usize); 52] = [
     ("timedelta64", 'm', 8),
 ];
 
-/// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` are not the kinds
-/// with these letters.
+/// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` do not mean the
+/// kinds `b` and `c`.
 const CODES: [(char, char, usize); 29] = [
     ('?', 'b', 1),
     ('b', 'i', 1),
@@ -134,7 +134,7 @@ const UNIT_EXPECTED: &str = "a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, f
 /// The bytes of a character in a `U`.
 const CHARACTER: usize = 4;
 
-/// The bytes of an `O` in memory. A file may store it in any other way.
+/// The bytes of an `O` in memory. Files can store objects in other ways.
 const POINTER: usize = 8;
 
 /// Whether a type string or the name of a type may begin with this character.
@@ -142,7 +142,7 @@ pub(super) fn is_beginning(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '<' | '>' | '|' | '=' | '?')
 }
 
-/// Reads a type string or the name of a type. The place of a fault is a byte of `text`.
+/// Reads a type string or the name of a type. The place of a fault is an offset in `text`, in bytes.
 pub(super) fn parse(text: &str) -> Result<Dtype, Fault> {
     if let Some(&(_, letter, size)) = NAMES.iter().find(|(name, ..)| *name == text) {
         return numpy(letter, size, ByteOrder::Little).ok_or_else(|| unknown(text));
@@ -325,12 +325,12 @@ fn unknown(text: &str) -> Fault {
     refused(text, text, format!("expected a type such as <i4 or float64, found {}", excerpt(text)))
 }
 
-/// A fault at the beginning of `rest`, the end of `text`, where something else was expected.
+/// A fault at the beginning of `rest`, which is the end of `text`: something else was expected.
 fn unexpected(text: &str, rest: &str, expected: &str) -> Fault {
     refused(text, rest, error::expected(expected, rest))
 }
 
-/// A fault at the beginning of `rest`, the end of `text`.
+/// A fault at the beginning of `rest`, which is the end of `text`.
 fn refused(text: &str, rest: &str, message: String) -> Fault {
     let at = text.len() - rest.len();
     Fault::refused(at, ErrorKind::UnknownType, message)
@@ -340,7 +340,7 @@ impl TimeUnit {
     const GENERIC: Self = Self { count: 1, symbol: "generic" };
 }
 
-/// As it follows `M8` and `m8`.
+/// The unit as it follows `M8` and `m8`, such as `[25s]`.
 impl fmt::Display for TimeUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -1,7 +1,7 @@
-//! The grammar: those of Python's literals that a dtype consists of.
+//! The grammar of a dtype: Python's lists, tuples and dictionaries, as far as a dtype has them.
 //!
-//! It gives the dtype as it was written, with the place of each part. `resolve` computes the offsets later, because a
-//! dictionary says only at its end whether its fields are aligned.
+//! It returns the dtype as it was written, with the place of each part. `resolve` computes the offsets later, because
+//! the end of a dictionary may say that its fields are aligned.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -78,8 +78,7 @@ pub(super) const FORM: &str = "a type string, '[', '(' or '{'";
 
 /// Reads a dtype. `list`, `tuple` and `dict` call it again for the dtypes inside.
 ///
-/// These functions stay on the stack until the innermost dtype is read, so their stack frames must be small: everything
-/// else is in functions that are not inlined.
+/// These functions recurse, so their stack frames must be small. Everything else is in functions that are not inlined.
 fn form(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<Form>> {
     let at = input.current_token_start();
     let Some(levels) = levels.checked_sub(1) else { return too_deep(at) };

@@ -1,4 +1,4 @@
-//! `Dtype` itself, the kinds of items, and the parts of kinds that have parts.
+//! `Dtype`, the kinds of items, and the details of each kind.
 
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 /// The largest item size in bytes: NumPy has it in a C `int`, C-Blosc2 in an `int32_t`.
 pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 
-/// The most dtypes inside each other. In real files there are about 3.
+/// How deep dtypes can be nested. In real files it is about 3.
 ///
 /// Measured on x86-64: reading 16 takes up to 96 KB of stack without optimisation, and 32 KB with it. Printing them
 /// with `{:#?}` takes 68 KB. Both fit the 128 KB of a thread with musl.
@@ -26,10 +26,10 @@ pub(super) const MAX_NDIM: usize = 64;
 /// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 ///
-/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it as NumPy does: a type string as
-/// `<i4` (even if it was `i4`), a name as `int32`, and structured dtypes, subarrays and types of `ml_dtypes` as
-/// `str(dtype)`. [`type_string`](Self::type_string) and [`numpy_str`](Self::numpy_str) always give the same spelling.
-/// `==` ignores the spelling.
+/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it as NumPy does. What was a type
+/// string (`<i4` or `i4`) is printed as a type string (`<i4`), what was a name (`int32`) as a name. To choose one of
+/// the two, use [`type_string`](Self::type_string) or [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays and
+/// types of `ml_dtypes` are printed as NumPy's `str(dtype)`. `==` ignores the spelling.
 ///
 /// In serde a `Dtype` is a string, so it can be the `dtype` of a struct in this format:
 ///
@@ -64,9 +64,9 @@ pub(super) const MAX_NDIM: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Such a field cannot check `dtype_format`. If that is not 0, the syntax of the dtype is not NumPy's, so check both;
-/// [`Meta::parse_dtype`](crate::Meta::parse_dtype) does. A dtype that is not valid is an error for the whole struct,
-/// unless the field can also be a string:
+/// Such a field cannot check `dtype_format`. If that is not 0, the syntax of the dtype is not NumPy's, so your code
+/// must check it. [`Meta::parse_dtype`](crate::Meta::parse_dtype) does this for you. If the dtype is not valid, the
+/// whole struct cannot be read, unless the field can also be a string:
 ///
 /// ```
 /// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
@@ -101,7 +101,7 @@ pub struct Dtype {
     pub(super) spelling: Spelling,
 }
 
-/// How a dtype was written, and will be printed. It is not part of the meaning, so all values are equal.
+/// How a dtype was written and is printed. All values are equal, because `==` of dtypes ignores the spelling.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spelling {
     /// `|u1`
@@ -123,32 +123,32 @@ impl Hash for Spelling {
 }
 
 impl Dtype {
-    /// The kind of item, with the parts that this kind has.
+    /// The kind of item, with its details, such as the fields of a structured dtype.
     #[must_use]
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// The bytes of an item, 0 to 2147483647. An item of `|S0` or `[]` has 0 bytes.
+    /// The size of an item in bytes, 0 to 2147483647. An item of `|S0` or `[]` has 0 bytes.
     #[must_use]
     pub fn item_size(&self) -> usize {
         self.item_size
     }
 
-    /// The alignment in memory: that of the C type, and 1 for a structured dtype that is not aligned.
+    /// The alignment in memory: that of the C type; 1 for a structured dtype that is not aligned.
     #[must_use]
     pub fn alignment(&self) -> usize {
         self.alignment
     }
 
-    /// The byte order; `None` for single bytes, strings of bytes and objects, and for subarrays and structured dtypes,
-    /// whose parts have their own.
+    /// The byte order; `None` for types without one, such as single bytes, strings of bytes and objects. It is also
+    /// `None` for subarrays and structured dtypes, whose parts have their own.
     #[must_use]
     pub fn byte_order(&self) -> Option<ByteOrder> {
         self.byte_order
     }
 
-    /// The fields of a structured dtype. Any other dtype has none.
+    /// The fields of a structured dtype; empty for any other dtype.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         match &self.kind {
@@ -157,7 +157,7 @@ impl Dtype {
         }
     }
 
-    /// The field with this name or title, if the dtype is structured and has one.
+    /// The field with this name or title; `None` if there is none.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         let mut fields = self.fields().iter();
@@ -190,7 +190,7 @@ impl Dtype {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// One byte, 0 or 1.
+    /// Booleans: one byte, 0 or 1.
     Bool,
     /// Signed integers of 1, 2, 4 or 8 bytes.
     Int,
@@ -216,7 +216,7 @@ pub enum Kind {
     Extension(Extension),
     /// Small arrays of a fixed shape.
     Subarray(Subarray),
-    /// Structures of fields.
+    /// Structured dtypes: several fields, each with a name and a dtype.
     Struct(Struct),
 }
 
@@ -270,7 +270,7 @@ pub struct Extension {
     pub(super) letter: char,
 }
 
-/// The array that each item of a subarray dtype is.
+/// A subarray dtype: each item is a small array of this shape and base.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, Kind};
@@ -331,7 +331,7 @@ pub struct Field {
 }
 
 impl Kind {
-    /// NumPy's letter for the kind, its `dtype.kind`. Subarrays and structured dtypes are `V`.
+    /// NumPy's letter for the kind, as in `dtype.kind`. Subarrays and structured dtypes are `V`.
     #[must_use]
     pub fn letter(&self) -> char {
         match self {
@@ -376,7 +376,7 @@ impl TimeUnit {
 }
 
 impl Extension {
-    /// The name in `ml_dtypes`.
+    /// The name of the type in `ml_dtypes`, such as `bfloat16`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -390,7 +390,7 @@ impl Subarray {
         &self.base
     }
 
-    /// The items along each of the 1 to 64 dimensions.
+    /// The items along each dimension, of which there are 1 to 64.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -404,13 +404,13 @@ impl Struct {
         &self.fields
     }
 
-    /// Whether NumPy aligns the fields as C does. Fields can be aligned by chance even if this is false.
+    /// Whether the fields are aligned as in C (`aligned=True` in NumPy). If false, they can still be aligned by chance.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         self.is_aligned
     }
 
-    /// Whether the items are `numpy.record` in NumPy.
+    /// Whether NumPy reads the items as `numpy.record`.
     #[must_use]
     pub fn is_record(&self) -> bool {
         self.is_record
@@ -418,13 +418,13 @@ impl Struct {
 }
 
 impl Field {
-    /// The name, which is not the name or title of any other field.
+    /// The name of the field. No other field has it as its name or title.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The title: a second name, often a longer one.
+    /// The title of the field, a second name for it; `None` if it has none.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
@@ -436,7 +436,7 @@ impl Field {
         self.offset
     }
 
-    /// The dtype of the field. A field with a shape has a subarray.
+    /// The dtype of the field. If the field has a shape, this is a subarray.
     #[must_use]
     pub fn dtype(&self) -> &Dtype {
         &self.dtype

@@ -1,6 +1,7 @@
-//! What can go wrong, and how it is said.
+//! Everything that can be wrong, and the messages for it.
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
@@ -9,8 +10,8 @@ use std::io;
 
 use super::{Error, ErrorKind};
 use crate::layout::{
-    CATERVA_THREE, Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, entry_counts, outer_markers,
-    vector_marker,
+    CATERVA_THREE, Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, entry_counts, marked_counts,
+    outer_markers, vector_marker,
 };
 use crate::marker::{FIXINTS, INT32, INT64, Marker, STR32};
 
@@ -48,7 +49,7 @@ impl fmt::Display for Integer {
     }
 }
 
-/// The sorts of values of serde's data model, as far as a message tells them apart.
+/// The kinds of values in serde's data model that messages distinguish.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueType {
     Bool,
@@ -188,25 +189,25 @@ pub(crate) enum Detail {
         value: Layout,
         asked: Layout,
     },
-    /// The entry is missing in a `Meta` of this layout.
+    /// The layout has the entry, but the value does not.
     Absent {
         layout: Layout,
     },
-    /// The entry is there in a `Meta` of a layout that lacks it.
+    /// The value has the entry, but its layout does not.
     Surplus {
         layout: Layout,
     },
-    /// The field is at the position of another entry than its name says.
+    /// The field has the name of one entry, but is in the position of another.
     FieldOrder {
         field: &'static str,
         layout: Layout,
     },
-    /// The field comes after an entry that its own comes before.
+    /// The field comes after the field of a later entry.
     FieldAfter {
         field: &'static str,
         layout: Layout,
     },
-    /// The names of the fields do not tell which of them are the entries of a layout.
+    /// The names of the fields do not show which of them take the entries of the layout.
     Unplaced {
         layout: Layout,
     },
@@ -215,7 +216,7 @@ pub(crate) enum Detail {
         needed: usize,
         given: usize,
     },
-    /// The type went on after an error that it was given.
+    /// The type ignored an error in one of its entries.
     PassedOver,
     /// A `Display` or `Serialize` gave another value when asked a second time.
     Unstable,
@@ -223,7 +224,7 @@ pub(crate) enum Detail {
     Reader(io::Error),
     #[cfg(feature = "std")]
     Writer(io::Error),
-    /// An error of the type's own, in its words where there is a heap to keep them.
+    /// An error that the type raised. Its text is kept if there is a heap.
     Custom(#[cfg(feature = "alloc")] Box<str>),
 }
 
@@ -263,6 +264,8 @@ pub(super) struct Parts {
     pub(super) offset: Option<u32>,
     pub(super) entry: Option<Entry>,
     pub(super) dimension: Option<u8>,
+    /// The version of the metalayer, if it is known and is not 0.
+    pub(super) version: Option<NonZeroU8>,
     pub(super) detail: Detail,
 }
 
@@ -304,7 +307,7 @@ fn entries(count: usize) -> Counted {
     Counted(count, "entry", "entries")
 }
 
-/// The number of entries of a layout, as a sentence about it begins.
+/// The beginning of a message: `layout b2nd has 7 entries`.
 struct LayoutHas(Layout);
 
 impl fmt::Display for LayoutHas {
@@ -335,8 +338,16 @@ impl Parts {
         self.entry.map(Entry::encoding)
     }
 
-    /// Says what was expected and what was found.
+    /// Says what was expected and what was found, and of which version this may be.
     pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.detail_message(f)?;
+        match self.version {
+            Some(version) => write!(f, "; version is {version}, but only version 0 is known"),
+            None => Ok(()),
+        }
+    }
+
+    fn detail_message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
         match &self.detail {
             &Detail::Truncated { needed, left } => {
@@ -348,7 +359,7 @@ impl Parts {
                 write!(f, " for {place}, found {}", Marker(found))
             }
             &Detail::Layout { found } => {
-                let (counts, markers) = (entry_counts(), outer_markers());
+                let (counts, markers) = (marked_counts(), outer_markers());
                 write!(f, "expected an array of {counts} ({markers}), found {}", Marker(found))?;
                 if found == CATERVA_THREE {
                     f.write_str(", a layout of Caterva 0.1, which only `frame` reads")?;
@@ -379,7 +390,7 @@ impl Parts {
                 }
             }
             Detail::Text(TextFault::NotUtf8 { at }) => {
-                write!(f, "{place} must be UTF-8, but is not from its byte {at} on")
+                write!(f, "{place} must be UTF-8, but is not valid at its byte {at}")
             }
             Detail::Text(TextFault::Nul { at }) => {
                 write!(f, "{place} must not contain a NUL, but has one at its byte {at}")
@@ -419,14 +430,14 @@ impl Parts {
             }
             Detail::UnknownCount => write!(
                 f,
-                "a sequence must say how many entries it has ({}), unless `Serializer::with_layout` does",
+                "the length of the sequence is not known: it must be {}, or set by `Serializer::with_layout`",
                 entry_counts()
             ),
             Detail::OtherLayout { value, asked } => {
                 write!(f, "the value has layout {value}, but the serializer was given {asked}")
             }
             Detail::Absent { layout } => {
-                write!(f, "layout {layout} has an entry {place}, but the value has none")
+                write!(f, "layout {layout} needs an entry {place}, but the value has none")
             }
             Detail::Surplus { layout } => {
                 write!(f, "layout {layout} has no entry {place}, but the value has one")
@@ -440,11 +451,11 @@ impl Parts {
             Detail::Unplaced { layout } => {
                 write!(
                     f,
-                    "{}, but the names of the type's fields do not tell which they are",
+                    "{}, but the field names do not show which fields take them; name the fields after the entries",
                     LayoutHas(layout)
                 )
             }
-            Detail::PassedOver => f.write_str("the type went on after an error in one of its entries"),
+            Detail::PassedOver => f.write_str("the type ignored an error in one of its entries"),
             _ => f.write_str("the value changed between two calls of its `Serialize`"),
         }
     }
@@ -462,7 +473,7 @@ impl Parts {
         }
     }
 
-    /// Writing, the value is not what the place takes; reading, the type does not take what is there.
+    /// When writing, the value is of the wrong kind; when reading, the type expects the wrong kind.
     fn unsupported(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, found_name) = (self.place(), found.name());
         let is = ExpectedValue(self);
@@ -473,9 +484,9 @@ impl Parts {
             (false, false) => write!(f, "a metalayer is {is}, but the type takes {found_name}"),
         }?;
         f.write_str(match (self.encoding(), found) {
-            (Some(_), ValueType::None) => " (skip_serializing_if leaves an entry out)",
-            (Some(Encoding::Str32), ValueType::Sequence) => " (bytes are written through serde_bytes)",
-            (None, ValueType::Map) => " (which flatten makes of a struct)",
+            (Some(_), ValueType::None) => " (to leave the entry out, use `skip_serializing_if`)",
+            (Some(Encoding::Str32), ValueType::Sequence) => " (for bytes, use `serde_bytes`)",
+            (None, ValueType::Map) => " (`flatten` turns a struct into a map)",
             _ => "",
         })
     }

@@ -1,6 +1,7 @@
-//! What went wrong, at which entry, at which byte.
+//! The error of reading and writing: what is wrong, in which entry, at which byte.
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, string::ToString};
@@ -18,9 +19,11 @@ pub(crate) use detail::{Detail, TextFault, ValueType};
 
 /// Why a metalayer could not be read or written.
 ///
-/// The text says what was expected, what was found and where: the entry, and when reading the byte, counted from the
-/// start of the input. With the feature `alloc` an error is one word. Without, it is a value of at most 40 bytes that keeps
-/// all but the text of an error of the type's own.
+/// The text says what was expected, what was found, and where: the entry, and when reading also the byte, counted from
+/// the start of the input.
+///
+/// With the feature `alloc` an error has the size of a pointer. Without it an error is larger, and the text of an error
+/// that a type raises itself is lost.
 ///
 /// ```
 /// use b2nd_serde::{Entry, ErrorKind, from_slice};
@@ -41,7 +44,7 @@ type Repr = Box<Parts>;
 #[cfg(not(feature = "alloc"))]
 type Repr = Parts;
 
-/// What kind of error it is, for a program to act on.
+/// The kind of an [`Error`], for a program to act on.
 ///
 /// ```
 /// use b2nd_serde::{ErrorKind, from_slice};
@@ -56,40 +59,41 @@ pub enum ErrorKind {
     UnexpectedEnd,
     /// A byte is not the marker that the entry has in this format.
     Marker,
-    /// The first byte, or after `96` the byte after `blockshape`, does not belong to any layout.
+    /// No layout begins with this byte. After `96`, also: the byte after `blockshape` belongs to neither of the two
+    /// layouts.
     Layout,
-    /// `ndim` is more than 16.
+    /// There are more than 16 dimensions.
     Rank,
     /// The number of dimensions of a vector differs from `ndim`, or from what the type takes.
     DimensionCount,
-    /// An integer does not fit the width of its entry.
+    /// An integer does not fit its entry, for example a `version` above 127.
     OutOfRange,
     /// The dtype is not UTF-8.
     Utf8,
-    /// The dtype contains a NUL, where C would end it.
+    /// The dtype contains a NUL, which ends a string in C.
     Nul,
     /// The dtype is longer than 2147483647 bytes.
     DtypeLength,
     /// Bytes are left after the metalayer.
     TrailingBytes,
-    /// The number of entries differs between the type and the layout.
+    /// The type or value has another number of entries than the layout.
     EntryCount,
     /// A field is in the position of another entry.
     FieldOrder,
-    /// A kind of value that the layout has no place for, such as a map or a float.
+    /// The type or value is of a kind that cannot be in this position, such as a map or a float.
     UnsupportedType,
     /// The buffer is shorter than the metalayer.
     BufferTooSmall,
     /// The reader or writer failed.
     Io,
-    /// An error of the type itself: its `Serialize` or `Deserialize` refused the value.
+    /// The type's own `Serialize` or `Deserialize` gave an error.
     Custom,
 }
 
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
-        let parts = Parts { offset: None, entry: None, dimension: None, detail };
+        let parts = Parts { offset: None, entry: None, dimension: None, version: None, detail };
         #[cfg(feature = "alloc")]
         return Self(Box::new(parts));
         #[cfg(not(feature = "alloc"))]
@@ -139,7 +143,20 @@ impl Error {
         self
     }
 
-    /// What is displayed, without the place in the input.
+    /// Adds the version of the metalayer whose bytes are at fault.
+    #[cold]
+    pub(crate) fn of_version(mut self, version: u8) -> Self {
+        self.0.version = NonZeroU8::new(version);
+        self
+    }
+
+    /// The version of the metalayer whose bytes are at fault, if it is known and is not 0.
+    #[cfg(feature = "frame")]
+    pub(crate) fn version(&self) -> Option<NonZeroU8> {
+        self.0.version
+    }
+
+    /// The text without the byte in front of it.
     pub(crate) fn message(&self) -> impl fmt::Display {
         Message(self)
     }
@@ -150,19 +167,20 @@ impl Error {
         self.0.detail.kind()
     }
 
-    /// The entry that is at fault, if one is.
+    /// The entry that is wrong; `None` if it is not a single one.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         self.0.entry
     }
 
-    /// The dimension of the entry that is at fault, counted from 0, if one is.
+    /// The dimension that is wrong, counted from 0; `None` if it is not a single one.
     #[must_use]
     pub fn dimension(&self) -> Option<usize> {
         self.0.dimension.map(usize::from)
     }
 
-    /// The byte of the input at which the error was found, counted from 0; `None` when writing.
+    /// The byte of the input at which the error was found, counted from 0; `None` when writing, or if the reader
+    /// failed.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset.map(|offset| offset as usize)
@@ -222,7 +240,7 @@ impl serde::de::Error for Error {
         Self::custom(message)
     }
 
-    // As the defaults, but not inlined: a type reads a vector without a call only if all this stays out of its way.
+    // The same as the default methods, but not inlined: inlined, they slow down the reading of a vector.
 
     #[cold]
     #[inline(never)]
@@ -243,8 +261,8 @@ impl serde::de::Error for Error {
     }
 }
 
-/// An error of a reader or writer is handed back as it was. Of the others, an input that ends too early is
-/// `UnexpectedEof`, the rest `InvalidData`.
+/// Returns the error of a reader or writer unchanged. Any other error is wrapped: as `UnexpectedEof` if the input ends
+/// too early, else as `InvalidData`.
 #[cfg(feature = "std")]
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {

@@ -1,4 +1,4 @@
-//! The codes of findings: a table of their names, severities, meanings and advices.
+//! The codes of findings: a table of their names and severities, what they mean, and what to do.
 
 use core::error;
 use core::fmt;
@@ -25,7 +25,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The name: `warning` or `error`.
+    /// The severity as text: `warning` or `error`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,9 +49,10 @@ impl Serialize for Severity {
 
 macro_rules! codes {
     ($($variant:ident $name:literal $severity:ident $meaning:literal $advice:literal)*) => {
-        /// What a finding is about: a rule that a frame breaks, or something unusual.
+        /// What a finding reports: a broken rule, or something unusual.
         ///
-        /// Its name stays the same from release to release. [`Display`](fmt::Display), [`FromStr`] and serde use it.
+        /// Each code has a name that stays the same in later releases. [`Display`](fmt::Display), [`FromStr`] and serde
+        /// use it.
         ///
         /// ```
         /// use b2nd_serde::frame::{Code, Severity};
@@ -83,7 +84,7 @@ macro_rules! codes {
             /// ```
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The name, which stays the same from release to release.
+            /// The name of the code, such as `interrupted-resize`. It stays the same in later releases.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -99,7 +100,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What it means, in a sentence or two.
+            /// What is wrong or unusual, in a sentence or two.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
@@ -107,7 +108,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What to do about it.
+            /// What the owner of the file can do, in a sentence or two.
             #[must_use]
             pub fn advice(self) -> &'static str {
                 match self {
@@ -122,7 +123,8 @@ codes! {
     // The file and the header.
     NotAFrame "not-a-frame" Error
         "The file does not begin with the magic bytes of a frame."
-        "Check whether the file has another format. Frames can be listed in a zip file, and found by a scan in any file."
+        "Check whether the file has another format. The frames in a zip file can be listed, and a scan finds the \
+         frames in any other file."
     Truncated "truncated" Error
         "The file is shorter than the frame, whose length is in its header."
         "Copy or download the file again. The missing part cannot be restored from what is there."
@@ -130,13 +132,17 @@ codes! {
         "The file is longer than the frame. Readers ignore the bytes after the frame."
         "Nothing, if something was appended on purpose."
     TooLong "too-long" Error
-        "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer longer than 256 MiB. Real ones have a few KiB, and no memory is reserved for a claim like this."
+        "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer longer than 256 MiB. Real ones have a \
+         few KiB. A length like this is not read, because a damaged file could ask for any amount of memory."
         "Check whether the file is damaged. If it really is so long, read it with C-Blosc2."
+    NotAZip "not-a-zip" Error
+        "The file is not a zip file, or its directory, which is at the end, is damaged or cut off."
+        "Copy or download the file again. A scan finds the frames in it."
     ZipMember "zip-member" Error
         "A member of the zip file has a damaged local header, or shares bytes with another member."
         "Copy or download the file again. A scan finds the frames in it."
     HeaderMarker "header-marker" Error
-        "A value of the header has the marker of another type: the header is damaged, or of an unknown generation."
+        "A value of the header has a wrong marker: the header is damaged, or its generation is unknown."
         "Restore the header from another copy. The data may still be whole."
     HeaderLength "header-length" Error
         "header_len is too short for the values of a header, or longer than the frame."
@@ -145,11 +151,12 @@ codes! {
         "The version of the frame format is above 3, the last known one."
         "Read the file with a newer C-Blosc2. The other findings may be wrong."
     FrameType "frame-type" Error
-        "The frame type is unknown, or does not fit the file: a sparse frame is the file chunks.b2frame in a directory."
+        "The frame type is unknown, or does not fit the file: only a sparse frame is a directory, with its header in \
+         chunks.b2frame."
         "Put the file back where it came from."
     OldFrame "old-frame" Warning
         "The header is older than C-Blosc2 2.0.0-rc1, and C-Blosc2 no longer opens such a frame."
-        "Rewrite the file."
+        "Rewrite the file. This is possible if it begins with the byte 9d, but not with 9c."
     FilterCount "filter-count" Error
         "The header counts more than 6 filters."
         "Restore the header from another copy."
@@ -160,8 +167,10 @@ codes! {
         "typesize, the size of an item, is less than 1."
         "Restore the header from another copy."
     LostTypesize "lost-typesize" Error
-        "typesize is 1, though the dtype has more than 255 bytes and chunks and blocks have the size that it gives. python-blosc2 writes this for an array that is not contiguous in memory, and then cannot read it."
-        "Write the dtype's item size into bytes 48 to 51 of the frame, as a big-endian int32; then all items can be read. Or store the array again from a contiguous copy in memory."
+        "typesize is 1, but items of the dtype have more than 255 bytes, and the sizes of chunks and blocks agree with \
+         the dtype. python-blosc2 writes this for an array that is not contiguous in memory, and then cannot read it."
+        "Rewrite the file, with `b2nd rewrite FILE FILE`. This writes the item size into the header; then all items can \
+         be read."
     Sizes "sizes" Error
         "nbytes, cbytes or chunksize is negative, though there are chunks."
         "Restore the header from another copy."
@@ -171,7 +180,7 @@ codes! {
         "The header has more than 16 metalayers."
         "Restore the header from another copy."
     IndexMarker "index-marker" Error
-        "A marker in the index of metalayers, or before the content of one, is not the one that the format has there."
+        "In the index of metalayers, or before the content of one, a byte is wrong where the format has a fixed marker."
         "Restore the header from another copy."
     MetalayerOffset "metalayer-offset" Error
         "The offset of a metalayer points outside the header."
@@ -183,19 +192,22 @@ codes! {
         "The size field of the index of metalayers is wrong. Readers ignore it."
         "Nothing. The authors of the writing program may want to know."
     MetalayerList "metalayer-list" Warning
-        "The list of metalayers has a wrong marker or count, or its contents do not follow one another up to the end of the header. Readers ignore this."
+        "The list of metalayers has a wrong marker or count, or its contents do not follow one another up to the end \
+         of the header. Readers ignore this."
         "Nothing, if the metalayers can be read. The authors of the writing program may want to know."
     DuplicateMetalayer "duplicate-metalayer" Warning
         "Two metalayers have the same name. Readers use the first one."
         "Check which one is right."
     MisnamedArray "misnamed-array" Warning
-        "The frame has no metalayer b2nd or caterva, but another metalayer describes an array of exactly this size. Readers see plain chunks, without shape and dtype."
+        "The frame has no metalayer b2nd or caterva, but another metalayer describes an array of exactly this size. \
+         Readers see plain chunks, without shape and dtype."
         "If the name is damaged, restore the header from another copy, or write b2nd over the name."
 
     // The array's metalayer: its bytes.
     ArrayMarker "array-marker" Error
-        "A byte of the array's metalayer is not the marker that the format has there."
-        "Restore the metalayer from another copy. If there is none, the sizes in the header help to find chunks and blocks."
+        "A byte of the array's metalayer is wrong where the format has a fixed marker."
+        "Restore the metalayer from another copy. If there is none, the sizes in the header help to find chunks and \
+         blocks."
     ArrayTruncated "array-truncated" Error
         "The array's metalayer ends before its last entry."
         "Restore the metalayer from another copy."
@@ -209,11 +221,13 @@ codes! {
         "The dtype is not UTF-8, or contains a NUL."
         "Restore the metalayer from another copy, or set the dtype anew. The data does not depend on it."
     StaleTail "stale-tail" Warning
-        "Old bytes follow the array's metalayer. python-blosc2 2.1 to 3.10 and python-caterva 0.5 to 0.7 left them there when they squeezed an array."
+        "Old bytes follow the array's metalayer. python-blosc2 2.1 to 3.10 and python-caterva 0.5 to 0.7 left them \
+         there when they squeezed an array."
         "Nothing. A rewrite removes them."
     OldLayout "old-layout" Warning
-        "The array's metalayer has a layout that C-Blosc2 no longer writes. C-Blosc2 3 and later open a Caterva file as plain chunks, without a shape; no release of C-Blosc2 reads b2nd-six."
-        "Rewrite the file."
+        "The array's metalayer has a layout that C-Blosc2 no longer writes. C-Blosc2 3 and later open a Caterva file \
+         as plain chunks, without a shape; no release of C-Blosc2 reads b2nd-six."
+        "Rewrite the file. For a Caterva file you must know the dtype."
 
     // The array's metalayer: its meaning.
     ArrayVersion "array-version" Error
@@ -243,7 +257,7 @@ codes! {
 
     // The agreement of metalayer and header.
     ZeroChunksize "zero-chunksize" Error
-        "chunksize is 0, but the array has items. A reader would divide by it."
+        "chunksize is 0, but the array has items. Readers divide by it."
         "Restore the header from another copy, or write the number of bytes of a padded chunk there."
     ChunksizeMismatch "chunksize-mismatch" Error
         "chunksize is not the size of a chunk padded to whole blocks: metalayer and data disagree about the chunks."
@@ -255,8 +269,10 @@ codes! {
         "blocksize is not the size of a block: metalayer and data disagree about the blocks."
         "Do not trust the block shape."
     InterruptedResize "interrupted-resize" Error
-        "nbytes, the size of all chunks, does not fit the shape: a resize is under way or was interrupted, or nbytes or a dimension is damaged. C-Blosc2 opens the file all the same; its items may be right, wrong or zero."
-        "Check again, in case a writer is at work. Otherwise restore the file from another copy. If there is none, find the shape that the chunks belong to, and compare the items with what you know of them."
+        "nbytes, the size of all chunks, does not fit the shape: a resize is under way or was interrupted, or nbytes \
+         or a dimension is damaged. C-Blosc2 opens the file all the same; its items may be right, wrong or zero."
+        "Check again, in case a writer is at work. Otherwise restore the file from another copy. If there is none, \
+         find the shape that the chunks belong to, and compare the items with what you know of them."
     DtypeMismatch "dtype-mismatch" Warning
         "The item size of the dtype is not the typesize of the frame, which alone determines how the data is laid out."
         "Treat the items as opaque bytes, or set a dtype of that size."
@@ -278,13 +294,15 @@ codes! {
         "There are bytes between the chunk index and the trailer. C-Blosc2 reads such a file."
         "Nothing. A copy made by C-Blosc2 does not have the gap."
     ChunkOffset "chunk-offset" Error
-        "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for which it reads the same data twice. Only an uncompressed index is checked."
+        "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for \
+         which it reads the same data twice. Only an uncompressed index is checked."
         "Restore the file from another copy. The index can be rebuilt from the chunks."
     ChunkFile "chunk-file" Error
-        "A chunk file of a sparse frame is missing or not whole. C-Blosc2 cannot read that chunk, and does not open the frame if it is the first one."
+        "A chunk file of a sparse frame is missing or not whole. C-Blosc2 cannot read that chunk, and does not open \
+         the frame if it is the first one."
         "Copy the whole directory again. The missing chunks cannot be restored from what is there."
     TrailerMarker "trailer-marker" Error
-        "A byte of the trailer is not the marker that the format has there. C-Blosc2 does not open such a file."
+        "A byte of the trailer is wrong where the format has a fixed marker. C-Blosc2 does not open such a file."
         "Restore the file from another copy. Shape and dtype can be read all the same."
     TrailerLength "trailer-length" Error
         "The trailer is too short, or longer than all that follows the header. C-Blosc2 does not open such a file."
@@ -293,7 +311,8 @@ codes! {
         "The frame has no chunks, but the trailer does not follow the header, where readers look for it."
         "Restore the file from another copy."
     VlmetalayerFlag "vlmetalayer-flag" Warning
-        "The header says that there are vlmetalayers but the trailer has none, or the other way round. Readers use the trailer."
+        "The header says that there are vlmetalayers but the trailer has none, or the other way round. Readers use the \
+         trailer."
         "Nothing."
     VlmetalayerCount "vlmetalayer-count" Error
         "The trailer has more than 8192 vlmetalayers."
@@ -330,7 +349,7 @@ impl FromStr for Code {
     }
 }
 
-/// A text that is not the name of a [`Code`].
+/// The error of parsing a text that is not the name of a [`Code`].
 ///
 /// ```
 /// use b2nd_serde::frame::Code;

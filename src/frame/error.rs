@@ -11,8 +11,8 @@ use super::finding::{Code, Finding};
 
 /// Why a frame cannot be read or changed: a [kind](Self::kind), and a message.
 ///
-/// It is one word. The message does not repeat the [`source`](error::Error::source), which only the kinds
-/// [`Io`](ErrorKind::Io) and [`Decode`](ErrorKind::Decode) have.
+/// It has the size of a pointer. The kinds [`Io`](ErrorKind::Io) and [`Decode`](ErrorKind::Decode) have a
+/// [`source`](error::Error::source); the message does not repeat it.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame};
@@ -28,7 +28,7 @@ use super::finding::{Code, Finding};
 /// ```
 pub struct Error(Box<Detail>);
 
-/// What kind of [`Error`] it is.
+/// The kind of an [`Error`], for a program to act on.
 ///
 /// ```
 /// use b2nd_serde::frame::{ErrorKind, Frame};
@@ -51,20 +51,21 @@ pub enum ErrorKind {
     Io,
     /// More bytes are needed: [`Error::needed`] says how many.
     Incomplete,
-    /// The bytes are not a frame, or break a rule without which they cannot be read: [`Error::finding`] says which.
+    /// The bytes are not a frame, or break a rule that readers must enforce: [`Error::finding`] says which.
     Malformed,
-    /// A metalayer is not of the type that is asked for, or cannot be decompressed. The source says why.
+    /// A metalayer cannot be read as the requested type, or cannot be decompressed. The source says why.
     Decode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// The frame was changed while it was read, or since. It must be opened again. [`Error::finding`] says what is wrong
-    /// with it as it is now, if that is known; where it stays so, the change has been interrupted.
+    /// The frame was changed while it was read, or after that. Open it again. If [`Error::finding`] has a finding, it
+    /// is what was wrong with the frame when it was last read. If the same finding comes again and again, a writer was
+    /// interrupted.
     Changing,
     /// The frame cannot be changed in this way. Nothing has been written.
     Refused,
-    /// There is already something at the path of the new file.
+    /// The path of the new file already exists.
     Exists,
-    /// A rewrite was stopped by the function that it reports to.
+    /// The function of [`Rewrite::on_progress`](crate::frame::Rewrite::on_progress) stopped the rewrite.
     Stopped,
 }
 
@@ -85,7 +86,8 @@ impl Error {
         Self(Box::new(detail))
     }
 
-    /// That something cannot be done with a file: `action` is a verb such as "read", or more of the sentence.
+    /// Something cannot be done with a file. `action` follows "cannot" in the message, such as "read" or "create a file
+    /// in".
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::new(Detail::Io { action, path: Some(path.into()), source })
     }
@@ -148,7 +150,7 @@ impl Error {
         }
     }
 
-    /// What kind of error it is.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match &*self.0 {
@@ -164,7 +166,7 @@ impl Error {
         }
     }
 
-    /// The bytes that a next attempt needs at least, for [`ErrorKind::Incomplete`].
+    /// The number of bytes that the next attempt needs at least; `None` if the kind is not [`ErrorKind::Incomplete`].
     #[must_use]
     pub fn needed(&self) -> Option<usize> {
         match &*self.0 {
@@ -173,7 +175,8 @@ impl Error {
         }
     }
 
-    /// What is wrong with the bytes, for [`ErrorKind::Malformed`] and sometimes for [`ErrorKind::Changing`].
+    /// What is wrong with the bytes. [`ErrorKind::Malformed`] always has a finding, [`ErrorKind::Changing`] sometimes,
+    /// the other kinds never.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         match &*self.0 {
@@ -182,8 +185,8 @@ impl Error {
         }
     }
 
-    /// The file or folder that the error is about, if it is known: for [`ErrorKind::Io`] the one that cannot be read or
-    /// written, for [`ErrorKind::Locked`] the lock, for [`ErrorKind::Exists`] what exists.
+    /// The file or folder that the error is about, if it is known. For [`ErrorKind::Io`] it cannot be read or written,
+    /// for [`ErrorKind::Locked`] it is the lock file, for [`ErrorKind::Exists`] it already exists.
     ///
     /// ```
     /// use std::path::Path;
@@ -207,17 +210,19 @@ impl fmt::Display for Error {
         match &*self.0 {
             Detail::Io { action, path: Some(path), .. } => write!(f, "cannot {action} {}", path.display()),
             Detail::Io { action, path: None, .. } => write!(f, "cannot {action} the file"),
-            Detail::Incomplete { needed } => write!(f, "incomplete: {needed} bytes are needed"),
+            Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
             Detail::Malformed(finding) => finding.fmt(f),
             Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{name}`"),
             Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
-            Detail::Changing(None) => f.write_str("another process is changing the frame"),
+            Detail::Changing(None) => {
+                f.write_str("the frame is being changed, or has changed since it was read")
+            }
             Detail::Changing(Some(finding)) => {
-                write!(f, "another process is changing the frame, or was interrupted: {finding}")
+                write!(f, "the frame is being changed, or a change was interrupted: {finding}")
             }
             Detail::Refused(why) => f.write_str(why),
             Detail::Exists(path) => write!(f, "{} already exists", path.display()),
-            Detail::Stopped => f.write_str("stopped; nothing of the new file is left"),
+            Detail::Stopped => f.write_str("stopped; the unfinished new file was removed"),
         }
     }
 }

@@ -8,10 +8,9 @@ use serde::{Serialize, Serializer};
 
 pub(crate) use super::code::{Code, Severity};
 
-/// One thing that is wrong with a frame or unusual about it: what, where, and the numbers that show it.
+/// One thing that is wrong with a frame or unusual about it: what, where, and which numbers show it.
 ///
-/// Serialized, it is what the command prints with `--json`: `code`, `severity`, `place`, `offset`, `expected`, `found`
-/// and `message`.
+/// Serialized, it is a struct of `code`, `severity`, `place`, `offset`, `expected`, `found` and `message`.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, Frame, Severity};
@@ -67,7 +66,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The name as serde writes it, such as `chunk-index`.
+    /// The name of the place, such as `chunk-index`, which serde also writes.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,7 +80,7 @@ impl Place {
     }
 }
 
-/// The place in a sentence, such as `the chunk index`.
+/// Prints the place for a sentence, such as `the chunk index`.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -118,13 +117,13 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// What was found.
+    /// The code, which says what is wrong or unusual.
     #[must_use]
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// How serious it is. The code decides this.
+    /// How serious it is, which depends only on the code.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.code.severity()
@@ -136,32 +135,33 @@ impl Finding {
         self.place
     }
 
-    /// The byte at fault, counted from the start of the frame. `None` if no single byte is.
+    /// The offset of the first wrong byte, counted from the start of the frame; `None` if the finding is not about
+    /// certain bytes.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }
 
-    /// The number that should be there, or the limit that the message names.
+    /// The number that should be there, or the limit; `None` if the finding is not about a number.
     #[must_use]
     pub fn expected(&self) -> Option<i128> {
         self.expected
     }
 
-    /// The number that is there.
+    /// The number that is there; `None` if the finding is not about a number.
     #[must_use]
     pub fn found(&self) -> Option<i128> {
         self.found
     }
 
-    /// The sentence that is displayed, without the byte in front of it.
+    /// The message, without the offset that `Display` puts in front of it.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.text
     }
 }
 
-/// The byte and the message, without the code.
+/// Prints the offset and the message, without the code.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(offset) = self.offset {

@@ -1,7 +1,7 @@
 //! The frame around the metalayer: a Blosc2 file, or its bytes.
 //!
-//! A frame begins with a header, whose last value are the *metalayers*: byte strings with names. An array has one that is
-//! called `b2nd`, or by its former name `caterva`. Reading it needs neither the data nor the C library.
+//! A frame begins with a header. At the end of the header are the *metalayers*: byte strings with names. An array has
+//! one with the name `b2nd`, or with the former name `caterva`. Reading it needs neither the data nor the C library.
 //!
 //! ```
 //! use b2nd_serde::frame::Frame;
@@ -18,16 +18,15 @@
 //! | a file, or the directory of a sparse frame | [`Frame::open`] |
 //! | the same, while another process writes it | [`Frame::open_stable`] |
 //! | in another file, at a known offset | [`Frame::read_at`] |
-//! | bytes that a program fetches by itself | [`Frame::parse`], [`Trailer::parse`] |
-//! | a `.b2z` or another zip file | [`zip_members`] |
-//! | somewhere in an HDF5, ASDF or any other file | [`scan`] |
+//! | in bytes that you have read yourself | [`Frame::parse`], [`Trailer::parse`] |
+//! | in a `.b2z` or another zip file | [`zip_members`] |
+//! | at an unknown place in an HDF5, ASDF or other file | [`scan`] |
 //!
-//! [`Frame::check`] says what is wrong or odd about a frame, and [`check`] does so for a file whose header cannot be
-//! read either.
+//! [`Frame::check`] finds what is wrong with a frame or unusual about it. [`check`] does this for a file, even if its
+//! header cannot be read.
 //!
-//! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, the dtype, any metalayer, as far as
-//! they keep their length. [`Rewrite`] makes a frame of the present format out of an older one, with a dtype where it had
-//! none.
+//! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, or the dtype or any metalayer if its
+//! length stays the same. [`Rewrite`] converts an older frame to the present format, and adds a dtype if it has none.
 
 // In the order of the methods on the page of `Frame`: what makes one, what reads it, what changes it.
 mod find;

@@ -1,4 +1,4 @@
-//! The rules for the numbers of a single dimension, and for products over all.
+//! The rules for the numbers of a single dimension, and for products over all dimensions.
 
 use super::dimensions::ceildiv;
 use super::error::{Divided, Error, Factors, Violation};
@@ -31,12 +31,12 @@ impl Axis {
         Ok(self)
     }
 
-    /// E: the items of the array, in whole chunks.
+    /// E: the items of the array, rounded up to whole chunks.
     pub(super) fn extended(self) -> u64 {
         self.chunks() * u64::from(self.chunk)
     }
 
-    /// P: the items of a chunk, in whole blocks.
+    /// P: the items of a chunk, rounded up to whole blocks.
     pub(super) fn padded(self) -> u64 {
         self.blocks() * u64::from(self.block)
     }
@@ -77,7 +77,7 @@ pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that a vector has `ndim` dimensions. Without an entry it is a slice.
+/// Checks that a vector has `ndim` dimensions. `None` for the entry means a slice.
 pub(super) fn check_count(entry: Option<Entry>, found: usize, ndim: usize) -> Result<(), Error> {
     if found == ndim { Ok(()) } else { Err(Error(Violation::DimensionCount { entry, found, ndim })) }
 }

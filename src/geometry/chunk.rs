@@ -1,4 +1,4 @@
-//! From the array to its chunks, to their blocks, to the runs of items that lie side by side.
+//! The chunks of an array, the blocks of a chunk, and the runs of adjacent items in a block.
 
 use core::ops::Range;
 
@@ -27,7 +27,7 @@ impl Geometry {
         Some(Chunk::new(self, self.extent(), coordinate))
     }
 
-    /// All chunks.
+    /// All chunks of the array, in the order of their numbers.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -42,14 +42,14 @@ impl Geometry {
         Chunks::new(self, self.extent())
     }
 
-    /// The chunks that hold a slice of the array. The slice has a range for each dimension.
+    /// The chunks that hold a slice of the array, which is given as one range for each dimension.
     ///
-    /// The extents of the chunks are cut to the slice. Their blocks and runs are those needed to read the slice into an
-    /// array of its own.
+    /// The [extent](Chunk::extent) of each chunk is its part of the slice. Its blocks and runs are those that are
+    /// needed to read the slice into a separate array.
     ///
     /// # Errors
     ///
-    /// If the slice does not have a range for each dimension, or if a range starts after its stop or stops after the
+    /// If the number of ranges is not the number of dimensions, or if a range starts after its stop or stops after the
     /// end of the array.
     ///
     /// ```
@@ -109,7 +109,7 @@ impl<'g> Chunks<'g> {
 
 iterate!(['g] Chunks<'g> => Chunk<'g>);
 
-/// A chunk, and the part of the selection in it. The selection is the whole array, or a slice of it.
+/// A chunk, and the part of the selection that is in it. The selection is the whole array, or a slice of it.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -153,21 +153,21 @@ impl<'g> Chunk<'g> {
         &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, in the chunk.
+    /// The part of the array, or of the slice, that is in the chunk.
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent
     }
 
-    /// The same chunk for the whole array. If it has the same extent, the slice can be written without reading the
-    /// chunk first.
+    /// The same chunk, selected from the whole array instead of a slice. If both have the same extent, the slice covers
+    /// the whole chunk, so it can be written without reading the chunk first.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
     }
 
-    /// The blocks that hold a part of the [`extent`](Chunk::extent), in the order of their numbers. Blocks without such
-    /// a part are left out, for example those that have only padding.
+    /// The blocks that hold a part of the [`extent`](Chunk::extent), in the order of their numbers. Other blocks are
+    /// left out, for example those with only padding.
     #[must_use]
     pub fn blocks(&self) -> Blocks<'g> {
         Blocks {
@@ -234,20 +234,20 @@ impl Block<'_> {
         &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, in the block.
+    /// The part of the array, or of the slice, that is in the block.
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent
     }
 
-    /// The offset of the block in the decompressed chunk; `None` if it does not fit `usize`.
+    /// The offset of the block in the decompressed chunk, in bytes; `None` if it does not fit `usize`.
     #[must_use]
     pub fn byte_offset(&self, typesize: usize) -> Option<usize> {
         usize::try_from(self.first_item()).ok()?.checked_mul(typesize)
     }
 
-    /// The items of the [`extent`](Block::extent) in runs: pieces without a gap both in the decompressed chunk and in
-    /// the selection.
+    /// The items of the [`extent`](Block::extent) in runs. A run is without a gap both in the decompressed chunk and in
+    /// the selection, so it can be copied at once.
     ///
     /// A run is as long as it can be. It is a row of the extent, or several rows if they fill both the block and the
     /// selection.
@@ -347,8 +347,8 @@ iterate!([] Runs => Run);
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Runs {}
 
-/// Items without a gap, both in a decompressed chunk and in the selection. The selection is the whole array, or a slice
-/// as an array of its own, in C order.
+/// Items without a gap, both in a decompressed chunk and in the selection. The selection is the whole array or a slice,
+/// as an array in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -371,22 +371,23 @@ pub struct Run {
 }
 
 impl Run {
-    /// The bytes in the decompressed chunk; `None` if they do not fit `usize`. With a type size of 1 it counts items.
+    /// The range of bytes in the decompressed chunk; `None` if it does not fit `usize`. With a type size of 1 it counts
+    /// items.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {
         bytes(self.source, self.nitems, typesize)
     }
 
-    /// The bytes in the array, or in the slice; `None` if they do not fit `usize`. With a type size of 1 it counts
-    /// items.
+    /// The range of bytes in the array, or in the slice; `None` if it does not fit `usize`. With a type size of 1 it
+    /// counts items.
     #[must_use]
     #[inline]
     pub fn target(&self, typesize: usize) -> Option<Range<usize>> {
         bytes(self.target, self.nitems, typesize)
     }
 
-    /// The number of items.
+    /// The number of items of the run.
     #[must_use]
     pub fn nitems(&self) -> u64 {
         self.nitems

@@ -7,7 +7,8 @@ use crate::layout::MAX_NDIM;
 
 pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 
-/// A number for each dimension: a shape, a grid, a coordinate. It is a slice of at most 16 numbers, stored in place.
+/// One number for each dimension, such as a shape, a grid or a coordinate. It derefs to a slice of at most 16 numbers,
+/// and needs no heap.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -41,14 +42,15 @@ impl Dimensions {
         Self::collect(zip(a, b).map(|(a, b)| combine(a, b)))
     }
 
-    /// As many zeros.
+    /// The same number of zeros.
     pub(super) fn zeros(&self) -> Self {
         Self::collect(self.iter().map(|_| 0))
     }
 
     /// The product of the numbers. Without numbers it is 1.
     ///
-    /// A product with a zero in it is 0, even if the other factors overflow. Any other product must be known to fit.
+    /// A product with a zero in it is 0, even if the other factors overflow. The caller must know that any other
+    /// product fits.
     pub(super) fn product(&self) -> u64 {
         if self.contains(&0) { 0 } else { self.iter().product() }
     }
@@ -73,8 +75,8 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward in a box, in C order. The first coordinate follows the last one. No dimension of
-    /// the box is empty, and the box has more coordinates than `steps`.
+    /// Moves this coordinate forward in a box, in C order. After the last coordinate comes the first one again. No
+    /// dimension of the box may be empty, and the box must have more coordinates than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
             // Each of the two is below the number of coordinates, which fits int64.
@@ -88,7 +90,7 @@ impl Dimensions {
         }
     }
 
-    /// The distance in items between neighbours along each dimension, in an array of this shape. No dimension is 0.
+    /// The distance in items between neighbours along each dimension, in an array of this shape. No dimension may be 0.
     pub(super) fn strides(&self) -> Self {
         let mut strides = *self;
         let mut stride = 1;
@@ -113,7 +115,7 @@ pub(super) fn is_within(coordinate: &[u64], shape: &[u64]) -> bool {
     coordinate.len() == shape.len() && zip(coordinate, shape).all(|(x, items)| x < items)
 }
 
-/// `x / d`, rounded up. With `d` 0 it is 0: parts without items are not parts.
+/// `x / d`, rounded up; 0 if `d` is 0.
 pub(super) fn ceildiv(x: u64, d: u64) -> u64 {
     if d == 0 { 0 } else { x.div_ceil(d) }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with the numbers of a metalayer, in which dimension.
+//! The errors of a geometry: which number of which dimension is wrong.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use crate::layout::{Entry, MAX_NDIM};
 /// The bytes that a Blosc2 chunk can hold: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, which leaves room for a header.
 pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 
-/// Why numbers are not a geometry, or why a geometry has no answer to a question.
+/// Why numbers are not a valid geometry, or an argument does not fit the geometry.
 ///
 /// The text says which number of which dimension is wrong, and what would be right. The error is a small `Copy` value
 /// and needs no heap.
@@ -38,17 +38,18 @@ pub struct Error(pub(super) Violation);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The version of the metalayer is not 0, so its rules are not known.
+    /// The version of the metalayer is not 0. The rules of other versions are not known.
     Version,
     /// There are more than 16 dimensions.
     Rank,
-    /// Two vectors have different numbers of dimensions.
+    /// A shape or a slice has more or fewer dimensions than the array.
     DimensionCount,
     /// A number is negative.
     Negative,
     /// A chunk or block has no items along a dimension where it needs some.
     Zero,
-    /// A number of items does not fit the integer that the format has for it.
+    /// A number of items is too large for the format: more than int64 for an array, more than int32 for a chunk or
+    /// block.
     Overflow,
     /// A decompressed chunk has more bytes than a Blosc2 chunk can hold.
     ChunkSize,
@@ -118,7 +119,7 @@ pub(super) enum Violation {
     Rank {
         found: usize,
     },
-    /// Without an entry it is a slice.
+    /// `None` for the entry means a slice.
     DimensionCount {
         entry: Option<Entry>,
         found: usize,
@@ -185,7 +186,7 @@ impl Error {
         }
     }
 
-    /// The entry that is wrong; `None` if it is a slice.
+    /// The entry that is wrong; `None` if a slice is wrong.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         match self.0 {

@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::dimensions::{Dimensions, ceildiv, zip};
 use super::walk::Cells;
 
-/// A box of items: from `start` to `stop` along each dimension, without `stop`.
+/// A box of items: along each dimension from `start` up to, but not including, `stop`.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -45,7 +45,7 @@ impl Extent {
         &self.stop
     }
 
-    /// The items along each dimension.
+    /// The number of items along each dimension.
     #[must_use]
     pub fn shape(&self) -> Dimensions {
         Dimensions::combine(&self.stop, &self.start, |stop, start| stop - start)
@@ -63,12 +63,12 @@ impl Extent {
         zip(&self.start, &self.stop).map(|(start, stop)| start..stop)
     }
 
-    /// The coordinate of the first item, counted from an origin that is not after it.
+    /// The coordinate of the first item, counted from an origin. The origin must not be after it.
     pub(super) fn from(&self, origin: &[u64]) -> Dimensions {
         Dimensions::combine(&self.start, origin, |start, origin| start - origin)
     }
 
-    /// The part of this in the box of a shape at `origin`.
+    /// The part of this that is in the box of this shape at `origin`.
     pub(super) fn within(&self, origin: &[u64], shape: &[u64]) -> Self {
         let end = Dimensions::combine(origin, shape, |origin, items| origin + items);
         let start = Dimensions::combine(&self.start, origin, u64::max);

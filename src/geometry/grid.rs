@@ -8,7 +8,7 @@ use super::error::{Error, Factors, MAX_CHUNK_NBYTES, Violation};
 use crate::layout::Entry;
 use crate::shapes::Shapes;
 
-/// Where the items of an array lie: in which chunk, in which of its blocks, at which byte.
+/// Where the items of an array are: in which chunk, in which block of the chunk, at which byte.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -31,7 +31,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Checks three shapes against each other. `Meta::geometry` does this for the shapes of a metalayer.
+    /// A geometry of three shapes, which are checked against each other. For a metalayer use `Meta::geometry`.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Geometry {
         check_product(Factors::ExtendedShape, &geometry.extended_shape())?;
         check_product(Factors::Chunkshape, &geometry.chunkshape())?;
         check_product(Factors::Blockshape, &geometry.blockshape())?;
-        // So the product of P is below 2^62: along a dimension, ceil(C / B) * B is at most C * B.
+        // It follows that the product of P is below 2^62: along each dimension, ceil(C / B) * B is at most C * B.
         Ok(geometry)
     }
 
@@ -92,43 +92,43 @@ impl Geometry {
         self.ndim.into()
     }
 
-    /// S: the items of the array along each dimension.
+    /// The shape of the array (S): its items along each dimension.
     #[must_use]
     pub fn shape(&self) -> Dimensions {
         self.each(|axis| axis.shape)
     }
 
-    /// C: the items of a chunk along each dimension.
+    /// The chunk shape (C): the items of a chunk along each dimension.
     #[must_use]
     pub fn chunkshape(&self) -> Dimensions {
         self.each(|axis| axis.chunk.into())
     }
 
-    /// B: the items of a block along each dimension.
+    /// The block shape (B): the items of a block along each dimension.
     #[must_use]
     pub fn blockshape(&self) -> Dimensions {
         self.each(|axis| axis.block.into())
     }
 
-    /// E: the shape, rounded up to whole chunks.
+    /// The shape of the array, rounded up to whole chunks (E).
     #[must_use]
     pub fn extended_shape(&self) -> Dimensions {
         self.each(Axis::extended)
     }
 
-    /// P: the chunk shape, rounded up to whole blocks.
+    /// The chunk shape, rounded up to whole blocks (P).
     #[must_use]
     pub fn padded_chunk(&self) -> Dimensions {
         self.each(Axis::padded)
     }
 
-    /// G: the chunks of the array along each dimension.
+    /// The number of chunks of the array along each dimension (G).
     #[must_use]
     pub fn grid_of_chunks(&self) -> Dimensions {
         self.each(Axis::chunks)
     }
 
-    /// H: the blocks of a chunk along each dimension.
+    /// The number of blocks of a chunk along each dimension (H).
     #[must_use]
     pub fn blocks_per_chunk(&self) -> Dimensions {
         self.each(Axis::blocks)
@@ -180,7 +180,7 @@ impl Geometry {
         self.padded_chunk().product()
     }
 
-    /// The number of items of a block, with padding.
+    /// The number of items of a block, which all blocks have, also those with padding.
     #[must_use]
     pub fn block_nitems(&self) -> u64 {
         self.blockshape().product()
@@ -199,7 +199,8 @@ impl Geometry {
     /// assert_eq!(geometry.chunk_nbytes(1)?, 1073741824);
     /// assert_eq!(
     ///     geometry.chunk_nbytes(2).unwrap_err().to_string(),
-    ///     "chunkshape: a chunk has 1073741824 items of 2 bytes, padding included, but can hold at most 2147483615 bytes"
+    ///     "chunkshape: a chunk has 1073741824 items of 2 bytes, padding included, but can hold at most 2147483615 \
+    ///      bytes"
     /// );
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
@@ -212,7 +213,7 @@ impl Geometry {
             .ok_or(Error(Violation::ChunkSize { items, typesize }))
     }
 
-    /// The share of padding in all decompressed chunks, from 0 to 1. It is 0 if there are no chunks.
+    /// The share of padding in the decompressed chunks, from 0 (none) to 1. It is 0 if there are no chunks.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -225,7 +226,7 @@ impl Geometry {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share is not exact")]
     pub fn padding(&self) -> f64 {
-        // Below 2^63 times 2^62.
+        // Below 2^63 times 2^62, so it fits u128.
         let stored = u128::from(self.nchunks()) * u128::from(self.padded_chunk_nitems());
         if stored == 0 {
             return 0.0;

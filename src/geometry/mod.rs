@@ -1,4 +1,4 @@
-//! Where the items of an array lie: in which chunk, in which of its blocks, at which byte.
+//! Where the items of an array are: in which chunk, in which block of the chunk, at which byte.
 //!
 //! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. All are in C order:
 //! the last dimension varies fastest. Along each dimension,
@@ -10,8 +10,9 @@
 //! | G = E / C | the grid of chunks | [`grid_of_chunks`](Geometry::grid_of_chunks) |
 //! | H = P / B | the blocks of a chunk | [`blocks_per_chunk`](Geometry::blocks_per_chunk) |
 //!
-//! A decompressed chunk has P items, block after block. So with more than one block it is not an array of shape P. All
-//! chunks have the same length, also those at the end of the array.
+//! A decompressed chunk has as many items as an array of shape P, but they are stored block after block. So a chunk
+//! with more than one block is not itself an array in C order. All chunks have the same length, also those at the end
+//! of the array.
 //!
 //! # Reading an array
 //!
@@ -51,20 +52,23 @@
 //!
 //! [`Geometry::new`] accepts what C-Blosc2 opens and the draft specification of the format allows:
 //!
-//! - There are at most 16 dimensions, as many in each of the three shapes, and no number is negative.
-//! - Where S > 0, C > 0. Where C > 0, B > 0. A chunk may be larger than the array, a block larger than the chunk.
-//! - The products of S and of E fit int64. The products of C and of B fit int32. Without dimensions a product is 1.
+//! - The three shapes have the same number of dimensions, at most 16. No number is negative.
+//! - If S > 0, then C > 0. If C > 0, then B > 0. A chunk may be larger than the array, and a block larger than the
+//!   chunk.
+//! - The products of S and of E over all dimensions fit int64. Those of C and of B fit int32. Without dimensions the
+//!   product is 1.
 //!
-//! The draft specification and C-Blosc2 3.3.5 differ in some cases, and in some this crate differs from C-Blosc2:
+//! In some cases the draft specification and C-Blosc2 3.3.5 differ, or this crate differs from C-Blosc2:
 //!
-//! - S = 0, C = 5, B = 0: the draft specification allows it, C-Blosc2 refuses it, and so do we. Such a chunk has items,
-//!   but no blocks for them.
-//! - S = 0, C = 0, B = 1: both allow it, and so do we. There are no chunks, so E, P, G and H are 0, whatever B is.
-//! - Overflow beside a zero: a product with a zero in it is 0. C-Blosc2 multiplies from the first dimension on, and
-//!   refuses a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40, 0\]. The
-//!   draft specification has no such order, and we accept both. E must fit int64 in each dimension.
-//! - Rounding up to the end of int64: C-Blosc2 adds a whole chunk to S before it compares, and so refuses S = 2^63 - 2
-//!   with C = 7. E is 2^63 - 1 and fits, so we accept it.
+//! - S = 0, C = 5, B = 0: the draft specification allows it, but C-Blosc2 and this crate refuse it. Such a chunk has
+//!   items, but no blocks for them.
+//! - S = 0, C = 0, B = 1: all three allow it. There are no chunks, so E, P, G and H are 0, whatever B is.
+//! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
+//!   on, and refuses a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
+//!   0\]. The draft specification does not say in which order to multiply, so this crate accepts both. In each single
+//!   dimension E must fit int64.
+//! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it compares, and so refuses S = 2^63 - 2 with C
+//!   = 7. Here it is accepted, because E is 2^63 - 1, which fits.
 //! - A version other than 0: C-Blosc2 ignores it. `Meta::geometry` refuses it, because the rules of other versions are
 //!   not known.
 //! - A chunk of more bytes than Blosc2 can hold, about 2 GiB: C-Blosc2 opens the array, but cannot read from it.
@@ -73,7 +77,7 @@
 #[cfg(feature = "alloc")]
 use crate::meta::Meta;
 
-// What a `Geometry` is made of, and what it is.
+// `Geometry` and its parts.
 mod axis;
 mod dimensions;
 mod error;
@@ -81,7 +85,7 @@ mod extent;
 mod grid;
 mod walk;
 
-// What it answers. Documentation lists methods in the order of these modules.
+// Its further methods. Documentation lists them in the order of these modules.
 mod chunk;
 mod position;
 mod resize;
@@ -96,7 +100,7 @@ pub use resize::{ChangedChunks, KeptChunks, Resize};
 
 #[cfg(feature = "alloc")]
 impl Meta {
-    /// Checks the three shapes, and gives the [`Geometry`] that says where the items of the array lie.
+    /// The [`Geometry`] of the array, which tells where its items are. This checks the three shapes against each other.
     ///
     /// # Errors
     ///

@@ -33,7 +33,8 @@ impl Geometry {
         if !is_within(coordinate, &self.shape()) {
             return None;
         }
-        // The array has items, so no chunk and no block is empty. Each number is less than one that is known to fit.
+        // The array has items, so chunks and blocks are not empty. Nothing overflows: each number is less than a
+        // product that fits.
         let mut position = Position { chunk: 0, block: 0, item: 0 };
         for (&x, axis) in coordinate.iter().zip(self.axes()) {
             let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));
@@ -45,7 +46,7 @@ impl Geometry {
         Some(position)
     }
 
-    /// The coordinate of the item at a position; `None` if that is padding, or outside of the array.
+    /// The coordinate of the item at a position; `None` if the position is padding or outside the array.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -75,8 +76,8 @@ impl Geometry {
         Some(coordinate)
     }
 
-    /// The offset of a position in its decompressed chunk; `None` if no chunk has this position, or if the offset does
-    /// not fit `usize`. The position may be padding.
+    /// The offset of a position in its decompressed chunk, in bytes. The position may be padding. `None` if no chunk
+    /// has this position, or if the offset does not fit `usize`.
     #[must_use]
     pub fn byte_offset(&self, position: Position, typesize: usize) -> Option<usize> {
         let block_nitems = self.block_nitems();
@@ -90,8 +91,8 @@ impl Geometry {
         usize::try_from(item).ok()?.checked_mul(typesize)
     }
 
-    /// The position at an offset of a decompressed chunk; `None` if there is no such chunk or byte. The position may be
-    /// padding.
+    /// The position of the byte at an offset of a decompressed chunk; `None` if there is no such chunk or byte. The
+    /// position may be padding.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

@@ -10,8 +10,8 @@ use super::walk::{Cells, iterate};
 use crate::layout::Entry;
 
 impl Geometry {
-    /// The chunks that a new shape keeps, adds and removes, if the array is resized at its ends as C-Blosc2's
-    /// `b2nd_resize` does it. Chunk and block shape stay.
+    /// The chunks that a new shape keeps, adds and removes. The array grows and shrinks at its end, as with C-Blosc2's
+    /// `b2nd_resize`; chunk shape and block shape stay the same.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl Geometry {
 
 /// The chunks that a new shape keeps, adds and removes, from [`Geometry::resize`].
 ///
-/// A chunk is kept if its coordinate is in the grid before and after. Its number may change, but its bytes do not:
-/// C-Blosc2 does not clear the items that a smaller shape cuts off, so they are back if the array grows again.
+/// A chunk is kept if its coordinate is in the grid before and after. Its number may change, but its bytes do not.
+/// C-Blosc2 does not clear the items that a smaller shape cuts off, so they reappear if the array grows again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resize<'g> {
     before: &'g Geometry,
@@ -60,14 +60,14 @@ impl Resize<'_> {
         &self.after
     }
 
-    /// Whether any chunk is new or gone. If not, each chunk keeps its number, and only the shape in the metalayer
+    /// Whether chunks are added or removed. If not, each chunk keeps its number, and only the shape in the metalayer
     /// changes.
     #[must_use]
     pub fn changes_chunks(&self) -> bool {
         self.new_count() > 0 || self.gone_count() > 0
     }
 
-    /// The number of chunks that are new.
+    /// The number of chunks that are added.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -83,7 +83,7 @@ impl Resize<'_> {
         self.after.nchunks() - self.kept_count()
     }
 
-    /// The number of chunks that are gone.
+    /// The number of chunks that are removed.
     #[must_use]
     pub fn gone_count(&self) -> u64 {
         self.before.nchunks() - self.kept_count()
@@ -95,21 +95,21 @@ impl Resize<'_> {
         self.common().product()
     }
 
-    /// The numbers of the new chunks in the new grid, in ascending order. If they are inserted in this order, each gets
-    /// its number.
+    /// The numbers of the added chunks in the new grid, in ascending order. If they are inserted in this order, each
+    /// one gets its number.
     #[must_use]
     pub fn new_chunks(&self) -> ChangedChunks {
         ChangedChunks { over: 0..self.new_count(), grid: self.after.grid_of_chunks(), kept: self.common() }
     }
 
-    /// The numbers of the removed chunks in the old grid, in ascending order. If they are removed in reverse order,
-    /// each still has its number.
+    /// The numbers of the removed chunks in the old grid, in ascending order. Remove them in reverse order, so that
+    /// each one still has its number.
     #[must_use]
     pub fn gone_chunks(&self) -> ChangedChunks {
         ChangedChunks { over: 0..self.gone_count(), grid: self.before.grid_of_chunks(), kept: self.common() }
     }
 
-    /// The numbers of the kept chunks, before and after, in ascending order.
+    /// The old and the new number of each kept chunk, in ascending order.
     #[must_use]
     pub fn kept_chunks(&self) -> KeptChunks {
         let common = self.common();
@@ -136,10 +136,10 @@ pub struct ChangedChunks {
 }
 
 impl ChangedChunks {
-    /// The number in the grid of a chunk that is not kept, from its number among those.
+    /// The number in the grid of the chunk that is at index `changed` among those that are not kept.
     fn item(&self, mut changed: u64) -> u64 {
         let mut number = 0;
-        // The chunks, and the kept ones, at one place along the dimensions so far.
+        // The number of chunks, and of kept chunks, at one place along the dimensions so far.
         let (mut chunks, mut kept_chunks) = (self.grid.product(), self.kept.product());
         for (kept, places) in zip(&self.kept, &self.grid) {
             chunks /= places;
@@ -169,7 +169,7 @@ impl DoubleEndedIterator for ChangedChunks {
     }
 }
 
-/// An iterator over the numbers of chunks, before and after, from [`Resize::kept_chunks`].
+/// An iterator over pairs of the old and the new number of a chunk, from [`Resize::kept_chunks`].
 #[derive(Clone, Debug)]
 pub struct KeptChunks {
     over: Cells,

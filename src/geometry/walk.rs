@@ -4,7 +4,7 @@ use core::iter::FusedIterator;
 
 use super::dimensions::Dimensions;
 
-/// The coordinates of a box, in C order. `count`, `nth` and `last` take one step, however large the box is.
+/// The coordinates of a box, in C order. `nth` and `last` take one step, however large the box is.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     start: Dimensions,
@@ -14,7 +14,7 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// From `start` to `stop`, without `stop`. `start` is not after `stop` in any dimension.
+    /// From `start` up to, but not including, `stop`. In no dimension may `start` be after `stop`.
     pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
         let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
         Self { next: start, start, stop, left }
@@ -62,7 +62,8 @@ impl FusedIterator for Cells {}
 
 /// Makes a type an iterator over its field `over`, with its method `item` applied to each value.
 ///
-/// The standard library's `Map` would take every step in `count`, `nth` and `last`, to call its closure each time.
+/// With the standard library's `Map`, `count`, `nth` and `last` would take every step, because its closure may have
+/// side effects.
 macro_rules! iterate {
     ([$($lifetime:lifetime)?] $walk:ty => $item:ty) => {
         impl$(<$lifetime>)? Iterator for $walk {
@@ -77,7 +78,7 @@ macro_rules! iterate {
                 self.over.size_hint()
             }
 
-            /// Takes one step. If there are more than `usize::MAX`, it gives `usize::MAX`.
+            /// Takes one step, however many items are left. It returns at most `usize::MAX`.
             fn count(self) -> usize {
                 self.over.size_hint().0
             }

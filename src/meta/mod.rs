@@ -1,4 +1,4 @@
-//! The ready-made struct for a metalayer in any layout.
+//! `Meta`, a ready-made struct for a metalayer in any layout.
 
 use core::fmt;
 
@@ -12,10 +12,10 @@ use crate::{marker, wire};
 
 mod serde;
 
-/// A dimension vector. Most arrays have at most 4 dimensions, which need no heap.
+/// A dimension vector. Up to 4 dimensions need no heap; few arrays have more.
 type Vector<W> = SmallVec<[W; 4]>;
 
-/// A metalayer in any layout: all that the format accepts, with any version and any sign.
+/// A metalayer in any layout, with all its entries.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes, from_slice, to_vec};
@@ -27,16 +27,16 @@ type Vector<W> = SmallVec<[W; 4]>;
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 ///
-/// The three shapes always have the same number of dimensions, 0 to 16. Nothing else is checked about their meaning:
-/// [`Meta::geometry`] and `Meta::parse_dtype` do that.
+/// The three shapes always have the same number of dimensions, 0 to 16. Nothing else about their meaning is checked:
+/// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] and `Meta::parse_dtype` check them.
 ///
-/// A `Meta` keeps its layout. For every accepted input, in every layout, `to_vec(&from_slice::<Meta>(bytes)?)? ==
-/// bytes`. This also holds inside newtypes and `Option`. It cannot be read in this format inside an `untagged` enum or
-/// with `flatten`: serde then keeps the entries in a buffer of its own, which has no place for the layout.
+/// A `Meta` keeps its layout, so what it reads, it writes back byte for byte: `to_vec(&from_slice::<Meta>(bytes)?)? ==
+/// bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be read in this format inside an `untagged`
+/// enum or with `flatten`, because serde then reads the entries into a buffer that does not have the layout.
 ///
-/// In other formats a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does not have are
-/// null. Reading such a struct checks the same rules as reading a metalayer. If `layout` is missing, it follows from
-/// the entries that are there.
+/// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
+/// not have are null. The same rules are checked as for a metalayer. If `layout` is missing, the entries that are there
+/// decide.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes};
@@ -63,7 +63,7 @@ pub struct Meta {
 impl Meta {
     /// A metalayer of layout [`Layout::B2nd`], version 0 and dtype format 0, which is NumPy's syntax.
     ///
-    /// The numbers may have any sign and size.
+    /// The numbers can be negative or zero; [`Meta::geometry`] checks them.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Meta {
         Ok(meta)
     }
 
-    /// The layout in which the metalayer was read, or will be written.
+    /// The layout in which the metalayer was read, and will be written.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
@@ -115,7 +115,7 @@ impl Meta {
         self.shape.len()
     }
 
-    /// The three shapes together, for [`Meta::new`] or [`Geometry::new`](crate::Geometry::new).
+    /// The shape, chunk shape and block shape together, for [`Meta::new`] or [`Geometry::new`](crate::Geometry::new).
     ///
     /// ```
     /// use b2nd_serde::{Meta, Shapes};
@@ -130,46 +130,48 @@ impl Meta {
         Shapes { shape: &self.shape, chunkshape: &self.chunkshape, blockshape: &self.blockshape }
     }
 
-    /// The items of the array along each dimension.
+    /// The shape: the items of the array along each dimension.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         &self.shape
     }
 
-    /// The items of a chunk along each dimension.
+    /// The chunk shape: the items of a chunk along each dimension.
     #[must_use]
     pub fn chunkshape(&self) -> &[i32] {
         &self.chunkshape
     }
 
-    /// The items of a block along each dimension.
+    /// The block shape: the items of a block along each dimension.
     #[must_use]
     pub fn blockshape(&self) -> &[i32] {
         &self.blockshape
     }
 
-    /// The syntax of the dtype, 0 to 127. 0 is NumPy's. `None` if the layout has no such entry.
+    /// The syntax of the dtype, 0 to 127; 0 is NumPy's. `None` if the layout has no such entry.
     #[must_use]
     pub fn dtype_format(&self) -> Option<u8> {
         self.layout.has(Entry::DtypeFormat).then_some(self.dtype_format)
     }
 
-    /// The dtype string. `None` if the layout has no such entry.
+    /// The dtype as text, which may be any string. `None` if the layout has no such entry.
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())
     }
 
-    /// The same metalayer in another layout. If that layout has no dtype format or no dtype, it is dropped.
+    /// The same metalayer in another layout. A dtype or dtype format that the new layout does not have is dropped. The
+    /// dtype keeps its spelling.
     ///
     /// # Errors
     ///
-    /// If the other layout has a dtype, but this one does not.
+    /// If the new layout has a dtype, but the old one does not.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Meta, Shapes, to_vec};
     ///
-    /// let old = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?.with_layout(Layout::Caterva)?;
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// let old = meta.with_layout(Layout::Caterva)?;
     /// assert_eq!(old.dtype(), None);
     /// assert_eq!(to_vec(&old)?.len(), 25);
     /// assert!(old.with_layout(Layout::B2nd).is_err());
@@ -189,22 +191,38 @@ impl Meta {
         Ok(self)
     }
 
+    /// The same metalayer with another shape of as many dimensions.
+    #[cfg(feature = "frame")]
+    pub(crate) fn with_shape(mut self, shape: &[i64]) -> Self {
+        self.shape = shape.into();
+        self
+    }
+
+    /// The same metalayer with another dtype, which is a valid one.
+    #[cfg(feature = "frame")]
+    pub(crate) fn with_dtype(mut self, dtype: &str) -> Self {
+        self.dtype = dtype.into();
+        self
+    }
+
     /// Checks the numbers of dimensions, and that each entry fits its width in the format.
     #[inline]
     fn check(&self, ndim: u8) -> Result<(), Error> {
+        // All by name, so that none can be left out.
+        let Self { shape, chunkshape, blockshape, dtype, layout: _, version, dtype_format } = self;
         if ndim > MAX_NDIM {
             let found = ndim.into();
             return Err(Error::new(Detail::Rank { found }).in_entry(Entry::Ndim));
         }
-        check_vector(Entry::Shape, self.shape.len(), ndim)?;
-        check_vector(Entry::Chunkshape, self.chunkshape.len(), ndim)?;
-        check_vector(Entry::Blockshape, self.blockshape.len(), ndim)?;
-        check_fixint(Entry::Version, self.version)?;
-        check_fixint(Entry::DtypeFormat, self.dtype_format)?;
-        if wire::is_dtype(&self.dtype) {
+        check_vector(Entry::Shape, shape.len(), ndim)?;
+        check_vector(Entry::Chunkshape, chunkshape.len(), ndim)?;
+        check_vector(Entry::Blockshape, blockshape.len(), ndim)?;
+        check_fixint(Entry::Version, *version)?;
+        check_fixint(Entry::DtypeFormat, *dtype_format)?;
+        if wire::is_dtype(dtype) {
             return Ok(());
         }
-        Err(wire::not_dtype(self.dtype.as_bytes()).in_entry(Entry::Dtype))
+        Err(wire::not_dtype(dtype.as_bytes()).in_entry(Entry::Dtype))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A `Meta` to serde: eight fields, the layout and the seven entries.
+//! `Meta` in serde: a struct of eight fields, the layout and the seven entries.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ impl Serialize for Meta {
         let mut fields = serializer.serialize_struct(self.layout.meta_struct(), META_FIELDS.len())?;
         fields.serialize_field("layout", self.layout.name())?;
         fields.serialize_field("version", &self.version)?;
-        // At most 16, and read as a byte where a format has widths.
+        // At most 16. It is read as a `u8`, which matters in formats whose integers have widths.
         fields.serialize_field("ndim", &u8::try_from(self.ndim()).unwrap_or(u8::MAX))?;
         fields.serialize_field("shape", self.shape())?;
         fields.serialize_field("chunkshape", self.chunkshape())?;
@@ -122,12 +122,13 @@ impl Visitor<'_> for FieldNameVisitor {
     }
 }
 
-/// A `Meta` that is being read. It is filled in place, as moving it would cost more than reading it.
+/// A `Meta` that is being read. It is filled in place, because moving it costs more than reading it.
 struct Draft {
     meta: Meta,
     ndim: u8,
     has_layout: bool,
-    /// The entries that are there. Those of every layout are required, so only the others are noted.
+    /// The entries that have been read. It begins with those that every layout has: they are required, so `finish` need
+    /// not look for them.
     entries: EntrySet,
 }
 
@@ -146,7 +147,7 @@ impl Draft {
         Self { meta, ndim: 0, has_layout: false, entries: EntrySet::OF_EVERY_LAYOUT }
     }
 
-    /// Holds the fields against each other.
+    /// Checks the fields against each other.
     #[inline]
     fn finish<E: de::Error>(mut self) -> Result<Meta, E> {
         if !self.has_layout {
@@ -216,7 +217,7 @@ impl<'de> DeserializeSeed<'de> for Fill<'_> {
     }
 }
 
-/// Reads a dimension vector: however long it says it is, no more than 16 dimensions are kept.
+/// Reads a dimension vector. A hostile length must not make us allocate more than 16 dimensions.
 struct FillVector<'a, W>(&'a mut Vector<W>);
 
 impl<'de, W: Deserialize<'de>> Visitor<'de> for FillVector<'_, W> {
@@ -240,7 +241,7 @@ impl<'de, W: Deserialize<'de>> Visitor<'de> for FillVector<'_, W> {
     }
 }
 
-/// Reads a dtype, or the lack of one: answers whether there is one.
+/// Reads a dtype that may be absent, and returns whether it is there.
 struct FillText<'a>(&'a mut EcoString);
 
 impl<'de> Visitor<'de> for FillText<'_> {

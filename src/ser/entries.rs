@@ -1,4 +1,4 @@
-//! The entries of a metalayer on their way out, whatever kind of value they come from.
+//! Writes the entries of a metalayer, for every kind of value that can have them.
 
 use serde::Serialize;
 use serde::ser::{SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct};
@@ -14,16 +14,16 @@ use crate::wire::Output;
 /// The position after an error.
 const FAILED: u8 = u8::MAX;
 
-/// A value of entries that is being written.
+/// A metalayer that is being written, entry by entry.
 #[derive(Debug)]
 pub struct Entries<'s> {
-    /// What the serializer's buffer has left.
+    /// The unused part of the serializer's buffer.
     output: Output<'s>,
     /// The serializer's position: the start of the metalayer until all of it is written, then its end.
     position: &'s mut usize,
     counting: bool,
     layout: Layout,
-    /// The position of the next entry; [`FAILED`] after an error, whatever the value makes of it.
+    /// The position of the next entry; [`FAILED`] after an error, even if the value ignores the error.
     next: u8,
     ndim: u8,
     /// The value is a `Meta`: it has a field for every entry, whatever its layout.
@@ -49,7 +49,7 @@ impl<'s> Entries<'s> {
         }
     }
 
-    /// The entries of a `Meta`. Its first field is the layout, which the name of the struct already told.
+    /// The entries of a `Meta`. Its first field is the layout, which is already known from the name of the struct.
     #[cfg(feature = "alloc")]
     #[inline]
     pub(super) fn of_meta(serializer: &'s mut Serializer<'_>, layout: Layout) -> Self {
@@ -129,7 +129,7 @@ impl<'s> Entries<'s> {
     }
 }
 
-/// Whether a field of a `Meta` is an entry of its layout: neither the layout itself, nor an entry that it lacks.
+/// Whether a field of a `Meta` is an entry of its layout. The field `layout` is not one.
 #[cfg(feature = "alloc")]
 #[inline]
 fn has_field(layout: Layout, key: &str) -> bool {

@@ -1,4 +1,4 @@
-//! A serializer for one integer: it takes any integer type and hands the value back in the width of the entry.
+//! A serializer for one integer: it takes any integer type, and returns the value in the width of the entry.
 
 use core::marker::PhantomData;
 
@@ -21,7 +21,7 @@ pub(super) fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
     u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(i128::from(value).into())))
 }
 
-/// An integer type that can be asked whether a value of another one fits.
+/// An integer type into which every other one can be converted, if the value fits.
 pub(super) trait Width:
     TryFrom<i8>
     + TryFrom<i16>

@@ -1,6 +1,9 @@
-//! The methods that the serializers share: for what they look through, and for what they do not take.
+//! Methods that the serializers share: for wrappers (`Some`, newtypes), and for values that they refuse.
 
-/// Writes the methods of [`serde::Serializer`] for what is its content, and the answer to what all have in common.
+use crate::error::{Detail, Error, ValueType};
+
+/// Makes the methods of [`serde::Serializer`] for wrappers, which are written as their content, and
+/// `is_human_readable`.
 macro_rules! transparent {
     () => {
         #[inline]
@@ -24,7 +27,7 @@ macro_rules! transparent {
     };
 }
 
-/// Writes the methods of [`serde::Serializer`] that refuse a value, by groups.
+/// Makes methods of [`serde::Serializer`] that refuse a value, by groups.
 macro_rules! refuse {
     ($($group:ident)*) => { $(refuse!(@$group);)* };
 
@@ -40,7 +43,7 @@ macro_rules! refuse {
         refuse! { @methods Str: serialize_str(&str) }
 
         fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Error> {
-            $crate::ser::unsupported($crate::error::ValueType::Str)
+            $crate::ser::methods::unsupported($crate::error::ValueType::Str)
         }
     };
     (@bytes) => { refuse! { @methods Bytes: serialize_bytes(&[u8]) } };
@@ -71,13 +74,13 @@ macro_rules! refuse {
             _: &'static str,
             _: &T,
         ) -> Result<Self::Ok, Error> {
-            $crate::ser::unsupported($crate::error::ValueType::Enum)
+            $crate::ser::methods::unsupported($crate::error::ValueType::Enum)
         }
     };
 
     (@methods $found:ident: $($method:ident($($argument:ty),*) $(-> $compound:ty)?)*) => { $(
         fn $method(self, $(_: $argument),*) -> Result<refuse!(@ok $($compound)?), Error> {
-            $crate::ser::unsupported($crate::error::ValueType::$found)
+            $crate::ser::methods::unsupported($crate::error::ValueType::$found)
         }
     )* };
     (@ok) => { Self::Ok };
@@ -85,3 +88,9 @@ macro_rules! refuse {
 }
 
 pub(super) use {refuse, transparent};
+
+/// The error for a kind of value that cannot be written in this position.
+#[cold]
+pub(super) fn unsupported<T>(found: ValueType) -> Result<T, Error> {
+    Err(Error::new(Detail::Unsupported(found)))
+}

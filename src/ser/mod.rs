@@ -14,26 +14,29 @@ use core::iter;
 use serde::Serialize;
 use serde::ser::Impossible;
 
-use crate::error::{Detail, Error, ValueType};
+use crate::error::{Detail, Error};
 use crate::layout::Layout;
 use entries::Entries;
 use methods::{refuse, transparent};
 
-/// Room for the metalayer of 16 dimensions and a dtype of 36 bytes.
+/// Enough for a metalayer of 16 dimensions and a dtype of 36 bytes.
 #[cfg(feature = "alloc")]
 const STACK_LEN: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
 
 /// Writes a value as a metalayer into a new vector.
 ///
-/// The number of entries of the value selects the [`Layout`]: the first that has as many.
+/// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`.
 ///
 /// # Errors
 ///
-/// A value that does not fit a layout: see [`ErrorKind`](crate::ErrorKind).
+/// If the value does not fit a layout: see [`ErrorKind`](crate::ErrorKind).
 ///
 /// ```
 /// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
-/// assert_eq!(bytes, b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1");
+/// assert_eq!(
+///     bytes,
+///     b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1"
+/// );
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "alloc")]
@@ -42,12 +45,13 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
     with_bytes(value, <[u8]>::to_vec)
 }
 
-/// Writes a value as a metalayer into the front of a buffer, and returns that part.
+/// Writes a value as a metalayer to the front of a buffer, and returns the written part.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall), which says how many bytes are needed; part of the
-/// buffer is overwritten then. Also if the value does not fit a layout.
+/// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; the message says how
+/// many bytes are needed. Also if the value does not fit a layout. After an error, part of the buffer may be
+/// overwritten.
 ///
 /// ```
 /// let mut buffer = [0; 100];
@@ -66,8 +70,8 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. A value that does not fit a layout is found
-/// before the first byte is written.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. Also if the value does not fit a layout; then nothing
+/// has been written.
 ///
 /// ```
 /// let mut file = std::io::Cursor::new(Vec::new());
@@ -84,7 +88,7 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 ///
 /// # Errors
 ///
-/// If the value does not fit a layout. The collection is dropped then.
+/// If the value does not fit a layout. The collection is lost then.
 ///
 /// ```
 /// let bytes = b2nd_serde::to_extend(&(0, 1, [6], [4], [2]), vec![0xc6, 0, 0, 0, 25])?;
@@ -101,7 +105,7 @@ where
     Ok(extend)
 }
 
-/// The number of bytes of a value's metalayer.
+/// The number of bytes that a value has as a metalayer.
 ///
 /// # Errors
 ///
@@ -115,17 +119,17 @@ where
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
     let mut serializer = Serializer::counting(&mut []);
     value.serialize(&mut serializer)?;
-    Ok(serializer.position())
+    Ok(serializer.offset())
 }
 
-/// Hands the metalayer of a value to `use_bytes`: from the stack where it fits, else from the heap.
+/// Writes the metalayer of a value and calls `use_bytes` with it. It is on the stack if it fits, else on the heap.
 #[cfg(feature = "alloc")]
 #[inline]
 fn with_bytes<T: Serialize + ?Sized, R>(value: &T, use_bytes: impl FnOnce(&[u8]) -> R) -> Result<R, Error> {
     let mut stack = [0; STACK_LEN];
     let mut serializer = Serializer::counting(&mut stack);
     value.serialize(&mut serializer)?;
-    let size = serializer.position();
+    let size = serializer.offset();
     match stack.get(..size) {
         Some(bytes) => Ok(use_bytes(bytes)),
         None => with_long_bytes(value, size).map(|bytes| use_bytes(&bytes)),
@@ -138,14 +142,14 @@ fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<
     let mut bytes: Vec<u8> = iter::repeat_n(0, size).collect();
     let mut serializer = Serializer::counting(&mut bytes);
     value.serialize(&mut serializer)?;
-    if serializer.position() == size { Ok(bytes) } else { Err(Error::new(Detail::Unstable)) }
+    if serializer.offset() == size { Ok(bytes) } else { Err(Error::new(Detail::Unstable)) }
 }
 
 /// A serde serializer that writes metalayers into a buffer.
 ///
-/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`; the position
-/// of an entry, not its Rust type, decides how it is encoded. The [crate's page](crate#serdes-data-model) says what
-/// each kind of value becomes.
+/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
+/// its Rust type, decides how it is encoded. The [crate's page](crate#serdes-data-model) has a table of what each kind
+/// of value becomes.
 ///
 /// ```
 /// use b2nd_serde::{Layout, Serializer};
@@ -154,7 +158,7 @@ fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<
 /// let mut buffer = [0; 100];
 /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
 /// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
-/// let length = serializer.position();
+/// let length = serializer.offset();
 /// assert_eq!((length, buffer[0]), (34, 0x96));
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
@@ -163,12 +167,12 @@ pub struct Serializer<'a> {
     buffer: &'a mut [u8],
     position: usize,
     layout: Option<Layout>,
-    /// What does not fit the buffer is counted, and is not an error.
+    /// Bytes that do not fit the buffer are only counted; they are not an error.
     counting: bool,
 }
 
 impl<'a> Serializer<'a> {
-    /// A serializer that writes into the front of a buffer.
+    /// A serializer that writes to the front of a buffer.
     #[must_use]
     #[inline]
     pub fn new(buffer: &'a mut [u8]) -> Self {
@@ -180,20 +184,20 @@ impl<'a> Serializer<'a> {
         Self { counting: true, ..Self::new(buffer) }
     }
 
-    /// Chooses the layout, instead of the number of entries. A value with another number of entries is refused, and
-    /// a `Meta` of another layout.
+    /// Selects the layout directly, not by the number of entries. A value with another number of entries gives an
+    /// error, and so does a `Meta` of another layout.
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
         self
     }
 
-    /// Bytes written so far: the length of what was written, or where the next metalayer will begin.
+    /// The number of bytes written so far. The next metalayer begins there.
     ///
-    /// After an error it is where the metalayer that failed began.
+    /// A metalayer that gave an error is not counted.
     #[must_use]
     #[inline]
-    pub fn position(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.position
     }
 
@@ -264,10 +268,4 @@ impl<'s> serde::Serializer for &'s mut Serializer<'_> {
     transparent! {}
 
     refuse! { integers bool floats char str bytes none unit variants map }
-}
-
-/// The error for a kind of value that cannot be written in this position.
-#[cold]
-fn unsupported<T>(found: ValueType) -> Result<T, Error> {
-    Err(Error::new(Detail::Unsupported(found)))
 }

@@ -9,8 +9,8 @@ use crate::error::{Error, TextFault};
 use crate::layout::MAX_DTYPE_LEN;
 use crate::wire::{self, Output};
 
-/// Takes a string, UTF-8 bytes, or whatever displays itself. Writes to the front of the room, and returns the number
-/// of bytes, those counted that had no room.
+/// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice,
+/// and returns the number of bytes, also of those that did not fit.
 pub(super) struct TextSerializer<'s>(pub(super) &'s mut [u8]);
 
 impl TextSerializer<'_> {
@@ -47,7 +47,7 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
-    /// Formats into the buffer, and puts the length right afterwards.
+    /// Formats into the buffer, then writes the length in front of the text.
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
         let mut output = Output::new(self.0);
         output.text_header(0);
@@ -72,7 +72,7 @@ impl serde::Serializer for TextSerializer<'_> {
 /// Text that comes in pieces.
 struct Parts<'s> {
     output: Output<'s>,
-    /// Why a piece was refused: [`fmt::Error`] cannot say.
+    /// Why a piece was refused. [`fmt::Error`] has no room for a reason.
     error: Option<Error>,
 }
 

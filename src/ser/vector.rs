@@ -70,7 +70,8 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<(), Error> {
         let values = values.into_iter();
         let (least, most) = values.size_hint();
-        // One too many: a sequence may have no end. Zipped with a range, unlike `take`, a slice is a loop of one count.
+        // At most one too many, because a sequence may have no end. Zipping with a range is faster for slices than
+        // `take`.
         let enough = usize::from(self.ndim) + 1;
         let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;
         for (_, value) in (0..enough).zip(values) {
@@ -84,7 +85,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     refuse! { integers bool floats char str bytes none unit variants map structs }
 }
 
-/// A dimension vector on its way out.
+/// A dimension vector that is being written.
 pub(super) struct Dimensions<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
@@ -111,7 +112,7 @@ impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
     #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.put(value)?;
-        // Not at the end: a sequence may have none.
+        // Checked here and not in `end`, because a sequence may have no end.
         if self.count > usize::from(self.ndim) { Err(wrong_count(self.count, self.ndim)) } else { Ok(()) }
     }
 

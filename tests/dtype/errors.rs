@@ -194,7 +194,7 @@ fn a_subarray_is_refused_where_it_goes_wrong() {
             "character 8: expected a number up to 2147483647, found 99999999999999999999",
         ),
         ("('<i4', 1000000000)", TooLarge, "character 8: an item has more than 2147483647 bytes"),
-        ("('S0', (2,))", Layout, "character 7: a subarray needs items with a size"),
+        ("('S0', (2,))", Layout, "character 7: the items of a subarray must have a size, as in 'S5'"),
         ("(numpy.record, '<i4')", Syntax, "character 15: expected '[' or '{', found \"'\""),
     ]);
     let error = refusal(&format!("('u1', ({}))", "1,".repeat(65)));

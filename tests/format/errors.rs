@@ -137,6 +137,45 @@ struct Swapped {
     dtype: String,
 }
 
+/// Version 1 is sketched upstream: array16 markers, and up to 32 dimensions.
+#[test]
+fn an_error_in_the_bytes_of_another_version_names_the_version() {
+    let sixteen = || to_vec(&crate::common::meta_of_rank(16, "<i4")).unwrap();
+    let changed = |mut bytes: Vec<u8>, changes: &[(usize, u8)]| {
+        for &(at, byte) in changes {
+            bytes[at] = byte;
+        }
+        bytes
+    };
+    for (bytes, says) in [
+        (changed(sixteen(), &[(1, 1), (2, 20)]), "byte 2: ndim is 20, but must be 0 to 16"),
+        (
+            changed(sixteen(), &[(1, 1), (3, 0xdc)]),
+            "byte 3: expected 16 dimensions (0xa0) for shape, found array16 (0xdc)",
+        ),
+        (
+            changed(sixteen(), &[(0, 0x96), (1, 1), (3, 0xdc)]),
+            "byte 3: expected 16 dimensions (0xa0) for shape, found array16 (0xdc)",
+        ),
+        (
+            changed(sixteen(), &[(0, 0x98), (1, 1)]),
+            "byte 0: expected an array of 7, 6 or 5 (0x97, 0x96 or 0x95), found array of 8 (0x98)",
+        ),
+    ] {
+        let says = format!("{says}; version is 1, but only version 0 is known");
+        assert_eq!(from_slice::<Meta>(&bytes).unwrap_err().to_string(), says);
+        assert_eq!(from_slice::<serde_json::Value>(&bytes).unwrap_err().to_string(), says);
+        let fault = dump::metalayer(&bytes).rows().last().unwrap().fault.clone().unwrap();
+        assert!(says.ends_with(&fault) && fault.ends_with("only version 0 is known"), "{fault}");
+    }
+    // With the bytes of version 0, another version is read, and the meaning of its numbers is not known.
+    let meta: Meta = from_slice(&changed(sixteen(), &[(1, 1)])).unwrap();
+    assert_eq!(meta.version(), 1);
+    // What has fewer entries has no version.
+    let error = from_slice::<Meta>(&example(0, &[0x93, 1])).unwrap_err();
+    assert!(!error.to_string().contains("version"), "{error}");
+}
+
 #[test]
 fn a_type_that_takes_something_else_is_told_what_is_there() {
     type Rank3 = (u8, u8, [u64; 3], [u32; 3], [u32; 3], u8, String);

@@ -190,5 +190,7 @@ fn a_change_of_layout_drops_what_it_has_no_entry_for() {
 
 #[test]
 fn a_meta_is_cheap_to_move() {
-    assert!(size_of::<Meta>() <= 112, "{}", size_of::<Meta>());
+    // A short string of ecow takes 8 bytes more where the bytes of a number are the other way round.
+    let longest = if cfg!(target_endian = "little") { 112 } else { 120 };
+    assert!(size_of::<Meta>() <= longest, "{}", size_of::<Meta>());
 }

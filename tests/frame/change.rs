@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// A file of the project that may be changed.
 fn copy(name: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
+    let path = folder.path().join(Path::new(name).file_name().unwrap());
     copy_tree(&data().join(name), &path);
     (folder, path)
 }
@@ -506,4 +506,22 @@ fn whoever_waits_for_agreement_meanwhile_sees_the_old_header_or_the_new_one() {
         is_done.store(true, Ordering::Relaxed);
         println!("{:?}", reader.join().unwrap());
     });
+}
+
+#[test]
+fn a_lost_type_size_is_not_changed_in_place() {
+    let (_folder, path) = copy("peers/lost_typesize_S256.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let lost = |result: Result<(), Error>| {
+        let error = result.unwrap_err();
+        assert_eq!(error.finding().map(Finding::code), Some(Code::LostTypesize), "{error}");
+    };
+    lost(frame.edit().shape(&[6]).apply());
+    lost(frame.edit().dtype("<U64 ").apply());
+    // A dtype with items of one byte would fit the header, but not the data.
+    lost(frame.edit().dtype("|V001").apply());
+    let value = frame.array().unwrap().unwrap().metalayer().bytes().to_vec();
+    lost(frame.edit().metalayer("b2nd", &value).apply());
+    assert_eq!(fs::read(&path).unwrap(), before);
 }

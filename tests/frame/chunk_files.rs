@@ -20,7 +20,7 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     for (name, there) in [("00000002.chunk", 3), ("00000000.chunk", 2), ("00000001.chunk", 1)] {
         fs::remove_file(path.join(name)).unwrap();
         let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
-        let says = format!("{there} of 4 chunk files are whole; the first that is not, {first}, is missing");
+        let says = format!("only {there} of 4 chunk files are whole; for example {first} is missing");
         // By the directory, and by the file in it.
         for path in [&path, &path.join("chunks.b2frame")] {
             let findings = check(path).unwrap().findings;
@@ -46,21 +46,21 @@ fn a_chunk_file_that_is_not_whole_is_found() {
         (&b""[..], "is not a chunk"),
         (&chunk[..15], "is not a chunk"),
         (&[0; 80], "is not a chunk"),
-        (&chunk[..20], "has 20 bytes, but its chunk 80"),
-        (&chunk[..79], "has 79 bytes, but its chunk 80"),
+        (&chunk[..20], "has 20 bytes, but its chunk needs 80"),
+        (&chunk[..79], "has 79 bytes, but its chunk needs 80"),
     ] {
         fs::write(&file, bytes).unwrap();
         let findings = check(&path).unwrap().findings;
         assert_eq!(
             findings[0].message(),
-            format!("3 of 4 chunk files are whole; the first that is not, 00000002.chunk, {why}")
+            format!("only 3 of 4 chunk files are whole; for example 00000002.chunk {why}")
         );
         let error = Rewrite::new(&path, folder.path().join("copy")).apply().unwrap_err();
         assert_eq!(error.finding().map(Finding::code), Some(Code::ChunkFile), "{error}");
     }
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk, is missing"));
+    assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
 }
 
 #[cfg(unix)]
@@ -117,7 +117,7 @@ fn a_compressed_index_is_read_too() {
     fs::remove_file(path.join("00000100.chunk")).unwrap();
     let findings = check(&path).unwrap().findings;
     assert_eq!(findings.len(), 1);
-    let says = "998 of 999 chunk files are whole; the first that is not, 00000100.chunk, is missing";
+    let says = "only 998 of 999 chunk files are whole; for example 00000100.chunk is missing";
     assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
 
     // An index that is damaged does no harm.
@@ -145,7 +145,7 @@ fn a_million_names_of_which_three_have_files() {
     fs::write(path.join("chunks.b2frame"), with_chunks(1_000_000)).unwrap();
     let findings = check(&path).unwrap().findings;
     // Of 00000000.chunk to 00000003.chunk, the index names those from 2 on.
-    let says = "2 of 999999 chunk files are whole; the first that is not, 00000004.chunk, is missing";
+    let says = "only 2 of 999999 chunk files are whole; for example 00000004.chunk is missing";
     assert_eq!(findings.len(), 1);
     assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
     assert_eq!((findings[0].expected(), findings[0].found()), (Some(999_999), Some(2)));

@@ -208,12 +208,35 @@ fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     let offsets: Vec<u64> = zip_members(Cursor::new(&zip)).unwrap().iter().map(Member::offset).collect();
     zip.truncate(zip.len() - 40);
     let error = zip_members(Cursor::new(&zip)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Io);
-    let source: &io::Error = error.source().unwrap().downcast_ref().unwrap();
-    assert_eq!(source.kind(), io::ErrorKind::InvalidData, "{source}");
+    assert_eq!(error.kind(), ErrorKind::Malformed);
+    assert_eq!(error.finding().map(Finding::code), Some(Code::NotAZip));
+    assert_eq!(error.to_string(), "not a zip file, or cut short: missing end of central directory");
 
     let found: Vec<u64> = scan(Cursor::new(&zip)).map(|frame| frame.unwrap().offset()).collect();
     assert_eq!(found, offsets);
+}
+
+#[test]
+fn an_empty_zip_file_is_malformed_and_a_reader_that_fails_is_not() {
+    let error = zip_members(Cursor::new(b"")).unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(Code::NotAZip));
+    assert_eq!(error.to_string(), "the file is empty");
+
+    struct Fails(Cursor<Vec<u8>>);
+    impl Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+    }
+    impl Seek for Fails {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+    let error = zip_members(Fails(Cursor::new(file("tree.b2z")))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    let source: &io::Error = error.source().unwrap().downcast_ref().unwrap();
+    assert_eq!(source.kind(), io::ErrorKind::PermissionDenied);
 }
 
 #[test]

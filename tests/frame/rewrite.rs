@@ -101,6 +101,50 @@ fn dtype_of(typesize: i32) -> String {
 }
 
 #[test]
+fn a_type_size_that_was_lost_is_that_of_the_dtype_again() {
+    let folder = Folder::new();
+    for (name, size) in [("lost_typesize_S256", 256), ("lost_typesize_record", 404)] {
+        let path = folder.path(name);
+        fs::copy(data().join(format!("peers/{name}.b2nd")), &path).unwrap();
+        let found = check(&path).unwrap().findings;
+        let [lost] = &*found else { panic!("{found:?}") };
+        assert_eq!((lost.code(), lost.expected()), (Code::LostTypesize, Some(size)));
+        assert!(lost.code().advice().contains("b2nd rewrite"));
+
+        let before = fs::read(&path).unwrap();
+        let preview = Rewrite::new(&path, &path).preview().unwrap();
+        assert_eq!(i128::from(preview.header().typesize), size);
+        let frame = Rewrite::new(&path, &path).apply().unwrap();
+        assert_eq!(i128::from(frame.header().typesize), size);
+        assert_eq!(check(&path).unwrap().findings, []);
+        // Nothing else is changed.
+        let mut after = fs::read(&path).unwrap();
+        after[48..52].copy_from_slice(&before[48..52]);
+        assert_eq!(after, before);
+    }
+}
+
+#[test]
+fn a_lost_type_size_is_mended_only_where_it_is_the_only_error() {
+    let folder = Folder::new();
+    let lost = file("peers/lost_typesize_S256.b2nd");
+    let mut interrupted = lost.clone();
+    // Three chunks of 4 items.
+    interrupted[30..38].copy_from_slice(&(3 * 4 * 256_i64).to_be_bytes());
+    let path = folder.write("interrupted.b2nd", &interrupted);
+    let error = Rewrite::new(&path, &path).apply().unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), interrupted);
+
+    // A dtype that is given must have items of the true size.
+    let path = folder.write("lost.b2nd", &lost);
+    let error = Rewrite::new(&path, folder.path("new.b2nd")).dtype("u1").apply();
+    assert_eq!(refused(error), "the items of the frame have 256 bytes, but those of dtype `|u1` have 1");
+    let frame = Rewrite::new(&path, folder.path("new.b2nd")).dtype("<U64").apply().unwrap();
+    assert_eq!((frame.header().typesize, frame.array().unwrap().unwrap().dtype()), (256, Some("<U64")));
+}
+
+#[test]
 fn a_file_that_is_right_comes_out_byte_for_byte() {
     let folder = Folder::new();
     for name in [
@@ -356,7 +400,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
         (changed("int32_3x5.b2nd", &[(95, b"x")]), NO_ARRAY),
         (
             with_user_metadata,
-            "the trailer has 4 bytes of user metadata, for which the present format has no place",
+            "the trailer has 4 bytes of user metadata without a name, which the present format cannot store",
         ),
         (longer, "the frame has 520 bytes, but its file has 521; only a whole file can be changed"),
     ];
@@ -399,7 +443,7 @@ fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     for to in [path.clone(), folder.path("new")] {
         let why = refused(Rewrite::new(&path, &to).apply());
         assert!(
-            why.starts_with("the frame is damaged, and what is wrong would be wrong in the new one too: "),
+            why.starts_with("the frame is damaged, and the new one would have the same error: "),
             "{why}"
         );
         let preview = Rewrite::new(&path, &to).preview().unwrap_err();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::common::{corpus, data, root, snapshot, unhex};
 use crate::run::{folder, objects, run, run_with, screen, text};
+use b2nd_serde::Layout;
 use b2nd_serde::{Meta, Shapes, to_vec};
 
 /// The worked example of the draft specification.
@@ -23,7 +24,7 @@ fn a_header_byte_by_byte() {
     snapshot("dump_squeezed", text(&run(&data(), &["dump", "squeezed.caterva"]).stdout));
     snapshot("dump_vlmetalayers", text(&run(&data(), &["dump", "vlmetalayers.b2nd"]).stdout));
     let old = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // A header of the generation before, which has no blocksize.
+    // A header of the previous generation, which has no blocksize.
     let old = [&[0x9d], &old[1..14], &[160], &old[15..52], &old[57..99], &[0xd2, 0, 0, 0, 102], &old[104..]]
         .concat();
     snapshot("dump_older", text(&run_with(&old, here(), &["dump"]).stdout));
@@ -134,11 +135,12 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
 }
 
 #[test]
-fn what_is_neither_bytes_nor_their_digits_is_told() {
+fn text_that_does_not_describe_bytes_is_an_error() {
     for (given, expected) in [
-        ("[151, 0, 1]", "an odd number of digits in '151'"),
-        (r"b'\x9'", r"b'\x9' is not a bytes literal of Python"),
-        ("b'1' b'2'", "b'1' b'2' is not a bytes literal of Python"),
+        ("[151, 0, 1]", "'151' has an odd number of digits, but a byte has two"),
+        ("hello world", "'hello' is not hexadecimal"),
+        (r"b'\x9'", r"b'\x9' is not a Python bytes literal"),
+        ("b'1' b'2'", "b'1' b'2' is not a Python bytes literal"),
     ] {
         for command in ["dump", "decode"] {
             let output = run_with(given.as_bytes(), here(), &[command]);
@@ -158,6 +160,9 @@ fn a_frame_inside_another_file_is_dumped_at_its_offset() {
     let output = run(&data(), &["dump", "--offset", "46", "tree.b2z"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("shape[1]"));
+    let after = run(&data(), &["dump", "--offset", "5000", "int32_3x5.b2nd"]);
+    let message = "b2nd: int32_3x5.b2nd: nothing at offset 5000: the file has 520 bytes\n";
+    assert_eq!((after.status.code(), text(&after.stderr)), (Some(1), message));
     let sparse = run(&data(), &["dump", "sparse.b2nd"]);
     assert!(text(&sparse.stdout).contains("sframe"));
 }
@@ -199,6 +204,21 @@ fn encode_says_why_shapes_do_not_work_together() {
 }
 
 #[test]
+fn numbers_that_cannot_be_read_are_shown_with_their_range() {
+    for (chunks, expected) in [
+        ("3x5", "'3x5' is not a whole number; write numbers between commas, such as 400,3"),
+        ("3,,5", "'' is not a whole number; write numbers between commas, such as 400,3"),
+        ("1,2147483648", "2147483648 is out of range: must be 0 to 2147483647 (int32)"),
+        (&"9".repeat(50), "is out of range: must be 0 to 2147483647 (int32)"),
+    ] {
+        let options = ["encode", "--shape", "3,5", "--chunks", chunks, "--blocks", "1,2", "--dtype", "<i4"];
+        let output = run(here(), &options);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn a_dtype_is_written_as_writers_of_the_layout_do() {
     let dtype = |given: &str, layout: &str| {
         let options = [&EXAMPLE[..8], &[given, "--layout", layout, "--json"]].concat();
@@ -231,13 +251,20 @@ fn only_layout_caterva_takes_no_dtype() {
 fn decode_is_encode_the_other_way() {
     let output = run_with(&run(here(), &EXAMPLE).stdout, here(), &["decode"]);
     snapshot("decode", &screen(&output));
-    for layout in ["b2nd", "b2nd-mismarked", "b2nd-six", "caterva"] {
+    for layout in Layout::ALL.iter().map(|layout| layout.name()) {
         let raw = run(here(), &[&EXAMPLE[..], &["--layout", layout, "--raw"]].concat());
         let decoded = &objects(&run_with(&raw.stdout, here(), &["decode", "--json"]))[0];
         assert_eq!(decoded["layout"], layout);
+        let dump = run_with(&raw.stdout, here(), &["dump"]);
+        assert!(dump.status.success(), "{}", text(&dump.stdout));
         assert_eq!(decoded["shape"], serde_json::json!([3, 5]));
         assert_eq!(unhex(decoded["hex"].as_str().unwrap()), raw.stdout);
     }
+    let other_format = run(here(), &["decode", "--hex", &EXAMPLE_HEX.replace("00db", "07db")]);
+    assert!(text(&other_format.stdout).starts_with("layout  : b2nd, dtype format 7\n"));
+    let frame = run(&data(), &["decode", "int32_3x5.b2nd"]);
+    let message = "b2nd: int32_3x5.b2nd: a whole frame, not a metalayer; `b2nd info` shows the array in it\n";
+    assert_eq!((frame.status.code(), text(&frame.stderr)), (Some(1), message));
     let bad = run(here(), &["decode", "--hex", &EXAMPLE_HEX[..40]]);
     assert_eq!(bad.status.code(), Some(1));
     assert!(text(&bad.stderr).contains("byte 13: expected 9 bytes for shape[1]"), "{}", text(&bad.stderr));

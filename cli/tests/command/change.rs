@@ -74,6 +74,18 @@ fn what_cannot_be_changed_says_why_and_stays() {
 }
 
 #[test]
+fn a_zip_file_cannot_be_changed_and_a_message_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(data().join("tree.b2z"), folder.path().join("tree.b2z")).unwrap();
+    for arguments in [&["set", "tree.b2z", "--shape", "4"][..], &["rewrite", "tree.b2z", "new.b2nd"]] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let hint = "; it is a zip file: extract the frame first\n";
+        assert!(text(&output.stderr).ends_with(hint), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn a_dtype_goes_by_any_of_its_names() {
     let folder = copies();
     let file = folder.path().join("int32_3x5.b2nd");
@@ -98,7 +110,8 @@ fn where_nothing_changes_it_says_what_was_done() {
     assert_eq!(said(&set), "b2nd: nothing to change\n");
     assert_eq!(said(&[&set[..], &["--dry-run"]].concat()), "b2nd: nothing would change\n");
     let rewrite = ["rewrite", "int32_3x5.b2nd", "new.b2nd"];
-    assert_eq!(said(&[&rewrite[..], &["--dry-run"]].concat()), "b2nd: nothing would change\n");
+    let dry = said(&[&rewrite[..], &["--dry-run"]].concat());
+    assert_eq!(dry, "b2nd: the copy would be the same; nothing was written\n");
     assert!(!folder.path().join("new.b2nd").exists());
     assert_eq!(said(&rewrite), "b2nd: wrote new.b2nd\n");
     assert!(folder.path().join("new.b2nd").exists());
@@ -138,12 +151,12 @@ fn an_error_about_a_lock_file_names_it() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_nothing_can_be_said_of_a_change_it_is_said_that_it_was_made() {
+fn an_error_of_standard_output_says_that_the_change_was_made() {
     let folder = copies();
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for (arguments, done) in [
-        (["set", "int32_3x5.b2nd", "--dtype", "<f4"], "int32_3x5.b2nd was changed all the same"),
-        (["rewrite", "int32_3x5.b2nd", "new.b2nd", "--json"], "new.b2nd was written all the same"),
+        (["set", "int32_3x5.b2nd", "--dtype", "<f4"], "but int32_3x5.b2nd was changed"),
+        (["rewrite", "int32_3x5.b2nd", "new.b2nd", "--json"], "but new.b2nd was written"),
     ] {
         let output = crate::run::b2nd(folder.path(), &arguments).stdout(full()).output().unwrap();
         let said = text(&output.stderr);
@@ -153,11 +166,11 @@ fn where_nothing_can_be_said_of_a_change_it_is_said_that_it_was_made() {
     assert!(folder.path().join("new.b2nd").exists());
     let dry = ["set", "int32_3x5.b2nd", "--dtype", "<i4", "--dry-run"];
     let output = crate::run::b2nd(folder.path(), &dry).stdout(full()).output().unwrap();
-    assert!(!text(&output.stderr).contains("all the same"));
+    assert!(!text(&output.stderr).contains("but"), "{}", text(&output.stderr));
 }
 
 #[test]
-fn what_a_killed_rewrite_left_is_passed_over() {
+fn the_temporary_file_of_a_killed_rewrite_is_skipped() {
     let folder = copies();
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     fs::write(folder.path().join(".b2nd-AbCdEf.tmp"), &file[..300]).unwrap();
@@ -169,12 +182,12 @@ fn what_a_killed_rewrite_left_is_passed_over() {
         assert!(!text(&output.stdout).contains(".tmp"));
         for name in [".b2nd-AbCdEf.tmp", ".b2nd-GhIjKl.tmp"] {
             let hint = format!(
-                "b2nd: {name}: skipped; a rewrite that was killed left it, or one is still running\n"
+                "b2nd: {name}: skipped: the temporary file of a rewrite that was killed or is still running\n"
             );
             assert!(text(&output.stderr).contains(&hint), "{}", text(&output.stderr));
         }
     }
-    // One that is named is read.
+    // If its path is given, it is read.
     assert_eq!(run(folder.path(), &["info", ".b2nd-AbCdEf.tmp"]).status.code(), Some(1));
 }
 
@@ -233,7 +246,7 @@ fn what_json_prints_is_as_the_schema_says() {
     }
 }
 
-/// A frame of so many bytes, nearly all of which are a hole in its file.
+/// Writes a frame of this length, most of which is a hole in the file.
 #[cfg(unix)]
 fn with_hole(path: &std::path::Path, length: u64) {
     use std::io::{Seek, SeekFrom, Write};

@@ -110,7 +110,7 @@ fn control_characters_do_not_get_to_the_terminal() {
     file[162..165].copy_from_slice(b"\x1b[m");
     let name = "\x1b[2J.b2nd";
     fs::write(folder.path().join(name), file).unwrap();
-    // A zip file with a member of such a name that is not where it should be.
+    // A zip file with a member of such a name, whose local header is damaged.
     let zip = fs::read(crate::common::data().join("tree.b2z")).unwrap();
     let member = b"group/large.b2nd";
     let mut bad = zip.clone();
@@ -125,7 +125,7 @@ fn control_characters_do_not_get_to_the_terminal() {
     let names = ["info", name, name, "bad.b2z"];
     for arguments in [&names[..], &["ls"], &["check"], &["dump", name], &["ls", "--tree"], &["ls", "--scan"]]
     {
-        // Without colours, all that steers a terminal is taken out of a pipe.
+        // With `--color always`, because otherwise every escape sequence is removed from a pipe.
         let output = crate::run::run(folder.path(), &[&["--color", "always"], arguments].concat());
         for printed in [&output.stdout, &output.stderr] {
             assert!(
@@ -175,6 +175,32 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
     let help = run(&["--help"]);
     assert!(COMMANDS.iter().all(|command| text(&help.stdout).contains(&format!("  {command} "))));
     crate::common::snapshot("help", text(&help.stdout));
+}
+
+#[test]
+fn the_examples_of_a_manual_page_keep_their_lines() {
+    let page = run(&["man", "ls"]);
+    let (_, examples) = text(&page.stdout).split_once(".SH EXAMPLES\n.nf\n").unwrap();
+    assert_eq!(examples.lines().last(), Some(".fi"));
+    assert!(examples.contains("| b2nd ls \\-0 \\-\\-files\\-from \\- \\-\\-summary\n"), "{examples}");
+}
+
+#[test]
+fn a_hint_follows_what_is_not_a_frame() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("headless.b2nd")).unwrap();
+    fs::write(folder.path().join("headless.b2nd/00000000.chunk"), "").unwrap();
+    let said = |arguments: &[&str]| {
+        let output = crate::run::run(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        text(&output.stderr).trim_end().to_owned()
+    };
+    assert!(said(&["info", "images"]).ends_with("; `b2nd ls` lists the arrays in a folder"));
+    assert!(said(&["info", "headless.b2nd"]).ends_with("so not a sparse frame"));
+    assert!(said(&["info", "images/notes.txt"]).ends_with("; `b2nd ls --scan` looks for frames inside"));
+    for command in ["info", "ls"] {
+        assert!(said(&[command, "-"]).contains("; only `dump` and `decode` read standard input"));
+    }
 }
 
 #[test]

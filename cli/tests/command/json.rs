@@ -4,21 +4,38 @@ use std::fs;
 
 use crate::common::{corpus, data, root};
 use crate::run::{folder, objects, run, text};
+use b2nd_serde::Layout;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-fn schema() -> Validator {
+pub(crate) fn schema() -> Validator {
     let path = root().join("docs/b2nd.schema.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
 
-/// The schema that is meant for a kind of object, and no other.
+/// The schema of one kind of object.
 fn of(kind: &str) -> Validator {
     let path = root().join("docs/b2nd.schema.json");
     let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     schema["oneOf"] = json!([{ "$ref": format!("#/$defs/{kind}") }]);
     jsonschema::validator_for(&schema).unwrap()
+}
+
+#[test]
+fn the_schema_and_the_readme_name_every_layout() {
+    let read = |name| fs::read_to_string(root().join(name)).unwrap();
+    let schema: Value = serde_json::from_str(&read("docs/b2nd.schema.json")).unwrap();
+    let enumerated = |kind: &str| schema["$defs"][kind]["properties"]["layout"]["enum"].clone();
+    let mut names: Vec<_> = Layout::ALL.iter().map(|layout| json!(layout.name())).collect();
+    assert_eq!(enumerated("metalayer"), json!(names));
+    names.extend([json!("caterva-0.1.0"), json!("caterva-0.1.1"), Value::Null]);
+    assert_eq!(enumerated("frame"), json!(names));
+
+    let readme = read("README.md");
+    for &layout in Layout::ALL {
+        assert!(readme.contains(&format!("\n| `{layout:?}` |")), "{layout}");
+    }
 }
 
 #[test]
@@ -137,17 +154,17 @@ fn a_value_that_cannot_be_shown_says_why() {
         assert!(schema().is_valid(&object), "{object}");
         object["vlmetalayers"].clone()
     };
-    // What is no `MessagePack`, or has something behind it, is digits.
+    // Bytes that are not `MessagePack`, or have more bytes after it, are shown as digits.
     let stored = chunk(0) + 32;
     assert_eq!(shown(stored, b"\xd9\xff")[0]["value"], "d9ff656c76696e");
     assert_eq!(shown(stored, b"\x05")[0]["value"], "056b656c76696e");
-    // A few bytes cannot claim gigabytes.
+    // A few bytes that claim gigabytes are not decompressed.
     let long = &shown(chunk(1) + 4, &(17_i32 << 20).to_le_bytes())[1];
     assert_eq!(
         (&long["value"], &long["error"]),
         (&Value::Null, &"metalayer note: 17825792 bytes are too many to show".into())
     );
-    // A damaged chunk keeps its reason, and does not keep the other from being shown.
+    // The error of a damaged chunk is shown, and so is the value of the other one.
     let damaged = shown(chunk(1) + 40, &[0xff; 12]);
     assert_eq!((&damaged[0]["value"], &damaged[1]["value"]), (&"kelvin".into(), &Value::Null));
     assert!(

@@ -17,7 +17,7 @@ fn paths(objects: &[Value]) -> Vec<String> {
     objects.iter().map(path).collect()
 }
 
-/// What there is to find in the folder, in its order.
+/// What a listing of the folder shows, arrays and failures, in its order.
 const FOUND: [&str; 15] = [
     "bad/cut.b2nd",
     "bad/empty.b2nd",
@@ -207,7 +207,7 @@ fn links_are_followed_only_when_asked_or_given() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_not_waited_for() {
+fn a_fifo_is_an_error_and_does_not_block() {
     let folder = folder();
     let pipe = folder.path().join("images/pipe.b2nd");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -11,3 +11,4 @@ mod json;
 mod ls;
 mod run;
 mod terminal;
+mod values;

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::common::data;
 
-/// Lets the commands that are started from now on die of these signals, whatever they would inherit.
+/// Makes these signals end the commands that are started from now on, even if this process was started to ignore them.
 ///
-/// A shell without job control ignores SIGINT in what it starts in the background, as `nohup` ignores SIGHUP, and that
-/// is inherited. What is caught is not, so this process catches the signals, and ends by them as ever.
+/// A shell without job control starts background processes with SIGINT ignored, as `nohup` does with SIGHUP, and child
+/// processes inherit that. They do not inherit a handler, so this process sets one, which ends the process.
 #[cfg(unix)]
 pub(crate) fn let_through(signals: &[i32]) {
     let always = Arc::new(AtomicBool::new(true));
@@ -27,7 +27,7 @@ pub(crate) fn let_through(signals: &[i32]) {
 pub(crate) fn b2nd(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_b2nd"));
     command.args(arguments).current_dir(folder);
-    // What people set for their terminals.
+    // Variables that people set for their terminals.
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(variable);
     }
@@ -58,7 +58,7 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// All that a reader of the screen sees.
+/// Exit status, standard output and standard error.
 pub(crate) fn screen(output: &Output) -> String {
     format!(
         "status {}\n--- stdout\n{}--- stderr\n{}",
@@ -68,13 +68,13 @@ pub(crate) fn screen(output: &Output) -> String {
     )
 }
 
-/// The objects that stand on lines of their own.
+/// The JSON objects on standard output, one per line.
 pub(crate) fn objects(output: &Output) -> Vec<Value> {
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Real files, and what goes wrong with files, in a folder: some arrays in folders, a frame without one, a zip file,
-/// a sparse frame, and the bad ones in `bad`.
+/// A folder with real files: arrays in folders, a frame without an array, a zip file, a sparse frame, and bad files in
+/// `bad`.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = |path: &str| folder.path().join(path);

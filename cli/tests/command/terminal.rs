@@ -15,26 +15,26 @@ use crate::run::{b2nd, folder, let_through, run, text};
 use pty_process::blocking::{Command as Started, Pts, Pty};
 use signal_hook::consts::SIGINT;
 
-/// The command, which takes for its terminal what is not said otherwise, and both ends of that.
+/// The command, whose streams are a terminal unless they are set later, and both ends of that terminal.
 fn at_terminal(folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
     let (pty, pts) = pty_process::blocking::open().unwrap();
     (Started::from(b2nd(folder, arguments)).env("TERM", "xterm"), pty, pts)
 }
 
-/// After a second, work is long enough to show how far it is. A sleep can be longer than this, but never shorter.
+/// Progress is shown after one second. A sleep can take longer than this, but never less.
 const LONGER_THAN_LONG: Duration = Duration::from_millis(1100);
 
-/// After 200 milliseconds, rows are shown before all their columns are known.
+/// After 200 milliseconds, rows are shown before the widths of all columns are known.
 const LONGER_THAN_PATIENCE: Duration = Duration::from_millis(250);
 
-/// A listing of paths that come one after the other, so that it takes as long as is wanted.
+/// A listing that gets its paths one by one, so that a test decides how long it takes.
 struct Listing {
     child: Child,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Listing {
-    /// With the other end of its standard error, which is a terminal.
+    /// Also returns the other end of its standard error, which is a terminal.
     fn begin() -> (Self, Pty) {
         let (command, pty, pts) = at_terminal(&data(), &["ls", "--json", "--files-from", "-", "-j", "1"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn(pts).unwrap();
@@ -42,7 +42,7 @@ impl Listing {
         (Self { child, stdout }, pty)
     }
 
-    /// Hands over a path, and waits for what is said of it.
+    /// Writes a path to the listing, and waits for the line about it.
     fn list(&mut self, path: &str) -> String {
         writeln!(self.child.stdin.as_ref().unwrap(), "{path}").unwrap();
         let mut line = String::new();
@@ -51,11 +51,11 @@ impl Listing {
     }
 }
 
-/// All that a terminal is told until nobody holds it any more, or until it has said something.
+/// All that is written to a terminal until its other end is closed, or until this text was written.
 fn screen(pty: &mut Pty, until: Option<&str>) -> String {
     let mut screen = Vec::new();
     let mut bytes = [0; 1000];
-    // Linux ends a terminal with an error.
+    // On Linux, reading from a terminal whose other end is closed is an error.
     while let Ok(1..) = pty.read(&mut bytes).inspect(|&read| screen.extend(&bytes[..read])) {
         if until.is_some_and(|until| String::from_utf8_lossy(&screen).contains(until)) {
             break;

@@ -1,4 +1,4 @@
-//! The array's metalayer: its own rules, and its agreement with the header.
+//! Checks the array's metalayer by itself, and whether it agrees with the header.
 
 use std::format;
 use std::string::String;
@@ -9,7 +9,7 @@ use crate::frame::format::array::{Array, ArrayLayout, meaningless};
 use crate::frame::{Field, Frame, Header};
 use crate::{Geometry, Layout};
 
-/// The most dimensions that readers before C-Blosc2 2.21.3 have room for.
+/// The most dimensions that readers before C-Blosc2 2.21.3 support.
 const OLD_MAX_RANK: usize = 8;
 
 /// The largest item size that C-Blosc2's compression context has room for.
@@ -32,7 +32,7 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     }
 }
 
-/// A metalayer that can only be that of an array, but has another name. Readers see plain chunks.
+/// The finding for a metalayer that describes the array, but has another name. Readers see plain chunks.
 fn misnamed<R>(frame: &Frame<R>) -> Option<Finding> {
     let header = frame.header();
     let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && of_array(array, header).is_empty();
@@ -64,14 +64,15 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
     }
     if let (Some(blockshape), false) = (array.blockshape(), array.has_blocks()) {
         let text = format!(
-            "blockshape {blockshape:?} does not fit chunks of {:?}: it was never set",
+            "blockshape {blockshape:?} does not fit chunkshape {:?}: it was never set",
             array.chunkshape()
         );
         findings.push(about(Code::UnsetBlockshape, start, text));
     }
     let ndim = array.shape().len();
     if ndim > OLD_MAX_RANK {
-        let text = format!("the array has {ndim} dimensions, but older readers support {OLD_MAX_RANK}");
+        let text =
+            format!("the array has {ndim} dimensions, but older readers support at most {OLD_MAX_RANK}");
         findings.push(about(Code::HighRank, start, text).numbers(OLD_MAX_RANK, ndim));
     }
     findings
@@ -97,7 +98,7 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     })
 }
 
-/// The errors in the numbers of an array, by themselves and against the header.
+/// The errors in the numbers of an array, by themselves and compared with the header.
 pub(crate) fn of_array(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     let geometry = match array.geometry() {
         Ok(geometry) => geometry,
@@ -117,7 +118,7 @@ pub(crate) fn of_array(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     }
 }
 
-/// An array without items: there are no chunks, but new ones would have a size.
+/// An array without items: there are no chunks, but `chunksize` may already have the size of future ones.
 fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
     let mut findings = Vec::new();
     let found = header.nbytes;
@@ -136,8 +137,8 @@ fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
     findings
 }
 
-/// The typesize of 1 that C-Blosc2 writes where an item has more bytes than its compression context has room for,
-/// though the chunks and blocks are cut by the true size.
+/// C-Blosc2 writes a typesize of 1 if an item has more than 255 bytes, the limit of its compression context. The chunks
+/// and blocks still have the sizes that follow from the true item size.
 fn lost_typesize(array: &Array<'_>, geometry: &Geometry, header: &Header) -> Option<Finding> {
     if header.typesize != 1 {
         return None;
@@ -184,7 +185,7 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
     i128::from(geometry.block_nitems()) * typesize
 }
 
-/// The size of all chunks. Also where the size of one chunk is wrong, their number may be right.
+/// Checks the size of all chunks. It uses `chunksize` even if that is wrong, because the number of chunks may be right.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
     let nchunks = geometry.nchunks();

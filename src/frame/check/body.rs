@@ -1,4 +1,4 @@
-//! What follows the header: the chunk index and the trailer.
+//! Checks what follows the header: the chunk index and the trailer.
 
 use std::format;
 use std::io::{Read, Seek};
@@ -18,7 +18,7 @@ const OFFSET_NBYTES: u64 = 8;
 /// The longest chunk index whose offsets are checked.
 const LONGEST_INDEX: usize = 1 << 20;
 
-/// The same, decompressed.
+/// The longest chunk index, decompressed, whose offsets are checked.
 const LONGEST_OFFSETS: usize = 1 << 26;
 
 /// Checks what follows the header, in a file that is not shorter than the frame.
@@ -83,7 +83,9 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
     let Some(index) = ChunkHeader::parse(&bytes).filter(|index| index.cbytes as u64 <= left) else {
         let text = match left {
             0 => "no bytes are left for the chunk index, which should begin here".into(),
-            _ => format!("the chunk index should begin here, in at most {left} bytes"),
+            _ => {
+                format!("the chunk index should begin here, but the next {left} bytes are not a whole chunk")
+            }
         };
         return Ok(Some(about(Code::ChunkIndexPlace).text(text)));
     };
@@ -96,7 +98,7 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
     let has_gap = trailer.is_some() && gap > 0;
     if has_gap && stored == 0 && is_in_frame {
         let text =
-            format!("cbytes is 0, so the chunk index should begin here, but {gap} bytes follow what does");
+            format!("cbytes is 0, so the chunk index should be all that is here, but {gap} bytes follow it");
         return Ok(Some(about(Code::ChunkIndexPlace).text(text)));
     }
     let odd = has_gap.then(|| {
@@ -141,10 +143,10 @@ fn check_files(index: &[u8], directory: &Path, finding: Finding) -> Result<Optio
         let why = match fault {
             Fault::Missing => "is missing".into(),
             Fault::NotAChunk => "is not a chunk".into(),
-            Fault::Short { cbytes, length } => format!("has {length} bytes, but its chunk {cbytes}"),
+            Fault::Short { cbytes, length } => format!("has {length} bytes, but its chunk needs {cbytes}"),
         };
         let name = chunk_files::name(number);
-        let text = format!("{whole} of {all} chunk files are whole; the first that is not, {name}, {why}");
+        let text = format!("only {whole} of {all} chunk files are whole; for example {name} {why}");
         finding.numbers(all, whole).text(text)
     }))
 }
@@ -169,7 +171,7 @@ fn check_offsets(index: &[u8], stored: u64, finding: Finding) -> Option<Finding>
         }
         None => {
             let text =
-                format!("a chunk has the offset {last}, but the chunks have {stored} bytes, and none fits");
+                format!("a chunk has the offset {last}, but all chunks have {stored} bytes, too few for one");
             Some(finding.text(text))
         }
     }

@@ -1,8 +1,8 @@
-//! The files in the directory of a sparse frame, one for each chunk that is not one repeated value.
+//! The files in the directory of a sparse frame: one for each chunk, unless the chunk is one repeated value.
 //!
-//! C-Blosc2 names them by a number in eight hexadecimal digits. The chunk index has this number where that of a
-//! contiguous frame has an offset. It is not the position of the chunk: chunks can be inserted and deleted. A file that
-//! no chunk refers to is not a fault: C-Blosc2 leaves an empty one where a chunk became one repeated value.
+//! C-Blosc2 names them by a number with eight hexadecimal digits. The chunk index has this number in place of the
+//! offset of a contiguous frame. It is not the position of the chunk, because chunks can be inserted and deleted. A
+//! file that is not in the index is not a fault: C-Blosc2 leaves an empty file when a chunk becomes one repeated value.
 
 use std::ffi::OsStr;
 use std::format;
@@ -18,8 +18,8 @@ use crate::frame::format::chunk::ChunkHeader;
 
 const SUFFIX: &str = ".chunk";
 
-/// Up to this number of files, each one is opened. For more, the folder is listed first, as a chunk index of a few hundred
-/// bytes can name a million files that are not there.
+/// Up to this number of files, each one is opened. For more, the directory is listed first, because a chunk index of a
+/// few hundred bytes can name a million files that do not exist.
 const MAX_UNLISTED: usize = 64;
 
 /// The name of the file with this number.
@@ -57,11 +57,11 @@ pub(super) struct Faults {
     pub(super) count: usize,
 }
 
-/// What is wrong with the files of these numbers, which are in ascending order. Opens at most
-/// 64 more files than are in the directory.
+/// What is wrong with the files of these numbers, which are in ascending order. Opens at most [`MAX_UNLISTED`] files
+/// that do not exist.
 pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<Faults, Error> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
-        // Nothing is known about a directory that must not be listed.
+        // Without permission to list the directory, nothing is known about its files.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(Faults::default()),
         listed => listed.map_err(|error| Error::io("read", directory, error))?,
     };
@@ -81,7 +81,7 @@ fn list(directory: &Path) -> io::Result<Vec<u64>> {
     Ok(listed)
 }
 
-/// Looks at the files of these numbers, but not at those that are known not to be there.
+/// Checks the files of these numbers, except those that are known to be missing.
 fn collect(
     numbers: &[u64],
     listed: Option<&[u64]>,
@@ -99,10 +99,12 @@ fn collect(
     Ok(faults)
 }
 
-/// What is wrong with a file. One that must not be read counts as whole.
-fn fault(file: &Path) -> io::Result<Option<Fault>> {
-    let file = match open_at_once(file) {
+/// What is wrong with a file. One that we have no permission to read counts as whole.
+fn fault(path: &Path) -> io::Result<Option<Fault>> {
+    let file = match open_at_once(path) {
         Ok(file) => file,
+        // Windows does not let a directory be opened as a file.
+        Err(_) if path.is_dir() => return Ok(Some(Fault::Missing)),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(Fault::Missing)),
         Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! The rules of the header and of its index of metalayers.
+//! Checks the header and its index of metalayers.
 
 use std::format;
 use std::vec::Vec;
@@ -17,10 +17,10 @@ const LAST_VERSION: u8 = 3;
 
 const MAX_FILTERS: u8 = 6;
 
-/// From this number on, filters are defined by users.
+/// Filters from this number on belong to users, so they can mean anything.
 const FIRST_OWN_FILTER: u8 = 160;
 
-/// The header by itself.
+/// Checks the header by itself.
 pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
     let mut findings = Vec::new();
@@ -83,9 +83,9 @@ fn frame_type<R>(frame: &Frame<R>) -> Option<std::string::String> {
         FrameType::Unknown(unknown) => {
             Some(format!("the frame type is {unknown}, but must be 0 (contiguous) or 1 (sparse)"))
         }
-        FrameType::Contiguous if frame.by_directory => Some(
-            "the header says that the frame is contiguous, but the frame of a directory is sparse".into(),
-        ),
+        FrameType::Contiguous if frame.by_directory => {
+            Some("the header says that the frame is contiguous, but in a directory it must be sparse".into())
+        }
         FrameType::Sparse if is_elsewhere => Some(format!(
             "the header says that the frame is sparse, but the file is not called {SPARSE_INDEX}"
         )),
@@ -103,7 +103,7 @@ fn index_size<R>(frame: &Frame<R>) -> Option<Finding> {
     })
 }
 
-/// The list of contents: its marker, its count, and whether the contents follow one another.
+/// Checks the list of contents: its marker, its count, and whether the contents follow one another.
 fn list<R>(frame: &Frame<R>) -> Option<Finding> {
     let (section, count) = (&frame.section, frame.metalayers().len());
     let about = |at: usize| Finding::new(Code::MetalayerList, Place::Metalayers).at(at as u64);
@@ -148,7 +148,7 @@ fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
     layers.iter().enumerate().filter_map(again)
 }
 
-/// Compares the length of the frame with that of its file. After a frame inside another file there may be anything.
+/// Compares the length of the frame with that of its file. A frame inside another file may be followed by anything.
 pub(super) fn against_file<R>(frame: &Frame<R>, available: u64) -> Option<Finding> {
     let frame_len = frame.header().frame_len;
     if available < frame_len {

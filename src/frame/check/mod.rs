@@ -1,4 +1,4 @@
-//! What is wrong with a frame or unusual about it.
+//! Checks of a frame: what is wrong with it, or unusual.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -17,10 +17,10 @@ mod stable;
 
 pub(crate) use agreement::of_array as agreement;
 
-/// Bytes of the header that are read again at a time.
+/// How many bytes of the header are compared at a time.
 const PIECE: usize = 1 << 16;
 
-/// What [`check`] finds in a file.
+/// The result of [`check`]: the frame, and what is wrong with it or unusual.
 ///
 /// ```
 /// use b2nd_serde::frame::check;
@@ -42,17 +42,19 @@ pub struct Report {
 
 /// Checks the frame in a file, or in the directory of a sparse frame.
 ///
-/// A file that is not a frame, or whose header cannot be read, is reported as a finding. In a sparse frame, the chunk
-/// files are checked too if the chunk index can be read; most indexes need the feature `decompress` for that. However many
-/// chunks the index claims, at most 64 MiB of it are decompressed, and no more files are opened than there are in the
-/// directory.
+/// A file that is not a frame, or whose header cannot be read, is reported as a finding, not as an error.
 ///
-/// A frame that another process is writing can look broken for a moment. Therefore, if there is an error, the frame is
-/// checked again after 10 milliseconds, until two checks agree and nothing was written between them.
+/// The chunk files of a sparse frame are checked too, if the chunk index can be read. Most indexes are compressed,
+/// which needs the feature `decompress`. A damaged index cannot make the check expensive: at most 64 MiB of it are
+/// decompressed, and at most 64 files are opened that are not in the directory.
+///
+/// A frame that another process is writing can look broken for a moment. If there is an error, the frame is therefore
+/// checked again every 10 milliseconds, until two checks agree and nothing was written between them.
 ///
 /// # Errors
 ///
-/// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if no two of 20 checks agree.
+/// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if in 20 checks no two in a
+/// row agree.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, Finding, check};
@@ -73,9 +75,9 @@ pub fn check(path: impl AsRef<Path>) -> Result<Report, Error> {
 }
 
 impl<R> Frame<R> {
-    /// Checks the header: its own rules, and its agreement with the array's metalayer. Nothing is read.
+    /// Checks the header by itself, and whether it agrees with the array's metalayer. The file is not read.
     ///
-    /// [`check`](Self::check) also reads what follows the header.
+    /// [`check`](Self::check) does the same, and also checks what follows the header.
     ///
     /// ```
     /// use b2nd_serde::frame::{Code, Frame};
@@ -95,12 +97,13 @@ impl<R> Frame<R> {
 impl<R: Read + Seek> Frame<R> {
     /// Checks the frame: the header, the chunk index, the trailer, and the length of the file. The data is not read.
     ///
-    /// The file is looked at once. If another process may be writing it, [`check`] looks again.
+    /// The frame is checked once. If another process may be writing it, use the function [`check`], which repeats the
+    /// check.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the header in the file is
-    /// no longer the one of this frame.
+    /// If the file cannot be read. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the header in the file
+    /// has changed since the frame was read.
     ///
     /// ```
     /// use b2nd_serde::frame::{Code, Frame, Severity};

@@ -1,4 +1,4 @@
-//! Frames that another process may be writing: they are looked at again until they hold still.
+//! Frames that another process may be writing: they are read again until two reads agree.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::frame::find::open::{PAUSE, file_with_header};
 use crate::frame::finding::{Code, Finding, Severity};
 use crate::frame::{Error, ErrorKind, Frame};
 
-/// How often a frame is checked that has errors, or changes while it is checked.
+/// How often a frame is checked at most, if it has errors or changes meanwhile.
 const ATTEMPTS: usize = 20;
 
 /// The time between two checks. A writer that appends chunks needs less for each.
@@ -28,12 +28,12 @@ pub(super) fn check(path: &Path) -> Result<Report, Error> {
             }
             report => report?,
         };
-        // A writer leaves errors in a frame, but does not make a frame of another file.
+        // A writer can cause any error for a moment, but not this one: every frame begins with the magic bytes.
         let is_final = |finding: &Finding| finding.code() == Code::NotAFrame;
         if first_error(&report.findings).is_none_or(is_final) {
             return Ok(report);
         }
-        // A writer that repeats its work leaves the same errors, but at another time.
+        // A writer in a loop can cause the same errors again, so the time of the last write must be the same too.
         let state = Some((report.findings.clone(), modified(path)));
         if before == state {
             return Ok(report);
@@ -66,24 +66,23 @@ fn first_error(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().find(|finding| finding.severity() == Severity::Error)
 }
 
-/// When the file with the header was last written to, if the system knows.
+/// When the file with the header was last written, if the system knows.
 fn modified(path: &Path) -> Option<SystemTime> {
     file_with_header(path).ok()?.metadata().ok()?.modified().ok()
 }
 
 impl Frame<File> {
-    /// Reads the header of a frame that another process may be writing: until two reads agree, and what they say about
-    /// the array agrees with itself and with the file.
+    /// Reads the header of a frame that another process may be writing. It reads until two reads agree, and the array's
+    /// metalayer agrees with the header.
     ///
-    /// A single read can catch a shape that never was or, more often, the shape of an array that does not have all of its
-    /// chunks yet. If there is a `.b2lock` beside the frame, which C-Blosc2 makes when it is told to lock, its shared lock
-    /// is held meanwhile.
+    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all there yet. If the
+    /// frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held meanwhile.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Changing`] if this does not happen within `patience`: another process is writing, or was interrupted
-    /// while it wrote, which [`check`](crate::frame::check()) can tell. [`ErrorKind::Locked`] if another process holds the
-    /// lock for as long. Otherwise as [`open`](Self::open).
+    /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is writing, or was interrupted.
+    /// [`check`](crate::frame::check()) can tell which. [`ErrorKind::Locked`] if another process holds the lock for as
+    /// long. Otherwise as [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;
@@ -95,10 +94,10 @@ impl Frame<File> {
     /// ```
     pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
-        // Without one, there is no end to the patience.
+        // A patience without an end has no deadline.
         let deadline = Instant::now().checked_add(patience);
-        // The kind of frame decides which file is the lock. It never changes while a frame is written. If the header
-        // cannot be read yet, a directory must be a sparse frame.
+        // The type of the frame decides which file is the lock, and no writer changes it. If the header cannot be read
+        // yet, a directory must be a sparse frame.
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
         let _lock = SharedLock::take(&file, is_sparse, deadline)?;
@@ -129,7 +128,7 @@ impl Frame<File> {
                 Err(error) => return Err(error),
             };
             match error {
-                // A frame at rest needs no patience, only a second read.
+                // If nobody writes, a second read is enough, whatever `patience` is.
                 None if is_first => {}
                 error if is_over(deadline) => return Err(Error::changing(error)),
                 _ => thread::sleep(PAUSE),

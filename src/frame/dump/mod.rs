@@ -20,7 +20,7 @@ mod value;
 
 use value::Value;
 
-/// Shows the bytes of a frame's header, with its metalayers and what each of them says.
+/// Shows the bytes of a frame's header with its metalayers, and what each of them means.
 ///
 /// Each line is a value: its offset, its bytes, its type, the value itself and its name. If the bytes are not a header,
 /// the lines end at the first wrong byte, and the last line says what is wrong with it. Bytes after the header are not
@@ -36,7 +36,7 @@ use value::Value;
 /// assert_eq!(lines[2], "  10    d2 00 00 00 a5                     int32       165        header_len");
 ///
 /// let text = dump_header(&file[..20]).to_string();
-/// assert!(text.ends_with("^^ expected 24 bytes of header, found the end after 20\n"), "{text}");
+/// assert!(text.ends_with("^^ expected 24 bytes of header, but the input ends after 20\n"), "{text}");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[must_use]
@@ -51,11 +51,11 @@ pub struct HeaderDump<'a> {
 }
 
 impl HeaderDump<'_> {
-    /// The lines as data.
+    /// The lines of the text as data, one [`Row`] for each.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        // A `Vec` takes every row.
+        // Adding a row to a `Vec` cannot fail.
         let _ = Annotator::new(self.bytes, &mut rows).write();
         rows
     }
@@ -75,7 +75,7 @@ const BYTES_A_LINE: usize = 10;
 
 /// Why the annotation ends early.
 enum Stop {
-    /// The next bytes are at fault, or are not there.
+    /// The next bytes are wrong or missing.
     Fault,
     /// The sink failed.
     Fmt(fmt::Error),
@@ -106,10 +106,12 @@ struct Annotator<'w, 'a> {
     sink: &'w mut dyn Sink,
 }
 
-/// The offset of the byte that the parser refuses, and why.
+/// The offset of the byte that the parser refused, and the reason.
 fn fault(error: &Error, len: usize) -> (usize, String) {
     match (error.needed(), error.finding()) {
-        (Some(needed), _) => (len, format!("expected {needed} bytes of header, found the end after {len}")),
+        (Some(needed), _) => {
+            (len, format!("expected {needed} bytes of header, but the input ends after {len}"))
+        }
         (None, Some(finding)) => {
             let offset = finding.offset().and_then(|offset| usize::try_from(offset).ok());
             (offset.unwrap_or(0), finding.message().into())
@@ -125,7 +127,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Err(error) => (None, Some(fault(&error, prefix.len()))),
         };
         let header = frame.as_ref().and_then(|frame| prefix.get(..frame.header().header_len));
-        // The parser has said what is wrong; the faults of this cursor are not shown.
+        // `Frame::parse` has found what is wrong, so the findings of this cursor are not shown.
         let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
         let part = Part { place: Place::Header, start: 0, marker, end };
         let cursor = Cursor::new(header.unwrap_or(prefix), part);
@@ -137,7 +139,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Err(Stop::Fmt(error)) => Err(error),
             Ok(()) => Ok(()),
             Err(Stop::Fault) => {
-                let unknown = || (self.shown, "bytes that are not understood".into());
+                let unknown = || (self.shown, "these bytes are not part of a valid header".into());
                 let (offset, text) = self.fault.take().unwrap_or_else(unknown);
                 self.raw(offset, self.depth + 1)?;
                 let rest = self.cursor.at(self.shown).rest();
@@ -257,7 +259,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(())
     }
 
-    /// Shows the MessagePack values between an offset and the cursor, and what is not MessagePack as bytes.
+    /// Shows the MessagePack values between an offset and the cursor. Bytes that are not MessagePack are shown as
+    /// bytes.
     fn values(&mut self, start: usize) -> fmt::Result {
         let end = self.cursor.offset();
         let mut cursor = self.cursor.until(end).at(start);
@@ -315,7 +318,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(())
     }
 
-    /// Stops if the byte at fault is before the end of a row.
+    /// Stops if the wrong byte is before the end of a row.
     fn refuse_fault(&self, end: usize) -> Result<(), Stop> {
         if self.fault.as_ref().is_some_and(|&(offset, _)| offset < end) { Err(Stop::Fault) } else { Ok(()) }
     }

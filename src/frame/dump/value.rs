@@ -12,7 +12,7 @@ use crate::marker::{
     UINT32, UINT64,
 };
 
-/// A text of at most this many bytes is on the line of its marker.
+/// A text of at most this many bytes is shown on the line of its marker.
 const MAX_LINE_TEXT: u8 = 9;
 
 /// A value, or the start of one that contains others.
@@ -21,7 +21,7 @@ pub(crate) struct Value<'a> {
     pub(crate) head: &'a [u8],
     /// The bytes of a long value, which have lines of their own.
     pub(crate) body: &'a [u8],
-    /// The number of values that follow, and belong to this one.
+    /// The number of following values that are inside this one.
     pub(crate) children: usize,
     pub(crate) kind: String,
     pub(crate) text: String,
@@ -29,7 +29,7 @@ pub(crate) struct Value<'a> {
 
 /// What follows the marker, and the length if the value has one.
 enum Content {
-    /// Nothing more: the value is this text.
+    /// No more bytes: the value is this text.
     Text(String),
     Bytes(usize),
     Values(usize),

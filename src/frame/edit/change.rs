@@ -12,18 +12,17 @@ use crate::dtype::{self, Dtype};
 use crate::frame::check::agreement;
 use crate::frame::find::lock::ExclusiveLock;
 use crate::frame::find::open::open_at_once;
-use crate::frame::finding::Severity;
+use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::Array;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame, Header, Metalayer};
-use crate::wire::{FIRST_DIMENSION, FixedInt};
-use crate::{Layout, Meta};
+use crate::{Layout, Meta, to_vec};
 
-/// A change of a frame in its file, begun with [`Frame::edit`]: a new shape, dtype or metalayers.
+/// A change of a frame in its file: a new shape, dtype or metalayer. It begins with [`Frame::edit`].
 ///
-/// Only what keeps its length can be changed in this way; [`Rewrite`](crate::frame::Rewrite) makes a frame with another
-/// length. All that is asked for is one write of the changed bytes, which is then synced. The data is not touched.
+/// A value must keep its length; [`Rewrite`](crate::frame::Rewrite) can change the length. All changes are made with a
+/// single write, which is then synced. The data is not touched.
 ///
 /// ```
 /// use b2nd_serde::frame::Frame;
@@ -50,7 +49,7 @@ pub struct Edit<'f, R> {
 }
 
 impl<R> Frame<R> {
-    /// Begins a change of the frame. Nothing is changed before [`Edit::apply`].
+    /// Begins a change of the frame. The file is not changed before [`Edit::apply`].
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -66,10 +65,12 @@ impl<R> Frame<R> {
 }
 
 impl<R> Edit<'_, R> {
-    /// Gives the array another shape with the same grid of chunks: it grows or shrinks within its last chunks.
+    /// Changes the shape of the array, which must keep its grid of chunks: it can grow or shrink within its last
+    /// chunks.
     ///
-    /// New items show what the padding held: zeros where nothing was ever written, and old items where the array was
-    /// larger before. A shape that needs chunks added or removed is refused, and so is one that C-Blosc2 would not open.
+    /// New items have the values of the padding: zeros if nothing was ever written there, the fill value after
+    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is refused, and so is one that breaks a
+    /// [rule](crate::geometry#what-is-accepted).
     ///
     /// ```
     /// use b2nd_serde::frame::{ErrorKind, Frame};
@@ -87,10 +88,10 @@ impl<R> Edit<'_, R> {
         self
     }
 
-    /// Gives the array another dtype. The text is written as it is given.
+    /// Changes the dtype of the array. The text is written as it is given.
     ///
-    /// It must be a dtype that NumPy or `ml_dtypes` has. Its items must be as large as the frame's
-    /// [type size](crate::frame::Header::typesize), and its text as long as the old one.
+    /// It must be a dtype of NumPy or `ml_dtypes`. Its item size must be the frame's [type
+    /// size](crate::frame::Header::typesize), and its text must be as long as the old one.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -108,11 +109,11 @@ impl<R> Edit<'_, R> {
         self
     }
 
-    /// Gives a metalayer another value of the same length.
+    /// Changes the value of a metalayer. The new value must be as long as the old one.
     ///
-    /// The array's metalayer must keep its layout, its chunk shape and its block shape; a new shape or dtype in it is
-    /// checked as one given to [`shape`](Self::shape) or [`dtype`](Self::dtype). Where those are given too, they are put
-    /// into this value.
+    /// In the array's metalayer, the layout, chunk shape and block shape must stay the same; only `b2nd-mismarked` may
+    /// become `b2nd`. A new shape or dtype in it is checked as in [`shape`](Self::shape) and [`dtype`](Self::dtype). If
+    /// those methods are called too, their values replace the ones in this value.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -140,14 +141,15 @@ impl<R> Edit<'_, R> {
         self
     }
 
-    /// The frame as [`apply`](Edit::apply) would make it. Nothing is written, and no lock is taken.
+    /// Returns the frame as it would be after [`apply`](Edit::apply). Nothing is written, and no lock is taken.
     ///
-    /// It works for any frame. Where the frame was opened by its path, the file is read once more, so that a frame that
-    /// is not its whole file, or was changed since, is refused here too.
+    /// It works for any frame, also one that was parsed from bytes. If the frame was opened by its path, the file is
+    /// read again: like [`apply`](Edit::apply), it gives an error if the frame is not the whole file, or has changed
+    /// since.
     ///
     /// # Errors
     ///
-    /// As [`apply`](Edit::apply), but for those of the lock and of writing.
+    /// As [`apply`](Edit::apply), except those about the lock and about writing.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -187,20 +189,27 @@ impl<R> Edit<'_, R> {
 }
 
 impl Edit<'_, File> {
-    /// Writes the change into the file. The frame is then the new one.
+    /// Writes the change into the file, and updates this frame.
     ///
-    /// Where the frame has a `.b2lock`, which C-Blosc2 makes when it is told to lock, its exclusive lock is held
-    /// meanwhile, and its counter tells others to read the header again. A lock that is taken is not waited for.
-    /// **Without a `.b2lock`, a handle that is open elsewhere does not know of the change, and can write its old header
-    /// back over it.** A reader that comes at this very moment may see half of the change, as with any writer;
-    /// [`open_stable`](Frame::open_stable) does not.
+    /// If the frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its exclusive lock is held
+    /// meanwhile. Its counter tells other processes to read the header again. If another process holds the lock, this
+    /// gives an error and does not wait.
+    ///
+    /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite it with
+    /// the old header.**
+    ///
+    /// A process that reads the header at this moment may see half of the change, as with any writer.
+    /// [`open_stable`](Frame::open_stable) avoids this.
     ///
     /// # Errors
     ///
-    /// [`Refused`] if the change cannot be made, the frame was not opened by its path, or is not its whole file.
-    /// [`Malformed`] if the new metalayer is, or if the array does not agree with its header. [`Locked`] if another
-    /// process holds the lock. [`Changing`] if the header in the file is no longer the one that was read. After any of
-    /// these, the file is as it was. [`Io`] if the file cannot be read or written.
+    /// - [`Refused`] if the change is not possible, the frame was not opened by its path, or is not the whole file.
+    /// - [`Malformed`] if the new metalayer is malformed, or the array does not agree with the header.
+    /// - [`Locked`] if another process holds the lock.
+    /// - [`Changing`] if the header in the file has changed since it was read.
+    /// - [`Io`] if the file cannot be read or written.
+    ///
+    /// After [`Io`] the file may have changed; after any other error it is unchanged.
     ///
     /// [`Refused`]: crate::frame::ErrorKind::Refused
     /// [`Malformed`]: crate::frame::ErrorKind::Malformed
@@ -250,7 +259,7 @@ impl Frame<File> {
 }
 
 impl<R> Frame<R> {
-    /// Refuses a file of which the frame is only a part, or whose header is not the one that was read.
+    /// Refuses a file that has more than the frame, or whose header is not the one that was read.
     pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
         let unreadable = |error| Error::io("read", path, error);
         let mut now = Vec::new();
@@ -272,13 +281,9 @@ impl<R> Frame<R> {
 impl Frame {
     fn with_shape(&self, shape: &[i64]) -> Result<Self, Error> {
         let array = self.array()?.ok_or_else(no_array)?;
-        meta(&array)?;
+        let meta = meta(&array)?.clone();
         check_shape(&array, shape)?;
-        let mut value = array.metalayer().bytes().to_vec();
-        for (at, items) in (FIRST_DIMENSION..).step_by(i64::WIDTH).zip(shape) {
-            put(&mut value, at, &items.to_be_bytes());
-        }
-        self.replaced(array.metalayer(), &value)
+        self.with_meta(&array, &meta.with_shape(shape))
     }
 
     fn with_dtype(&self, dtype: &str) -> Result<Self, Error> {
@@ -290,7 +295,8 @@ impl Frame {
         if let Some(format) = array.meta().and_then(Meta::dtype_format).filter(|&format| format != 0) {
             return Err(wrong_dtype(dtype::Error::unknown_format(before, format)));
         }
-        check_dtype(&dtype.parse().map_err(wrong_dtype)?, &self.header)?;
+        check_typesize(&array, &self.header)?;
+        check_dtype(&dtype.parse().map_err(wrong_dtype)?, self.header.typesize)?;
         if dtype.len() != before.len() {
             let (expected, found) = (before.len(), dtype.len());
             return Err(Error::refused(format_args!(
@@ -298,14 +304,17 @@ impl Frame {
                  can change its length"
             )));
         }
-        let mut value = array.metalayer().bytes().to_vec();
-        // It is the last entry.
-        let end = value.len().saturating_sub(array.stale_tail().len());
-        put(&mut value, end.saturating_sub(before.len()), dtype.as_bytes());
-        self.replaced(array.metalayer(), &value)
+        self.with_meta(&array, &meta(&array)?.clone().with_dtype(dtype))
     }
 
-    /// The frame with another value of a metalayer of its own.
+    /// The frame with another metalayer of its array, as long as the old one. A stale tail stays.
+    fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
+        let layer = array.metalayer();
+        let bytes = to_vec(meta).map_err(|error| Error::decode(layer.name(), error))?;
+        self.replaced(layer, &[&bytes, array.stale_tail()].concat())
+    }
+
+    /// The frame with another value of one of its metalayers.
     fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Self, Error> {
         let (expected, found) = (layer.bytes().len(), value.len());
         if expected != found {
@@ -330,7 +339,7 @@ impl Frame {
         Ok(after)
     }
 
-    /// Whether bytes of a metalayer are something else of the header too, which no writer has ever written.
+    /// Whether a metalayer shares bytes with another part of the header. No known writer does this.
     fn shares_bytes(&self, layer: &Metalayer) -> bool {
         let end = |layer: &Metalayer| layer.offset() + layer.bytes().len();
         let is_beside = |other: &Metalayer| {
@@ -342,8 +351,9 @@ impl Frame {
 }
 
 fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
+    check_typesize(before, header)?;
     let (old, new) = (meta(before)?, meta(after)?);
-    // A wrong outer marker may be put right: no entry is lost.
+    // A wrong outer marker may be corrected, because no entry is lost.
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
     if old.layout() != new.layout() && !is_put_right {
         let (old, new) = (old.layout(), new.layout());
@@ -369,13 +379,13 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     }
     if (old.dtype_format(), old.dtype()) != (new.dtype_format(), new.dtype()) {
         if let Some(dtype) = new.parse_dtype().map_err(wrong_dtype)? {
-            check_dtype(&dtype, header)?;
+            check_dtype(&dtype, header.typesize)?;
         }
     }
     Ok(())
 }
 
-/// The metalayer in this format, which alone is written.
+/// The metalayer in this format. Those of Caterva 0.1 cannot be changed.
 fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
     array.meta().ok_or_else(|| {
         let layout = array.layout();
@@ -385,14 +395,20 @@ fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
     })
 }
 
+/// Refuses an array of a frame whose type size was lost: no shape or dtype can be held against it.
+fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
+    let lost = agreement(array, header).into_iter().find(|finding| finding.code() == Code::LostTypesize);
+    lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
+}
+
 fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), Error> {
     let geometry = array.geometry().map_err(Error::refused)?;
     let resize = geometry.resize(shape).map_err(Error::refused)?;
     if resize.changes_chunks() {
         let (grid, new_grid) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
-        let why =
-            format_args!("shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}");
-        return Err(Error::refused(why));
+        return Err(Error::refused(format_args!(
+            "shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}"
+        )));
     }
     Ok(())
 }
@@ -405,31 +421,31 @@ fn not_opened() -> Error {
     Error::refused("only a frame opened with `Frame::open` can be changed")
 }
 
-/// That the text of a dtype is not valid, or in a format that is not known.
+/// The error for a dtype that is not valid, or whose dtype format is not known.
 pub(crate) fn wrong_dtype(error: impl Display) -> Error {
     Error::refused(format_args!("dtype: {error}"))
 }
 
 /// Refuses a dtype whose items are of another size than those of the frame.
-pub(crate) fn check_dtype(dtype: &Dtype, header: &Header) -> Result<(), Error> {
-    let (expected, found) = (header.typesize, dtype.item_size());
-    if usize::try_from(expected) == Ok(found) {
+pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
+    let found = dtype.item_size();
+    if usize::try_from(typesize) == Ok(found) {
         Ok(())
     } else {
         Err(Error::refused(format_args!(
-            "the items of the frame have {expected} bytes, but those of dtype `{dtype}` have {found}"
+            "the items of the frame have {typesize} bytes, but those of dtype `{dtype}` have {found}"
         )))
     }
 }
 
-/// Writes bytes over others.
+/// Overwrites bytes of the target, from an offset on.
 pub(crate) fn put(target: &mut [u8], at: usize, bytes: &[u8]) {
     for (target, &byte) in target.iter_mut().skip(at).zip(bytes) {
         *target = byte;
     }
 }
 
-/// From the first byte to the last one that differs.
+/// The range from the first byte that differs to the last one; `None` if none differs.
 fn difference(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
     let differs = |(before, after)| before != after;
     let first = before.iter().zip(after).position(differs)?;

@@ -1,4 +1,4 @@
-//! A copy of a frame in the present format, with another header and the same data.
+//! Rewrites a frame in the present format, with another header and the same data.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -22,43 +22,52 @@ use crate::frame::{Error, Frame};
 /// Bytes that are copied between two reports of progress.
 const PIECE: u64 = 1 << 22;
 
-/// A rewrite of a frame, whose array then has a metalayer `b2nd` of the present layout: to a new name, or in the place of
-/// the old one if both paths lead to the same file.
+/// A rewrite of a frame in the present format, in which the array has a metalayer `b2nd` of layout `b2nd`.
 ///
-/// | from | what becomes of it |
+/// The result is a new file or, if both paths lead to the same file, replaces the old one ("in place").
+///
+/// | old frame | what the rewrite does |
 /// |---|---|
-/// | layout `caterva`, under either name | gets the dtype, which must be given |
-/// | the layout of Caterva 0.1.1 | gets the dtype, and blocks as large as the chunks |
-/// | layout `b2nd-six` | its dtype is spelled as NumPy's `dtype.str` |
-/// | layout `b2nd-mismarked` | gets the right marker |
-/// | a stale tail after the metalayer | is removed |
-/// | layout `b2nd` | may be given another dtype, longer or shorter |
-/// | a header of the second generation (`9d`) | becomes one of the present generation (`9e`) |
-/// | a header of the first generation (`9c`) | is refused |
+/// | layout `caterva` | adds the dtype, which you must give |
+/// | the layout of Caterva 0.1.1 | adds the dtype, which you must give, and blocks as large as the chunks |
+/// | layout `b2nd-six` | spells the dtype as NumPy's `dtype.str` |
+/// | layout `b2nd-mismarked` | corrects the first byte |
+/// | old bytes after the array's metalayer | removes them |
+/// | layout `b2nd` | changes the dtype if you give one, also to a longer or shorter text |
+/// | a [type size that was lost](crate::frame::Code::LostTypesize) | writes the size of the dtype's items |
+/// | a header of the second generation (`9d`) | makes header and trailer of the present generation (`9e`) |
+/// | a header of the first generation (`9c`) | refuses it |
 ///
-/// C-Blosc2 then opens frames that it did not open before, and python-blosc2, which since version 3 opens a Caterva file
-/// as plain chunks, without a shape, sees an array.
+/// C-Blosc2 can then open frames that it could not open before. python-blosc2 sees a Caterva file as an array again;
+/// without the rewrite, version 3 and later open it as plain chunks, without a shape.
 ///
-/// Chunks, chunk index and trailer are copied as they are, and so are all other metalayers; nothing is decompressed.
-/// A frame in which [`check`](crate::frame::check()) finds an error is refused, because the error would be copied with it.
-/// So is one that is not its whole file. The new frame is checked too, before it gets its name.
+/// Chunks, chunk index, trailer and all other metalayers are copied unchanged; only an older trailer is converted.
+/// Nothing is decompressed.
+///
+/// A frame in which [`check`](crate::frame::check()) finds any other error is refused, because the error would be copied. A
+/// frame that is only a part of its file is refused too. The new frame is also checked before it gets its name.
 ///
 /// # The new file
 ///
-/// It is written under another name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. Whoever looks sees
-/// the old file or the new one; a process that is killed leaves at most a file of that name. Once the new file has its
-/// name, nothing fails any more. Of a sparse frame in place, only `chunks.b2frame` is written and renamed; a copy is a new
-/// directory, which is empty for a moment before it is replaced by the written one. A symbolic link stays one.
+/// It is first written under another name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. So other
+/// processes see either the old file or the whole new one. If this process is killed, at most a file or directory with
+/// that name is left. After the new file has its name, there can be no error.
 ///
-/// The new file gets the mode of the old one and, in its place, its owner and group, as far as the system allows; where
-/// it does not, the rewrite goes on. Hard links and extended attributes are not kept. In place, a file that may not be
-/// written is refused.
+/// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced; a copy of it is a new directory,
+/// which is empty for a moment before the written one replaces it.
+/// A symbolic link remains a symbolic link.
+///
+/// The new file gets the mode of the old one; in place, it also gets its owner and group. If the system does not allow
+/// this, it is left out without an error. Hard links and extended attributes are lost. In place, you need permission to
+/// write the old file.
 ///
 /// # Locks
 ///
-/// In place, the exclusive lock of a `.b2lock` is held, for a copy the shared one. A lock that is taken is not waited for.
-/// **Without a `.b2lock`, a handle that is open elsewhere does not know of the new file: what it writes may be lost with
-/// the old one, or get into the new one with what it remembers of the old.**
+/// If the frame has a `.b2lock` file, its exclusive lock is held in place, and its shared lock for a copy. If another
+/// process holds the lock, this gives an error and does not wait.
+///
+/// **Without a `.b2lock`, a process that has the old file open does not notice the new one. What it writes later may be
+/// lost with the old file. Or it may damage the new file, because it still uses the old header.**
 ///
 /// ```
 /// use b2nd_serde::frame::{Frame, Rewrite};
@@ -86,7 +95,8 @@ pub struct Rewrite<'p> {
 }
 
 impl<'p> Rewrite<'p> {
-    /// Begins a rewrite. Nothing is read or written before [`preview`](Self::preview) or [`apply`](Self::apply).
+    /// Begins a rewrite of the frame at `from` to the path `to`. Nothing is read or written before
+    /// [`preview`](Self::preview) or [`apply`](Self::apply).
     ///
     /// Each path is that of a file, or of the directory of a sparse frame.
     pub fn new(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
@@ -94,10 +104,10 @@ impl<'p> Rewrite<'p> {
         Self { from: from.into(), to: to.into(), dtype: None, progress }
     }
 
-    /// Gives the array a dtype. It is needed where the layout stores none.
+    /// Sets the dtype of the array. It is needed if the old layout stores none.
     ///
-    /// Its items must be as large as the frame's [type size](crate::frame::Header::typesize). It is written as its
-    /// [type string](crate::dtype::Dtype::type_string), so `uint8` becomes `|u1`.
+    /// Its item size must be the frame's [type size](crate::frame::Header::typesize). It is written as a [type
+    /// string](crate::dtype::Dtype::type_string), so `uint8` becomes `|u1`.
     ///
     /// ```
     /// use b2nd_serde::frame::Rewrite;
@@ -112,12 +122,15 @@ impl<'p> Rewrite<'p> {
         self
     }
 
-    /// Reports how far [`apply`](Self::apply) is to a function, which can stop it.
+    /// Calls a function with the number of bytes that [`apply`](Self::apply) has copied. The function can stop the
+    /// rewrite.
     ///
-    /// The function gets the number of bytes that have been copied: 0 when all has been checked and nothing is copied yet,
-    /// then one after each piece of at most 4 MiB, and a last one before the new file gets its name. In the end they
-    /// are about as many as the header's [`cbytes`](crate::frame::Header::cbytes). Where the function breaks, nothing of
-    /// the new file is left, and the error is [`ErrorKind::Stopped`](crate::frame::ErrorKind::Stopped).
+    /// The first call is with 0, after the old frame has been checked. Then there is a call after each piece of at most
+    /// 4 MiB, and a last one before the new file gets its name. The last number is about the header's
+    /// [`cbytes`](crate::frame::Header::cbytes).
+    ///
+    /// If the function returns `ControlFlow::Break`, the unfinished new file is removed, and the error is
+    /// [`ErrorKind::Stopped`](crate::frame::ErrorKind::Stopped).
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -144,11 +157,11 @@ impl<'p> Rewrite<'p> {
         self
     }
 
-    /// The frame as [`apply`](Self::apply) would make it. Nothing is written, and no lock is taken.
+    /// Returns the frame as [`apply`](Self::apply) would make it. Nothing is written, and no lock is taken.
     ///
     /// # Errors
     ///
-    /// As [`apply`](Self::apply), but for those of the lock and of writing.
+    /// As [`apply`](Self::apply), except those about the lock and about writing.
     ///
     /// ```
     /// use b2nd_serde::frame::Rewrite;
@@ -167,10 +180,15 @@ impl<'p> Rewrite<'p> {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if the frame cannot be rewritten, [`Malformed`] if there is an error in it, [`Exists`] if there is
-    /// anything else at the new name, [`Locked`] if another process holds the lock, [`Changing`] if the frame was changed
-    /// meanwhile, [`Stopped`] if the function of [`on_progress`](Self::on_progress) says so, and [`Io`]. After any of
-    /// these, the old frame is as it was, and nothing of the new one is left.
+    /// - [`Refused`] if the frame cannot be rewritten.
+    /// - [`Malformed`] if the frame has an error.
+    /// - [`Exists`] if there is already something else at the new path.
+    /// - [`Locked`] if another process holds the lock.
+    /// - [`Changing`] if the frame was changed meanwhile.
+    /// - [`Stopped`] if the function of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Io`] if a file cannot be read or written.
+    ///
+    /// After any error the old frame is unchanged, and nothing of the new one is left.
     ///
     /// [`Refused`]: crate::frame::ErrorKind::Refused
     /// [`Malformed`]: crate::frame::ErrorKind::Malformed
@@ -211,7 +229,7 @@ impl fmt::Debug for Rewrite<'_> {
 
 type OnProgress<'r> = Box<dyn FnMut(u64) -> ControlFlow<()> + 'r>;
 
-/// How far a rewrite is.
+/// How much of a rewrite is done.
 #[derive(Default)]
 struct Progress<'r> {
     copied: u64,
@@ -234,16 +252,16 @@ fn is_same(source: &Path, to: &Path) -> bool {
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
 }
 
-/// What is rewritten, and where to.
+/// A rewrite whose paths have been checked.
 struct Job<'p> {
-    /// The frame is opened as it was given, because a directory may hold another frame than a file.
+    /// The path as it was given: a directory must hold a sparse frame, so `check` must know whether it is one.
     from: &'p Path,
     to: &'p Path,
     dtype: Option<&'p str>,
     /// The file of `from` that has the header.
     source: PathBuf,
     is_in_place: bool,
-    /// No writer changes this, and it decides which lock the frame has.
+    /// Decides which lock the frame has. No writer changes it.
     is_sparse: bool,
     /// The file or directory that gets a new name.
     target: PathBuf,
@@ -251,7 +269,7 @@ struct Job<'p> {
 }
 
 impl<'p> Job<'p> {
-    /// Looks whether the new file can be written where it should be.
+    /// Checks that the new file can be written at its path.
     fn new(rewrite: &'p Rewrite<'_>) -> Result<Self, Error> {
         let Rewrite { from, to, dtype, .. } = rewrite;
         let source = file_with_header(from)?;
@@ -270,7 +288,7 @@ impl<'p> Job<'p> {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
         let target = if is_in_place {
-            // A file that may not be written is not to be replaced either.
+            // Without permission to write a file, it must not be replaced either.
             let target = fs::canonicalize(&source)
                 .and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
             target.map_err(|error| Error::io("write", &source, error))?
@@ -282,8 +300,8 @@ impl<'p> Job<'p> {
         Ok(Self { from, to, dtype, source, is_in_place, is_sparse, target, folder })
     }
 
-    /// The old frame, and what becomes of it: its parts, and the frame as its header shows it. The new frame is checked, as
-    /// the rules for an older generation ask for less.
+    /// The old frame, and the new one that is made of it: its parts, and the frame as its header shows it. The new frame
+    /// is checked too, because the rules for an older generation do not cover all errors.
     fn read(&self) -> Result<(Frame<File>, Canonical, Frame), Error> {
         let mut frame = Frame::open(self.from)?;
         let canonical = Canonical::of(&mut frame, self.dtype)?;
@@ -293,13 +311,13 @@ impl<'p> Job<'p> {
         match first_error(&after, &self.source, self.from.is_dir(), new)? {
             None => Ok((frame, canonical, after)),
             Some(wrong) => Err(Error::refused(format_args!(
-                "the frame is damaged, and what is wrong would be wrong in the new one too: {}",
+                "the frame is damaged, and the new one would have the same error: {}",
                 wrong.message()
             ))),
         }
     }
 
-    /// Makes sure that the old frame is a whole file, and as it was read.
+    /// Checks that the old frame is the whole file, and has not changed since it was read.
     fn check_old(&self, frame: &Frame<File>) -> Result<(), Error> {
         let file = open_at_once(&self.source).map_err(|error| Error::io("read", &self.source, error));
         frame.check_whole(&self.source, &mut file?)
@@ -318,7 +336,7 @@ impl<'p> Job<'p> {
         if let Some(lock) = &mut lock {
             lock.raise_counter()?;
         }
-        // Not every system replaces a file that is open.
+        // Some systems do not replace a file that is open.
         drop(frame);
         let file = new.persist(&self.target).map_err(|error| self.unwritable(error.error))?;
         // If this fails, the new file still has its name, and is whole.
@@ -347,10 +365,16 @@ impl<'p> Job<'p> {
             }
             Folder::of(&index)?.sync().map_err(unwritable)?;
             progress.advance(0)?;
+            let path = self.to.join(SPARSE_INDEX);
+            // Windows does not rename a directory in which a file is open.
+            #[cfg(windows)]
+            drop(file);
             rename_directory(new.path(), self.to).map_err(unwritable)?;
-            // There is nothing to be removed under its old name.
+            // The directory has been renamed, so there is nothing to remove.
             let _ = new.keep();
-            (file, self.to.join(SPARSE_INDEX))
+            #[cfg(windows)]
+            let file = File::open(&path).map_err(|error| Error::io("read", &path, error))?;
+            (file, path)
         } else {
             let mut new = temporary().tempfile_in(&self.folder.path).map_err(uncreatable)?;
             progress.advance(0)?;
@@ -360,12 +384,12 @@ impl<'p> Job<'p> {
             let file = new.persist_noclobber(self.to).map_err(|error| unwritable(error.error))?;
             (file, self.to.into())
         };
-        // As above.
+        // If this fails, the new file still has its name, and is whole.
         let _ = self.folder.sync();
         Ok(Frame { path: Some(path), by_directory: self.is_sparse, ..after.with_reader(file) })
     }
 
-    /// Writes the new file with the header.
+    /// Writes the new file that has the header.
     fn write(
         &self,
         frame: &Frame<File>,
@@ -431,7 +455,7 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// That the new file cannot be written. Something can have got its name since the rewrite began.
+    /// The error that the new file cannot be written. Something can have got its name since the rewrite began.
     fn unwritable(&self, error: io::Error) -> Error {
         match error.kind() {
             ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => Error::exists(self.to),
@@ -516,8 +540,8 @@ fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     })
 }
 
-/// Gives a new file the mode of the old one and, in its place, its owner, as far as the system allows: only root gives
-/// files away, and some file systems know neither owners nor modes.
+/// Gives a new file the mode of the old one and, in place, its owner, as far as the system allows. Only root can change
+/// the owner, and some file systems have neither owners nor modes.
 fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     #[cfg(unix)]
     if is_in_place {
@@ -532,14 +556,14 @@ fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     let _ = new.set_permissions(old.permissions());
 }
 
-/// Files that are not there yet under their name.
+/// Makes temporary files and directories, named `.b2nd-XXXXXX.tmp`.
 fn temporary() -> Builder<'static, 'static> {
     let mut builder = Builder::new();
     builder.prefix(".b2nd-").suffix(".tmp");
     builder
 }
 
-/// Why there is no temporary file, without its name, which nobody has given.
+/// The error of creating a temporary file, without its name, which means nothing to the user.
 fn unnamed(error: io::Error) -> io::Error {
     use ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match error.kind() {
@@ -551,7 +575,7 @@ fn unnamed(error: io::Error) -> io::Error {
 /// The folder in which a file gets its name.
 struct Folder {
     path: PathBuf,
-    /// Opened before, so that nothing is left to fail once the file has its name.
+    /// Opened in advance, so that nothing can fail after the file has its name.
     opened: Option<File>,
 }
 
@@ -562,17 +586,17 @@ impl Folder {
             if metadata.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) }
         });
         is_dir.map_err(|error| Error::io("create a file in", &path, error))?;
-        // Not every system lets a directory be opened, and not every directory may be.
+        // Some systems cannot open a directory, and for some directories there is no permission.
         let opened = File::open(&path).ok();
         Ok(Self { path, opened })
     }
 
-    /// That no temporary file can be created.
+    /// The error that no temporary file can be created.
     fn uncreatable(&self, error: io::Error) -> Error {
         Error::io("create a file in", &self.path, unnamed(error))
     }
 
-    /// Makes the new name last.
+    /// Syncs the folder, so that the new name survives a crash.
     fn sync(&self) -> io::Result<()> {
         self.opened.as_ref().map_or(Ok(()), File::sync_all)
     }

@@ -1,7 +1,7 @@
-//! The lock beside a frame, by which processes that use it keep out of each other's way.
+//! The lock file beside a frame, with which processes take turns.
 //!
-//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or `.b2lock` in the directory of a sparse one:
-//! shared to read, exclusive to write. The file stays when the lock is released.
+//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or on `.b2lock` in the directory of a sparse
+//! frame: shared to read, exclusive to write. The file remains after the lock is released.
 
 use std::borrow::ToOwned;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+#[cfg(not(target_family = "wasm"))]
 use fs4::{FileExt, TryLockError};
+#[cfg(target_family = "wasm")]
+use without::{FileExt, TryLockError};
 
 use crate::frame::Error;
 use crate::frame::find::open::{PAUSE, open_at_once};
@@ -19,8 +22,8 @@ const SUFFIX: &str = ".b2lock";
 /// The offset in the lock file of the number of writes: 8 bytes, in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
-/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic link to
-/// it.
+/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic
+/// link to it.
 pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
@@ -42,7 +45,7 @@ pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
 struct Held(File);
 
 impl Drop for Held {
-    /// Closing the file is not enough: a child process can have it open too.
+    /// Closing the file is not enough, because a child process can still have it open.
     fn drop(&mut self) {
         // There is nothing to do about an error. The system releases the lock when no process has the file open.
         let _ = FileExt::unlock(&self.0);
@@ -63,14 +66,18 @@ impl SharedLock {
         deadline: Option<Instant>,
     ) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
-        // A frame can be read also if its lock file must not be.
+        // Without permission to read the lock file, the frame can still be read.
         let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
         loop {
-            // `File::try_lock_shared` of the standard library needs a newer compiler than our lowest one.
+            // `File::try_lock_shared` of the standard library needs a newer compiler than our `rust-version`.
             match FileExt::try_lock_shared(&sidecar) {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
+                // A frame can be read also where there are no locks.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Ok(None);
+                }
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             }
         }
@@ -99,7 +106,8 @@ impl ExclusiveLock {
         }
     }
 
-    /// Increments the counter, which tells other processes to read the frame again. A file too short for it counts as 0.
+    /// Increments the counter, which tells other processes to read the frame again. In a file that is too short the
+    /// counter is 0.
     pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
         let Self { held: Held(sidecar), path } = self;
         raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
@@ -118,7 +126,7 @@ fn raise_counter(sidecar: &mut File) -> io::Result<()> {
     sidecar.write_all(&raised.to_ne_bytes())
 }
 
-/// Whether the name of a lock file is longer than the system allows, so that there is none.
+/// Whether the name of a lock file is longer than the system allows, so that the file cannot exist.
 fn is_too_long(error: &io::Error) -> bool {
     #[cfg(unix)]
     let too_long = libc::ENAMETOOLONG;
@@ -126,4 +134,35 @@ fn is_too_long(error: &io::Error) -> bool {
     #[cfg(not(unix))]
     let too_long = 123;
     error.raw_os_error() == Some(too_long)
+}
+
+/// A system without locks: what has a lock file is read without one, and not written.
+#[cfg(target_family = "wasm")]
+mod without {
+    use std::fs::File;
+    use std::io::{self, ErrorKind};
+
+    /// As fs4 has it, of which nothing but the error can happen here.
+    #[derive(Debug)]
+    #[allow(dead_code, reason = "the same as where there are locks")]
+    pub(super) enum TryLockError {
+        Error(io::Error),
+        WouldBlock,
+    }
+
+    pub(super) trait FileExt {
+        fn try_lock(&self) -> Result<(), TryLockError> {
+            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
+        }
+
+        fn try_lock_shared(&self) -> Result<(), TryLockError> {
+            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
+        }
+
+        fn unlock(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl FileExt for File {}
 }

@@ -1,4 +1,4 @@
-//! Opening a frame: which bytes of a file are read, and how often.
+//! Opens a frame with few reads: often one, of 512 bytes.
 
 use std::format;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ use crate::frame::{Error, Frame};
 /// Bytes of the first read: enough for the header of every ordinary array.
 const FIRST_READ: u64 = 512;
 
-/// The time that a reader waits for a writer before it reads again.
+/// How long a reader waits before it tries again, while a writer is at work.
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
 /// The file in the directory of a sparse frame that has the header.
@@ -25,14 +25,14 @@ pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
 impl Frame<File> {
     /// Reads the header of a frame in a file, or in the directory of a sparse frame.
     ///
-    /// It reads 512 bytes, and the rest if the header is longer. While another process writes the file, this can catch a
-    /// half-written header; [`open_stable`](Self::open_stable) cannot.
+    /// It reads 512 bytes, and the rest if the header is longer. If another process is writing the file, the header may
+    /// be half-written; [`open_stable`](Self::open_stable) avoids this.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is not a frame, or is shorter than its frame (also when it is read once more). A pipe or
-    /// a device gives an error without waiting for it. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the
-    /// file becomes shorter while it is read.
+    /// If the file cannot be read or is not a frame. Also if it is shorter than its frame, after a second look. A pipe
+    /// or a device gives an error, and never makes the call wait. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing)
+    /// if the file becomes shorter while it is read.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -60,7 +60,7 @@ impl Frame<File> {
         };
         match open_at_once(path).map_err(Error::reading).and_then(read) {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
-            // A pipe or device is only asked for what it is if it could not be read.
+            // Only if a file cannot be read, ask whether it is a pipe or a device.
             Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
                 let error = io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory");
                 Err(Error::io("read", path, error))
@@ -77,13 +77,13 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     match options.open(path) {
-        // The file is not there yet, such as one on tape: wait for it.
+        // The content must first be fetched, for example from tape: wait for it.
         Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
         file => file,
     }
 }
 
-/// Reads the first bytes of a file by their position. A pipe has none, and gives an error.
+/// Reads the first bytes of a file by their position. A pipe has no positions, and gives an error.
 fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
@@ -91,7 +91,7 @@ fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     return { file }.read(bytes);
 }
 
-/// Whether this is the directory of a sparse frame.
+/// Whether a path is the directory of a sparse frame.
 ///
 /// ```
 /// use b2nd_serde::frame::is_sparse_frame;
@@ -104,7 +104,7 @@ pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
     path.as_ref().join(SPARSE_INDEX).is_file()
 }
 
-/// The file itself, or in a directory, the one that has the header.
+/// The path itself, or for a directory, the file in it that has the header.
 pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     if !path.is_dir() {
         return Ok(path.into());
@@ -125,7 +125,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 impl<R: Read + Seek> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///
-    /// The frame keeps the reader, which may be a `&mut` one, to read its trailer later. Reads are those of
+    /// The frame keeps the reader to read its trailer later; a `&mut` reader works too. It reads as many bytes as
     /// [`open`](Frame::open).
     ///
     /// # Errors
@@ -160,8 +160,8 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// Reads a header of at most `longest` bytes, and compares the length of the frame with the file, of which only the next
-/// `limit` bytes count.
+/// Reads a header of at most `longest` bytes. Checks that the frame fits the rest of the file, or the next `limit`
+/// bytes.
 pub(crate) fn read(
     reader: &mut (impl Read + Seek),
     offset: u64,
@@ -188,7 +188,7 @@ fn read_on(
         Err(error) if error.needed().is_none() => return parsed,
         _ => {}
     }
-    // Only now the length of the file is needed.
+    // The length of the file costs a call, so it is asked for only here.
     let available = available(reader, offset).map_err(Error::reading)?.min(limit);
     while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {

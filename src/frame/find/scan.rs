@@ -10,25 +10,27 @@ use crate::frame::{Error, Frame};
 /// The first bytes of a frame, up to the end of its magic bytes.
 const START: usize = MAGIC_OFFSET + MAGIC.len();
 
-/// Bytes that are searched at a time.
+/// The number of bytes that are searched at a time.
 const WINDOW: u64 = 1 << 16;
 
 /// The longest header that is read inside another file.
 pub(crate) const MAX_HEADER: u64 = 1 << 20;
 
-/// The longest header after many false ones, so that a file full of magic bytes is not read over and over.
+/// The longest header that is read after many false ones, so that a file full of magic bytes does not take forever.
 const MAX_HEADER_LATER: u64 = 512;
 
-/// From this number of bytes in false headers on, there are many.
+/// After this number of bytes of false headers, only short headers are read.
 const MANY: u64 = 1 << 26;
 
-/// Finds frames anywhere in a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged zip
-/// file.
+/// Finds frames anywhere in a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged
+/// zip file.
 ///
-/// A frame is found if its header can be parsed and has at most 1 MiB, whether or not the rest of the frame is there. The
-/// search continues after the header, so a frame inside a frame is found too. After 64 MiB of false headers, only headers
-/// of up to 512 bytes are found. Compressed frames are not found, such as those in an embed store of python-blosc2
-/// (`embed.b2e`).
+/// A frame is found if its header can be parsed and has at most 1 MiB. The rest of the frame may be missing. The search
+/// continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as those
+/// in an embed store of python-blosc2 (`embed.b2e`).
+///
+/// A false header has the magic bytes of a frame, but cannot be parsed. After 64 MiB of them, only headers of up to 512
+/// bytes are found, so that the search does not take forever.
 ///
 /// ```
 /// use std::fs::File;
@@ -45,7 +47,7 @@ pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
     Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
 }
 
-/// An iterator over the frames in a file, in their order, each with its [offset](Frame::offset). See [`scan`].
+/// An iterator over the frames in a file, from [`scan`]. Each frame has its [offset](Frame::offset).
 #[derive(Debug)]
 pub struct Scan<R> {
     reader: R,
@@ -54,7 +56,7 @@ pub struct Scan<R> {
     start: u64,
     /// How much of the window has been searched.
     position: usize,
-    /// Bytes of false headers.
+    /// The bytes of false headers so far.
     wasted: u64,
     is_done: bool,
 }
@@ -91,7 +93,7 @@ impl<R: Read + Seek> Scan<R> {
         Ok(frame)
     }
 
-    /// Reads the next window, which overlaps with this one by less than the start of a frame.
+    /// Reads the next window. It overlaps with this one, so that the start of a frame is whole in one of them.
     fn advance(&mut self) -> io::Result<()> {
         let overlap = self.window.len().saturating_sub(self.position).min(START - 1);
         let behind = self.position.max(self.window.len()) - overlap;
@@ -104,7 +106,8 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
-    /// The frame that begins at this position of the window. The file is read only if the header reaches beyond the window.
+    /// The frame that begins at this position of the window. The file is read only if the header reaches beyond the
+    /// window.
     fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame>> {
         let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };

@@ -11,6 +11,7 @@ use rawzip::{CompressionMethod, ErrorKind, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use crate::frame::find::open::read;
 use crate::frame::find::scan::MAX_HEADER;
 use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::read::available;
 use crate::frame::{Error, Frame};
 
 /// A file in a zip file. See [`zip_members`].
@@ -32,7 +33,7 @@ pub struct Member {
     content: Content,
 }
 
-/// What the bytes of a member are. See [`Member::content`].
+/// What a member of a zip file is. See [`Member::content`].
 ///
 /// ```
 /// use std::fs::File;
@@ -52,22 +53,25 @@ pub struct Member {
 pub enum Content {
     /// A frame.
     Frame(Frame),
-    /// A frame that cannot be read, or a member that is not where the directory of the zip file says.
+    /// A frame that cannot be read, or a member that is damaged itself: its local header is wrong, or it shares bytes
+    /// with another member.
     Broken(Finding),
-    /// Unknown, as they are compressed or encrypted. A `.b2z` has no such members.
+    /// Compressed or encrypted by the zip file, so it cannot be told whether it is a frame. A `.b2z` has no such
+    /// members.
     Compressed,
-    /// Something else.
+    /// Not a frame.
     Other,
 }
 
 impl Member {
-    /// The name with its folders. Bytes that are not UTF-8 are replaced.
+    /// The name of the member with its folders, such as `dir/a.b2nd`. Bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where its bytes begin in the zip file, for [`Frame::read_at`]. If its local header is damaged, where that should be.
+    /// The offset of its bytes in the zip file, for [`Frame::read_at`]. If its local header is damaged, the offset
+    /// where this should be.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
@@ -80,13 +84,13 @@ impl Member {
         self.len
     }
 
-    /// What its bytes are.
+    /// What the member is: a frame, a broken one, or something else.
     #[must_use]
     pub fn content(&self) -> &Content {
         &self.content
     }
 
-    /// The frame, if it is one.
+    /// The frame; `None` if the member is not a frame or cannot be read.
     #[must_use]
     pub fn frame(&self) -> Option<&Frame> {
         match &self.content {
@@ -98,13 +102,14 @@ impl Member {
 
 /// Lists the files in a zip file, with the frames among them.
 ///
-/// It reads the directory of the zip file once, and each member as [`Frame::open`] reads a file, but headers of at most
-/// 1 MiB. A member with a fault does not keep the others from being listed. If two members share bytes, only the first one
-/// is read.
+/// It reads the directory of the zip file, and then the start of each member, as [`Frame::open`] does with a file. A
+/// header must have at most 1 MiB here. A damaged member does not prevent the others from being listed. If two members
+/// share bytes, only the first one is read.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or is not a zip file. In a damaged one, [`scan`](crate::frame::scan()) finds the frames.
+/// If the file cannot be read, or is not a zip file ([`Code::NotAZip`]). In a damaged one,
+/// [`scan`](crate::frame::scan()) finds the frames.
 ///
 /// ```
 /// use std::fs::File;
@@ -122,7 +127,11 @@ impl Member {
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
+pub fn zip_members<R: Read + Seek>(mut reader: R) -> Result<Vec<Member>, Error> {
+    if available(&mut reader, 0).map_err(Error::reading)? == 0 {
+        let finding = Finding::new(Code::NotAZip, Place::File);
+        return Err(Error::malformed(finding.text("the file is empty".into())));
+    }
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(not_a_zip)?;
     let mut found = Vec::new();
@@ -154,8 +163,8 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
     Ok(members)
 }
 
-/// Marks members that share bytes with another one or with the directory: otherwise a small file could claim any number
-/// of long headers.
+/// Marks members that share bytes with another one or with the directory. Otherwise a small file could make us read the
+/// same long header any number of times.
 fn refuse_overlaps(members: &mut [Member], directory: u64) {
     let mut by_offset: Vec<&mut Member> = members.iter_mut().filter(|member| member.len > 0).collect();
     by_offset.sort_by_key(|member| member.offset);
@@ -192,12 +201,23 @@ fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Con
 
 /// What is wrong with the local header of a member; an error if the file cannot be read.
 fn damaged(name: &str, error: rawzip::Error) -> Result<Finding, Error> {
-    match error.kind() {
-        ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(not_a_zip(error)),
-        _ => Ok(Finding::new(Code::ZipMember, Place::File).text(format!("member {name}: {error}"))),
-    }
+    let text = format!("member {name}: {error}");
+    read_failed(error)?;
+    Ok(Finding::new(Code::ZipMember, Place::File).text(text))
 }
 
 fn not_a_zip(error: rawzip::Error) -> Error {
-    Error::reading(io::Error::new(io::ErrorKind::InvalidData, error))
+    let text = format!("not a zip file, or cut short: {error}").to_lowercase();
+    match read_failed(error) {
+        Ok(()) => Error::malformed(Finding::new(Code::NotAZip, Place::File).text(text)),
+        Err(error) => error,
+    }
+}
+
+/// The error of the reader, if it is one. A file that ends too early is damaged.
+fn read_failed(error: rawzip::Error) -> Result<(), Error> {
+    match error.into_kind() {
+        ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(Error::reading(io)),
+        _ => Ok(()),
+    }
 }

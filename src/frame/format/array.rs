@@ -9,10 +9,10 @@ use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::section::Metalayer;
 use crate::layout::{CATERVA_THREE, MAX_NDIM};
-use crate::marker::{FIXARRAY, FIXARRAY_MAX, FIXINT_MAX, INT32, INT64, STR32, UINT64, fixarray};
+use crate::marker::{INT32, INT64, STR32, UINT64, fixarray};
 use crate::{Entry, Error, ErrorKind, Geometry, Layout, Meta, Shapes, geometry, take_from_slice};
 
-/// The array of a frame: what its metalayer says, and old bytes that may follow it.
+/// The array of a frame: its shape, dtype and layout, as its metalayer has them.
 ///
 /// ```
 /// use b2nd_serde::frame::Frame;
@@ -46,34 +46,43 @@ struct Caterva01 {
     chunkshape: Vec<i32>,
 }
 
-/// A layout of an array's metalayer: one of the format, or one of the two before it, which this crate only reads.
+/// A layout of an array's metalayer: one of the format, or one of the two of Caterva 0.1, which this crate can read but
+/// not write.
 ///
 /// ```
 /// use b2nd_serde::Layout;
 /// use b2nd_serde::frame::ArrayLayout;
 ///
-/// assert_eq!(ArrayLayout::Format(Layout::B2nd).to_string(), "b2nd");
-/// assert_eq!(ArrayLayout::Caterva010.to_string(), "caterva-0.1.0");
+/// assert_eq!(ArrayLayout::Format(Layout::B2nd).name(), "b2nd");
+/// assert_eq!(ArrayLayout::Caterva010.name(), "caterva-0.1.0");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArrayLayout {
-    /// One of the four layouts of the format.
+    /// One of the layouts of the format.
     Format(Layout),
-    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2` and in the byte order of the writer's
-    /// machine. This crate reads them as little-endian.
+    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2`. The numbers are in the byte
+    /// order of the writer's machine; this crate reads them as little-endian.
     Caterva010,
-    /// Caterva 0.1.1: the same in big-endian, with the marker `d3` for the shape.
+    /// Caterva 0.1.1: the same entries, but big-endian, and with the marker `d3` for the shape.
     Caterva011,
+}
+
+impl ArrayLayout {
+    /// The name of the layout, as it stands in JSON and in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Format(layout) => layout.name(),
+            Self::Caterva010 => "caterva-0.1.0",
+            Self::Caterva011 => "caterva-0.1.1",
+        }
+    }
 }
 
 impl fmt::Display for ArrayLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Format(layout) => layout.fmt(f),
-            Self::Caterva010 => f.write_str("caterva-0.1.0"),
-            Self::Caterva011 => f.write_str("caterva-0.1.1"),
-        }
+        f.pad(self.name())
     }
 }
 
@@ -94,7 +103,8 @@ impl<'f> Array<'f> {
         Ok(Self { parsed, has_blocks, metalayer, stale_tail })
     }
 
-    /// The metalayer in this format; `None` for the two layouts of Caterva 0.1, which do not belong to it.
+    /// The array's metalayer as a [`Meta`]; `None` for the two layouts of Caterva 0.1, which do not belong to the
+    /// format.
     #[must_use]
     pub fn meta(&self) -> Option<&Meta> {
         match &self.parsed {
@@ -130,15 +140,18 @@ impl<'f> Array<'f> {
         }
     }
 
-    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block shape.
-    /// It can be without meaning: see [`has_blocks`](Self::has_blocks).
+    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block
+    /// shape. In some old files it has no meaning: see [`has_blocks`](Self::has_blocks).
     #[must_use]
     pub fn blockshape(&self) -> Option<&[i32]> {
         self.meta().map(Meta::blockshape)
     }
 
-    /// Whether the block shape has a meaning. Caterva 0.1 has none, and 0.2 and 0.3 wrote one without a meaning: in a
-    /// frame of C-Blosc2's beta releases, one that is below 1 or larger than the chunk.
+    /// Whether the array has blocks. If not, do not use the block shape: Caterva 0.1 stores none, and Caterva 0.2 and
+    /// 0.3 stored one without a meaning.
+    ///
+    /// Those are recognized by two facts: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or
+    /// larger than the chunk shape in some dimension.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks
@@ -150,19 +163,19 @@ impl<'f> Array<'f> {
         self.meta().and_then(Meta::dtype)
     }
 
-    /// The metalayer with the array's bytes.
+    /// The metalayer that the array was read from.
     #[must_use]
     pub fn metalayer(&self) -> &'f Metalayer {
         self.metalayer
     }
 
-    /// Old bytes after the metalayer, which some writers left when they squeezed an array; mostly none.
+    /// The old bytes after the array's entries, which some writers left when they squeezed an array. Usually empty.
     #[must_use]
     pub fn stale_tail(&self) -> &'f [u8] {
         self.stale_tail
     }
 
-    /// Where the items of the array are. Without blocks, each chunk counts as one block.
+    /// The [`Geometry`] of the array, which tells where its items are. Without blocks, each chunk counts as one block.
     ///
     /// # Errors
     ///
@@ -218,9 +231,8 @@ impl Caterva01 {
 
 /// What is wrong with the bytes of an array's metalayer.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
-    let version = version(metalayer.bytes());
     let code = match error.kind() {
-        _ if version != 0 => Code::ArrayVersion,
+        _ if error.version().is_some() => Code::ArrayVersion,
         ErrorKind::Rank => Code::Rank,
         ErrorKind::DtypeLength => Code::DtypeLength,
         ErrorKind::UnexpectedEnd if is_within_dtype(metalayer.bytes(), error) => Code::DtypeLength,
@@ -229,32 +241,17 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
         _ => Code::ArrayMarker,
     };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    let name = metalayer.name();
-    let text = match version {
-        0 => format!("metalayer {name}: {error}"),
-        _ => format!(
-            "metalayer {name} has version {version}, and cannot be read as version 0, the only known one: {error}"
-        ),
-    };
+    let text = format!("metalayer {}: {error}", metalayer.name());
     Finding::new(code, Place::Array).at(at as u64).text(text)
 }
 
-/// The version of a metalayer that may be malformed; 0 if it cannot be told.
-fn version(bytes: &[u8]) -> u8 {
-    match bytes {
-        // Later versions may have other outer markers.
-        &[FIXARRAY..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => version,
-        _ => 0,
-    }
-}
-
-/// Whether the metalayer ends after the length of its dtype.
+/// Whether the metalayer ends within the text of its dtype.
 fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
     let header = error.offset().and_then(|offset| offset.checked_sub(5));
     error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&STR32)
 }
 
-/// What is wrong with the meaning of an array's numbers.
+/// The finding for numbers of an array that are not a valid geometry.
 pub(crate) fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
     let code = match error.kind() {
         geometry::ErrorKind::Version => Code::ArrayVersion,

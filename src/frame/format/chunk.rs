@@ -1,14 +1,14 @@
-//! A Blosc2 chunk: a header, then data. In contrast to the frame, its numbers are little-endian.
+//! A Blosc2 chunk: a header, then data. Its numbers are little-endian, unlike those of the frame.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
 //! | 0 | 1 | the version of the chunk's format |
 //! | 1 | 1 | the version of the codec's format |
 //! | 2 | 1 | flags: bits 0 and 2 together mean that the header has 32 bytes, bit 1 that the data is not compressed |
-//! | 3 | 1 | the bytes of an item |
-//! | 4 | 4 | the bytes of the data, decompressed (int32) |
-//! | 8 | 4 | the bytes of a block, decompressed (int32) |
-//! | 12 | 4 | the bytes of the chunk, with its header (int32) |
+//! | 3 | 1 | the size of an item |
+//! | 4 | 4 | the size of the data, decompressed (int32) |
+//! | 8 | 4 | the size of a block, decompressed (int32) |
+//! | 12 | 4 | the size of the chunk, with its header (int32) |
 //! | 16 | 6 | which filters |
 //! | 22 | 1 | the codec, if the flags have no room for it |
 //! | 23 | 1 | the codec's parameter |
@@ -31,9 +31,16 @@ const FLAGS: usize = 2;
 const NBYTES: usize = 4;
 const CBYTES: usize = 12;
 
-/// The flags of a header of 32 bytes. A chunk of Blosc 1 never has both: there, they stand for two ways to shuffle.
+/// The flags that a header of 32 bytes has. A chunk of Blosc 1 never has both, because they mean two ways to shuffle
+/// there.
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
+
+/// The bytes that any chunk may have, decompressed.
+const ALWAYS_BEARABLE: usize = 1 << 20;
+
+/// The further bytes that a chunk may have for each of its own.
+const MAX_RATIO: usize = 1024;
 
 /// What the header of a chunk says about its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +72,22 @@ impl ChunkHeader {
         (cbytes >= len).then_some(Self { len, is_stored: flags & IS_STORED != 0, nbytes, cbytes })
     }
 
-    /// The data of a chunk, of at most `longest` bytes, or why it cannot be had.
+    /// The data of a chunk, of at most `longest` bytes, or why it cannot be read.
+    ///
+    /// A chunk of 32 bytes can claim 2 GiB of zeros. So the data may have at most 1 MiB and 1024 bytes for each byte of the
+    /// chunk.
     pub(crate) fn data(self, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
-        match self.stored(chunk) {
-            Some(data) => Ok(Cow::Borrowed(data)),
-            None if self.nbytes > longest => {
-                Err(format!("the value has {} bytes, but only {longest} are decompressed", self.nbytes))
-            }
-            None => decompress(chunk).map(Cow::Owned),
+        if let Some(data) = self.stored(chunk) {
+            return Ok(Cow::Borrowed(data));
         }
+        let longest = chunk.len().saturating_mul(MAX_RATIO).saturating_add(ALWAYS_BEARABLE).min(longest);
+        if self.nbytes > longest {
+            let (nbytes, len) = (self.nbytes, chunk.len());
+            return Err(format!(
+                "the value has {nbytes} bytes, but its chunk of {len} may have at most {longest}"
+            ));
+        }
+        decompress(chunk).map(Cow::Owned)
     }
 
     /// The data of a chunk that is not compressed.
@@ -85,7 +99,7 @@ impl ChunkHeader {
 
 #[cfg(feature = "decompress")]
 fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
-    // Chunks outside of an array's data are too short for a second thread.
+    // Only values and chunk indexes are decompressed. They are too short for a second thread.
     blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
 }
 

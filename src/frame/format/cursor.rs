@@ -1,4 +1,4 @@
-//! A cursor over MessagePack of fixed widths. It knows the offset of each byte, and every fault names it.
+//! A cursor over fixed-width MessagePack, whose findings name the offset of the wrong byte.
 
 use core::fmt;
 use std::format;
@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
         self.array().map(|[byte]| byte)
     }
 
-    /// Takes the marker of the next value, which is `of`.
+    /// Takes the marker of the next value. `of` is the name of the value in a message.
     #[inline]
     pub(crate) fn marker(&mut self, expected: u8, of: impl fmt::Display) -> Result<(), Finding> {
         match self.byte()? {
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         self.finding(self.part.end, self.offset).numbers(len, left).text(text)
     }
 
-    /// That the byte before the offset is the wrong marker.
+    /// The finding that the byte before the offset is a wrong marker.
     #[cold]
     #[inline(never)]
     pub(crate) fn wrong_marker(

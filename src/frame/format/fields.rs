@@ -22,14 +22,14 @@ pub enum Generation {
     /// `9d`, 13 values: C-Blosc2 2.0 beta 2 to 5. It has no block size.
     Beta2,
     /// `9e`, 14 values: everything since C-Blosc2 2.0.0-rc1. Its format version is 2, or 3 if chunks or blocks may have
-    /// different sizes, which C-Blosc2 also writes for a chunk size of 0.
+    /// different sizes. C-Blosc2 also writes 3 if the chunk size is 0.
     Present,
 }
 
 impl Generation {
     pub(crate) const ALL: [Self; 3] = [Self::Beta1, Self::Beta2, Self::Present];
 
-    /// The first byte of the frame: the marker of an array with as many values as the header has.
+    /// The first byte of the frame: the marker of an array of 12, 13 or 14 values.
     pub(crate) const fn marker(self) -> u8 {
         match self {
             Self::Beta1 => fixarray(12),
@@ -71,7 +71,7 @@ pub(crate) struct Encoding {
     pub(crate) since: Generation,
 }
 
-/// Makes of one table the enum, the list of its values, and their encodings.
+/// Makes the enum, the list of its values and their encodings from one table.
 macro_rules! fields {
     (
         $(#[$attribute:meta])*
@@ -102,30 +102,31 @@ macro_rules! fields {
 }
 
 fields! {
-    /// The values of a header, in the order in which it has them.
+    /// The values of a header, in their order.
     ///
-    /// The header is one MessagePack array. Each value has a fixed width, so that it can be changed without moving
-    /// another. Its first byte is the marker of the array: `9e` in the present generation, whose bytes are here.
+    /// The header is one MessagePack array. Each value has a fixed width, so that it can be changed without moving the
+    /// others. The first byte is the marker of the array, `9e` in the present generation. The offsets are those of this
+    /// generation:
     ///
     /// | offset | marker | bytes | name | value |
     /// |---|---|---|---|---|
     /// | 2 | `a8` | 8 | `magic` | the text `b2frame` and a NUL |
     /// | 11 | `d2` | 4 | `header_len` | the length of the header, with its metalayers |
-    /// | 16 | `cf` | 8 | `frame_len` | the length of the frame, from the first byte of the header to the last of the trailer |
+    /// | 16 | `cf` | 8 | `frame_len` | the length of the frame, from the header to the end of the trailer |
     /// | 25 | `a4` | 4 | `flags` | four bytes, below |
-    /// | 30 | `d3` | 8 | `nbytes` | the bytes of all chunks, decompressed |
-    /// | 39 | `d3` | 8 | `cbytes` | the bytes of all chunks, as stored |
-    /// | 48 | `d2` | 4 | `typesize` | the bytes of an item |
-    /// | 53 | `d2` | 4 | `blocksize` | the bytes of a block, decompressed |
-    /// | 58 | `d2` | 4 | `chunksize` | the bytes of a chunk, decompressed; 0 if they differ |
+    /// | 30 | `d3` | 8 | `nbytes` | the size of all chunks, decompressed |
+    /// | 39 | `d3` | 8 | `cbytes` | the size of all chunks, as stored |
+    /// | 48 | `d2` | 4 | `typesize` | the size of an item |
+    /// | 53 | `d2` | 4 | `blocksize` | the size of a block, decompressed |
+    /// | 58 | `d2` | 4 | `chunksize` | the size of a chunk, decompressed; 0 if chunks have different sizes |
     /// | 63 | `d1` | 2 | `compr_threads` | the number of threads that compressed |
     /// | 66 | `d1` | 2 | `decomp_threads` | the number of threads that decompressed |
     /// | 68 | | 1 | `has_vlmeta` | `c3` if the trailer has vlmetalayers, else `c2` |
     /// | 70 | `d8` | 17 | `filters` | filters and codec, below |
     /// | 87 | | | `metalayers` | the metalayers, up to the end of the header |
     ///
-    /// `9d` headers have no `blocksize`, and `9c` headers neither that nor `filters`. What follows is 5 or 23 bytes
-    /// nearer to the start there.
+    /// `9d` headers have no `blocksize`, and `9c` headers have neither `blocksize` nor `filters`. Without `blocksize`,
+    /// all later values are 5 bytes nearer to the start; without `filters`, the metalayers are 18 more bytes nearer.
     ///
     /// The four bytes of `flags`:
     ///
@@ -139,7 +140,7 @@ fields! {
     /// | 27 | 4 to 7 | compression level |
     /// | 28 | 0 and 1 | split mode |
     ///
-    /// The 17 bytes of `filters`, of which the first is the type of a MessagePack extension:
+    /// The 17 bytes of `filters`. MessagePack reads the first one as the type of an extension:
     ///
     /// | offset | bytes | value |
     /// |---|---|---|
@@ -163,21 +164,21 @@ fields! {
     pub enum Field {
         /// The text `b2frame` and a NUL.
         Magic "magic" Some(fixstr(8)), 8, Beta1;
-        /// The length of the header.
+        /// The length of the header in bytes, with its metalayers.
         HeaderLen "header_len" Some(INT32), 4, Beta1;
-        /// The length of the frame.
+        /// The length of the frame in bytes.
         FrameLen "frame_len" Some(UINT64), 8, Beta1;
-        /// The four bytes of flags.
+        /// Four bytes of flags: version, frame type, codec and level, split mode.
         Flags "flags" Some(fixstr(4)), 4, Beta1;
-        /// The bytes of all chunks, decompressed.
+        /// The size of all chunks in bytes, decompressed.
         Nbytes "nbytes" Some(INT64), 8, Beta1;
-        /// The bytes of all chunks, as stored.
+        /// The size of all chunks in bytes, as stored.
         Cbytes "cbytes" Some(INT64), 8, Beta1;
-        /// The bytes of an item.
+        /// The size of an item in bytes.
         Typesize "typesize" Some(INT32), 4, Beta1;
-        /// The bytes of a block.
+        /// The size of a block in bytes, decompressed.
         Blocksize "blocksize" Some(INT32), 4, Present;
-        /// The bytes of a chunk.
+        /// The size of a chunk in bytes, decompressed.
         Chunksize "chunksize" Some(INT32), 4, Beta1;
         /// The number of threads that compressed.
         CompressionThreads "compr_threads" Some(INT16), 2, Beta1;
@@ -187,7 +188,7 @@ fields! {
         HasVlmetalayers "has_vlmeta" None, 1, Beta1;
         /// The filters, and the codec if the flags have no room for it.
         Filters "filters" Some(FIXEXT16), 17, Beta2;
-        /// The metalayers.
+        /// The metalayers, up to the end of the header.
         Metalayers "metalayers" None, 0, Beta1;
     }
 }

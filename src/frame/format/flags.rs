@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Where the chunks of a frame are.
+/// The type of a frame, which says where its chunks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FrameType {
@@ -10,7 +10,7 @@ pub enum FrameType {
     Contiguous,
     /// An SFrame: a directory with a file for each chunk, and one file for the rest of the frame.
     Sparse,
-    /// A number that has no known meaning.
+    /// Another number, whose meaning is not known.
     Unknown(u8),
 }
 
@@ -27,8 +27,8 @@ pub enum FrameType {
 pub struct Codec(pub u8);
 
 impl Codec {
-    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which every
-    /// program can use for its own.
+    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
+    /// every program can use for its own.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -78,8 +78,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which every
-    /// program can use for its own.
+    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
+    /// every program can use for its own.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Some(match self.id {
@@ -113,11 +113,11 @@ impl fmt::Display for Filter {
 pub enum SplitMode {
     /// Always.
     Always,
-    /// Never.
+    /// No block is split.
     Never,
-    /// Depending on codec and type size.
+    /// The codec and the type size decide.
     Auto,
-    /// As Blosc 1 does.
+    /// Split as Blosc 1 does, so that it can read the chunks.
     ForwardCompatible,
 }
 

@@ -1,4 +1,4 @@
-//! A frame as its header shows it: parsing, and what a frame answers without its reader.
+//! Parsing a frame, and the methods that need only its header.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use crate::frame::format::header::{self, Header, LengthError, Start};
 use crate::frame::format::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
 use crate::frame::{Code, Error};
 
-/// The names of the metalayer of a store, whose data holds other frames: an embed store, or one in a dictionary or tree
-/// store.
+/// The names of the metalayer of a store of python-blosc2 whose data holds other frames: an embed store, alone or in a
+/// dictionary or tree store.
 const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
@@ -36,7 +36,7 @@ pub struct Frame<R = ()> {
     pub(in crate::frame) section: Section,
     pub(in crate::frame) offset: u64,
     pub(in crate::frame) path: Option<PathBuf>,
-    /// Whether it was opened by the path of its directory.
+    /// Whether it was opened with the path of a directory.
     pub(in crate::frame) by_directory: bool,
     pub(in crate::frame) reader: R,
 }
@@ -83,7 +83,7 @@ fn section_of(header: &Header, bytes: &SharedBytes) -> Result<Section, Finding> 
 }
 
 impl<R> Frame<R> {
-    /// What the header says, without the metalayers.
+    /// The values of the header, without the metalayers.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
@@ -101,7 +101,7 @@ impl<R> Frame<R> {
         &self.section.metalayers
     }
 
-    /// The metalayer of this name; `None` if there is none. Of several, it is the first one.
+    /// The metalayer with this name; `None` if there is none. If several have the name, it is the first one.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -116,7 +116,7 @@ impl<R> Frame<R> {
         self.metalayers().iter().find(|layer| layer.name() == name)
     }
 
-    /// The metalayer of the array: `b2nd`, or `caterva` if there is no `b2nd`.
+    /// The metalayer of the array: `b2nd`, else `caterva`; `None` if there is neither.
     #[must_use]
     pub fn array_metalayer(&self) -> Option<&Metalayer> {
         ARRAY_NAMES.into_iter().find_map(|name| self.metalayer(name))
@@ -145,26 +145,27 @@ impl<R> Frame<R> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
     }
 
-    /// Whether it is an embed store of python-blosc2, `embed.b2e`: an array of bytes that hold other frames. The bytes are
-    /// compressed, so this crate cannot read those frames.
+    /// Whether it is an embed store of python-blosc2 (`embed.b2e`): an array whose items are the bytes of other frames.
+    /// They are compressed, so this crate cannot read those frames.
     #[must_use]
     pub fn is_embed_store(&self) -> bool {
         EMBED_NAMES.into_iter().any(|name| self.metalayer(name).is_some())
     }
 
-    /// The offset of the frame in its file.
+    /// The offset of the frame in its file; 0 if it was parsed from bytes.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The path of the file that was opened; for a sparse frame, of the file with the header.
+    /// The path of the file that was opened; for a sparse frame, that of `chunks.b2frame`. `None` if the frame was not
+    /// opened by a path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// That the file of the frame cannot be read.
+    /// The error that the file of the frame cannot be read.
     pub(crate) fn unreadable(&self, error: io::Error) -> Error {
         match self.path() {
             Some(path) => Error::io("read", path, error),
@@ -172,7 +173,7 @@ impl<R> Frame<R> {
         }
     }
 
-    /// Gives back the reader, or the file.
+    /// Returns the reader or file of the frame.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;

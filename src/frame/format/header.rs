@@ -23,8 +23,8 @@ pub(crate) const HEADER_LEN_OFFSET: usize = offset(Field::HeaderLen);
 /// The number of bytes that say how long the header and the frame are.
 pub(crate) const START_LEN: usize = offset(Field::FrameLen) + Field::FrameLen.encoding().len;
 
-/// The longest header that is read: 16 metalayers of 4 MiB. Real ones have some KiB at most. The format allows 2 GiB, but a
-/// hostile length must not make us allocate as much.
+/// The longest header that is read: 16 metalayers of 4 MiB. Real ones have a few KiB. The format allows 2 GiB, but a
+/// hostile length must not make us allocate that much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
 /// The codec's number in the flags, if the codec itself is with the filters.
@@ -38,10 +38,10 @@ const fn offset(field: Field) -> usize {
     }
 }
 
-/// What the header of a frame says, without its metalayers.
+/// The values of a frame's header, without its metalayers.
 ///
-/// All values are as they are in the file, and have not been compared with each other: [`Frame::check`] does that. The page
-/// of [`Field`] has the bytes.
+/// All values are as in the file; [`Frame::check`] checks whether they agree with each other. The page of [`Field`]
+/// shows their bytes.
 ///
 /// ```
 /// use b2nd_serde::frame::{Codec, Frame, FrameType, SplitMode};
@@ -61,19 +61,18 @@ const fn offset(field: Field) -> usize {
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "the header has as many")]
 pub struct Header {
-    /// Which of the three headers it is.
+    /// The generation of the header, which decides which values it has.
     pub generation: Generation,
     /// The length of the header in bytes, with its metalayers.
     pub header_len: usize,
     /// The length of the frame in bytes. For a sparse frame, the length of the file that has the header.
     pub frame_len: u64,
-    /// The four bytes of flags, unchanged. The next fields say what is known of them.
+    /// The four bytes of flags, unchanged. Fields below have their meanings.
     pub flags: [u8; 4],
-    /// The version of the format: 2 today, 3 if chunks or blocks may have different sizes. The generations before have 1
-    /// and 4.
+    /// The version of the format: 2, or 3 if chunks or blocks may have different sizes. Older generations have 1 or 4.
     pub version: u8,
-    /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so arrays without items can have
-    /// it too.
+    /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so arrays without items can
+    /// have it too.
     pub has_variable_chunks: bool,
     /// Whether blocks have different sizes. No array has such blocks.
     pub has_variable_blocks: bool,
@@ -83,21 +82,23 @@ pub struct Header {
     pub codec: Codec,
     /// A parameter of the codec; 0 before the present generation.
     pub codec_meta: u8,
-    /// The compression level for new chunks, 0 to 9.
+    /// The compression level for new chunks, 0 to 9 in a valid header.
     pub level: u8,
-    /// How the blocks of new chunks are split. Writers that did not know it wrote 0, which means always.
+    /// How the blocks of new chunks are split. Writers that did not know split modes wrote 0, which means
+    /// [`SplitMode::Always`].
     pub split_mode: SplitMode,
     /// Whether new chunks are compressed with a dictionary.
     pub uses_dictionary: bool,
-    /// The bytes of all chunks when decompressed, with the padding of an array's edge chunks.
+    /// The size of all decompressed chunks in bytes, with the padding of an array's chunks.
     pub nbytes: i64,
-    /// The bytes of all chunks as stored. If there are no chunks, the number has no meaning.
+    /// The size of all chunks as stored, in bytes. If there are no chunks, the number has no meaning.
     pub cbytes: i64,
-    /// The bytes of an item.
+    /// The size of an item in bytes.
     pub typesize: i32,
-    /// The bytes of a block when decompressed; `None` before the present generation.
+    /// The size of a decompressed block in bytes; `None` before the present generation.
     pub blocksize: Option<i32>,
-    /// The bytes of a chunk when decompressed: 0 if chunks have different sizes, and 0 or -1 if there are none.
+    /// The size of a decompressed chunk in bytes. It is 0 if chunks have different sizes, and may be 0 or -1 if there
+    /// are none.
     pub chunksize: i32,
     /// The number of threads that the writer used to compress.
     pub compression_threads: i16,
@@ -105,14 +106,16 @@ pub struct Header {
     pub decompression_threads: i16,
     /// Whether the trailer has vlmetalayers.
     pub has_vlmetalayers: bool,
-    /// The number of filters in use, 0 to 6; 0 in the first generation, which has none.
+    /// The number of filters that the header counts, at most 6 in a valid header. A filter with number 0 is not in use.
+    /// In the first generation, which has no filters, this is 0.
     pub nfilters: u8,
     /// The filters for new chunks, in the order in which they are applied.
     pub filters: [Filter; 6],
 }
 
 impl Header {
-    /// The bytes of the frame that hold a value, without its marker; `None` if this generation does not have the value.
+    /// The range of bytes in the frame that holds a value, without its marker; `None` if this generation does not have
+    /// the value.
     ///
     /// ```
     /// use b2nd_serde::frame::{Field, Frame};
@@ -149,7 +152,8 @@ impl Header {
         self.filters.iter().take(self.nfilters.into()).copied().filter(|filter| filter.id != 0)
     }
 
-    /// The number of chunks; `None` if chunks have different sizes, or if the sizes of the header make no sense.
+    /// The number of chunks, computed from `nbytes` and `chunksize`. `None` if chunks have different sizes, or if one
+    /// of the two is negative.
     #[must_use]
     pub fn nchunks(&self) -> Option<u64> {
         let nbytes = u64::try_from(self.nbytes).ok()?;
@@ -200,8 +204,11 @@ impl Start {
         let marker = cursor.byte()?;
         let Some(generation) = Generation::of_marker(marker) else {
             let [beta1, beta2, present] = Generation::ALL.map(|generation| Marker(generation.marker()));
-            let expected = format_args!("{beta1}, {beta2} or {present}");
-            return Err(cursor.wrong_marker(&expected, &"the header", marker));
+            return Err(cursor.wrong_marker(
+                &format_args!("{beta1}, {beta2} or {present}"),
+                &"the header",
+                marker,
+            ));
         };
         Field::Magic.take::<{ MAGIC.len() }>(cursor)?;
         let header_len = i32::from_be_bytes(Field::HeaderLen.take(cursor)?);
@@ -233,7 +240,7 @@ fn wrong_len(cursor: &Cursor<'_>, generation: Generation, header_len: i32, frame
     cursor.finding(Code::HeaderLength, HEADER_LEN_OFFSET).numbers(limit, header_len).text(text)
 }
 
-/// That these bytes are not a frame, with a hint at what they may be.
+/// The finding for bytes that are not a frame, with a hint at what they may be.
 fn other_bytes(prefix: &[u8]) -> Finding {
     let is_zeroed = prefix.iter().take(START_LEN).all(|&byte| byte == 0);
     not_a_frame(if is_zeroed {
@@ -247,7 +254,7 @@ pub(crate) fn not_a_frame(why: &str) -> Finding {
     Finding::new(Code::NotAFrame, Place::Header).text(format!("not a Blosc2 frame: {why}"))
 }
 
-/// That a header or trailer is longer than this crate reads.
+/// The finding for a header or trailer that is longer than this crate reads.
 pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize) -> Finding {
     let text = format!("{place} has {length} bytes, but at most {longest} are read");
     Finding::new(Code::TooLong, place).at(offset).numbers(longest, length).text(text)
@@ -350,7 +357,7 @@ impl Builder {
         builder
     }
 
-    /// Takes over all values that another header has, whose bytes these are.
+    /// Copies all values of another header, which has these bytes.
     pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
         for &field in Field::ALL {
             if let Some(value) = header.range(field).and_then(|range| bytes.get(range)) {
@@ -370,7 +377,8 @@ impl Builder {
         self.bytes.len()
     }
 
-    /// The whole header, with these metalayers, of a frame that has so many bytes after it; `None` if it is too long.
+    /// The whole header with these metalayers, for a frame with `bytes_after` bytes after the header; `None` if it is
+    /// too long.
     pub(crate) fn finish(mut self, metalayers: &[u8], bytes_after: u64) -> Option<Vec<u8>> {
         let len = self.bytes.len() + metalayers.len();
         self.set(Field::HeaderLen, &i32::try_from(len).ok()?.to_be_bytes());

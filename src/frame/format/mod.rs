@@ -1,4 +1,4 @@
-//! The bytes of a frame: header, metalayers, chunk index, trailer.
+//! The bytes of a frame: header, metalayers, chunk headers, trailer.
 
 pub(crate) mod array;
 pub(crate) mod chunk;

@@ -3,14 +3,16 @@
 //! | bytes | what |
 //! |---|---|
 //! | `93` | array of 3: the size of the index, the index, the contents |
-//! | `cd` + 2 | the size of the index: the number of bytes up to the `dc`, in a header from the `93` on, in a trailer from the `cd` on; readers ignore it |
+//! | `cd` + 2 | the size of the index in bytes, below; readers ignore it |
 //! | `de` + 2 | the number of metalayers, then for each one: |
 //! | `a0` + n, n | its name, of at most 31 bytes |
 //! | `d2` + 4 | the offset of its content, counted from the start of the header or trailer |
 //! | `dc` + 2 | the number of contents, then for each one: |
 //! | `c6` + 4, n | its length, and its bytes; the offset points at the `c6` |
 //!
-//! Nothing ties the contents to the order of the index, nor keeps them apart: a reader only needs the offsets.
+//! The index ends before the `dc`. Its size counts from the `93` in a header, but from the `cd` in a trailer.
+//!
+//! A reader needs only the offsets. So contents may be in another order than the index, and may even overlap.
 
 use core::fmt;
 use core::ops::Range;
@@ -30,8 +32,7 @@ use crate::take_from_slice;
 /// The names of an array's metalayer, the present one first.
 pub(crate) const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
 
-/// The bytes of a header or trailer, which its metalayers share. A `Vec` can be shared without being copied, a slice
-/// cannot.
+/// The bytes of a header or trailer, which its metalayers share. An `Arc<[u8]>` would have to copy them.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
 /// A metalayer of a frame: bytes with a name.
@@ -49,13 +50,13 @@ pub struct Metalayer {
     name: String,
     /// The header or trailer, from which all offsets count.
     shared: SharedBytes,
-    /// The name as the index has it, after its marker.
+    /// The bytes of the name in the index, after its marker.
     raw_name: Range<usize>,
     content: Range<usize>,
 }
 
 impl Metalayer {
-    /// The only content of a trailer before the present generation, which is next.
+    /// Takes the single content that a trailer of an older generation has. It has no name.
     pub(crate) fn unnamed(
         cursor: &mut Cursor<'_>,
         shared: &SharedBytes,
@@ -65,13 +66,14 @@ impl Metalayer {
         Ok(Self { name: String::new(), shared: shared.clone(), raw_name: 0..0, content })
     }
 
-    /// The name, of at most 31 bytes. Bytes that are not UTF-8 are replaced. Like for C-Blosc2, it ends before a NUL.
+    /// The name of the metalayer, at most 31 bytes. Bytes that are not UTF-8 are replaced. As in C-Blosc2, it ends
+    /// before a NUL.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The content.
+    /// The content of the metalayer.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.shared.get(self.content.clone()).unwrap_or_default()
@@ -83,7 +85,8 @@ impl Metalayer {
         self.content.start
     }
 
-    /// Reads the content into a type: an array's in the format of this crate, any other as MessagePack.
+    /// Reads the content into a type. The metalayer of an array is read in the format of this crate, any other one as
+    /// MessagePack.
     ///
     /// Bytes after the value are ignored, because some writers leave old bytes there when a value becomes shorter.
     ///
@@ -132,7 +135,8 @@ impl Metalayer {
         self.shared.get(self.raw_name.clone()).unwrap_or_default()
     }
 
-    /// The offset of the number in the index that says where the content is, counted from the start of the frame.
+    /// The place of this metalayer's offset in the index, counted from the start of the frame. It is an int32 that
+    /// points to the marker of the content, 5 bytes before the content.
     pub(crate) fn offset_field(&self) -> usize {
         self.raw_name.end + 1
     }
@@ -168,7 +172,7 @@ const LIST_HEADER: usize = 3;
 pub(crate) struct Section {
     /// The offset of the section.
     pub(crate) start: usize,
-    /// The size of the index that the file states.
+    /// The size of the index according to the file.
     pub(crate) index_size: u16,
     /// The offset at which the index ends, and the list of contents should begin.
     pub(crate) list: usize,
@@ -183,7 +187,7 @@ pub(crate) struct SectionRules {
     offset: Code,
     length: Code,
     max_count: u16,
-    /// The offset in the section from which its index is measured.
+    /// The offset in the section from which the size of the index counts.
     index_start: usize,
 }
 
@@ -207,7 +211,8 @@ impl SectionRules {
 }
 
 impl Section {
-    /// Reads the next bytes as a section, up to the end of its index. Offsets count from the start of the cursor's bytes.
+    /// Reads the next bytes as a section, up to the end of its index. Offsets count from the start of the cursor's
+    /// bytes.
     pub(crate) fn parse(
         cursor: &mut Cursor<'_>,
         shared: &SharedBytes,
@@ -238,8 +243,8 @@ impl Section {
         self.list + LIST_HEADER
     }
 
-    /// The bytes of a section that begins at an offset of its header or trailer, with these names and contents; `None` if a
-    /// number does not fit.
+    /// The bytes of a section that begins at an offset of its header or trailer, with these names and contents; `None`
+    /// if a number does not fit.
     pub(crate) fn build(
         rules: &SectionRules,
         start: usize,
@@ -283,8 +288,8 @@ fn metalayer(
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name).into_owned();
 
-    let of = format_args!("the offset of metalayer {name}");
-    let offset = i32::from_be_bytes(cursor.value(INT32, of)?);
+    let offset = cursor.value(INT32, format_args!("the offset of metalayer {name}"))?;
+    let offset = i32::from_be_bytes(offset);
     let limit = cursor.bytes().len().saturating_sub(CONTENT_HEADER);
     let Some(start) = usize::try_from(offset).ok().filter(|&start| start <= limit) else {
         let text = format!("the offset of metalayer {name} is {offset}, but must be 0 to {limit}");
@@ -294,7 +299,7 @@ fn metalayer(
     Ok(Metalayer { name, shared: shared.clone(), raw_name, content })
 }
 
-/// The place of the next content.
+/// Takes the next content, and returns the range of its bytes.
 fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<Range<usize>, Finding> {
     let len = i32::from_be_bytes(cursor.value(BIN32, format_args!("the content of metalayer {name}"))?);
     let (start, left) = (cursor.offset(), cursor.rest().len());

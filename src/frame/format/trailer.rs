@@ -8,8 +8,9 @@
 //! | `ce` + 4 | the length of the trailer |
 //! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
 //!
-//! A trailer without vlmetalayers has 35 bytes. The two older generations have one content without a name in place of the
-//! section: `c6`, a length of 4 bytes, and the content. The second generation begins `94 01` too, the first one `0d 00`.
+//! A trailer without vlmetalayers has 35 bytes. In the two older generations there is no section, but one content
+//! without a name: `c6`, a length of 4 bytes, and the content. The second generation also begins with `94 01`, the
+//! first one with `0d 00`.
 
 use std::borrow::Cow;
 use std::format;
@@ -44,8 +45,8 @@ const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
 /// The number of bytes of the shortest trailer: one of the older generations, without content.
 const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
-/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must not
-/// make us allocate as much.
+/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
+/// not make us allocate that much.
 const MAX_TRAILER_LEN: usize = 1 << 28;
 
 /// The longest value of a vlmetalayer that is decompressed, for the same reason.
@@ -57,7 +58,7 @@ const VERSION: u8 = 1;
 /// The number of bytes of the first read.
 const FIRST_READ: usize = 512;
 
-/// The trailer of a frame.
+/// The trailer of a frame, which has the vlmetalayers.
 ///
 /// ```
 /// use b2nd_serde::frame::Frame;
@@ -77,10 +78,10 @@ pub struct Trailer {
     vlmetalayers: Vec<Vlmetalayer>,
 }
 
-/// A vlmetalayer: a named value in the trailer, where it can change its length.
+/// A vlmetalayer: a named value in the trailer, whose length can change.
 ///
-/// The value is `MessagePack`, in a Blosc2 chunk. Writers compress all but the shortest values; reading those needs the
-/// feature `decompress`.
+/// The value is `MessagePack` in a Blosc2 chunk. Writers compress all but the shortest values. Reading a compressed
+/// value needs the feature `decompress`.
 ///
 /// ```
 /// use b2nd_serde::frame::Frame;
@@ -107,7 +108,8 @@ impl Trailer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Incomplete`](crate::frame::ErrorKind::Incomplete) if more of the last bytes are needed.
+    /// [`ErrorKind::Incomplete`](crate::frame::ErrorKind::Incomplete) if more of the last bytes are needed,
+    /// [`ErrorKind::Malformed`](crate::frame::ErrorKind::Malformed) if they are not a trailer.
     ///
     /// ```
     /// use b2nd_serde::frame::{Frame, Trailer};
@@ -147,8 +149,8 @@ impl Trailer {
         Ok(Self { offset, bytes: shared, version, vlmetalayers })
     }
 
-    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if a number does not fit. The
-    /// fingerprint begins with its kind.
+    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if a number does not fit.
+    /// The fingerprint begins with its kind.
     pub(crate) fn build(
         vlmetalayers: &[(&[u8], &[u8])],
         fingerprint: [u8; FINGERPRINT_LEN - 1],
@@ -168,32 +170,31 @@ impl Trailer {
         self.bytes.last_chunk().copied().unwrap_or_default()
     }
 
-    /// Its offset, counted from the start of the frame.
+    /// The offset of the trailer, counted from the start of the frame.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Its bytes.
+    /// The bytes of the trailer.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The version of its format: 1, or 0 in the first generation of frames.
+    /// The version of the trailer's format: 1, or 0 in the first generation of frames.
     #[must_use]
     pub fn version(&self) -> u8 {
         self.version
     }
 
-    /// The vlmetalayers, in the order of the trailer. The generations before the present one have at most one, without a
-    /// name.
+    /// All vlmetalayers, in the order of the trailer. The older generations have at most one, without a name.
     #[must_use]
     pub fn vlmetalayers(&self) -> &[Vlmetalayer] {
         &self.vlmetalayers
     }
 
-    /// The vlmetalayer of this name; `None` if there is none. Of several, it is the first one.
+    /// The vlmetalayer with this name; `None` if there is none. If several have the name, it is the first one.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;
@@ -254,7 +255,7 @@ fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
 }
 
 impl Vlmetalayer {
-    /// The name, of at most 31 bytes. Bytes that are not UTF-8 are replaced.
+    /// The name of the vlmetalayer, at most 31 bytes. Bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn name(&self) -> &str {
         self.metalayer.name()
@@ -278,12 +279,13 @@ impl Vlmetalayer {
         self.chunk_header().map(|header| header.nbytes)
     }
 
-    /// The value, which is `MessagePack`.
+    /// The value as `MessagePack` bytes, decompressed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged, if the value is longer than 256 MiB, or if it is compressed and the
-    /// feature `decompress` is off.
+    /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged, if the value is too long, or if it is
+    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes, so a compressed value may have at
+    /// most 1 MiB and 1024 bytes for each byte of its chunk, and never more than 256 MiB.
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
         let value = header.and_then(|header| header.data(self.chunk(), MAX_VALUE_LEN));
@@ -292,9 +294,11 @@ impl Vlmetalayer {
 
     /// Reads the value into a type. Bytes after the value are ignored.
     ///
+    /// How much memory that takes depends on the type: each byte of a value can be an item of a `Vec`.
+    ///
     /// # Errors
     ///
-    /// Those of [`value`](Self::value), and if the value is not of that type.
+    /// As [`value`](Self::value). Also if the value is not of that type.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
     }
@@ -331,7 +335,7 @@ impl<R: Read + Seek> Frame<R> {
         Trailer::parse_whole(&self.header, suffix).map_err(Error::malformed)
     }
 
-    /// The last bytes of the frame, none of the header's.
+    /// The last bytes of the frame, but none of the header.
     fn last_bytes(&mut self, length: usize) -> Result<Vec<u8>, Error> {
         let length = (length as u64).min(self.header.frame_len.saturating_sub(self.header.header_len as u64));
         self.bytes_at(self.header.frame_len.saturating_sub(length), length)

@@ -1,0 +1,142 @@
+//! The values of metalayers, which `info --meta` shows as JSON.
+
+use std::fs;
+use std::iter;
+
+use crate::common::{chunk_of_zeros, frame_of, stored_chunk};
+use crate::json::schema;
+use crate::run::{objects, run, text};
+use serde_json::{Value, json};
+
+/// The longest text of a value.
+const MIB: usize = 1 << 20;
+
+/// What `info --json --meta` says of a frame without an array.
+fn info(frame: &[u8]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("frame"), frame).unwrap();
+    let output = run(folder.path(), &["info", "--json", "--meta", "frame"]);
+    assert_eq!(text(&output.stderr), "");
+    let object = objects(&output).remove(0);
+    assert!(schema().is_valid(&object), "{object}");
+    object
+}
+
+/// The value of a metalayer, or why it is not shown: the same for one in the header and for one in the trailer.
+fn show(value: &[u8]) -> Result<Value, String> {
+    let object = info(&frame_of(&[("m", value)], &[("m", &stored_chunk(value))]));
+    let shown = |layer: &Value| match layer.get("error") {
+        None => Ok(layer["value"].clone()),
+        Some(error) => Err(error.as_str().unwrap().to_owned()),
+    };
+    let (fixed, variable) = (shown(&object["metalayers"][0]), shown(&object["vlmetalayers"][0]));
+    assert_eq!(fixed, variable);
+    fixed
+}
+
+/// A marker with a length of 4 bytes, and what follows.
+fn long(marker: u8, count: usize, content: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    let mut bytes = vec![marker];
+    bytes.extend(u32::try_from(count).unwrap().to_be_bytes());
+    bytes.extend(content);
+    bytes
+}
+
+#[test]
+fn what_json_lacks_says_what_it_is() {
+    assert_eq!(show(b"\xc4\x02\x0a\x0b").unwrap(), "bytes:0a0b");
+    assert_eq!(show(b"\xc4\x00").unwrap(), "bytes:");
+    assert_eq!(show(b"\xd5\x05\x0a\x0b").unwrap(), "ext(5):0a0b");
+    assert_eq!(show(b"\xd6\xff\x00\x00\x00\x01").unwrap(), "ext(-1):00000001");
+    assert_eq!(show(b"\xa2\xff\xfe").unwrap(), "bytes:fffe", "a string that is not UTF-8");
+    let floats = b"\x94\xcb\x7f\xf0\0\0\0\0\0\0\xca\xff\x80\0\0\xca\x7f\xc0\0\0\xca\x3f\0\0\0";
+    assert_eq!(show(floats).unwrap(), json!(["inf", "-inf", "NaN", 0.5]));
+    assert_eq!(show(b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff").unwrap(), u64::MAX);
+    assert_eq!(show(b"\xd3\x80\0\0\0\0\0\0\0").unwrap(), i64::MIN);
+}
+
+#[test]
+fn keys_that_are_not_strings_are_their_text() {
+    let keys = b"\x86\x01\xa1a\xc0\xa1b\xc3\xa1c\xc4\x02\x0a\x0b\xa1d\xd4\x05\x0a\xa1e\xa4text\xa1f";
+    let expected =
+        json!({"1": "a", "null": "b", "true": "c", "bytes:0a0b": "d", "ext(5):0a": "e", "text": "f"});
+    assert_eq!(show(keys).unwrap(), expected);
+}
+
+#[test]
+fn no_key_that_becomes_equal_to_another_is_lost() {
+    assert_eq!(show(b"\x82\x01\xa1a\xa11\xa1b").unwrap(), json!([[1, "a"], ["1", "b"]]));
+    assert_eq!(show(b"\x83\xa1k\x01\xa1k\x02\xa1l\x03").unwrap(), json!([["k", 1], ["k", 2], ["l", 3]]));
+    assert_eq!(show(b"\x81\x91\x01\x02").unwrap(), json!([[[1], 2]]), "an array as a key");
+}
+
+#[test]
+fn a_map_as_the_key_of_a_map_grows_with_its_depth_only() {
+    let nested = |depth: usize| {
+        let marks = iter::repeat_n(0x81, depth);
+        marks.chain([0xa1, b'"']).chain(iter::repeat_n(0x01, depth)).collect::<Vec<_>>()
+    };
+    let length = |depth| show(&nested(depth)).unwrap().to_string().len();
+    // Each level adds `[[`, `,1]]`.
+    assert_eq!(length(45) - length(44), 6);
+    assert_eq!(show(&nested(60)).unwrap_err(), "metalayer m: more than 100 levels are too deep to show");
+}
+
+#[test]
+fn what_is_shown_is_at_most_100_levels_deep() {
+    let nested = |depth| iter::repeat_n(0x91, depth).chain([0xc0]).collect::<Vec<u8>>();
+    assert!(show(&nested(99)).is_ok());
+    for depth in [101, 1000, 1 << 16] {
+        let error = show(&nested(depth)).unwrap_err();
+        assert_eq!(error, "metalayer m: more than 100 levels are too deep to show");
+    }
+}
+
+#[test]
+fn what_is_shown_of_a_value_is_at_most_a_mebibyte_of_text() {
+    let too_long = "metalayer m: a text of more than 1048576 bytes is too long to show";
+    let string = |length| long(0xdb, length, iter::repeat_n(b'x', length));
+    assert_eq!(show(&string(MIB - 10)).unwrap().as_str().unwrap().len(), MIB - 10);
+    let too_many_nils = MIB / 5;
+    let too_many_pairs = MIB / 6 + 1;
+    for value in [
+        long(0xdb, MIB / 2, iter::repeat_n(b'\x01', MIB / 2)),
+        long(0xc6, MIB / 2, iter::repeat_n(b'x', MIB / 2)),
+        long(0xdd, too_many_nils, iter::repeat_n(0xc0, too_many_nils)),
+        long(0xdf, too_many_pairs, iter::repeat_n(0x01, 2 * too_many_pairs)),
+        iter::repeat_n(0xc1, MIB - 5).collect(),
+    ] {
+        assert_eq!(show(&value).unwrap_err(), too_long, "{:02x?}", &value[..6]);
+    }
+    let nils = long(0xdd, MIB / 6, iter::repeat_n(0xc0, MIB / 6));
+    assert_eq!(show(&nils).unwrap().as_array().unwrap().len(), MIB / 6);
+}
+
+#[test]
+fn all_values_of_a_trailer_are_at_most_16_mebibytes() {
+    let names: Vec<String> = (0..40).map(|index| format!("m{index}")).collect();
+    let counts = |chunk: &[u8]| {
+        let layers: Vec<_> = names.iter().map(|name| (&**name, chunk)).collect();
+        let object = info(&frame_of(&[], &layers));
+        let shown = object["vlmetalayers"].as_array().unwrap().iter();
+        shown.filter(|layer| layer.get("error").is_none()).count()
+    };
+    // Zeros are not one value of `MessagePack`, so they are shown as digits.
+    assert_eq!(counts(&chunk_of_zeros(MIB / 2 - 10)), 16, "by the length of their text");
+    assert_eq!(counts(&chunk_of_zeros(MIB)), 0);
+    assert_eq!(counts(&chunk_of_zeros(100)), 40);
+}
+
+#[test]
+fn what_a_page_shows_of_a_value_is_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let nils = long(0xdd, MIB / 6, iter::repeat_n(0xc0, MIB / 6));
+    let deep: Vec<u8> = iter::repeat_n(0x91, 200).chain([0xc0]).collect();
+    let frame = frame_of(&[("nils", &nils), ("deep", &deep)], &[("nils", &stored_chunk(&nils))]);
+    fs::write(folder.path().join("frame"), frame).unwrap();
+    let output = run(folder.path(), &["info", "--meta", "frame"]);
+    let page = text(&output.stdout);
+    let cut = format!("nils = [{}… (", "null,".repeat(80).strip_suffix(',').unwrap());
+    assert_eq!(page.matches(&cut).count(), 2, "{}", page.chars().take(3000).collect::<String>());
+    assert!(page.contains("meta    : metalayer deep: more than 100 levels are too deep to show\n"), "{page}");
+}
