@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use b2nd_serde::frame::{Array, ArrayLayout, Filter, Finding, Frame, FrameType, Generation, Header, Trailer};
+use b2nd_serde::frame::{Array, Filter, Finding, Frame, FrameType, Generation, Header, Trailer};
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -12,10 +12,10 @@ use crate::output::Outcome;
 
 /// Change the shape or dtype of an array in its file, without touching its data
 ///
-/// The new shape must need the same chunks as the old one: none is added or removed. Items that the new shape adds show
-/// what the padding held: mostly zeros, but also the value of a full array, or old items if the array was larger before.
-/// The new dtype must have the same item size, and a type string of the same length, as <i4 and <f4 have. No other
-/// program should have the file open.
+/// The new shape must need the same chunks as the old one: none is added or removed. Where the array grows, the new items
+/// show what the padding held: mostly zeros, but also the fill value of an array that was made with one, or old items if
+/// the array was larger before. The new dtype must have the same item size, and a type string of the same length, as <i4
+/// and <f4 have. No other program should have the file open.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
 #[command(after_help = "Examples:

@@ -27,6 +27,26 @@
 //!
 //! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, or the dtype or any metalayer if its
 //! length stays the same. [`Rewrite`] converts an older frame to the present format, and adds a dtype if it has none.
+//!
+//! # What bytes can cost
+//!
+//! No input makes this crate panic, and time and memory are bounded by the bytes that are read, whatever they claim. Each
+//! byte is read a few times at most. The memory for each byte, besides some 100 kB:
+//!
+//! | what | reads | memory for each byte |
+//! |---|---|---|
+//! | [`from_slice`](crate::from_slice()), [`from_reader`](crate::from_reader()) | all that it is given | 4, or what the type keeps of it |
+//! | [`dump::metalayer`](crate::dump::metalayer()), [`dump_header`] | what it is given, up to the end of the header | 512 for `rows` |
+//! | a [`Dtype`](crate::dtype::Dtype) | its text | 64 |
+//! | [`Frame::parse`] | what it is given, up to the end of the header | 4 |
+//! | [`Frame::open`], [`read_at`](Frame::read_at), [`open_stable`](Frame::open_stable), [`edit`](Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
+//! | [`Frame::trailer`], [`Trailer::parse`] | the trailer, of at most 256 MiB | 8 |
+//! | [`Vlmetalayer::value`] | its chunk | 1024 and 1 MiB, if it is compressed |
+//! | `decode` of a metalayer | the metalayer | what the type keeps of it |
+//! | [`check`] and [`Frame::check`] | header, trailer, at most 1 MiB of the chunk index, the names and headers of chunk files; `check` up to 20 times | 8; for the index of a sparse frame 4 times what it is decompressed, 64 MiB at most |
+//! | [`scan`] | the file | 2 MiB in all |
+//! | [`zip_members`] | the directory of the file, and headers of at most 1 MiB | 16 |
+//! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer |
 
 // In the order of the methods on the page of `Frame`: what makes one, what reads it, what changes it.
 mod find;

@@ -1,6 +1,7 @@
 //! What must not share its process with other tests: counts of allocations, and processes that are killed.
 
 mod allocation;
+mod bounds;
 #[cfg(feature = "std")]
 #[path = "../common/mod.rs"]
 mod common;

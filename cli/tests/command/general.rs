@@ -204,6 +204,13 @@ fn a_hint_follows_what_is_not_a_frame() {
 }
 
 #[test]
+fn the_help_of_set_says_what_new_items_are() {
+    let output = run(&["set", "--help"]);
+    let help = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("Where the array grows, the new items show what the padding held"), "{help}");
+}
+
+#[test]
 fn every_shell_gets_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = run(&["completions", shell]);

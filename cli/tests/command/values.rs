@@ -140,3 +140,40 @@ fn what_a_page_shows_of_a_value_is_a_line() {
     assert_eq!(page.matches(&cut).count(), 2, "{}", page.chars().take(3000).collect::<String>());
     assert!(page.contains("meta    : metalayer deep: more than 100 levels are too deep to show\n"), "{page}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn no_command_needs_more_memory_than_the_bytes_that_it_reads_allow() {
+    let folder = tempfile::tempdir().unwrap();
+    let nils = |count| long(0xdd, count, iter::repeat_n(0xc0, count));
+    let maps: Vec<u8> = iter::repeat_n(0x81, 60).chain(iter::repeat_n(0x01, 61)).collect();
+    let claims = long(0xdd, u32::MAX as usize, []);
+    let in_trailer = chunk_of_zeros(i32::MAX as usize);
+    for (name, frame) in [
+        ("nils", frame_of(&[("m", &nils(1 << 23))], &[("m", &stored_chunk(&nils(1 << 23)))])),
+        ("some", frame_of(&[("m", &nils(1 << 18))], &[])),
+        ("maps", frame_of(&[("m", &maps)], &[("m", &stored_chunk(&maps))])),
+        ("claims", frame_of(&[("m", &claims)], &[("m", &stored_chunk(&claims)), ("z", &in_trailer)])),
+    ] {
+        fs::write(folder.path().join(name), frame).unwrap();
+    }
+    for arguments in [
+        &["info", "--meta", "nils", "maps", "claims"][..],
+        &["info", "--meta", "--json", "nils", "maps", "claims"],
+        &["check", "nils", "maps", "claims"],
+        &["ls", "-j", "1", "nils", "maps", "claims"],
+        &["dump", "some"],
+        &["dump", "--json", "some"],
+        &["decode", "nils"],
+    ] {
+        // KiB of addresses; some belong to the program itself and to its threads.
+        let limited = ["-c", "ulimit -v 524288; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_b2nd")];
+        let output = std::process::Command::new("sh")
+            .args(limited)
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {}", text(&output.stderr));
+    }
+}

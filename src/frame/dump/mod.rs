@@ -229,6 +229,11 @@ impl<'w, 'a> Annotator<'w, 'a> {
     /// Shows a metalayer, whose marker is at an offset.
     fn content(&mut self, offset: usize, name: &[u8]) -> Result<(), Stop> {
         let fault = self.fault.as_ref().map_or(usize::MAX, |fault| fault.0);
+        if offset < self.shown {
+            // Otherwise 16 metalayers in the same place would cost as much as 16 of them.
+            let value = format_args!("at byte {offset}, above");
+            return Ok(self.write_row(self.depth, &[], &"", &value, &Printable(name))?);
+        }
         self.raw(offset.min(fault), self.depth)?;
         self.cursor = self.cursor.at(offset);
         self.shown = offset;

@@ -69,8 +69,8 @@ impl<R> Edit<'_, R> {
     /// chunks.
     ///
     /// New items have the values of the padding: zeros if nothing was ever written there, the fill value after
-    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is refused, and so is one that breaks a
-    /// [rule](crate::geometry#what-is-accepted).
+    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is refused, and
+    /// so is one that breaks a [rule](crate::geometry#what-is-accepted).
     ///
     /// ```
     /// use b2nd_serde::frame::{ErrorKind, Frame};

@@ -1,0 +1,266 @@
+//! What the page of the module `frame` promises: the memory that bytes can cost, whatever they claim.
+
+#![cfg(feature = "frame")]
+
+use std::fs;
+use std::io::{Cursor, Write};
+use std::iter;
+use std::time::Duration;
+
+use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, stored_chunk};
+use allocation_counter::measure;
+use b2nd_serde::dtype::Dtype;
+use b2nd_serde::frame::{Frame, Metalayer, Rewrite, Trailer, check, dump_header, scan, zip_members};
+use b2nd_serde::{Meta, dump, from_reader, from_slice, take_from_slice, to_vec};
+use rawzip::{CompressionMethod, ZipArchiveWriter};
+
+/// The bytes that anything may cost, however little is read.
+const ALWAYS: u64 = 100_000;
+
+/// Runs something that reads a number of bytes, and may take a number of bytes of memory for each of them.
+#[track_caller]
+fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
+    let peak = measure(run).bytes_max;
+    let most = factor * read as u64 + ALWAYS;
+    assert!(peak <= most, "{what}: {peak} bytes of memory for {read} bytes, more than {most}");
+}
+
+/// Bytes that claim more than they have, and bytes of which each can cost something.
+fn metalayers() -> Vec<(&'static str, Vec<u8>)> {
+    let with_dtype = |dtype: &str| to_vec(&meta_of_rank(16, dtype)).unwrap();
+    let ordinary = with_dtype("<i4");
+    let claims = |at: usize, claim: &[u8]| {
+        let mut bytes = ordinary.clone();
+        bytes[at..at + claim.len()].copy_from_slice(claim);
+        bytes
+    };
+    let length_at = ordinary.len() - 3 - 4;
+    vec![
+        ("ordinary", ordinary.clone()),
+        ("a dtype of 2 GiB", claims(length_at, &i32::MAX.to_be_bytes())),
+        ("a dtype of 4 GiB", claims(length_at, &u32::MAX.to_be_bytes())),
+        ("an array of 4 G entries", claims(0, &[0xdd, 0xff, 0xff, 0xff, 0xff])),
+        ("127 dimensions", claims(2, &[127])),
+        ("a long dtype", with_dtype(&"a".repeat(1 << 20))),
+        ("a nested dtype", with_dtype(&"[('a',".repeat(1 << 17))),
+        ("old bytes after it", [&ordinary[..], &[0xc0; 1 << 20]].concat()),
+        ("no metalayer", vec![0xc0; 1 << 20]),
+    ]
+}
+
+#[test]
+fn a_metalayer_costs_what_is_there() {
+    for (name, bytes) in metalayers() {
+        let n = bytes.len();
+        bounded(&format!("from_slice, {name}"), n, 4, || drop(from_slice::<Meta>(&bytes)));
+        bounded(&format!("take_from_slice, {name}"), n, 4, || drop(take_from_slice::<Meta>(&bytes)));
+        bounded(&format!("from_reader, {name}"), n, 4, || drop(from_reader::<_, Meta>(&bytes[..])));
+        bounded(&format!("rows, {name}"), n, 512, || drop(dump::metalayer(&bytes).rows()));
+    }
+}
+
+#[test]
+fn a_dtype_costs_what_is_there() {
+    let fields: Vec<String> = (0..20_000).map(|name| format!("('{name}','i1')")).collect();
+    for (name, text) in [
+        ("fields", format!("[{}]", fields.join(","))),
+        ("fields without names", format!("[{}('','i1')]", "('','i1'),".repeat(50_000))),
+        ("the same field", format!("[{}('a','i1')]", "('a','i1'),".repeat(50_000))),
+        ("items that are huge", "[('a','V2147483647',(2147483647,2147483647))]".into()),
+        ("a length with many digits", format!("V{}", "9".repeat(1 << 16))),
+        ("a subarray of many dimensions", format!("[('a','i1',({}))]", "1,".repeat(1 << 18))),
+        ("lists in lists", "[('a',".repeat(1 << 17)),
+        ("brackets", "[".repeat(1 << 20)),
+        ("parentheses", "(".repeat(1 << 20)),
+        ("quotes", "'".repeat(1 << 20)),
+        ("escapes", format!("[('{}','i1')]", "\\x41".repeat(1 << 18))),
+        (
+            "a dictionary",
+            format!("{{'names':[{}],'formats':[{}]}}", "'a',".repeat(50_000), "'i1',".repeat(50_000)),
+        ),
+        ("dictionaries in dictionaries", "{'names':".repeat(1 << 16)),
+    ] {
+        bounded(name, text.len(), 64, || drop(text.parse::<Dtype>()));
+    }
+}
+
+/// Frames that claim more than they have, and frames of which each byte can cost something.
+fn frames() -> Vec<(String, Vec<u8>)> {
+    let ordinary = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let mut frames = vec![("ordinary".to_owned(), ordinary.clone())];
+    for at in (0..ordinary.len()).step_by(3) {
+        let mut claims = ordinary.clone();
+        let claim = claims[at..].iter_mut().take(4);
+        claim.for_each(|byte| *byte = 0xff);
+        frames.push((format!("ff at {at}"), claims.clone()));
+        claims[at] = 0x7f;
+        frames.push((format!("7f at {at}"), claims));
+    }
+    let one_of = |name, bytes: &[u8]| frame_of(&[(name, bytes)], &[]);
+    let name = "n".repeat(31);
+    let nested: Vec<u8> = iter::repeat_n(0x91, 1 << 18).collect();
+    let strings = [&b"\xdd\0\x02\0\0"[..], &b"\xa1a".repeat(1 << 17)].concat();
+    let chunk = stored_chunk(b"\xc0");
+    let hostile = [
+        ("metalayers with long names", frame_of(&[(&*name, &b"\xc0"[..]); 16], &[])),
+        ("a long metalayer", one_of("m", &vec![0xc0; 1 << 18])),
+        ("an array of 4 G values", one_of("m", b"\xdd\xff\xff\xff\xff\xc0")),
+        ("a nested metalayer", one_of("m", &nested)),
+        ("strings", one_of("m", &strings)),
+        ("all metalayers in the same place", shared(&frame_of(&[("m", &vec![0xc0; 1 << 18])], &[]))),
+        ("8192 vlmetalayers", frame_of(&[], &vec![("m", &chunk[..]); 8192])),
+        ("8193 vlmetalayers", frame_of(&[], &vec![("m", &chunk[..]); 8193])),
+    ];
+    frames.extend(hostile.map(|(name, file)| (name.to_owned(), file)));
+    frames.extend(
+        metalayers().into_iter().map(|(name, bytes)| (format!("b2nd: {name}"), one_of("b2nd", &bytes))),
+    );
+    frames
+}
+
+/// A frame with one metalayer, to which 15 others with the same content are added.
+fn shared(frame: &[u8]) -> Vec<u8> {
+    let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
+    let mut layers: Vec<(&str, &[u8])> = vec![("a", &[]); 15];
+    layers.push(("m", &content));
+    let mut frame = frame_of(&layers, &[]);
+    let parsed = Frame::parse(&frame).unwrap();
+    let last = u32::try_from(parsed.metalayers()[15].offset() - 5).unwrap();
+    let fields: Vec<usize> = parsed.metalayers().iter().map(Metalayer::offset_field).collect();
+    for at in fields {
+        frame[at..at + 4].copy_from_slice(&last.to_be_bytes());
+    }
+    frame
+}
+
+#[test]
+fn a_frame_costs_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("frame"), folder.path().join("other"));
+    for (name, file) in frames() {
+        let n = file.len();
+        let read_at = || Frame::read_at(Cursor::new(&file[..]), 0);
+        fs::write(&path, &file).unwrap();
+        bounded(&format!("parse, {name}"), n, 4, || {
+            drop(Frame::parse(&file).map(|frame| drop(frame.array())));
+        });
+        bounded(&format!("read_at, {name}"), n, 8, || drop(read_at()));
+        bounded(&format!("open, {name}"), n, 8, || drop(Frame::open(&path)));
+        bounded(&format!("open_stable, {name}"), n, 8, || drop(Frame::open_stable(&path, Duration::ZERO)));
+        bounded(&format!("trailer, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.trailer())));
+        bounded(&format!("check, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.check())));
+        bounded(&format!("rows, {name}"), n, 512, || drop(dump_header(&file).rows()));
+        bounded(&format!("scan, {name}"), n, 8, || scan(Cursor::new(&file[..])).for_each(drop));
+        bounded(&format!("edit, {name}"), n, 8, || {
+            drop(Frame::open(&path).map(|mut frame| frame.edit().shape(&[5]).dtype("<i8").apply()));
+        });
+        bounded(&format!("rewrite, {name}"), n, 8, || drop(Rewrite::new(&path, &other).apply()));
+        let _ = fs::remove_file(&other);
+        if let Ok(frame) = Frame::parse(&file) {
+            bounded(&format!("Trailer::parse, {name}"), n, 8, || drop(Trailer::parse(frame.header(), &file)));
+        }
+    }
+    // A check of a file that looks damaged is made again, which takes its time.
+    fs::write(&path, &frames()[0].1).unwrap();
+    bounded("check of a file", 1000, 8, || drop(check(&path)));
+}
+
+#[test]
+fn a_file_that_is_full_of_frames_costs_what_is_there() {
+    let array = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let mut long = array[..87].to_vec();
+    long[11..15].copy_from_slice(&500_000_u32.to_be_bytes());
+    long[16..24].copy_from_slice(&u64::MAX.to_be_bytes());
+    for file in [b"b2frame\0".repeat(1 << 14), array.repeat(1000), long.repeat(6000), vec![0; 1 << 20]] {
+        bounded("scan", file.len(), 8, || scan(Cursor::new(&file[..])).for_each(drop));
+    }
+
+    let mut file = Vec::new();
+    let mut archive = ZipArchiveWriter::new(&mut file);
+    for index in 0..10_000 {
+        let name = index.to_string();
+        let (mut entry, config) =
+            archive.new_file(&name).compression_method(CompressionMethod::STORE).start().unwrap();
+        let mut writer = config.wrap(&mut entry);
+        writer.write_all(if index % 2 == 0 { &array } else { b"" }).unwrap();
+        let (_, descriptor) = writer.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    archive.finish().unwrap();
+    bounded("zip", file.len(), 16, || drop(zip_members(Cursor::new(&file[..]))));
+    // The directory at its end claims everything.
+    for at in file.len() - 22..file.len() {
+        let mut claims = file.clone();
+        claims[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff);
+        bounded("zip that claims", file.len(), 16, || drop(zip_members(Cursor::new(&claims[..]))));
+    }
+}
+
+/// The value of a vlmetalayer with this chunk: its length, if it can be had, and the memory that it takes.
+fn value(chunk: &[u8]) -> (Option<usize>, u64) {
+    let file = frame_of(&[], &[("m", chunk)]);
+    let trailer = Frame::read_at(Cursor::new(&file[..]), 0).unwrap().trailer().unwrap();
+    let mut length = None;
+    let peak = measure(|| length = trailer.vlmetalayers()[0].value().ok().map(|value| value.len())).bytes_max;
+    (length, peak)
+}
+
+#[test]
+fn the_value_of_a_vlmetalayer_is_bounded_by_its_chunk() {
+    const MOST: usize = (1 << 20) + 1024 * 32;
+    let is_on = cfg!(feature = "decompress");
+    for length in [100, 1 << 20, MOST] {
+        let (found, peak) = value(&chunk_of_zeros(length));
+        assert_eq!(found, is_on.then_some(length));
+        assert!(peak <= length as u64 + 1000, "{peak}");
+    }
+    for length in [MOST + 1, 1 << 24, i32::MAX as usize] {
+        let (found, peak) = value(&chunk_of_zeros(length));
+        assert!(found.is_none() && peak < 1000, "{length}: {peak}");
+    }
+    // What is not compressed is borrowed.
+    let (found, peak) = value(&stored_chunk(&vec![0xc0; 1 << 21]));
+    assert_eq!((found, peak), (Some(1 << 21), 0));
+}
+
+#[test]
+fn a_value_of_many_items_costs_what_its_type_keeps() {
+    let nils = [&b"\xdd\0\x01\0\0"[..], &vec![0xc0; 1 << 16]].concat();
+    let claims = b"\xdd\xff\xff\xff\xff\xc0\xc0";
+    let file = frame_of(&[("nils", &nils), ("claims", claims)], &[("claims", &stored_chunk(claims))]);
+    let mut frame = Frame::read_at(Cursor::new(&file[..]), 0).unwrap();
+    let trailer = frame.trailer().unwrap();
+    let (nils, claims) = (&frame.metalayers()[0], &frame.metalayers()[1]);
+    bounded("nils", 1 << 16, 2 * 16, || {
+        assert_eq!(nils.decode::<Vec<Option<u64>>>().unwrap().len(), 1 << 16);
+    });
+    // serde reserves up to 1 MiB for a length that is claimed.
+    let reserved = (1 << 20) + 1000;
+    bounded("claims", reserved, 1, || assert!(claims.decode::<Vec<Option<u64>>>().is_err()));
+    bounded("claims", reserved, 1, || {
+        assert!(trailer.vlmetalayers()[0].decode::<Vec<Option<u64>>>().is_err());
+    });
+}
+
+/// The sparse frame of the project, whose chunk index claims as many chunks as its bytes can.
+#[test]
+fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chunks.b2frame");
+    let sparse = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    let frame = Frame::parse(&sparse).unwrap();
+    let header = frame.header();
+    for count in [1000_usize, 1 << 17, 1 << 23] {
+        let mut file = sparse[..header.header_len].to_vec();
+        file.extend(chunk_of_zeros(8 * count));
+        file.extend(&sparse[sparse.len() - 35..]);
+        let nbytes = i64::try_from(count).unwrap() * i64::from(header.chunksize);
+        let frame_len = file.len() as u64;
+        file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+        file[30..38].copy_from_slice(&nbytes.to_be_bytes());
+        fs::write(&path, &file).unwrap();
+        // The index, decompressed, and the offsets in it.
+        let index = (1 << 20) + 1024 * 32;
+        bounded(&format!("{count} chunks"), index, 4, || drop(Frame::open(folder.path()).unwrap().check()));
+    }
+}
