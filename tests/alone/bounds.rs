@@ -121,14 +121,14 @@ fn frames() -> Vec<(String, Vec<u8>)> {
 /// A frame with one metalayer, to which 15 others with the same content are added.
 fn shared(frame: &[u8]) -> Vec<u8> {
     let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
-    let mut layers: Vec<(&str, &[u8])> = vec![("a", &[]); 15];
-    layers.push(("m", &content));
+    let names: Vec<String> = ('a'..='p').map(String::from).collect();
+    let mut layers: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &[][..])).collect();
+    layers[15].1 = &content;
     let mut frame = frame_of(&layers, &[]);
     let parsed = Frame::parse(&frame).unwrap();
     let last = u32::try_from(parsed.metalayers()[15].offset() - 5).unwrap();
-    let fields: Vec<usize> =
-        parsed.metalayers().iter().map(|layer| offset_field(parsed.header_bytes(), layer.name())).collect();
-    for at in fields {
+    for name in &names {
+        let at = offset_field(&frame, name);
         frame[at..at + 4].copy_from_slice(&last.to_be_bytes());
     }
     frame

@@ -99,10 +99,9 @@ fn collect(
     Ok(faults)
 }
 
-/// What is wrong with a chunk file. One that we have no permission to read counts as whole.
-fn fault(file: &Path) -> io::Result<Option<Fault>> {
-    let path = file;
-    let file = match open_at_once(file) {
+/// What is wrong with a file. One that we have no permission to read counts as whole.
+fn fault(path: &Path) -> io::Result<Option<Fault>> {
+    let file = match open_at_once(path) {
         Ok(file) => file,
         // Windows does not let a directory be opened as a file.
         Err(_) if path.is_dir() => return Ok(Some(Fault::Missing)),

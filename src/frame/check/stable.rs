@@ -81,8 +81,8 @@ impl Frame<File> {
     /// # Errors
     ///
     /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is writing, or was interrupted.
-    /// [`check`](crate::frame::check()) can tell which.
-    /// [`ErrorKind::Locked`] if another process holds the lock for as long. Otherwise as [`open`](Self::open).
+    /// [`check`](crate::frame::check()) can tell which. [`ErrorKind::Locked`] if another process holds the lock for as
+    /// long. Otherwise as [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;
@@ -94,7 +94,7 @@ impl Frame<File> {
     /// ```
     pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
-        // Without a deadline, there is no end to the patience.
+        // A patience without an end has no deadline.
         let deadline = Instant::now().checked_add(patience);
         // The type of the frame decides which file is the lock, and no writer changes it. If the header cannot be read
         // yet, a directory must be a sparse frame.

@@ -53,7 +53,8 @@ const PIECE: u64 = 1 << 22;
 /// processes see either the old file or the whole new one. If this process is killed, at most a file or directory with
 /// that name is left. After the new file has its name, there can be no error.
 ///
-/// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced; a copy of it is a new directory.
+/// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced; a copy of it is a new directory,
+/// which is empty for a moment before the written one replaces it.
 /// A symbolic link remains a symbolic link.
 ///
 /// The new file gets the mode of the old one; in place, it also gets its owner and group. If the system does not allow
@@ -299,8 +300,8 @@ impl<'p> Job<'p> {
         Ok(Self { from, to, dtype, source, is_in_place, is_sparse, target, folder })
     }
 
-    /// The old frame, and what becomes of it: its parts, and the frame as its header shows it. The new frame is checked, as
-    /// the rules for an older generation ask for less.
+    /// The old frame, and the new one that is made of it: its parts, and the frame as its header shows it. The new frame
+    /// is checked too, because the rules for an older generation do not cover all errors.
     fn read(&self) -> Result<(Frame<File>, Canonical, Frame), Error> {
         let mut frame = Frame::open(self.from)?;
         let canonical = Canonical::of(&mut frame, self.dtype)?;
@@ -454,7 +455,7 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// That the new file cannot be written. Something can have got its name since the rewrite began.
+    /// The error that the new file cannot be written. Something can have got its name since the rewrite began.
     fn unwritable(&self, error: io::Error) -> Error {
         match error.kind() {
             ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => Error::exists(self.to),
@@ -590,7 +591,7 @@ impl Folder {
         Ok(Self { path, opened })
     }
 
-    /// That no temporary file can be created.
+    /// The error that no temporary file can be created.
     fn uncreatable(&self, error: io::Error) -> Error {
         Error::io("create a file in", &self.path, unnamed(error))
     }

@@ -31,8 +31,8 @@ impl Frame<File> {
     /// # Errors
     ///
     /// If the file cannot be read or is not a frame. Also if it is shorter than its frame, after a second look. A pipe
-    /// or a device gives an error, and never makes the call wait.
-    /// [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing) if the file becomes shorter while it is read.
+    /// or a device gives an error, and never makes the call wait. [`ErrorKind::Changing`](crate::frame::ErrorKind::Changing)
+    /// if the file becomes shorter while it is read.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;

@@ -11,8 +11,8 @@ use crate::frame::format::header::{self, Header, LengthError, Start};
 use crate::frame::format::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
 use crate::frame::{Code, Error};
 
-/// The names of the metalayer of a store, whose data holds other frames: an embed store, or one in a dictionary or tree
-/// store.
+/// The names of the metalayer of a store of python-blosc2 whose data holds other frames: an embed store, alone or in a
+/// dictionary or tree store.
 const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
@@ -36,7 +36,7 @@ pub struct Frame<R = ()> {
     pub(in crate::frame) section: Section,
     pub(in crate::frame) offset: u64,
     pub(in crate::frame) path: Option<PathBuf>,
-    /// Whether it was opened by the path of its directory.
+    /// Whether it was opened with the path of a directory.
     pub(in crate::frame) by_directory: bool,
     pub(in crate::frame) reader: R,
 }
@@ -165,7 +165,7 @@ impl<R> Frame<R> {
         self.path.as_deref()
     }
 
-    /// That the file of the frame cannot be read.
+    /// The error that the file of the frame cannot be read.
     pub(crate) fn unreadable(&self, error: io::Error) -> Error {
         match self.path() {
             Some(path) => Error::io("read", path, error),

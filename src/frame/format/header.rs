@@ -204,8 +204,11 @@ impl Start {
         let marker = cursor.byte()?;
         let Some(generation) = Generation::of_marker(marker) else {
             let [beta1, beta2, present] = Generation::ALL.map(|generation| Marker(generation.marker()));
-            let expected = format_args!("{beta1}, {beta2} or {present}");
-            return Err(cursor.wrong_marker(&expected, &"the header", marker));
+            return Err(cursor.wrong_marker(
+                &format_args!("{beta1}, {beta2} or {present}"),
+                &"the header",
+                marker,
+            ));
         };
         Field::Magic.take::<{ MAGIC.len() }>(cursor)?;
         let header_len = i32::from_be_bytes(Field::HeaderLen.take(cursor)?);
