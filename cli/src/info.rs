@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Header, Severity};
+use b2nd_serde::frame::{Header, Kind, Severity};
 use clap::Args;
 
 use crate::input::Target;
@@ -79,7 +79,7 @@ struct Page<'s> {
 
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let View { location, header, array, record, .. } = self.view;
+        let View { location, header, array, kind, record, .. } = self.view;
         if self.with_path {
             writeln!(f, "path    : {}", text::path(location.path))?;
         }
@@ -87,7 +87,7 @@ impl Display for Page<'_> {
             writeln!(f, "member  : {}", text::clean(member))?;
         }
         if let Some(array) = array {
-            writeln!(f, "type    : NDArray")?;
+            writeln!(f, "type    : {kind}")?;
             writeln!(f, "shape   : {}", Tuple(array.shape()))?;
             writeln!(f, "chunks  : {}", Tuple(array.chunkshape()))?;
             match array.blockshape() {
@@ -99,9 +99,9 @@ impl Display for Page<'_> {
                 writeln!(f, "nbytes  : {}", Size(nbytes))?;
             }
         } else {
-            writeln!(f, "type    : SChunk")?;
-            if self.view.is_embed_store {
-                writeln!(f, "holds   : an embed store, whose arrays are compressed and not listed")?;
+            writeln!(f, "type    : {kind}")?;
+            if matches!(kind, Kind::EmbedStore | Kind::DictStore | Kind::TreeStore) {
+                writeln!(f, "holds   : frames in its compressed data, which are not listed")?;
             }
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }

@@ -6,7 +6,8 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Code, Content, Error, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
+    Array, Code, Content, Error, Finding, Frame, Header, Kind, Member, Report, Trailer, check, scan,
+    zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem};
@@ -30,8 +31,7 @@ pub(crate) struct View<'s> {
     pub(crate) header: &'s Header,
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// Whether it is a store of arrays that cannot be listed.
-    pub(crate) is_embed_store: bool,
+    pub(crate) kind: Kind,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
 }
@@ -182,8 +182,8 @@ impl Options {
         if self.meta {
             record = record.with_values(frame, trailer);
         }
-        let (header, is_embed_store) = (frame.header(), frame.is_embed_store());
-        receive(Ok(View { location, header, array, is_embed_store, findings, record }));
+        let (header, kind) = (frame.header(), frame.kind());
+        receive(Ok(View { location, header, array, kind, findings, record }));
     }
 }
 

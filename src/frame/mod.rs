@@ -22,6 +22,8 @@
 //! | a `.b2z` or another zip file | [`zip_members`] |
 //! | somewhere in an HDF5, ASDF or any other file | [`scan`] |
 //!
+//! [`Frame::kind`] says what a frame holds: an array, or one of the other objects of python-blosc2.
+//!
 //! [`Frame::check`] says what is wrong or odd about a frame, and [`check`] does so for a file whose header cannot be
 //! read either.
 //!
@@ -59,16 +61,13 @@ pub use format::array::{Array, ArrayLayout};
 pub use format::fields::{Field, Generation};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};
 pub use format::header::Header;
+pub use format::kind::Kind;
 pub use format::section::Metalayer;
 use format::section::{Section, SharedBytes};
 pub use format::trailer::{Trailer, Vlmetalayer};
 
 /// The names of an array's metalayer, the present one first.
 const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
-
-/// The names of the metalayer of a store, whose data holds other frames: an embed store, or one in a dictionary or tree
-/// store.
-const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
 ///

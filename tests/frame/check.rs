@@ -94,7 +94,7 @@ fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
 }
 
 /// `int32_3x5.b2nd` with these metalayers, and nothing behind the header.
-fn with_metalayers(metalayers: &[(&[u8], &[u8])]) -> Vec<u8> {
+pub(crate) fn with_metalayers(metalayers: &[(&[u8], &[u8])]) -> Vec<u8> {
     let count = u16::try_from(metalayers.len()).unwrap().to_be_bytes();
     let index_size = 7 + metalayers.iter().map(|(name, _)| 6 + name.len()).sum::<usize>();
     let mut header = file("int32_3x5.b2nd")[..87].to_vec();

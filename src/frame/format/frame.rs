@@ -8,7 +8,7 @@ use crate::frame::format::array::Array;
 use crate::frame::format::cursor::{Cursor, Rules};
 use crate::frame::format::header::{self, Header, LengthError, Start};
 use crate::frame::format::section::{Metalayer, Section, SectionRules, SharedBytes};
-use crate::frame::{ARRAY_NAMES, Code, EMBED_NAMES, Error, Frame};
+use crate::frame::{ARRAY_NAMES, Code, Error, Frame};
 
 impl Frame {
     /// Reads the header from the first bytes of a frame. There may be more bytes after it.
@@ -112,13 +112,6 @@ impl<R> Frame<R> {
 
     pub(crate) fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
-    }
-
-    /// Whether it is an embed store of python-blosc2, `embed.b2e`: an array of bytes that hold other frames. The bytes are
-    /// compressed, so this crate cannot read those frames.
-    #[must_use]
-    pub fn is_embed_store(&self) -> bool {
-        EMBED_NAMES.into_iter().any(|name| self.metalayer(name).is_some())
     }
 
     /// The offset of the frame in its file.
