@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::check::with_metalayers;
 use crate::common::data;
-use b2nd_serde::frame::{Frame, Kind};
+use b2nd_serde::frame::{Code, Frame, Kind};
 use serde_json::{Map, Value};
 
 /// The metalayers that tell a kind, in the order in which python-blosc2 looks for them.
@@ -35,25 +35,27 @@ fn kind(metalayers: &[(&str, &[u8])]) -> Kind {
 }
 
 #[test]
-fn real_frames_are_of_the_kind_that_python_blosc2_names() {
+fn real_frames_are_of_the_kind_that_python_blosc2_names_and_warn_where_it_refuses() {
     let expected = fs::read_to_string(data().join("peers/expected.json")).unwrap();
     let expected: Map<String, Value> = serde_json::from_str(&expected).unwrap();
     let mut kinds = Vec::new();
     for (name, expected) in &expected {
-        let kind = Frame::open(data().join("peers").join(name)).unwrap().kind();
+        let frame = Frame::open(data().join("peers").join(name)).unwrap();
+        let kind = frame.kind();
         let class = match expected["refuses"].as_str() {
             None => expected["opens"].as_str().unwrap(),
             Some("proxy") => "Proxy",
             Some("lazyexpr") => "LazyExpr",
-            Some("lazyudf") => "LazyUDF",
+            Some("LazyArray") if name == "old_lazy_expression.b2nd" => "LazyExpr",
+            Some("lazyudf" | "LazyArray") => "LazyUDF",
             Some("remote_array") => "RemoteArray",
             Some("c2array") => "C2Array",
-            Some("LazyArray") if name == "old_lazy_expression.b2nd" => "LazyExpr",
-            Some("LazyArray") => "LazyUDF",
-            Some(_) => "unknown object",
+            Some(_) => "UnknownObject",
         };
         assert_eq!(kind.name(), class, "{name}");
         assert_eq!(kind.is_active(), !expected["refuses"].is_null(), "{name}");
+        let warns = frame.check_header().iter().any(|finding| finding.code() == Code::ActiveObject);
+        assert_eq!(warns, kind.is_active(), "{name}");
         kinds.push(kind);
     }
     // The rest are stores, which are folders or zip files.

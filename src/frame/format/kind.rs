@@ -82,7 +82,7 @@ kinds! {
         "An array in a file elsewhere."
     C2Array "C2Array", false, Some("fetch from the server that it names"),
         "An array on a Caterva2 server."
-    UnknownObject "unknown object", false, Some("know its kind, and do what that says"),
+    UnknownObject "UnknownObject", false, Some("know its kind, and do what that says"),
         "An object of python-blosc2 whose kind is not one of these."
     ObjectArray "ObjectArray", true, None,
         "Python objects, one in each chunk."
@@ -124,7 +124,7 @@ impl Serialize for Kind {
 ///
 /// The stores come last, because python-blosc2 looks for them only in a file that is called `embed.b2e`, or has the
 /// extension `b2e`.
-const TELLING: &[(&str, fn(&Metalayer) -> Kind)] = &[
+const TELLING: &[(&str, Tell)] = &[
     ("proxy-source", |_| Kind::Proxy),
     ("b2o", object),
     ("listarray", |_| Kind::ListArray),
@@ -136,6 +136,9 @@ const TELLING: &[(&str, fn(&Metalayer) -> Kind)] = &[
     ("b2dict", |_| Kind::DictStore),
     ("b2tree", |_| Kind::TreeStore),
 ];
+
+/// Reads the kind from the metalayer that tells it.
+type Tell = fn(&Metalayer) -> Kind;
 
 /// What python-blosc2 3 wrote for a lazy array. It counts only beside the metalayer `b2nd`.
 const LAZY_ARRAY: &str = "LazyArray";
