@@ -79,7 +79,8 @@ struct Page<'s> {
 
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let View { location, header, array, kind, record, .. } = self.view;
+        let View { location, header, array, record, .. } = self.view;
+        let kind = record.kind;
         if self.with_path {
             writeln!(f, "path    : {}", text::path(location.path))?;
         }
@@ -150,6 +151,9 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
     match &record.grid {
         Some(grid) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
         None if record.nchunks == Some(0) => writeln!(f, "nchunks : {stored}")?,
+        None if header.chunksize == 0 => {
+            writeln!(f, "nchunks : not in the header, as chunks differ in length")?
+        }
         None => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
     if let Some(blocks) = &record.blocks_per_chunk {

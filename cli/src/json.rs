@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use b2nd_serde::frame::{Array, ArrayLayout, Filter, Finding, Frame, FrameType, Generation, Header, Trailer};
+use b2nd_serde::frame::{
+    Array, ArrayLayout, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
+};
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
 
@@ -18,6 +20,7 @@ pub(crate) struct Record<'f> {
     pub(crate) member: Option<&'f str>,
     pub(crate) offset: u64,
     pub(crate) container: &'static str,
+    pub(crate) kind: Kind,
     pub(crate) metalayer: Option<&'f str>,
     pub(crate) layout: Option<&'static str>,
     pub(crate) version: Option<u8>,
@@ -89,6 +92,7 @@ impl<'f> Record<'f> {
             member: location.member,
             offset: frame.offset(),
             container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
+            kind: frame.kind(),
             metalayer: array.map(|array| array.metalayer().name()),
             layout: array.map(|array| layout(array.layout())),
             version: array.and_then(Array::meta).map(Meta::version),

@@ -6,8 +6,7 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Code, Content, Error, Finding, Frame, Header, Kind, Member, Report, Trailer, check, scan,
-    zip_members,
+    Array, Code, Content, Error, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem};
@@ -31,7 +30,6 @@ pub(crate) struct View<'s> {
     pub(crate) header: &'s Header,
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    pub(crate) kind: Kind,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
 }
@@ -182,8 +180,7 @@ impl Options {
         if self.meta {
             record = record.with_values(frame, trailer);
         }
-        let (header, kind) = (frame.header(), frame.kind());
-        receive(Ok(View { location, header, array, kind, findings, record }));
+        receive(Ok(View { location, header: frame.header(), array, findings, record }));
     }
 }
 

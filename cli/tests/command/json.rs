@@ -65,7 +65,7 @@ fn every_object_is_as_the_schema_says() {
 fn the_keys_of_an_array_are_these_in_this_order() {
     let output = run(&data(), &["ls", "--json", "int32_3x5.b2nd"]);
     let expected =
-        r#"{"path":"int32_3x5.b2nd","member":null,"offset":0,"container":"cframe","metalayer":"b2nd","#
+        r#"{"path":"int32_3x5.b2nd","member":null,"offset":0,"container":"cframe","kind":"NDArray","metalayer":"b2nd","#
             .to_owned()
             + r#""layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunks":[2,3],"blocks":[1,2],"#
             + r#""dtype_format":0,"dtype":"<i4","itemsize":4,"typesize":4,"nbytes":60,"stored_nbytes":128,"#
