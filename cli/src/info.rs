@@ -5,12 +5,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Header, Kind, Severity};
+use b2nd_serde::frame::{Header, Severity, Store};
 use clap::Args;
 
+use crate::failure::{Failure, Location};
 use crate::input::Target;
 use crate::json::{Record, add_line};
 use crate::output::{Outcome, RED, YELLOW, complain, remark};
+use crate::store::{StoreRecord, held};
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
 
@@ -20,7 +22,7 @@ use crate::visit::{self, View};
   b2nd info array.b2nd
   b2nd info --meta --json *.b2nd | jq .vlmetalayers")]
 pub(crate) struct Info {
-    /// Files with a frame, directories of sparse frames, or zip files of frames
+    /// Files with a frame, directories of sparse frames, stores, or zip files of frames
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Show the values of the other metalayers and of vlmetalayers
@@ -38,27 +40,45 @@ impl Info {
         let mut shown = 0;
         let options = visit::Options { scan: false, whole: true, meta: self.meta };
         let several = self.files.len() > 1;
-        for path in self.files {
-            let target = Target::given(path);
+        for path in &self.files {
+            let target = Target::given(path.clone());
             let mut page = Vec::new();
-            let mut is_silent = true;
+            let store = match store_at(&target) {
+                Ok(store) => store,
+                Err(failure) => {
+                    code = ExitCode::FAILURE;
+                    self.tell(&failure, &mut page);
+                    stdout.write_all(&page)?;
+                    continue;
+                }
+            };
+            if let Some(store) = &store {
+                let record = StoreRecord::new(&target.path, store);
+                if self.json {
+                    add_line(&mut page, &record);
+                } else {
+                    page.extend(format!("{}{record}", separator(shown)).bytes());
+                    shown += 1;
+                }
+                if target.path.is_dir() {
+                    stdout.write_all(&page)?;
+                    continue;
+                }
+            }
+            let mut is_silent = store.is_none();
             options.visit_target(&target, &mut |view| {
                 is_silent = false;
                 match view {
                     Ok(view) if self.json => add_line(&mut page, &view.record),
                     Ok(view) => {
                         let with_path = several || view.location.member.is_some();
-                        let separator = if shown > 0 { "\n" } else { "" };
-                        page.extend(format!("{separator}{}", Page { view: &view, with_path }).bytes());
+                        let page_of = Page { view: &view, with_path };
+                        page.extend(format!("{}{page_of}", separator(shown)).bytes());
                         shown += 1;
                     }
                     Err(failure) => {
                         code = ExitCode::FAILURE;
-                        if self.json {
-                            add_line(&mut page, &failure);
-                        } else {
-                            complain(&failure);
-                        }
+                        self.tell(&failure, &mut page);
                     }
                 }
             });
@@ -69,6 +89,31 @@ impl Info {
         }
         Ok(code)
     }
+
+    fn tell(&self, failure: &Failure, page: &mut Vec<u8>) {
+        if self.json {
+            add_line(page, failure);
+        } else {
+            complain(failure);
+        }
+    }
+}
+
+/// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
+fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
+    let is_folder = !target.is_sparse && target.path.is_dir();
+    if !is_folder && !target.is_named_zip() {
+        return Ok(None);
+    }
+    match Store::open(&target.path) {
+        Err(error) if is_folder => Err(Location { path: &target.path, member: None }.failure(error)),
+        store => Ok(store.ok().flatten()),
+    }
+}
+
+/// What is before a page.
+fn separator(shown: usize) -> &'static str {
+    if shown > 0 { "\n" } else { "" }
 }
 
 /// What is printed for a frame.
@@ -79,7 +124,7 @@ struct Page<'s> {
 
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let View { location, header, array, record, .. } = self.view;
+        let View { location, header, array, embedded, record, .. } = self.view;
         let kind = record.kind;
         if self.with_path {
             writeln!(f, "path    : {}", text::path(location.path))?;
@@ -101,8 +146,8 @@ impl Display for Page<'_> {
             }
         } else {
             writeln!(f, "type    : {kind}")?;
-            if matches!(kind, Kind::EmbedStore | Kind::DictStore | Kind::TreeStore) {
-                writeln!(f, "holds   : frames in its compressed data, which are not listed")?;
+            if !embedded.is_empty() {
+                writeln!(f, "holds   : {}", held(embedded))?;
             }
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }
@@ -152,7 +197,7 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
         Some(grid) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
         None if record.nchunks == Some(0) => writeln!(f, "nchunks : {stored}")?,
         None if header.chunksize == 0 => {
-            writeln!(f, "nchunks : not in the header, as chunks differ in length")?
+            writeln!(f, "nchunks : not in the header, as chunks differ in length")?;
         }
         None => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }

@@ -30,6 +30,8 @@ pub(crate) struct View<'s> {
     pub(crate) header: &'s Header,
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
+    /// The keys of the frames in its compressed data, if it is a store and the trailer was read.
+    pub(crate) embedded: Vec<String>,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
 }
@@ -158,7 +160,8 @@ impl Options {
         findings: &[Finding],
         receive: &mut Receive<'_>,
     ) {
-        let trailer = if self.meta { frame.trailer().ok() } else { None };
+        let is_wanted = self.meta || frame.kind().is_store();
+        let trailer = if is_wanted { frame.trailer().ok() } else { None };
         self.emit(location, frame, findings, trailer.as_ref(), receive);
     }
 
@@ -180,7 +183,8 @@ impl Options {
         if self.meta {
             record = record.with_values(frame, trailer);
         }
-        receive(Ok(View { location, header: frame.header(), array, findings, record }));
+        let embedded = trailer.map(Trailer::embedded).unwrap_or_default();
+        receive(Ok(View { location, header: frame.header(), array, embedded, findings, record }));
     }
 }
 

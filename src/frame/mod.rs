@@ -20,6 +20,7 @@
 //! | in another file, at a known offset | [`Frame::read_at`] |
 //! | bytes that a program fetches by itself | [`Frame::parse`], [`Trailer::parse`] |
 //! | a `.b2z` or another zip file | [`zip_members`] |
+//! | a store of python-blosc2, a `.b2d` or `.b2z` | [`Store::open`] |
 //! | somewhere in an HDF5, ASDF or any other file | [`scan`] |
 //!
 //! [`Frame::kind`] says what a frame holds: an array, or one of the other objects of python-blosc2.
@@ -55,6 +56,7 @@ pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
+pub use find::store::Store;
 pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};

@@ -59,7 +59,7 @@ fn real_frames_are_of_the_kind_that_python_blosc2_names_and_warn_where_it_refuse
         kinds.push(kind);
     }
     // The rest are stores, which are folders or zip files.
-    let rest = [Kind::DictStore, Kind::TreeStore, Kind::RemoteStore];
+    let rest = [Kind::DictStore, Kind::TreeStore, Kind::RemoteStore, Kind::CTable];
     assert!(Kind::ALL.iter().all(|kind| kinds.contains(kind) != rest.contains(kind)), "{kinds:?}");
 }
 

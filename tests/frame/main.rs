@@ -11,3 +11,4 @@ mod kind;
 mod peers;
 mod reading;
 mod rewrite;
+mod store;

@@ -1,12 +1,11 @@
 //! What a frame holds: the kinds of object that python-blosc2 writes, and the metalayers that tell them apart.
 
 use core::fmt;
-use std::borrow::Cow;
+use std::string::String;
 
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
-use crate::frame::format::section::Metalayer;
+use crate::frame::format::section::{Metalayer, map_value};
 use crate::frame::{ARRAY_NAMES, Frame};
 
 macro_rules! kinds {
@@ -98,6 +97,8 @@ kinds! {
         "A tree of frames: a folder or zip file, of which this frame is `embed.b2e`."
     RemoteStore "RemoteStore", false, Some("fetch from the source that it names"),
         "A tree of frames elsewhere: a folder or zip file, of which this frame is `embed.b2e`."
+    CTable "CTable", true, None,
+        "A table: a tree of frames, one or more for each column. Only a [`Store`](crate::frame::Store) is of this kind."
 }
 
 impl Kind {
@@ -105,6 +106,23 @@ impl Kind {
     #[must_use]
     pub fn is_active(self) -> bool {
         self.action().is_some()
+    }
+
+    /// Whether it is a store, which consists of other frames.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Frame, Kind};
+    ///
+    /// let kind = Frame::open("tests/data/peers/store.b2e")?.kind();
+    /// assert!(kind == Kind::EmbedStore && kind.is_store());
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_store(self) -> bool {
+        matches!(
+            self,
+            Self::EmbedStore | Self::DictStore | Self::TreeStore | Self::RemoteStore | Self::CTable
+        )
     }
 }
 
@@ -145,14 +163,11 @@ const LAZY_ARRAY: &str = "LazyArray";
 
 /// The kind of an object that says it itself, in a map.
 fn object(layer: &Metalayer) -> Kind {
-    match layer.decode::<Marker>() {
-        Ok(Marker(Some(kind))) => match &*kind {
-            "lazyexpr" => Kind::LazyExpr,
-            "lazyudf" => Kind::LazyUdf,
-            "remote_array" => Kind::RemoteArray,
-            "c2array" => Kind::C2Array,
-            _ => Kind::UnknownObject,
-        },
+    match map_value::<String>(layer.bytes(), "kind").as_deref() {
+        Some("lazyexpr") => Kind::LazyExpr,
+        Some("lazyudf") => Kind::LazyUdf,
+        Some("remote_array") => Kind::RemoteArray,
+        Some("c2array") => Kind::C2Array,
         _ => Kind::UnknownObject,
     }
 }
@@ -162,37 +177,6 @@ fn lazy_array(layer: &Metalayer) -> Kind {
         Ok(0) => Kind::LazyExpr,
         Ok(1) => Kind::LazyUdf,
         _ => Kind::UnknownObject,
-    }
-}
-
-/// The value of `kind` in a map.
-struct Marker<'m>(Option<Cow<'m, str>>);
-
-impl<'m> Deserialize<'m> for Marker<'m> {
-    fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Map;
-
-        impl<'m> Visitor<'m> for Map {
-            type Value = Marker<'m>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map")
-            }
-
-            fn visit_map<A: MapAccess<'m>>(self, mut map: A) -> Result<Marker<'m>, A::Error> {
-                let mut kind = None;
-                while let Some(key) = map.next_key::<Cow<'m, str>>()? {
-                    if key == "kind" {
-                        kind = map.next_value()?;
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                }
-                Ok(Marker(kind))
-            }
-        }
-
-        deserializer.deserialize_map(Map)
     }
 }
 

@@ -12,12 +12,14 @@
 //! section: `c6`, a length of 4 bytes, and the content. The second generation begins `94 01` too, the first one `0d 00`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::format;
 use std::io::{Read, Seek, SeekFrom};
+use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::frame::find::open::read_up_to;
 use crate::frame::finding::{Code, Finding, Place};
@@ -25,7 +27,9 @@ use crate::frame::format::chunk::ChunkHeader;
 use crate::frame::format::cursor::{Cursor, Rules};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::header::{Header, too_long};
-use crate::frame::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes};
+use crate::frame::format::section::{
+    CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes, map_value,
+};
 use crate::frame::{Error, Frame};
 use crate::marker::{FIXEXT16, UINT32, fixarray};
 
@@ -207,6 +211,25 @@ impl Trailer {
     #[must_use]
     pub fn vlmetalayer(&self, name: &str) -> Option<&Vlmetalayer> {
         self.vlmetalayers.iter().find(|layer| layer.name() == name)
+    }
+
+    /// The keys of the frames that a [store](crate::frame::Kind::is_store) has in its own compressed data; none if it is
+    /// not a store, or if the list of them cannot be read.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let trailer = Frame::open("tests/data/peers/store.b2e")?.trailer()?;
+    /// # #[cfg(feature = "decompress")]
+    /// assert_eq!(trailer.embedded(), ["/node"]);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    #[expect(clippy::zero_sized_map_values, reason = "a map is read, of which only the keys count")]
+    pub fn embedded(&self) -> Vec<String> {
+        let value = self.vlmetalayer("estore_metadata").and_then(|layer| layer.value().ok());
+        let places = value.and_then(|value| map_value::<BTreeMap<String, IgnoredAny>>(&value, "embed_map"));
+        places.unwrap_or_default().into_keys().collect()
     }
 }
 
