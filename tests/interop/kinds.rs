@@ -29,7 +29,7 @@ fn exception(path: &Path, kind: Kind, class: &str) -> Option<&'static str> {
     let name = path.file_name().unwrap().to_str().unwrap();
     match (kind, class) {
         (Kind::NDArray, "SChunk") if name.starts_with("caterva") => Some("an array of Caterva"),
-        (Kind::EmbedStore, "SChunk") if !name.ends_with(".b2e") => {
+        (Kind::EmbedStore, "SChunk") if path.extension().is_none_or(|extension| extension != "b2e") => {
             Some("an embed store by another extension")
         }
         (kind, "BadZipFile") if kind.is_store() && name == "embed.b2e" => {

@@ -55,6 +55,9 @@ const MAX_TRAILER_LEN: usize = 1 << 28;
 /// The longest value of a vlmetalayer that is decompressed, for the same reason.
 const MAX_VALUE_LEN: usize = 1 << 28;
 
+/// The longest list of a store's keys that is read: a million keys. In memory it takes several times as much.
+const MAX_KEYS_LEN: usize = 1 << 24;
+
 /// The version of the trailer's format that is written.
 const VERSION: u8 = 1;
 
@@ -227,7 +230,9 @@ impl Trailer {
     #[must_use]
     #[expect(clippy::zero_sized_map_values, reason = "a map is read, of which only the keys count")]
     pub fn embedded(&self) -> Vec<String> {
-        let value = self.vlmetalayer("estore_metadata").and_then(|layer| layer.value().ok());
+        let layer = self.vlmetalayer("estore_metadata");
+        let layer = layer.filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_KEYS_LEN));
+        let value = layer.and_then(|layer| layer.value().ok());
         let places = value.and_then(|value| map_value::<BTreeMap<String, IgnoredAny>>(&value, "embed_map"));
         places.unwrap_or_default().into_keys().collect()
     }
