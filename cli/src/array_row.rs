@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use b2nd_serde::frame::Severity;
+use b2nd_serde::frame::{Kind, Severity};
 
 use crate::output::RED;
 use crate::table::{Columns, shortened};
@@ -19,6 +19,8 @@ pub(crate) struct ArrayRow {
     pub(crate) inner: Option<String>,
     /// Shape, chunks, blocks, dtype, nbytes and cbytes.
     pub(crate) cells: [String; 6],
+    /// What it is, if it is not just an array.
+    kind: Option<Kind>,
     /// The codes of its errors.
     errors: String,
 }
@@ -40,6 +42,7 @@ impl ArrayRow {
                 record.nbytes.map_or("-".into(), short_size),
                 short_size(record.cbytes),
             ],
+            kind: Some(record.kind).filter(|&kind| kind != Kind::NDArray),
             errors: errors.join(" "),
         })
     }
@@ -47,7 +50,8 @@ impl ArrayRow {
     /// The line in the table.
     pub(crate) fn line(&self, columns: &Columns<6>) -> String {
         let inner = self.inner.as_deref().unwrap_or_default();
-        let line = format!("{}  {}{inner}", columns.line(&self.cells), text::path(&self.path));
+        let kind = self.kind.map(|kind| format!("  {kind}")).unwrap_or_default();
+        let line = format!("{}  {}{inner}{kind}", columns.line(&self.cells), text::path(&self.path));
         line + &self.errors() + "\n"
     }
 

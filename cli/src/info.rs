@@ -5,13 +5,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Header, Severity};
+use b2nd_serde::frame::{Header, Severity, Store};
 use clap::Args;
 use serde_json::value::RawValue;
 
+use crate::failure::{Failure, Location};
 use crate::input::Target;
 use crate::json::{Record, add_line};
 use crate::output::{Outcome, RED, YELLOW, complain, remark};
+use crate::store::{StoreRecord, held};
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
 
@@ -21,7 +23,7 @@ use crate::visit::{self, View};
   b2nd info array.b2nd
   b2nd info --meta --json *.b2nd | jq .vlmetalayers")]
 pub(crate) struct Info {
-    /// Frames, sparse frames (directories), or zip files of frames
+    /// Frames, sparse frames (directories), stores, or zip files of frames
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Show the values of vlmetalayers, and of metalayers other than the array's own
@@ -39,9 +41,33 @@ impl Info {
         let mut shown = 0;
         let options = visit::Options { scan: false, whole: true, meta: self.meta };
         let several = self.files.len() > 1;
-        for path in self.files {
-            let target = Target::given(path);
-            let (mut is_silent, mut written) = (true, Ok(()));
+        for path in &self.files {
+            let target = Target::given(path.clone());
+            let mut page = Vec::new();
+            let store = match store_at(&target) {
+                Ok(store) => store,
+                Err(failure) => {
+                    code = ExitCode::FAILURE;
+                    self.tell(&failure, &mut page);
+                    stdout.write_all(&page)?;
+                    continue;
+                }
+            };
+            if let Some(store) = &store {
+                let record = StoreRecord::new(&target.path, store);
+                if self.json {
+                    add_line(&mut page, &record);
+                } else {
+                    page.extend(format!("{}{record}", separator(shown)).bytes());
+                    shown += 1;
+                }
+                if target.path.is_dir() {
+                    stdout.write_all(&page)?;
+                    continue;
+                }
+            }
+            stdout.write_all(&page)?;
+            let (mut is_silent, mut written) = (store.is_none(), Ok(()));
             options.visit_target(&target, &mut |view| {
                 is_silent = false;
                 let mut page = Vec::new();
@@ -49,17 +75,13 @@ impl Info {
                     Ok(view) if self.json => add_line(&mut page, &view.record),
                     Ok(view) => {
                         let with_path = several || view.location.member.is_some();
-                        let separator = if shown > 0 { "\n" } else { "" };
-                        page.extend(format!("{separator}{}", Page { view: &view, with_path }).bytes());
+                        let page_of = Page { view: &view, with_path };
+                        page.extend(format!("{}{page_of}", separator(shown)).bytes());
                         shown += 1;
                     }
                     Err(failure) => {
                         code = ExitCode::FAILURE;
-                        if self.json {
-                            add_line(&mut page, &failure);
-                        } else {
-                            complain(&failure);
-                        }
+                        self.tell(&failure, &mut page);
                     }
                 }
                 if written.is_ok() {
@@ -73,6 +95,31 @@ impl Info {
         }
         Ok(code)
     }
+
+    fn tell(&self, failure: &Failure, page: &mut Vec<u8>) {
+        if self.json {
+            add_line(page, failure);
+        } else {
+            complain(failure);
+        }
+    }
+}
+
+/// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
+fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
+    let is_folder = !target.is_sparse && target.path.is_dir();
+    if !is_folder && !target.is_named_zip() {
+        return Ok(None);
+    }
+    match Store::open(&target.path) {
+        Err(error) if is_folder => Err(Location { path: &target.path, member: None }.failure(error)),
+        store => Ok(store.ok().flatten()),
+    }
+}
+
+/// What is before a page.
+fn separator(shown: usize) -> &'static str {
+    if shown > 0 { "\n" } else { "" }
 }
 
 /// What is printed for a frame.
@@ -83,7 +130,8 @@ struct Page<'s> {
 
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let View { location, header, array, record, .. } = self.view;
+        let View { location, header, array, embedded, record, .. } = self.view;
+        let kind = record.kind;
         if self.with_path {
             writeln!(f, "path    : {}", text::path(location.path))?;
         }
@@ -91,7 +139,7 @@ impl Display for Page<'_> {
             writeln!(f, "member  : {}", text::clean(member))?;
         }
         if let Some(array) = array {
-            writeln!(f, "type    : NDArray")?;
+            writeln!(f, "type    : {kind}")?;
             writeln!(f, "shape   : {}", Tuple(array.shape()))?;
             writeln!(f, "chunks  : {}", Tuple(array.chunkshape()))?;
             match array.blockshape() {
@@ -103,9 +151,9 @@ impl Display for Page<'_> {
                 writeln!(f, "nbytes  : {}", Size(nbytes))?;
             }
         } else {
-            writeln!(f, "type    : SChunk")?;
-            if self.view.is_embed_store {
-                writeln!(f, "holds   : an embed store, whose arrays are compressed and not listed")?;
+            writeln!(f, "type    : {kind}")?;
+            if !embedded.is_empty() {
+                writeln!(f, "holds   : {}", held(embedded))?;
             }
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }
@@ -153,7 +201,7 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
     let stored = record.nchunks.map_or("an unknown number of chunks".into(), |n| text::count(n, "chunk"));
     match (&record.grid, record.nchunks) {
         (Some(grid), _) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
-        (None, None) => writeln!(f, "nchunks : unknown")?,
+        (None, None) => writeln!(f, "nchunks : not in the header, as chunks differ in length")?,
         (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,
         (None, Some(_)) => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }

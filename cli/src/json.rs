@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use b2nd_serde::frame::{Array, Filter, Finding, Frame, FrameType, Generation, Header, Trailer};
+use b2nd_serde::frame::{Array, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer};
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -19,6 +19,7 @@ pub(crate) struct Record<'f> {
     pub(crate) member: Option<&'f str>,
     pub(crate) offset: u64,
     pub(crate) container: &'static str,
+    pub(crate) kind: Kind,
     pub(crate) metalayer: Option<&'f str>,
     pub(crate) layout: Option<&'static str>,
     pub(crate) version: Option<u8>,
@@ -93,6 +94,7 @@ impl<'f> Record<'f> {
             member: location.member,
             offset: frame.offset(),
             container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
+            kind: frame.kind(),
             metalayer: array.map(|array| array.metalayer().name()),
             layout: array.map(|array| array.layout().name()),
             version: array.and_then(Array::meta).map(Meta::version),

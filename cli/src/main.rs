@@ -21,6 +21,7 @@ mod output;
 mod pool;
 mod rewrite;
 mod set;
+mod store;
 mod summary;
 mod table;
 mod text;

@@ -29,8 +29,8 @@ pub(crate) struct View<'s> {
     pub(crate) header: &'s Header,
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// Whether it is an embed store, whose arrays are compressed and cannot be listed.
-    pub(crate) is_embed_store: bool,
+    /// The keys of the frames in its compressed data, if it is a store and the trailer was read.
+    pub(crate) embedded: Vec<String>,
     pub(crate) findings: &'s [Finding],
     pub(crate) record: Record<'s>,
 }
@@ -151,7 +151,8 @@ impl Options {
         findings: &[Finding],
         receive: &mut Receive<'_>,
     ) {
-        let trailer = if self.meta { frame.trailer().ok() } else { None };
+        let is_wanted = self.meta || frame.kind().is_store();
+        let trailer = if is_wanted { frame.trailer().ok() } else { None };
         self.emit(location, frame, findings, trailer.as_ref(), receive);
     }
 
@@ -173,8 +174,8 @@ impl Options {
         if self.meta {
             record = record.with_values(frame, trailer);
         }
-        let (header, is_embed_store) = (frame.header(), frame.is_embed_store());
-        receive(Ok(View { location, header, array, is_embed_store, findings, record }));
+        let embedded = trailer.map(Trailer::embedded).unwrap_or_default();
+        receive(Ok(View { location, header: frame.header(), array, embedded, findings, record }));
     }
 }
 

@@ -202,6 +202,9 @@ codes! {
         "The frame has no metalayer b2nd or caterva, but another metalayer describes an array of exactly this size. \
          Readers see plain chunks, without shape and dtype."
         "If the name is damaged, restore the header from another copy, or write b2nd over the name."
+    ActiveObject "active-object" Warning
+        "The frame describes its data instead of holding it: a reader must evaluate something in the file, or open or fetch something elsewhere. python-blosc2 4.14.1 and later refuse to open most such frames unless they are told to trust them."
+        "Open it only if you trust where it comes from, in python-blosc2 with deserialize=\"full\". Shape and dtype can be read all the same."
 
     // The array's metalayer: its bytes.
     ArrayMarker "array-marker" Error

@@ -20,7 +20,10 @@
 //! | in another file, at a known offset | [`Frame::read_at`] |
 //! | in bytes that you have read yourself | [`Frame::parse`], [`Trailer::parse`] |
 //! | in a `.b2z` or another zip file | [`zip_members`] |
+//! | in a store of python-blosc2, a `.b2d` or `.b2z` | [`Store::open`] |
 //! | at an unknown place in an HDF5, ASDF or other file | [`scan`] |
+//!
+//! [`Frame::kind`] says what a frame holds: an array, or one of the other objects of python-blosc2.
 //!
 //! [`Frame::check`] finds what is wrong with a frame or unusual about it. [`check`] does this for a file, even if its
 //! header cannot be read.
@@ -71,6 +74,7 @@ pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
+pub use find::store::Store;
 pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
@@ -78,5 +82,6 @@ pub use format::fields::{Field, Generation};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};
 pub use format::frame::Frame;
 pub use format::header::Header;
+pub use format::kind::Kind;
 pub use format::section::Metalayer;
 pub use format::trailer::{Trailer, Vlmetalayer};

@@ -6,6 +6,7 @@
 `make` beside this script calls it both ways.
 """
 
+import dataclasses
 import json
 import shutil
 import sys
@@ -56,14 +57,14 @@ def write_blosc2():
     array.schunk.vlmeta["note"] = "x" * 1000
     expected[name] = entry("b2nd", values.shape, array.chunks, array.blocks, "<f8")
 
+    same_bytes_again()
     write_tree(fresh("tree.b2z"))
+    write_table(fresh("table.b2z"))
     return expected
 
 
-def write_tree(path):
-    """A zip file of arrays, all members of one date, so that the same bytes come out again."""
-    import blosc2
-
+def same_bytes_again():
+    """Gives all members of zip files one date."""
     from_file = zipfile.ZipInfo.from_file.__func__
 
     def undated(cls, *arguments, **options):
@@ -73,9 +74,25 @@ def write_tree(path):
         return info
 
     zipfile.ZipInfo.from_file = classmethod(undated)
+
+
+def write_tree(path):
+    """A zip file of arrays."""
+    import blosc2
+
     with blosc2.TreeStore(path, mode="w") as tree:
         tree["/group/small"] = np.arange(4, dtype="<i4")
         tree["/group/large"] = blosc2.asarray(np.arange(48).reshape(6, 8), chunks=(4, 5), blocks=(2, 3))
+
+
+def write_table(path):
+    """A zip file of columns."""
+    import blosc2
+
+    row = [("number", int, blosc2.field(blosc2.int32())), ("name", str, blosc2.field(blosc2.string(max_length=4)))]
+    table = blosc2.CTable(dataclasses.make_dataclass("Row", row))
+    table.extend([(1, "one"), (2, "two"), (3, "four")])
+    table.save(path)
 
 
 def dtype_text(dtype):

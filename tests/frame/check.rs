@@ -94,7 +94,7 @@ fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
 }
 
 /// `int32_3x5.b2nd` with these metalayers, and nothing behind the header.
-fn with_metalayers(metalayers: &[(&[u8], &[u8])]) -> Vec<u8> {
+pub(crate) fn with_metalayers(metalayers: &[(&[u8], &[u8])]) -> Vec<u8> {
     let count = u16::try_from(metalayers.len()).unwrap().to_be_bytes();
     let index_size = 7 + metalayers.iter().map(|(name, _)| 6 + name.len()).sum::<usize>();
     let mut header = file("int32_3x5.b2nd")[..87].to_vec();
@@ -255,6 +255,9 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
             with_metalayers(&[(b"b2nd", content), (b"b2nd", content)]),
             Code::DuplicateMetalayer,
         ),
+        ("a lazy expression", file("peers/lazy_expression.b2nd"), Code::ActiveObject),
+        ("a proxy", file("peers/proxy.b2nd"), Code::ActiveObject),
+        ("an object of a later release", file("peers/later_object.b2nd"), Code::ActiveObject),
         ("array of 8", with(&[(112, &[0x98])]), Code::ArrayMarker),
         ("shape as uint64", with(&[(116, &[0xcf])]), Code::ArrayMarker),
         ("NUL in dtype", with(&[(163, &[0])]), Code::DtypeText),

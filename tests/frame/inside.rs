@@ -8,7 +8,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use crate::common::{corpus, data};
-use b2nd_serde::frame::{Code, Content, ErrorKind, Finding, Frame, Member, check, scan, zip_members};
+use b2nd_serde::frame::{Code, Content, ErrorKind, Finding, Frame, Kind, Member, check, scan, zip_members};
 use fs4::FileExt;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
@@ -40,7 +40,7 @@ fn a_tree_store_lists_its_arrays_with_name_and_offset() {
     // The third is an embed store: a frame, but closed.
     let embed = members.iter().find(|member| member.name() == "embed.b2e").unwrap().frame().unwrap();
     assert_eq!(embed.metalayers()[0].name(), "b2tree");
-    assert!(embed.is_embed_store());
+    assert_eq!(embed.kind(), Kind::TreeStore);
     assert!(shape(embed).is_none());
 }
 

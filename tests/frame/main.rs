@@ -7,6 +7,8 @@ mod chunk_files;
 #[path = "../common/mod.rs"]
 mod common;
 mod inside;
+mod kind;
 mod peers;
 mod reading;
 mod rewrite;
+mod store;

@@ -5,4 +5,5 @@ mod change;
 #[path = "../common/mod.rs"]
 mod common;
 mod frame;
+mod kinds;
 mod metalayer;

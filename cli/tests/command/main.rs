@@ -8,6 +8,7 @@ mod common;
 mod general;
 mod interop;
 mod json;
+mod kind;
 mod ls;
 mod run;
 mod terminal;

@@ -71,6 +71,7 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     findings.extend(index_size(frame));
     findings.extend(list(frame));
     findings.extend(duplicates(frame));
+    findings.extend(active_object(frame));
     findings
 }
 
@@ -146,6 +147,16 @@ fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
         })
     };
     layers.iter().enumerate().filter_map(again)
+}
+
+/// What a reader must do to get the data, where that is more than to read the file.
+fn active_object<R>(frame: &Frame<R>) -> Option<Finding> {
+    let (kind, layer) = frame.told_kind()?;
+    let action = kind.action()?;
+    let name = layer.name();
+    let text =
+        format!("by metalayer {name}, the frame is of kind {kind}: to get its data, a reader must {action}");
+    Some(Finding::new(Code::ActiveObject, Place::Metalayers).at(layer.offset() as u64).text(text))
 }
 
 /// Compares the length of the frame with that of its file. A frame inside another file may be followed by anything.

@@ -3,4 +3,5 @@
 pub(crate) mod lock;
 pub(crate) mod open;
 pub(crate) mod scan;
+pub(crate) mod store;
 pub(crate) mod zip;

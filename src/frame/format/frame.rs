@@ -11,10 +11,6 @@ use crate::frame::format::header::{self, Header, LengthError, Start};
 use crate::frame::format::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
 use crate::frame::{Code, Error};
 
-/// The names of the metalayer of a store of python-blosc2 whose data holds other frames: an embed store, alone or in a
-/// dictionary or tree store.
-const EMBED_NAMES: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
-
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
 ///
 /// ```
@@ -143,13 +139,6 @@ impl<R> Frame<R> {
 
     pub(crate) fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
-    }
-
-    /// Whether it is an embed store of python-blosc2 (`embed.b2e`): an array whose items are the bytes of other frames.
-    /// They are compressed, so this crate cannot read those frames.
-    #[must_use]
-    pub fn is_embed_store(&self) -> bool {
-        EMBED_NAMES.into_iter().any(|name| self.metalayer(name).is_some())
     }
 
     /// The offset of the frame in its file; 0 if it was parsed from bytes.

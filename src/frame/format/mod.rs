@@ -7,5 +7,6 @@ pub(crate) mod fields;
 pub(crate) mod flags;
 pub(crate) mod frame;
 pub(crate) mod header;
+pub(crate) mod kind;
 pub(crate) mod section;
 pub(crate) mod trailer;

@@ -15,13 +15,15 @@
 //! A reader needs only the offsets. So contents may be in another order than the index, and may even overlap.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Range;
 use std::format;
 use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::frame::Error;
 use crate::frame::finding::{Code, Finding};
@@ -310,4 +312,31 @@ fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<
             Err(cursor.finding(rules.length, start - 4).numbers(left, len).text(text))
         }
     }
+}
+
+/// The value of a key in MessagePack, if that is a map; of several, the last one.
+pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> Option<T> {
+    struct Value<'k, T>(&'k str, PhantomData<T>);
+
+    impl<'m, T: Deserialize<'m>> Visitor<'m> for Value<'_, T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'m>>(self, mut map: A) -> Result<Option<T>, A::Error> {
+            let mut value = None;
+            while let Some(key) = map.next_key::<String>()? {
+                if key == self.0 {
+                    value = Some(map.next_value()?);
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(value)
+        }
+    }
+
+    rmp_serde::Deserializer::from_read_ref(bytes).deserialize_map(Value(key, PhantomData)).ok()?
 }

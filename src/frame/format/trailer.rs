@@ -13,19 +13,23 @@
 //! first one with `0d 00`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::format;
 use std::io::{Read, Seek, SeekFrom};
+use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::ChunkHeader;
 use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::fields::Generation;
 use crate::frame::format::header::{Header, cut_short, too_long};
-use crate::frame::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes};
+use crate::frame::format::section::{
+    CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes, map_value,
+};
 use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame};
 use crate::marker::{FIXEXT16, UINT32, fixarray};
@@ -51,6 +55,9 @@ const MAX_TRAILER_LEN: usize = 1 << 28;
 
 /// The longest value of a vlmetalayer that is decompressed, for the same reason.
 const MAX_VALUE_LEN: usize = 1 << 28;
+
+/// The longest list of a store's keys that is read: a million keys. In memory it takes several times as much.
+const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format that is written.
 const VERSION: u8 = 1;
@@ -208,6 +215,27 @@ impl Trailer {
     #[must_use]
     pub fn vlmetalayer(&self, name: &str) -> Option<&Vlmetalayer> {
         self.vlmetalayers.iter().find(|layer| layer.name() == name)
+    }
+
+    /// The keys of the frames that a [store](crate::frame::Kind::is_store) has in its own compressed data; none if it is
+    /// not a store, or if the list of them cannot be read.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let trailer = Frame::open("tests/data/peers/store.b2e")?.trailer()?;
+    /// # #[cfg(feature = "decompress")]
+    /// assert_eq!(trailer.embedded(), ["/node"]);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    #[expect(clippy::zero_sized_map_values, reason = "a map is read, of which only the keys count")]
+    pub fn embedded(&self) -> Vec<String> {
+        let layer = self.vlmetalayer("estore_metadata");
+        let layer = layer.filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_KEYS_LEN));
+        let value = layer.and_then(|layer| layer.value().ok());
+        let places = value.and_then(|value| map_value::<BTreeMap<String, IgnoredAny>>(&value, "embed_map"));
+        places.unwrap_or_default().into_keys().collect()
     }
 }
 

@@ -21,6 +21,20 @@ sys.path.insert(0, str(HERE / "../../interop/peers"))
 import ask  # noqa: E402
 
 
+@blosc2.dsl_kernel
+def twice(x):
+    return x * 2
+
+
+def copy(inputs, output, offset):
+    output[:] = inputs[0]
+
+
+def refer(name, layer, content):
+    """An array without data of its own, whose metalayer says what it is."""
+    blosc2.empty((2, 3), dtype="<i4", urlpath=name, meta={layer: content})
+
+
 def write():
     # Items over 255 bytes, in memory in pieces: `to_cframe` writes a type size of 1.
     for name, dtype in ("lost_typesize_S256", "S256"), ("lost_typesize_record", [("id", "<i4"), ("text", "<U100")]):
@@ -45,6 +59,9 @@ def write():
     batches = blosc2.BatchArray(urlpath="batch_array.b2frame")
     batches.append([1, 2, 3])
     batches.append(["one", {"two": 2}])
+    lists = blosc2.ListArray(spec=blosc2.list(blosc2.int32()), urlpath="list_array.b2frame")
+    lists.extend([[1, 2], [], [3]])
+    lists.flush()
     objects = blosc2.ObjectArray(urlpath="object_array.b2frame")
     objects.extend([{"key": 1}, "text", [1, 2, 3], None])
 
@@ -52,7 +69,14 @@ def write():
     operand = blosc2.asarray(np.arange(6.0), urlpath="operand.b2nd")
     (operand + 1).save(urlpath="lazy_expression.b2nd")
     blosc2.Proxy(operand, urlpath="proxy.b2nd")
+    blosc2.lazyudf(twice, (operand,), dtype="<f8", shape=(6,)).save(urlpath="lazy_function.b2nd")
+    blosc2.lazyudf(copy, (operand,), dtype="<f8", shape=(6,)).save(urlpath="old_lazy_function.b2nd")
     Path("operand.b2nd").unlink()
+    # These cannot be made without a server, or by this release; or they are of a later one.
+    refer("old_lazy_expression.b2nd", "LazyArray", 0)
+    refer("c2array.b2nd", "b2o", {"kind": "c2array", "version": 1})
+    refer("remote_array.b2nd", "b2o", {"kind": "remote_array", "version": 1})
+    refer("later_object.b2nd", "b2o", {"kind": "later", "version": 1})
 
     # As many metalayers as there can be, with the array's own; and vlmetalayers.
     layers = {f"layer {number}": {"number": number} for number in range(15)}
@@ -70,9 +94,19 @@ def write():
     blosc2.asarray(np.arange(8.0), chunks=(8,), blocks=(4,), urlpath="two_filters.b2nd", cparams=options)
 
 
+def refused(name):
+    """The kind of object that python-blosc2 does not open unless it is told to trust the file."""
+    try:
+        blosc2.open(name, mode="r")
+    except blosc2.UnsafeDeserializationError as error:
+        return error.kind
+    except Exception:
+        return None
+
+
 def expected(name):
     """What python-blosc2 says of a frame, and why it does not read its data."""
-    says = {"opens": ask.opens_as(name), "frame": ask.says(name), "reads": None}
+    says = {"opens": ask.opens_as(name), "refuses": refused(name), "frame": ask.says(name), "reads": None}
     try:
         ask.says(name, read=True)
     except Exception as error:

@@ -1,0 +1,102 @@
+//! Stores: folders and zip files of frames.
+
+#![cfg(feature = "frame")]
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use crate::common::data;
+use b2nd_serde::frame::{Kind, Store};
+use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
+use tempfile::TempDir;
+
+/// The files of a store in a folder, whose name ends like this.
+fn folder(zip: &str, end: &str) -> TempDir {
+    let folder = tempfile::Builder::new().suffix(end).tempdir().unwrap();
+    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+    let archive = ZipArchive::from_file(File::open(data().join(zip)).unwrap(), &mut buffer).unwrap();
+    let mut entries = archive.entries(&mut buffer);
+    while let Some(entry) = entries.next_entry().unwrap() {
+        let path = folder.path().join(std::str::from_utf8(entry.file_path().as_bytes()).unwrap());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut bytes = Vec::new();
+        archive.get_entry(entry.wayfinder()).unwrap().reader().read_to_end(&mut bytes).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    folder
+}
+
+fn open(path: &Path) -> Option<(Kind, Vec<String>)> {
+    Store::open(path).unwrap().map(|store| (store.kind(), store.members().to_vec()))
+}
+
+#[test]
+fn a_folder_is_the_store_that_its_zip_file_is() {
+    for (name, kind, members) in [
+        ("tree.b2z", Kind::TreeStore, &["/group/large", "/group/small"][..]),
+        ("table.b2z", Kind::CTable, &["/_cols/name", "/_cols/number", "/_meta", "/_valid_rows"]),
+    ] {
+        let zip = Store::open(data().join(name)).unwrap().unwrap();
+        assert_eq!(
+            (zip.kind(), zip.members()),
+            (kind, &members.iter().map(ToString::to_string).collect::<Vec<_>>()[..])
+        );
+        for end in [".b2d", ""] {
+            assert_eq!(Store::open(folder(name, end).path()).unwrap().unwrap(), zip, "{name} {end}");
+        }
+        assert_eq!(zip.schema().is_some_and(|json| json.contains("\"number\"")), kind == Kind::CTable);
+    }
+}
+
+#[test]
+fn a_tree_is_a_table_only_if_it_says_so() {
+    let folder = folder("table.b2z", ".b2d");
+    fs::copy(data().join("vlmetalayers.b2nd"), folder.path().join("_meta.b2f")).unwrap();
+    assert_eq!(open(folder.path()).unwrap().0, Kind::TreeStore);
+    fs::remove_file(folder.path().join("_meta.b2f")).unwrap();
+    assert_eq!(open(folder.path()).unwrap().0, Kind::TreeStore);
+}
+
+#[test]
+fn members_are_frames_by_their_names_but_not_attributes_or_other_files() {
+    let folder = folder("tree.b2z", ".b2d");
+    let at = |name: &str| folder.path().join(name);
+    for name in ["b.b2f", "c.b2b", "__vlmeta__.b2f", "group/__vlmeta__.b2f", "d.tmp", "embed.b2e.b2lock"] {
+        fs::write(at(name), "").unwrap();
+    }
+    crate::common::copy_tree(&data().join("sparse.b2nd"), &at("sparse.b2nd"));
+    let members = ["/b", "/c", "/group/large", "/group/small", "/sparse"].map(String::from);
+    assert_eq!(open(folder.path()).unwrap().1, members);
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+fn members_in_the_data_of_the_store_are_told_too() {
+    let folder = folder("tree.b2z", ".b2d");
+    fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
+    let members = ["/group/large", "/group/small", "/node"].map(String::from);
+    assert_eq!(open(folder.path()), Some((Kind::EmbedStore, members.to_vec())));
+}
+
+#[test]
+fn without_a_telling_metalayer_the_extension_tells_the_store() {
+    for (end, kind) in [(".b2d", Some(Kind::DictStore)), (".B2Z", Some(Kind::TreeStore)), ("", None)] {
+        let folder = folder("tree.b2z", end);
+        fs::copy(data().join("int32_3x5.b2nd"), folder.path().join("embed.b2e")).unwrap();
+        assert_eq!(open(folder.path()).map(|store| store.0), kind, "{end:?}");
+        fs::remove_file(folder.path().join("embed.b2e")).unwrap();
+        assert_eq!(open(folder.path()), None, "{end:?}");
+    }
+    assert_eq!(open(&data().join("sparse.b2nd")), None);
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error() {
+    assert!(Store::open("no such folder").is_err());
+    assert!(Store::open(data().join("int32_3x5.b2nd")).is_err(), "not a zip file");
+    let folder = folder("tree.b2z", ".b2d");
+    fs::write(folder.path().join("embed.b2e"), "not a frame").unwrap();
+    let error = Store::open(folder.path()).unwrap_err();
+    assert_eq!(error.finding().unwrap().code().name(), "not-a-frame");
+}
