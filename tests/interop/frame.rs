@@ -130,8 +130,11 @@ fn word(seen: &Result<bool, Error>) -> &'static str {
     match seen {
         Ok(true) => "at rest",
         Ok(false) => "never was",
-        Err(error) if error.kind() == ErrorKind::Changing => "changing",
-        Err(_) => "refused",
+        Err(error) => match error.kind() {
+            ErrorKind::Changing => "changing",
+            ErrorKind::Locked => "locked",
+            _ => "refused",
+        },
     }
 }
 

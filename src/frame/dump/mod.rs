@@ -231,8 +231,14 @@ impl<'w, 'a> Annotator<'w, 'a> {
         let fault = self.fault.as_ref().map_or(usize::MAX, |fault| fault.0);
         if offset < self.shown {
             // Otherwise 16 metalayers in the same place would cost as much as 16 of them.
-            let value = format_args!("at byte {offset}, above");
-            return Ok(self.write_row(self.depth, &[], &"", &value, &Printable(name))?);
+            let name = Printable(name);
+            return Ok(self.write_row(
+                self.depth,
+                &[],
+                &"",
+                &format_args!("at byte {offset}, above"),
+                &name,
+            )?);
         }
         self.raw(offset.min(fault), self.depth)?;
         self.cursor = self.cursor.at(offset);
