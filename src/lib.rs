@@ -4,7 +4,7 @@
 //! ```
 //! use serde::{Deserialize, Serialize};
 //!
-//! #[derive(Serialize, Deserialize)]
+//! #[derive(Debug, PartialEq, Serialize, Deserialize)]
 //! struct Meta {
 //!     version: u8,
 //!     ndim: u8,
@@ -15,18 +15,25 @@
 //!     dtype: String,
 //! }
 //!
+//! let meta = Meta {
+//!     version: 0,
+//!     ndim: 2,
+//!     shape: vec![3, 5],
+//!     chunkshape: vec![2, 3],
+//!     blockshape: vec![1, 2],
+//!     dtype_format: 0,
+//!     dtype: "<i4".into(),
+//! };
 //! let bytes = [
 //!     0x97, 0x00, 0x02, // seven entries, version 0, two dimensions
 //!     0x92, 0xd3, 0, 0, 0, 0, 0, 0, 0, 3, 0xd3, 0, 0, 0, 0, 0, 0, 0, 5, // shape 3, 5
 //!     0x92, 0xd2, 0, 0, 0, 2, 0xd2, 0, 0, 0, 3, // chunkshape 2, 3
 //!     0x92, 0xd2, 0, 0, 0, 1, 0xd2, 0, 0, 0, 2, // blockshape 1, 2
-//!     0x00, 0xdb, 0, 0, 0, 3, b'<', b'i', b'4', // NumPy's dtype <i4
+//!     0x00, 0xdb, 0, 0, 0, 3, b'<', b'i', b'4', // dtype format 0, NumPy's dtype <i4
 //! ];
-//! let meta: Meta = b2nd_serde::from_slice(&bytes)?;
-//! assert_eq!((meta.shape, meta.dtype.as_str()), (vec![3, 5], "<i4"));
-//! # let meta: Meta = b2nd_serde::from_slice(&bytes)?;
 //! # #[cfg(feature = "alloc")]
 //! assert_eq!(b2nd_serde::to_vec(&meta)?, bytes);
+//! assert_eq!(b2nd_serde::from_slice::<Meta>(&bytes)?, meta);
 //! # Ok::<(), b2nd_serde::Error>(())
 //! ```
 //!
