@@ -22,6 +22,8 @@
 //! | a `.b2z` or another zip file | [`zip_members`] |
 //! | somewhere in an HDF5, ASDF or any other file | [`scan`] |
 //!
+//! [`Frame::chunks`] says where each chunk is, and [`Chunks::header`] how it is compressed.
+//!
 //! [`Frame::check`] says what is wrong or odd about a frame, and [`check`] does so for a file whose header cannot be
 //! read either.
 //!
@@ -33,6 +35,8 @@
 mod find;
 
 mod format;
+
+mod chunks;
 
 mod check;
 
@@ -46,6 +50,7 @@ mod finding;
 use std::path::PathBuf;
 
 pub use check::{Report, check};
+pub use chunks::{ChunkEntry, ChunkPlace, Chunks};
 pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{HeaderDump, dump_header};
 pub use edit::change::Edit;
@@ -56,6 +61,7 @@ pub use find::scan::{Scan, scan};
 pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
+pub use format::chunk::{ChunkHeader, Special};
 pub use format::fields::{Field, Generation};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};
 pub use format::header::Header;

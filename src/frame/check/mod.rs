@@ -11,7 +11,8 @@ use crate::frame::{Error, Frame};
 
 mod agreement;
 mod body;
-pub(crate) mod chunk_files;
+mod chunk_files;
+mod entries;
 mod header;
 mod stable;
 
@@ -43,9 +44,8 @@ pub struct Report {
 /// Checks the frame in a file, or in the directory of a sparse frame.
 ///
 /// A file that is not a frame, or whose header cannot be read, is reported as a finding. In a sparse frame, the chunk
-/// files are checked too if the chunk index can be read; most indexes need the feature `decompress` for that. However many
-/// chunks the index claims, at most 64 MiB of it are decompressed, and no more files are opened than there are in the
-/// directory.
+/// files are checked too. No more files are opened than there are in the directory, however many chunks the index claims.
+/// A compressed chunk index is only read with the feature `decompress`.
 ///
 /// A frame that another process is writing can look broken for a moment. Therefore, if there is an error, the frame is
 /// checked again after 10 milliseconds, until two checks agree and nothing was written between them.

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::Builder;
 
-use crate::frame::check::chunk_files;
 use crate::frame::edit::canonical::Canonical;
+use crate::frame::find::chunk_file;
 use crate::frame::find::lock::{ExclusiveLock, SharedLock};
 use crate::frame::find::open::{SPARSE_INDEX, file_with_header, folder_of, open_at_once};
 use crate::frame::finding::Severity;
@@ -410,7 +410,7 @@ impl<'p> Job<'p> {
         for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
             let entry = entry.map_err(|error| Error::io("read", from, error))?;
             let path = entry.path();
-            if chunk_files::number(&entry.file_name()).is_some() && path.is_file() {
+            if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
                 let mut old = File::open(&path).map_err(|error| Error::io("read", &path, error))?;
                 let copied = copy_file(&mut old, &to.join(entry.file_name()));
                 progress.advance(copied.map_err(|error| self.uncreatable(error))?)?;

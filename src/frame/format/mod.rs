@@ -7,5 +7,6 @@ pub(crate) mod fields;
 pub(crate) mod flags;
 pub(crate) mod frame;
 pub(crate) mod header;
+pub(crate) mod index;
 pub(crate) mod section;
 pub(crate) mod trailer;
