@@ -205,23 +205,14 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if !entry.is_stored() {
             return Ok(None);
         }
-        let (bytes, _) = self.first_bytes(entry, ChunkHeader::MAX_LEN as u64)?.map_err(Error::malformed)?;
+        let (bytes, _) = self.bytes(entry, 0, ChunkHeader::MAX_LEN as u64)?.map_err(Error::malformed)?;
         match ChunkHeader::parse(&bytes) {
             Some(header) => Ok(Some(header)),
             None => Err(Error::malformed(not_a_chunk(entry))),
         }
     }
 
-    /// The first bytes of a stored chunk, and how many bytes it can have at most: to the end of the chunks or of its file.
-    pub(crate) fn first_bytes(
-        &mut self,
-        entry: &ChunkEntry,
-        length: u64,
-    ) -> Result<Result<(Vec<u8>, u64), Finding>, Error> {
-        self.bytes(entry, 0, length)
-    }
-
-    /// Bytes of a stored chunk, from one of its bytes on, and how many bytes it can have.
+    /// Bytes of a stored chunk, from one of its bytes on; and how many it can have, to the end of the chunks or of its file.
     pub(crate) fn bytes(
         &mut self,
         entry: &ChunkEntry,
@@ -270,6 +261,16 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// Whether all entries are the same.
     pub(crate) fn is_repeated(&self) -> bool {
         self.index.as_ref().is_some_and(Index::is_repeated)
+    }
+
+    /// Whether the chunks are in files that are not known.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.frame.header().is_sparse() && chunk_file::directory(self.frame).is_none()
+    }
+
+    /// The byte of the frame at which the chunks end.
+    pub(crate) fn end(&self) -> u64 {
+        index_start(self.frame.header())
     }
 
     /// The entry of the next chunk.

@@ -65,7 +65,7 @@ pub enum ErrorKind {
     Refused,
     /// There is already something at the path of the new file.
     Exists,
-    /// A rewrite was stopped by the function that it reports to.
+    /// A rewrite or check was stopped by the function that it reports to. Nothing of a new file is left.
     Stopped,
 }
 
@@ -209,7 +209,7 @@ impl fmt::Display for Error {
             }
             Detail::Refused(why) => f.write_str(why),
             Detail::Exists(path) => write!(f, "{} already exists", path.display()),
-            Detail::Stopped => f.write_str("stopped; nothing of the new file is left"),
+            Detail::Stopped => f.write_str("stopped"),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod change;
 mod check;
 mod chunk_files;
+mod chunk_headers;
 mod chunks;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]

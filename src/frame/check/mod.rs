@@ -12,6 +12,7 @@ use crate::frame::{Error, Frame};
 mod agreement;
 mod body;
 mod chunk_files;
+mod chunk_headers;
 mod entries;
 mod header;
 mod stable;
@@ -93,7 +94,8 @@ impl<R> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Checks the frame: the header, the chunk index, the trailer, and the length of the file. The data is not read.
+    /// Checks the frame: the header, the chunk index, the trailer, and the length of the file. The chunks are not read:
+    /// [`check_chunks`](Self::check_chunks) does that.
     ///
     /// The file is looked at once. If another process may be writing it, [`check`] looks again.
     ///

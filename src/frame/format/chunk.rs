@@ -44,6 +44,9 @@ use crate::frame::format::flags::{Codec, Filter};
 const BLOSC1_LEN: usize = 16;
 const BLOSC2_LEN: usize = 32;
 
+/// The largest block, decompressed, that C-Blosc2 reads.
+pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
+
 const VERSION: usize = 0;
 const FLAGS: usize = 2;
 const TYPESIZE: usize = 3;
