@@ -9,7 +9,7 @@ use b2nd_serde::frame::{Header, Severity};
 use clap::Args;
 
 use crate::input::Target;
-use crate::json::{Record, add_line};
+use crate::json::{CountsRecord, Record, add_line};
 use crate::output::{Outcome, RED, YELLOW, complain, remark};
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
@@ -36,7 +36,7 @@ impl Info {
         let mut stdout = anstream::stdout();
         let mut code = ExitCode::SUCCESS;
         let mut shown = 0;
-        let options = visit::Options { scan: false, whole: true, meta: self.meta };
+        let options = visit::Options { whole: true, meta: self.meta, ..visit::Options::default() };
         let several = self.files.len() > 1;
         for path in self.files {
             let target = Target::given(path);
@@ -152,6 +152,9 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
         None if record.nchunks == Some(0) => writeln!(f, "nchunks : {stored}")?,
         None => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
+    if let Some(counts) = record.chunk_counts {
+        stored_chunks(counts, f)?;
+    }
     if let Some(blocks) = &record.blocks_per_chunk {
         let count = text::count(blocks.iter().product(), "block");
         writeln!(f, "in each : {}, {count} per chunk", Tuple(blocks))?;
@@ -163,6 +166,21 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
         writeln!(f, "typesize: {}", header.typesize)?;
     }
     Ok(())
+}
+
+/// How many chunks are stored, and what the others are.
+fn stored_chunks(counts: CountsRecord, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let CountsRecord { stored, zeros, nan, uninitialized, invalid } = counts;
+    let total = stored + zeros + nan + uninitialized + invalid;
+    if total == 0 {
+        return Ok(());
+    }
+    write!(f, "stored  : {stored} of {}", text::count(total, "chunk"))?;
+    let others = [(zeros, "zeros"), (nan, "NaN"), (uninitialized, "not initialized"), (invalid, "not known")];
+    for (count, what) in others.into_iter().filter(|&(count, _)| count > 0) {
+        write!(f, ", {count} {what}")?;
+    }
+    writeln!(f)
 }
 
 fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {

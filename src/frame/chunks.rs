@@ -86,6 +86,50 @@ impl ChunkEntry {
     }
 }
 
+/// How many chunks of a frame are stored, and how many have one value instead, by the chunk index.
+///
+/// ```
+/// use b2nd_serde::frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/peers/special_some.b2nd")?;
+/// let counts = frame.count_chunks()?;
+/// println!("{} of {} chunks are stored", counts.stored, counts.total());
+/// # assert!(counts.stored > 0 && counts.stored < counts.total());
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkCounts {
+    /// Chunks in the frame, or in files of their own.
+    pub stored: u64,
+    /// Chunks of which all items are zero.
+    pub zeros: u64,
+    /// Chunks of which all items are NaN.
+    pub nan: u64,
+    /// Chunks of which no item was ever written.
+    pub uninitialized: u64,
+    /// Chunks of which nothing is known, as their entry makes no sense.
+    pub invalid: u64,
+}
+
+impl ChunkCounts {
+    /// The number of all chunks.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.stored + self.zeros + self.nan + self.uninitialized + self.invalid
+    }
+
+    fn of(&mut self, place: ChunkPlace) -> &mut u64 {
+        match place {
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,
+            ChunkPlace::Special(Special::Zeros) => &mut self.zeros,
+            ChunkPlace::Special(Special::Nan) => &mut self.nan,
+            ChunkPlace::Special(Special::Uninitialized) => &mut self.uninitialized,
+            ChunkPlace::Special(Special::Value) | ChunkPlace::Invalid(_) => &mut self.invalid,
+        }
+    }
+}
+
 /// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
 #[derive(Debug)]
 pub struct Chunks<'f, R> {
@@ -127,6 +171,26 @@ impl<R: Read + Seek> Frame<R> {
     pub fn chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
         let index = if self.header().nbytes > 0 { Some(self.open_index()?) } else { None };
         Ok(Chunks { frame: self, index, next: 0, piece: Vec::new(), piece_number: None })
+    }
+
+    /// Counts the chunks that are stored, and those that have one value instead.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunks`](Self::chunks) and its iterator.
+    pub fn count_chunks(&mut self) -> Result<ChunkCounts, Error> {
+        let mut counts = ChunkCounts::default();
+        let mut chunks = self.chunks()?;
+        let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
+        while let Some(entry) = chunks.next().transpose()? {
+            let count = counts.of(entry.place);
+            if is_repeated {
+                *count = len;
+                break;
+            }
+            *count += 1;
+        }
+        Ok(counts)
     }
 
     fn open_index(&mut self) -> Result<Index, Error> {

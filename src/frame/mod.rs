@@ -50,7 +50,7 @@ mod finding;
 use std::path::PathBuf;
 
 pub use check::{Report, check};
-pub use chunks::{ChunkEntry, ChunkPlace, Chunks};
+pub use chunks::{ChunkCounts, ChunkEntry, ChunkPlace, Chunks};
 pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{HeaderDump, dump_header};
 pub use edit::change::Edit;
