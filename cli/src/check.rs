@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use b2nd_serde::frame::{Code, Finding, Severity};
 use clap::Args;
@@ -24,10 +26,14 @@ use crate::visit::{self, View};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
+  b2nd check --chunks copied/
   b2nd check --strict --json data/ | jq -c '[.path, .error // .findings]'")]
 pub(crate) struct Check {
     #[command(flatten)]
     paths: Paths,
+    /// Check the header of every chunk too, which takes a read for each
+    #[arg(long)]
+    chunks: bool,
     /// Exit with status 1 if there are warnings
     #[arg(long)]
     strict: bool,
@@ -35,6 +41,9 @@ pub(crate) struct Check {
     #[arg(long)]
     json: bool,
 }
+
+/// The progress is shown after this many chunks.
+const CHUNKS_SHOWN: u64 = 256;
 
 /// What was found in some files.
 #[derive(Default)]
@@ -50,9 +59,20 @@ struct Batch {
 
 impl Check {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, strict, json } = self;
-        let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: false };
-        let options = visit::Options { whole: true, ..visit::Options::default() };
+        let Self { paths, chunks, strict, json } = self;
+        let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: chunks };
+        let progress = if chunks { Progress::of_chunks() } else { Progress::of_files(false) };
+        let progress = Mutex::new(progress);
+        let show = |done| progress.lock().unwrap_or_else(PoisonError::into_inner).show(done);
+        let done = AtomicU64::new(0);
+        let on_chunk = || {
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if done.is_multiple_of(CHUNKS_SHOWN) {
+                show(done);
+            }
+        };
+        let chunks = chunks.then_some(&on_chunk as &(dyn Fn() + Sync));
+        let options = visit::Options { whole: true, chunks, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let mut batch = Batch::default();
             for target in targets {
@@ -62,7 +82,6 @@ impl Check {
             batch
         };
         let mut all = Batch::default();
-        let mut progress = Progress::of_files(false);
         pool.run(paths.targets(), work, |batch| {
             all.files += batch.files;
             all.frames += batch.frames;
@@ -70,7 +89,9 @@ impl Check {
             all.with_warnings += batch.with_warnings;
             all.failures += batch.failures;
             all.codes.extend(batch.codes);
-            progress.show(all.files);
+            if chunks.is_none() {
+                show(all.files);
+            }
             anstream::stdout().write_all(&batch.text)
         })?;
         drop(progress);

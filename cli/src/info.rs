@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::failure::{Failure, Location};
 use crate::input::Target;
-use crate::json::{Record, add_line};
+use crate::json::{CountsRecord, Record, add_line};
 use crate::output::{Outcome, RED, YELLOW, complain, remark};
 use crate::store::{StoreRecord, held};
 use crate::text::{self, Size, Tuple};
@@ -39,7 +39,7 @@ impl Info {
         let mut stdout = anstream::stdout();
         let mut code = ExitCode::SUCCESS;
         let mut shown = 0;
-        let options = visit::Options { scan: false, whole: true, meta: self.meta };
+        let options = visit::Options { whole: true, meta: self.meta, ..visit::Options::default() };
         let several = self.files.len() > 1;
         for path in &self.files {
             let target = Target::given(path.clone());
@@ -205,9 +205,12 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
         (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,
         (None, Some(_)) => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
+    if let Some(counts) = record.chunk_counts {
+        stored_chunks(counts, f)?;
+    }
     if let Some(blocks) = &record.blocks_per_chunk {
         let count = text::count(blocks.iter().product(), "block");
-        writeln!(f, "in each : {}, {count} per chunk", Tuple(blocks))?;
+        writeln!(f, "in chunk: {}, {count}", Tuple(blocks))?;
     }
     if let Some(padding) = record.padding {
         writeln!(f, "padding : {:.1} % of {}", 100.0 * padding, Size(header.nbytes))?;
@@ -216,6 +219,21 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
         writeln!(f, "typesize: {}", header.typesize)?;
     }
     Ok(())
+}
+
+/// How many chunks are stored, and what the others are.
+fn stored_chunks(counts: CountsRecord, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let CountsRecord { stored, zeros, nan, uninitialized, invalid } = counts;
+    let total = stored + zeros + nan + uninitialized + invalid;
+    if total == 0 {
+        return Ok(());
+    }
+    write!(f, "stored  : {stored} of {}", text::count(total, "chunk"))?;
+    let others = [(zeros, "zeros"), (nan, "NaN"), (uninitialized, "not initialized"), (invalid, "not known")];
+    for (count, what) in others.into_iter().filter(|&(count, _)| count > 0) {
+        write!(f, ", {count} {what}")?;
+    }
+    writeln!(f)
 }
 
 fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {

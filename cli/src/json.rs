@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use b2nd_serde::frame::{Array, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer};
+use b2nd_serde::frame::{
+    Array, ChunkCounts, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
+};
 use b2nd_serde::{Geometry, Meta, dump};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -36,6 +38,9 @@ pub(crate) struct Record<'f> {
     pub(crate) cbytes: i64,
     pub(crate) cratio: Option<f64>,
     pub(crate) nchunks: Option<u64>,
+    /// Where the chunk index is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chunk_counts: Option<CountsRecord>,
     pub(crate) grid: Option<Vec<u64>>,
     pub(crate) blocks_per_chunk: Option<Vec<u64>>,
     pub(crate) padding: Option<f64>,
@@ -51,6 +56,23 @@ pub(crate) struct Record<'f> {
     pub(crate) vlmetalayers: Option<Vec<VlLayerRecord>>,
     pub(crate) stale_bytes: Option<usize>,
     pub(crate) findings: &'f [Finding],
+}
+
+/// How many chunks are stored, and how many have one value instead.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct CountsRecord {
+    pub(crate) stored: u64,
+    pub(crate) zeros: u64,
+    pub(crate) nan: u64,
+    pub(crate) uninitialized: u64,
+    pub(crate) invalid: u64,
+}
+
+impl From<ChunkCounts> for CountsRecord {
+    fn from(counts: ChunkCounts) -> Self {
+        let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
+        Self { stored, zeros, nan, uninitialized, invalid }
+    }
 }
 
 /// A metalayer of the header.
@@ -111,6 +133,7 @@ impl<'f> Record<'f> {
             cbytes: header.cbytes,
             cratio: cratio(header),
             nchunks: header.nchunks(),
+            chunk_counts: None,
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
             blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
             padding: geometry.as_ref().map(Geometry::padding),

@@ -3,6 +3,7 @@
 mod array_row;
 mod change;
 mod check;
+mod chunks;
 mod completions;
 mod counts;
 mod decode;
@@ -60,6 +61,7 @@ enum Command {
     Info(info::Info),
     Ls(ls::Ls),
     Check(check::Check),
+    Chunks(chunks::ChunkList),
     Dump(dump::Dump),
     Encode(encode::Encode),
     Decode(decode::Decode),
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Info(command) => command.run(),
         Command::Ls(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Chunks(command) => command.run(),
         Command::Dump(command) => command.run(),
         Command::Encode(command) => command.run(),
         Command::Decode(command) => command.run(),

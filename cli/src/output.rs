@@ -45,6 +45,11 @@ impl Progress {
         Self::new(is_silent, "{spinner} files: {human_pos}, {elapsed}", None)
     }
 
+    /// Counts chunks.
+    pub(crate) fn of_chunks() -> Self {
+        Self::new(false, "{spinner} chunks: {human_pos}, {elapsed}", None)
+    }
+
     /// Counts bytes, while nothing goes to standard output.
     pub(crate) fn of_bytes(all: u64) -> Self {
         Self::new(true, "{spinner} {binary_bytes} of {binary_total_bytes}, {elapsed}", Some(all))

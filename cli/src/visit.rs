@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Code, Content, Finding, Frame, Header, Member, Report, Trailer, check, scan, zip_members,
+    Array, ChunkCounts, Code, Content, Error, Finding, Frame, Header, Member, Report, Trailer, check, scan,
+    zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem, stdin_hint};
@@ -14,13 +16,15 @@ use crate::json::Record;
 
 /// What to visit, and how much of it to read.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Options {
+pub(crate) struct Options<'p> {
     /// Look for frames anywhere in a file.
     pub(crate) scan: bool,
     /// Check what follows the header too.
     pub(crate) whole: bool,
     /// Read the values of metalayers.
     pub(crate) meta: bool,
+    /// Check the headers of all chunks, and call this after each.
+    pub(crate) chunks: Option<&'p (dyn Fn() + Sync)>,
 }
 
 /// What is shown of a frame.
@@ -35,13 +39,20 @@ pub(crate) struct View<'s> {
     pub(crate) record: Record<'s>,
 }
 
+/// What was read after the header of a frame.
+#[derive(Default)]
+struct After {
+    trailer: Option<Trailer>,
+    counts: Option<ChunkCounts>,
+}
+
 /// The end of the magic bytes: a shorter file cannot be recognized as a frame.
 const MAGIC_END: i128 = 10;
 
 /// Receives each frame, or why it could not be read.
 type Receive<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
-impl Options {
+impl Options<'_> {
     /// Visits all frames of a file, or passes on why there is no file.
     pub(crate) fn visit(self, found: Result<Target, Failure>, receive: &mut Receive<'_>) {
         match found {
@@ -86,16 +97,26 @@ impl Options {
     fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
         if !self.whole {
             let frame = Frame::open(location.path)?;
-            self.emit(location, &frame, &frame.check_header(), None, receive);
+            self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
             return Ok(());
         }
         match check(location.path)? {
-            Report { frame: Some(mut frame), findings, .. } => {
+            Report { frame: Some(mut frame), mut findings, .. } => {
+                findings.extend(self.check_chunks(&mut frame)?);
                 self.emit_whole(location, &mut frame, &findings, receive);
                 Ok(())
             }
             Report { findings, .. } => findings.into_iter().try_for_each(|finding| Err(finding.into())),
         }
+    }
+
+    /// What is wrong with the headers of chunks, if they are to be checked.
+    fn check_chunks<R: Read + Seek>(self, frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
+        let Some(progress) = self.chunks else { return Ok(Vec::new()) };
+        frame.check_chunks(|_| {
+            progress();
+            ControlFlow::Continue(())
+        })
     }
 
     /// Visits the frame that a member of a zip file is. No writer can be at work in it: the directory of a zip file is
@@ -109,10 +130,11 @@ impl Options {
     ) -> Result<(), Problem> {
         let mut frame = Frame::read_at(file, offset)?;
         if self.whole {
-            let findings = frame.check()?;
+            let mut findings = frame.check()?;
+            findings.extend(self.check_chunks(&mut frame)?);
             self.emit_whole(location, &mut frame, &findings, receive);
         } else {
-            self.emit(location, &frame, &frame.check_header(), None, receive);
+            self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
         }
         Ok(())
     }
@@ -153,7 +175,8 @@ impl Options {
     ) {
         let is_wanted = self.meta || frame.kind().is_store();
         let trailer = if is_wanted { frame.trailer().ok() } else { None };
-        self.emit(location, frame, findings, trailer.as_ref(), receive);
+        let counts = frame.count_chunks().ok();
+        self.emit(location, frame, findings, &After { trailer, counts }, receive);
     }
 
     /// Passes a frame on.
@@ -162,7 +185,7 @@ impl Options {
         location: Location<'_>,
         frame: &Frame<R>,
         findings: &[Finding],
-        trailer: Option<&Trailer>,
+        after: &After,
         receive: &mut Receive<'_>,
     ) {
         let array = match frame.array() {
@@ -171,10 +194,11 @@ impl Options {
         };
         let array = array.as_ref();
         let mut record = Record::new(location, frame, array, findings);
+        record.chunk_counts = after.counts.map(Into::into);
         if self.meta {
-            record = record.with_values(frame, trailer);
+            record = record.with_values(frame, after.trailer.as_ref());
         }
-        let embedded = trailer.map(Trailer::embedded).unwrap_or_default();
+        let embedded = after.trailer.as_ref().map(Trailer::embedded).unwrap_or_default();
         receive(Ok(View { location, header: frame.header(), array, embedded, findings, record }));
     }
 }
@@ -240,7 +264,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>)
             );
             receive(Err(location.failure(Problem::new(Code::Truncated.name(), text))));
         } else {
-            options.emit(location, &frame, &frame.check_header(), None, receive);
+            options.emit(location, &frame, &frame.check_header(), &After::default(), receive);
         }
     }
     if found == 0

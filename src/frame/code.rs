@@ -298,8 +298,26 @@ codes! {
         "Nothing. A copy made by C-Blosc2 does not have the gap."
     ChunkOffset "chunk-offset" Error
         "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for \
-         which it reads the same data twice. Only an uncompressed index is checked."
+         which it reads the same data twice. The same goes for a special value that no version of C-Blosc2 knows."
         "Restore the file from another copy. The index can be rebuilt from the chunks."
+    ChunkIndexData "chunk-index-data" Error
+        "The chunk index is a Blosc2 chunk that cannot be decompressed, or that does not hold offsets. C-Blosc2 does not open such a file."
+        "Restore the file from another copy. The index can be rebuilt from the chunks."
+    LostChunkLength "lost-chunk-length" Error
+        "Chunks have different sizes, and one of them is a special value, for which only the chunk index has an entry. Its size is not stored anywhere, so C-Blosc2 cannot read it. python-blosc2 writes this where a chunk of zeros is appended."
+        "The other chunks can be read. If there is one such chunk, its size is what is left of nbytes."
+    NoData "no-data" Warning
+        "No chunk is stored: all items are zero, NaN or not initialized. A writer that was killed before its first chunk leaves such a file, which opens without an error. blosc2.zeros and its like look the same."
+        "Nothing, if the array was meant to be so. Otherwise write it again."
+    NeverWritten "never-written" Warning
+        "The first chunks are stored, and all that follow are zero, NaN or not initialized. A writer that was killed leaves such a file, which opens without an error. Data that ends with zeros, an array that was enlarged, and blosc2.zeros of which only the first items were set look the same."
+        "Compare the last items with what you know of them. If the writer was killed, write the array again."
+    ChunkHeader "chunk-header" Error
+        "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong items."
+        "Restore the file from another copy. The other chunks can be read."
+    ChunkOverlap "chunk-overlap" Error
+        "Two chunks share bytes, so one of them was overwritten or has a damaged header."
+        "Restore the file from another copy."
     ChunkFile "chunk-file" Error
         "A chunk file of a sparse frame is missing or not whole. C-Blosc2 cannot read that chunk, and does not open \
          the frame if it is the first one."

@@ -65,7 +65,7 @@ pub enum ErrorKind {
     Refused,
     /// The path of the new file already exists.
     Exists,
-    /// The function of [`Rewrite::on_progress`](crate::frame::Rewrite::on_progress) stopped the rewrite.
+    /// A rewrite or a check was stopped by the function that it reports to. Nothing of a new file is left.
     Stopped,
 }
 
@@ -222,7 +222,7 @@ impl fmt::Display for Error {
             }
             Detail::Refused(why) => f.write_str(why),
             Detail::Exists(path) => write!(f, "{} already exists", path.display()),
-            Detail::Stopped => f.write_str("stopped; the unfinished new file was removed"),
+            Detail::Stopped => f.write_str("stopped"),
         }
     }
 }

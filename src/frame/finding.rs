@@ -59,6 +59,8 @@ pub enum Place {
     Metalayers,
     /// The content of the array's metalayer.
     Array,
+    /// A chunk.
+    Chunk,
     /// The chunk index.
     ChunkIndex,
     /// The trailer, with its vlmetalayers.
@@ -74,6 +76,7 @@ impl Place {
             Self::Header => "header",
             Self::Metalayers => "metalayers",
             Self::Array => "array",
+            Self::Chunk => "chunk",
             Self::ChunkIndex => "chunk-index",
             Self::Trailer => "trailer",
         }
@@ -88,6 +91,7 @@ impl fmt::Display for Place {
             Self::Header => "the header",
             Self::Metalayers => "the metalayers",
             Self::Array => "the array's metalayer",
+            Self::Chunk => "a chunk",
             Self::ChunkIndex => "the chunk index",
             Self::Trailer => "the trailer",
         })

@@ -24,6 +24,7 @@
 //! | at an unknown place in an HDF5, ASDF or other file | [`scan`] |
 //!
 //! [`Frame::kind`] says what a frame holds: an array, or one of the other objects of python-blosc2.
+//! [`Frame::chunks`] says where each chunk is, and [`Chunks::header`] how it is compressed.
 //!
 //! [`Frame::check`] finds what is wrong with a frame or unusual about it. [`check`] does this for a file, even if its
 //! header cannot be read.
@@ -56,6 +57,8 @@ mod find;
 
 mod format;
 
+mod chunks;
+
 mod check;
 
 mod edit;
@@ -67,6 +70,7 @@ mod finding;
 mod read;
 
 pub use check::{Report, check};
+pub use chunks::{ChunkCounts, ChunkEntry, ChunkPlace, Chunks};
 pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{HeaderDump, dump_header};
 pub use edit::change::Edit;
@@ -78,6 +82,7 @@ pub use find::store::Store;
 pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
+pub use format::chunk::{ChunkHeader, Special};
 pub use format::fields::{Field, Generation};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};
 pub use format::frame::Frame;

@@ -288,6 +288,11 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("an offset behind the chunks", with_offset(3, 225), Code::ChunkOffset),
         ("offsets without chunks", without_chunks(), Code::ChunkOffset),
         ("an offset twice", with_offset(3, 64), Code::ChunkOffset),
+        ("an unknown special value", with_offset(3, 1 << 63), Code::ChunkOffset),
+        ("an index of one value", with_index_of_nan(), Code::ChunkIndexData),
+        ("a length that is lost", with_lost_length(), Code::LostChunkLength),
+        ("nothing stored", file("struct_long.b2nd"), Code::NoData),
+        ("stored up to the last chunk", with_offset(3, ZEROS), Code::NeverWritten),
         ("a gap behind the index", with_gap("int32_3x5.b2nd", 35), Code::ChunkIndexGap),
         ("trailer without its end", with_end("int32_3x5.b2nd", 23, &[0xcd]), Code::TrailerMarker),
         ("trailer of 3", with_end("int32_3x5.b2nd", 35, &[0x93]), Code::TrailerMarker),
@@ -298,6 +303,26 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("vlmetalayer's length", in_trailer(chunk - 4, &MINUS), Code::VlmetalayerLength),
         ("vlmetalayer no chunk", in_trailer(chunk + 12, &[0; 4]), Code::VlmetalayerChunk),
     ]
+}
+
+/// The entry of a chunk of zeros.
+const ZEROS: i64 = -0x7f << 56;
+
+/// `int32_3x5.b2nd` with an index whose header says that it is nothing but NaN.
+fn with_index_of_nan() -> Vec<u8> {
+    let file = file("int32_3x5.b2nd");
+    let header = Frame::parse(&file).unwrap().header().clone();
+    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    changed(file, &[(index + 31, &[0x20])])
+}
+
+/// A frame whose chunks have different sizes, one of which is nowhere.
+fn with_lost_length() -> Vec<u8> {
+    let file = file("peers/chunks_of_any_length.b2frame");
+    let header = Frame::parse(&file).unwrap().header().clone();
+    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    assert_eq!(file[index + 2] & 7, 7, "the index is not stored behind a header of 32 bytes");
+    changed(file, &[(index + 32, &ZEROS.to_le_bytes())])
 }
 
 /// The number of bytes of the chunk index, which counts 5 chunks.
@@ -479,7 +504,15 @@ fn every_code_is_found_and_says_what_to_do() {
         all.insert(code);
     }
     // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
-    all.extend([Code::NotAZip, Code::ZipMember, Code::TooLong, Code::ChunkFile]);
+    // So is what only the headers of chunks say.
+    all.extend([
+        Code::NotAZip,
+        Code::ZipMember,
+        Code::TooLong,
+        Code::ChunkFile,
+        Code::ChunkHeader,
+        Code::ChunkOverlap,
+    ]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
     for code in all {
         assert_eq!(code.name().parse(), Ok(code), "a name of its own");
@@ -507,16 +540,12 @@ fn a_finding_is_serialized_as_the_command_prints_it() {
 
 #[test]
 fn the_files_of_the_project_are_right() {
-    for name in [
-        "int32_3x5.b2nd",
-        "scalar.b2nd",
-        "empty.b2nd",
-        "sparse.b2nd",
-        "struct_long.b2nd",
-        "vlmetalayers.b2nd",
-    ] {
+    for name in ["int32_3x5.b2nd", "scalar.b2nd", "empty.b2nd", "sparse.b2nd", "vlmetalayers.b2nd"] {
         assert_eq!(check(data().join(name)).unwrap().findings, [], "{name}");
     }
+    // It is `blosc2.zeros`, and only who made it knows that nothing more was to come.
+    let findings = check(data().join("struct_long.b2nd")).unwrap().findings;
+    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [Code::NoData]);
 }
 
 #[test]

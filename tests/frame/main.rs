@@ -3,6 +3,8 @@
 mod change;
 mod check;
 mod chunk_files;
+mod chunk_headers;
+mod chunks;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]
 mod common;

@@ -9,11 +9,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::io::{BufRead, BufReader};
+#[cfg(feature = "decompress")]
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::data;
+#[cfg(feature = "decompress")]
+use b2nd_serde::frame::{ChunkPlace, Special};
 use b2nd_serde::frame::{Code, Error, ErrorKind, Frame, Severity, check};
 use serde_json::{Value, json};
 
@@ -184,4 +188,65 @@ fn vlmetalayers_have_the_values_that_python_blosc2_reads() {
     }
     println!("vlmetalayers as python-blosc2 reads them: {stored} stored, {decompressed} decompressed");
     assert!(stored > 10 && decompressed > 10);
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+#[ignore = "needs python-blosc2: tests/interop/run"]
+fn chunks_are_what_python_blosc2_says_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let seed = fastrand::u32(..).to_string();
+    let output = python("chunks.py")
+        .arg(folder.path())
+        .args(["700", &seed])
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "seed {seed}");
+    let mut kinds = BTreeMap::new();
+    let (mut files, mut all) = (0, 0);
+    for line in output.stdout.lines() {
+        let told: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let path = told["path"].as_str().unwrap();
+        let mut frame = Frame::open(path).unwrap();
+        let expected = told["chunks"].as_array().unwrap();
+        let mut chunks = frame.chunks().unwrap();
+        let mut found = Vec::new();
+        while let Some(entry) = chunks.next().transpose().unwrap() {
+            let header = chunks.header(&entry).unwrap();
+            let special = |special| match special {
+                Special::Zeros => "zeros",
+                Special::Nan => "nan",
+                Special::Value => "value",
+                Special::Uninitialized => "uninitialized",
+            };
+            let stored =
+                |place: u64| (header.and_then(|header| header.special).map_or("stored", special), place);
+            let (kind, place) = match entry.place {
+                ChunkPlace::Frame(place) | ChunkPlace::File(place) => stored(place),
+                ChunkPlace::Special(value) => (special(value), 0),
+                _ => panic!("{path}, seed {seed}: {entry:?}"),
+            };
+            *kinds.entry(kind).or_insert(0) += 1;
+            let nbytes = header.map(|header| header.nbytes as u64);
+            assert!(nbytes.is_none() || entry.nbytes.is_none() || nbytes == entry.nbytes);
+            let mut chunk = json!({ "kind": kind, "nbytes": nbytes.or(entry.nbytes) });
+            if let Some(header) = header {
+                chunk["cbytes"] = header.cbytes.into();
+            }
+            if kind == "stored" {
+                chunk["place"] = place.into();
+            }
+            found.push(chunk);
+        }
+        assert_eq!(&found, expected, "{path}, seed {seed}");
+        assert_eq!(frame.check_chunks(|_| ControlFlow::Continue(())).unwrap(), [], "{path}, seed {seed}");
+        let errors = check(path).unwrap().findings;
+        let is_healthy = errors.iter().all(|finding| finding.severity() == Severity::Warning);
+        assert!(is_healthy, "{path}, seed {seed}: {errors:?}");
+        files += 1;
+        all += found.len();
+    }
+    println!("{files} files with {all} chunks are told as python-blosc2 tells them: {kinds:?}");
+    assert!(files == 700 && kinds.len() == 5);
 }

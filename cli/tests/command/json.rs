@@ -44,7 +44,7 @@ fn every_object_is_as_the_schema_says() {
     let schema = schema();
     let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
     let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
-    let cases: [(&[&str], &str, usize); 14] = [
+    let cases: [(&[&str], &str, usize); 17] = [
         (&["ls", "--json", "images"], "frame", 3),
         (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
         (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
@@ -57,6 +57,9 @@ fn every_object_is_as_the_schema_says() {
         (&["info", "--json", "--meta", "images/2024/b.b2nd", "tree.b2z"], "frame", 5),
         (&["info", "--json", "bad/zeroed.b2nd", "images"], "failure", 2),
         (&["check", "--json", "bad/resized.b2nd", "tree.b2z"], "frame", 4),
+        (&["check", "--json", "--chunks", "tree.b2z", "sparse.b2nd"], "frame", 4),
+        (&["chunks", "--json", "sparse.b2nd"], "chunk", 4),
+        (&["chunks", "--json", "bad/zeroed.b2nd"], "failure", 1),
         (&["check", "--json", "bad/empty.b2nd"], "failure", 1),
         (&encode("<i4"), "metalayer", 1),
         (&encode("int33"), "failure", 1),

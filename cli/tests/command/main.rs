@@ -3,6 +3,7 @@
 mod bytes;
 mod change;
 mod check;
+mod chunks;
 #[path = "../../../tests/common/mod.rs"]
 mod common;
 mod general;

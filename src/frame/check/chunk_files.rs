@@ -1,38 +1,20 @@
-//! The files in the directory of a sparse frame: one for each chunk, unless the chunk is one repeated value.
+//! What is wrong with the [files of chunks](crate::frame::find::chunk_file) in the directory of a sparse frame.
 //!
-//! C-Blosc2 names them by a number with eight hexadecimal digits. The chunk index has this number in place of the
-//! offset of a contiguous frame. It is not the position of the chunk, because chunks can be inserted and deleted. A
-//! file that is not in the index is not a fault: C-Blosc2 leaves an empty file when a chunk becomes one repeated value.
+//! A file that no chunk refers to is not a fault: C-Blosc2 leaves an empty one where a chunk became one repeated value.
 
-use std::ffi::OsStr;
-use std::format;
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
-use std::string::String;
 use std::vec::Vec;
 
 use crate::frame::Error;
+use crate::frame::find::chunk_file::{name, number};
 use crate::frame::find::open::open_at_once;
 use crate::frame::format::chunk::ChunkHeader;
 
-const SUFFIX: &str = ".chunk";
-
-/// Up to this number of files, each one is opened. For more, the directory is listed first, because a chunk index of a
-/// few hundred bytes can name a million files that do not exist.
+/// Up to this number of files, each one is opened. For more, the folder is listed first, as a chunk index of a few hundred
+/// bytes can name a million files that are not there.
 const MAX_UNLISTED: usize = 64;
-
-/// The name of the file with this number.
-pub(super) fn name(number: u64) -> String {
-    format!("{number:08X}{SUFFIX}")
-}
-
-/// The number of the file with this name, if it is the file of a chunk.
-pub(crate) fn number(file: &OsStr) -> Option<u64> {
-    let file = file.to_str()?;
-    let number = u64::from_str_radix(file.strip_suffix(SUFFIX)?, 16).ok()?;
-    (name(number) == file).then_some(number)
-}
 
 /// What is wrong with the file of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,9 @@ use crate::frame::{Error, Frame};
 
 mod agreement;
 mod body;
-pub(crate) mod chunk_files;
+mod chunk_files;
+mod chunk_headers;
+mod entries;
 mod header;
 mod stable;
 
@@ -42,7 +44,9 @@ pub struct Report {
 
 /// Checks the frame in a file, or in the directory of a sparse frame.
 ///
-/// A file that is not a frame, or whose header cannot be read, is reported as a finding, not as an error.
+/// A file that is not a frame, or whose header cannot be read, is reported as a finding, not as an error. In a sparse frame, the chunk
+/// files are checked too. No more files are opened than there are in the directory, however many chunks the index claims.
+/// A compressed chunk index is only read with the feature `decompress`.
 ///
 /// The chunk files of a sparse frame are checked too, if the chunk index can be read. Most indexes are compressed,
 /// which needs the feature `decompress`. A damaged index cannot make the check expensive: at most 64 MiB of it are
@@ -95,7 +99,8 @@ impl<R> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Checks the frame: the header, the chunk index, the trailer, and the length of the file. The data is not read.
+    /// Checks the frame: the header, the chunk index, the trailer, and the length of the file. The chunks are not read:
+    /// [`check_chunks`](Self::check_chunks) does that.
     ///
     /// The frame is checked once. If another process may be writing it, use the function [`check`], which repeats the
     /// check.

@@ -12,8 +12,8 @@ use std::vec::Vec;
 
 use tempfile::Builder;
 
-use crate::frame::check::chunk_files;
 use crate::frame::edit::canonical::Canonical;
+use crate::frame::find::chunk_file;
 use crate::frame::find::lock::{ExclusiveLock, SharedLock};
 use crate::frame::find::open::{SPARSE_INDEX, file_with_header, folder_of, open_at_once};
 use crate::frame::finding::{Finding, Severity};
@@ -419,7 +419,7 @@ impl<'p> Job<'p> {
         for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
             let entry = entry.map_err(|error| Error::io("read", from, error))?;
             let path = entry.path();
-            if chunk_files::number(&entry.file_name()).is_some() && path.is_file() {
+            if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
                 let unreadable = |error| Error::io("read", &path, error);
                 let mut old = File::open(&path).map_err(unreadable)?;
                 let new = File::options().write(true).create_new(true).open(to.join(entry.file_name()));

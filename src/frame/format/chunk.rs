@@ -13,28 +13,58 @@
 //! | 22 | 1 | the codec, if the flags have no room for it |
 //! | 23 | 1 | the codec's parameter |
 //! | 24 | 6 | a parameter for each filter |
-//! | 30 | 1 | reserved |
-//! | 31 | 1 | more flags, among them the special values: all items are zero, NaN, the same, or not initialized |
+//! | 30 | 1 | bit 0: blocks have different lengths, and the bytes of a block are their number |
+//! | 31 | 1 | bit 0: there is a dictionary; bits 4 to 6: all items are 1 zero, 2 NaN, 3 the same, 4 not initialized |
 //!
-//! A header of Blosc 1 ends after 16 bytes.
+//! A header of Blosc 1 ends after 16 bytes, and the data begins there.
+//!
+//! Bit 4 of the flags means that blocks are not split, bits 5 to 7 are the format of the codec: 0 blosclz, 1 lz4, 3 zlib,
+//! 4 zstd, 6 the one of byte 22, 7 that of the frame.
+//!
+//! What follows the header:
+//!
+//! | chunk | bytes |
+//! |---|---|
+//! | not compressed | the data |
+//! | one value | the value, once; nothing for the other special ones |
+//! | compressed | the offset of each block (int32, from the start of the chunk), a dictionary if there is one, the blocks |
+//!
+//! A block is one stream, or if it is split and not the shorter last one, a stream for each byte of an item. A stream is
+//! its length (int32) and its bytes: 0 and none if all are zero, a negative length and 1 byte if all are another one. The
+//! blocks may be in any order.
 
 use std::borrow::Cow;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
 
+use crate::frame::format::flags::{Codec, Filter};
+
 /// The number of bytes of a header of Blosc 1.
 const BLOSC1_LEN: usize = 16;
 const BLOSC2_LEN: usize = 32;
 
+/// The largest block, decompressed, that C-Blosc2 reads.
+pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
+
+const VERSION: usize = 0;
 const FLAGS: usize = 2;
+const TYPESIZE: usize = 3;
 const NBYTES: usize = 4;
+const BLOCKSIZE: usize = 8;
 const CBYTES: usize = 12;
+const FILTERS: usize = 16;
+const CODEC: usize = 22;
+const FILTERS_META: usize = 24;
+const MORE_FLAGS: usize = 31;
+const BLOCK_FLAGS: usize = 30;
 
 /// The flags that a header of 32 bytes has. A chunk of Blosc 1 never has both, because they mean two ways to shuffle
 /// there.
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
+const IS_DELTA: u8 = 0x08;
+const IS_UNSPLIT: u8 = 0x10;
 
 /// The bytes that any chunk may have, decompressed.
 const ALWAYS_BEARABLE: usize = 1 << 20;
@@ -42,17 +72,81 @@ const ALWAYS_BEARABLE: usize = 1 << 20;
 /// The further bytes that a chunk may have for each of its own.
 const MAX_RATIO: usize = 1024;
 
-/// What the header of a chunk says about its size.
+/// The number of the filter that needs the block before it.
+const DELTA: u8 = 3;
+
+/// In byte 30: blocks may have different lengths, and the size of a block is their number.
+const HAS_VARIABLE_BLOCKS: u8 = 0x01;
+
+/// In byte 31: a dictionary follows the table of blocks.
+const HAS_DICTIONARY: u8 = 0x01;
+
+/// The one value that all items of a chunk have, which is therefore not stored item by item.
+///
+/// ```
+/// use b2nd_serde::frame::{ChunkPlace, Frame, Special};
+///
+/// let mut frame = Frame::open("tests/data/peers/special_nans.b2nd")?;
+/// let first = frame.chunks()?.next().expect("a chunk")?;
+/// assert_eq!(first.place, ChunkPlace::Special(Special::Nan));
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// All items are zero.
+    Zeros,
+    /// All items are NaN.
+    Nan,
+    /// All items are the same. The value follows the header of the chunk, so such a chunk is in the frame.
+    Value,
+    /// The items were never written. They read as what the memory holds, mostly zeros.
+    Uninitialized,
+}
+
+/// What the header of a chunk says. Its values have not been compared with anything.
+///
+/// ```
+/// use b2nd_serde::frame::{Codec, Frame};
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let mut chunks = frame.chunks()?;
+/// let first = chunks.next().expect("a chunk")?;
+/// let header = chunks.header(&first)?.expect("a chunk that is stored");
+/// assert_eq!((header.nbytes, header.blocksize, header.typesize), (32, 8, 4));
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkHeader {
-    /// The number of bytes of the header itself.
-    pub(crate) len: usize,
-    /// Whether the bytes after the header are the data, not compressed.
-    pub(crate) is_stored: bool,
-    /// The number of bytes of the data, decompressed.
-    pub(crate) nbytes: usize,
-    /// The number of bytes of the chunk, with its header.
-    pub(crate) cbytes: usize,
+#[non_exhaustive]
+pub struct ChunkHeader {
+    /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
+    pub header_len: usize,
+    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
+    pub version: u8,
+    /// The bytes of an item; 1 if it has more than 255.
+    pub typesize: u8,
+    /// The bytes of the data, decompressed.
+    pub nbytes: usize,
+    /// The bytes of a block, decompressed. If blocks have different sizes, the number of blocks.
+    pub blocksize: usize,
+    /// The bytes of the chunk as stored, with its header.
+    pub cbytes: usize,
+    /// Whether the data follows the header without compression and without filters.
+    pub is_uncompressed: bool,
+    /// The value that all items have, if they have one.
+    pub special: Option<Special>,
+    /// The codec; `None` if the data is not compressed, or if the header leaves it to the frame. `lz4` stands for
+    /// `lz4hc` too, which has the same format.
+    pub codec: Option<Codec>,
+    /// The filters, in the order in which they are applied. An id of 0 means no filter.
+    pub filters: [Filter; 6],
+    /// Whether blocks have different sizes.
+    pub has_variable_blocks: bool,
+    /// Whether the blocks are compressed with a dictionary, which the chunk holds.
+    pub has_dictionary: bool,
+    pub(crate) flags: u8,
+    /// The number of the special value, of which only 0 to 4 have a meaning. A chunk of Blosc 1 has data there, in which
+    /// C-Blosc2 looks for it all the same.
+    pub(crate) special_bits: u8,
 }
 
 impl ChunkHeader {
@@ -60,16 +154,67 @@ impl ChunkHeader {
     pub(crate) const MAX_LEN: usize = BLOSC2_LEN;
 
     /// The header of the chunk that begins with these bytes; `None` if they cannot be one.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let header = bytes.first_chunk::<BLOSC1_LEN>()?;
-        let flags = *header.get(FLAGS)?;
-        let len = if flags & IS_BLOSC2 == IS_BLOSC2 { BLOSC2_LEN } else { BLOSC1_LEN };
+    ///
+    /// The first 32 bytes of a chunk are enough, and 16 for a chunk of Blosc 1.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::ChunkHeader;
+    ///
+    /// let header = ChunkHeader::parse(b"\x05\x01\x02\x01\x02\0\0\0\x02\0\0\0\x12\0\0\0ab").unwrap();
+    /// assert_eq!((header.header_len, header.nbytes, header.cbytes), (16, 2, 18));
+    /// assert!(header.is_uncompressed);
+    /// assert!(ChunkHeader::parse(&[0; 32]).is_none());
+    /// ```
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let start = bytes.first_chunk::<BLOSC1_LEN>()?;
+        let flags = *start.get(FLAGS)?;
         let size = |offset: usize| {
-            let size = header.get(offset..)?.first_chunk().copied().map(i32::from_le_bytes)?;
+            let size = start.get(offset..)?.first_chunk().copied().map(i32::from_le_bytes)?;
             usize::try_from(size).ok()
         };
-        let (nbytes, cbytes) = (size(NBYTES)?, size(CBYTES)?);
-        (cbytes >= len).then_some(Self { len, is_stored: flags & IS_STORED != 0, nbytes, cbytes })
+        let is_blosc2 = flags & IS_BLOSC2 == IS_BLOSC2;
+        let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
+        let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
+        let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
+        let special_bits = more(MORE_FLAGS) >> 4 & 7;
+        let special = special(special_bits);
+        let is_uncompressed = flags & IS_STORED != 0;
+        let mut filters = [Filter::default(); 6];
+        for ((at, filter), meta) in (FILTERS..).zip(&mut filters).zip(FILTERS_META..) {
+            *filter = Filter { id: more(at), meta: more(meta) };
+        }
+        (cbytes >= header_len).then_some(Self {
+            header_len,
+            version: *start.get(VERSION)?,
+            typesize: *start.get(TYPESIZE)?,
+            nbytes,
+            blocksize,
+            cbytes,
+            is_uncompressed,
+            special,
+            codec: if is_uncompressed || special.is_some() { None } else { codec(flags, more(CODEC)) },
+            filters,
+            has_variable_blocks: more(BLOCK_FLAGS) & HAS_VARIABLE_BLOCKS != 0,
+            has_dictionary: more(MORE_FLAGS) & HAS_DICTIONARY != 0,
+            flags,
+            special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
+        })
+    }
+
+    /// The number of blocks; `None` if the size of a block is 0.
+    #[must_use]
+    pub fn nblocks(&self) -> Option<usize> {
+        match self.blocksize {
+            0 => None,
+            blocks if self.has_variable_blocks => Some(blocks),
+            blocksize => Some(self.nbytes.div_ceil(blocksize)),
+        }
+    }
+
+    /// The number of streams of a block, unless it is the last one and shorter: that is one stream.
+    pub(crate) fn nstreams(&self) -> usize {
+        if self.flags & IS_UNSPLIT == 0 { self.typesize.into() } else { 1 }
     }
 
     /// The data of a chunk, of at most `longest` bytes, or why it cannot be read.
@@ -92,18 +237,81 @@ impl ChunkHeader {
 
     /// The data of a chunk that is not compressed.
     pub(crate) fn stored(self, chunk: &[u8]) -> Option<&[u8]> {
-        let data = chunk.get(self.len..)?.get(..self.nbytes)?;
-        (self.is_stored || data.is_empty()).then_some(data)
+        let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
+        (self.is_uncompressed || data.is_empty()).then_some(data)
     }
 }
 
+/// The special value of this number. 0 is none.
+fn special(bits: u8) -> Option<Special> {
+    Some(match bits {
+        1 => Special::Zeros,
+        2 => Special::Nan,
+        3 => Special::Value,
+        4 => Special::Uninitialized,
+        _ => return None,
+    })
+}
+
+/// The codec that the flags name; `other` is the byte for those that have no number there.
+fn codec(flags: u8, other: u8) -> Option<Codec> {
+    Some(Codec(match flags >> 5 {
+        0 => 0,
+        1 => 1,
+        3 => 4,
+        4 => 5,
+        6 => other,
+        _ => return None,
+    }))
+}
+
+/// Whether a compressed chunk has blocks that cannot be decompressed one by one.
+pub(crate) fn needs_other_blocks(header: &ChunkHeader) -> bool {
+    header.has_dictionary
+        || header.has_variable_blocks
+        || header.flags & IS_DELTA != 0
+        || header.filters.iter().any(|filter| filter.id == DELTA)
+}
+
+/// The bytes of a stream, after its length, which is 0 or negative for a repeated byte.
+pub(crate) fn stream_len(length: i32) -> usize {
+    usize::try_from(length).unwrap_or(1)
+}
+
+/// A chunk of one block, made of a longer chunk with this header, and of bytes that begin with the block. `length` is that
+/// of the block when decompressed. `None` if the streams of the block do not fit in the bytes.
+pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option<Vec<u8>> {
+    let parsed = ChunkHeader::parse(header)?;
+    // The shorter last block is not split, but as the only one it would not be shorter.
+    let is_short = length < parsed.blocksize.min(parsed.nbytes);
+    let mut rest = block;
+    for _ in 0..if is_short { 1 } else { parsed.nstreams() } {
+        let (&length, data) = rest.split_first_chunk()?;
+        rest = data.get(stream_len(i32::from_le_bytes(length))..)?;
+    }
+    let block = block.get(..block.len() - rest.len())?;
+    let mut chunk = header.get(..parsed.header_len)?.to_vec();
+    let start = parsed.header_len + size_of::<i32>();
+    chunk.extend(i32::try_from(start).ok()?.to_le_bytes());
+    chunk.extend(block);
+    if is_short {
+        *chunk.get_mut(FLAGS)? |= IS_UNSPLIT;
+    }
+    for (at, value) in [(NBYTES, length), (BLOCKSIZE, length), (CBYTES, chunk.len())] {
+        let value = i32::try_from(value).ok()?.to_le_bytes();
+        chunk.get_mut(at..at + value.len())?.copy_from_slice(&value);
+    }
+    Some(chunk)
+}
+
+/// The data of a whole compressed chunk.
 #[cfg(feature = "decompress")]
-fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
-    // Only values and chunk indexes are decompressed. They are too short for a second thread.
+pub(crate) fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
+    // Chunks outside of an array's data are too short for a second thread.
     blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
 }
 
 #[cfg(not(feature = "decompress"))]
-fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
     Err("the value is compressed; build with the feature `decompress` to read it".into())
 }

@@ -7,6 +7,7 @@ pub(crate) mod fields;
 pub(crate) mod flags;
 pub(crate) mod frame;
 pub(crate) mod header;
+pub(crate) mod index;
 pub(crate) mod kind;
 pub(crate) mod section;
 pub(crate) mod trailer;

@@ -1,0 +1,78 @@
+//! `b2nd chunks`, and what `info` and `check --chunks` say of chunks.
+
+use std::fs;
+
+use crate::common::{copy_tree, data, snapshot};
+use crate::run::{objects, run, screen, text};
+
+#[test]
+fn each_chunk_has_a_line() {
+    let data = data();
+    let list = |file: &str| screen(&run(&data, &["chunks", file]));
+    let files = [
+        "int32_3x5.b2nd",
+        "sparse.b2nd",
+        "peers/special_some.b2nd",
+        "peers/special_full.b2nd",
+        "peers/chunks_of_any_length.b2frame",
+        "empty.b2nd",
+        "rank8.caterva",
+        "README.md",
+    ];
+    let lists: Vec<String> =
+        files.iter().map(|file| format!("$ b2nd chunks {file}\n{}\n", list(file))).collect();
+    snapshot("chunks", &lists.join("\n"));
+}
+
+#[test]
+fn the_bytes_of_each_chunk_are_where_it_says() {
+    let data = data();
+    for file in ["int32_3x5.b2nd", "sparse.b2nd", "geometry/d3_f4_awkward.b2nd"] {
+        let output = run(&data, &["chunks", "--json", file]);
+        assert!(output.status.success());
+        for chunk in objects(&output) {
+            let number = |key: &str| usize::try_from(chunk[key].as_u64().unwrap()).unwrap();
+            let bytes = fs::read(data.join(chunk["file"].as_str().unwrap())).unwrap();
+            let bytes = &bytes[number("offset")..][..number("cbytes")];
+            let size = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+            assert_eq!((size(4), size(12)), (number("nbytes"), number("cbytes")), "{chunk}");
+        }
+    }
+    // In a zip file, by the offset of its member.
+    let members = objects(&run(&data, &["info", "--json", "tree.b2z"]));
+    let member = members.iter().find(|member| member["offset"].is_u64()).unwrap();
+    let offset = member["offset"].to_string();
+    let output = run(&data, &["chunks", "--json", "--offset", &offset, "tree.b2z"]);
+    let start = member["header_len"].as_u64().unwrap() + member["offset"].as_u64().unwrap();
+    let offsets: Vec<u64> = objects(&output).iter().filter_map(|chunk| chunk["offset"].as_u64()).collect();
+    assert_eq!(offsets.iter().min().copied().unwrap_or(start), start);
+}
+
+#[test]
+fn a_chunk_that_is_missing_or_damaged_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    fs::remove_file(path.join("00000001.chunk")).unwrap();
+    fs::write(path.join("00000002.chunk"), [0; 80]).unwrap();
+    let output = run(folder.path(), &["chunks", "--json", "sparse.b2nd"]);
+    assert_eq!(output.status.code(), Some(1));
+    let kinds: Vec<_> = objects(&output).iter().map(|chunk| chunk["kind"].clone()).collect();
+    assert_eq!(kinds, ["stored", "missing", "damaged", "stored"]);
+}
+
+#[test]
+fn a_damaged_chunk_is_found_with_its_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    file[229 + 15] = 0x40;
+    fs::write(folder.path().join("a.b2nd"), file).unwrap();
+    assert!(run(folder.path(), &["check", "a.b2nd"]).status.success());
+    let output = run(folder.path(), &["check", "--chunks", "a.b2nd"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        text(&output.stdout),
+        "a.b2nd: error: chunk-header: byte 229 of the frame: chunk 1 has 1073741888 bytes, but at most 192 are left \
+         for it\n"
+    );
+}

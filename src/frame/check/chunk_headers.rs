@@ -1,0 +1,395 @@
+//! The headers of the chunks: each against the frame, and all against each other.
+
+use core::ops::ControlFlow;
+use std::format;
+use std::io::{Read, Seek};
+use std::string::String;
+use std::vec::Vec;
+
+use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, not_a_chunk};
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len};
+use crate::frame::format::header::Header;
+use crate::frame::{Error, ErrorKind, Frame};
+
+/// Bytes of the first read of a chunk: its header, and the table of its blocks if there are not many.
+const FIRST_READ: u64 = 256;
+
+/// Bytes of a longer table of blocks that are read at a time.
+const PIECE: u64 = 1 << 16;
+
+/// The most chunks that are compared with each other, in 192 MiB of memory.
+const MAX_COMPARED: usize = 1 << 23;
+
+/// The most findings about single chunks. A damaged file can have one for each of a million.
+const MAX_FINDINGS: usize = 20;
+
+const INT32: usize = size_of::<i32>();
+
+/// What the frame says about each of its chunks.
+struct Rules {
+    /// The size of an item as a chunk has it.
+    typesize: Option<u8>,
+    blocksize: Option<usize>,
+    is_sparse: bool,
+}
+
+impl Rules {
+    /// Only the chunks of an array must have one size of items and blocks: to other frames a chunk of any origin can be
+    /// appended.
+    fn new<R>(frame: &Frame<R>) -> Self {
+        let header = frame.header();
+        let is_array = frame.array().is_ok_and(|array| array.is_some());
+        let blocksize = header.blocksize.and_then(|size| usize::try_from(size).ok());
+        Self {
+            typesize: is_array.then(|| u8::try_from(header.typesize).unwrap_or(1)),
+            blocksize: blocksize.filter(|_| is_array),
+            is_sparse: header.is_sparse(),
+        }
+    }
+
+    /// What is wrong with the header of a chunk that has so many bytes at most.
+    fn violation(&self, entry: &ChunkEntry, header: &ChunkHeader, room: u64) -> Option<String> {
+        let ChunkHeader { header_len, nbytes, blocksize, cbytes, typesize, .. } = *header;
+        if let Some(expected) = entry.nbytes.filter(|&expected| expected != nbytes as u64) {
+            return Some(format!("has {nbytes} bytes of data, but must have {expected}"));
+        }
+        if cbytes as u64 > room {
+            return Some(format!("has {cbytes} bytes, but at most {room} are left for it"));
+        }
+        // C-Blosc2 reads so many of any chunk in a contiguous frame.
+        if cbytes < ChunkHeader::MAX_LEN && !self.is_sparse {
+            let least = ChunkHeader::MAX_LEN;
+            return Some(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
+        }
+        if typesize == 0 || self.typesize.is_some_and(|expected| expected != typesize) {
+            let expected = self.typesize.unwrap_or(1);
+            return Some(format!("has items of {typesize} bytes, but must have {expected}"));
+        }
+        if blocksize == 0 || blocksize > MAX_BLOCKSIZE {
+            return Some(format!("has blocks of {blocksize} bytes, but must have 1 to {MAX_BLOCKSIZE}"));
+        }
+        if let Some(expected) = self.blocksize.filter(|&expected| expected != blocksize) {
+            return Some(format!("has blocks of {blocksize} bytes, but must have {expected}"));
+        }
+        let body = cbytes - header_len;
+        match header.special {
+            Some(Special::Value) => {
+                let fits = body > 0 && nbytes % body == 0;
+                (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
+            }
+            Some(special) => Some(format!("is stored, but has no data: its items are {special:?}")),
+            None if header.special_bits != 0 => {
+                let bits = header.special_bits;
+                Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
+            }
+            None if header.is_uncompressed => (body != nbytes)
+                .then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data")),
+            None => match table_len(header) {
+                Some(length) if length <= body => None,
+                _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
+            },
+        }
+    }
+}
+
+/// The bytes of the table of blocks.
+fn table_len(header: &ChunkHeader) -> Option<usize> {
+    header.nblocks()?.checked_mul(INT32)
+}
+
+/// Whether the header is followed by the offsets of its compressed blocks.
+fn has_table(header: &ChunkHeader) -> bool {
+    !header.is_uncompressed && header.special.is_none()
+}
+
+/// The bytes of a chunk, to compare it with the others.
+#[derive(Clone, Copy)]
+struct Span {
+    start: u64,
+    end: u64,
+    number: u64,
+}
+
+/// Findings, of which not too many are kept.
+#[derive(Default)]
+struct Findings {
+    kept: Vec<Finding>,
+    left_out: u64,
+}
+
+impl Findings {
+    fn push(&mut self, finding: Finding) {
+        if self.kept.len() < MAX_FINDINGS {
+            self.kept.push(finding);
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Checks the header of every chunk: its sizes against those of the frame, where its blocks begin, and whether it
+    /// shares bytes with another chunk. The data is not decompressed.
+    ///
+    /// It reads 256 bytes of a chunk, and more if the chunk has many blocks. `progress` gets the number of chunks that are
+    /// done, and can stop the check. At most 20 chunks are reported one by one. What [`check`](Self::check) finds is not
+    /// reported again; if the chunk index cannot be read, nothing is.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read. [`ErrorKind::Stopped`] if `progress` says so, and [`ErrorKind::Changing`] if the header in
+    /// the file is no longer the one of this frame.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use std::ops::ControlFlow;
+    /// use b2nd_serde::frame::{Code, Frame};
+    ///
+    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+    /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// file[229 + 15] = 0x40;
+    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
+    /// assert_eq!(frame.check()?, []);
+    /// let findings = frame.check_chunks(|_| ControlFlow::Continue(()))?;
+    /// assert_eq!(findings[0].code(), Code::ChunkHeader);
+    /// assert_eq!(findings[0].message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_chunks(
+        &mut self,
+        mut progress: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Vec<Finding>, Error> {
+        let rules = Rules::new(self);
+        let header = self.header().clone();
+        let mut findings = Findings::default();
+        let mut chunks = match self.chunks() {
+            Ok(chunks) => chunks,
+            Err(error) if matches!(error.kind(), ErrorKind::Malformed | ErrorKind::Refused) => {
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error),
+        };
+        if chunks.is_lost() {
+            return Ok(Vec::new());
+        }
+        let mut survey = Survey { spans: Vec::new(), nbytes: 0, is_whole: true };
+        loop {
+            let entry = match chunks.next().transpose() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break,
+                Err(error) if error.kind() == ErrorKind::Malformed => {
+                    survey.is_whole = false;
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            if let Err(finding) = survey.take(&mut chunks, &rules, &entry)? {
+                survey.is_whole = false;
+                findings.push(finding);
+            }
+            if progress(entry.number + 1).is_break() {
+                return Err(Error::stopped());
+            }
+        }
+        survey.compare(&mut chunks, &mut findings)?;
+        if !self.is_unchanged()? {
+            return Err(Error::changing(None));
+        }
+        let Findings { mut kept, left_out } = findings;
+        if left_out > 0 {
+            let text = format!("{left_out} more chunks are damaged");
+            kept.push(Finding::new(Code::ChunkHeader, Place::Chunk).text(text));
+        }
+        kept.extend(survey.total(&header));
+        Ok(kept)
+    }
+}
+
+/// What the headers of all chunks say.
+struct Survey {
+    /// Of those in a contiguous frame.
+    spans: Vec<Span>,
+    nbytes: u64,
+    /// Whether all chunks are stored and have a good header.
+    is_whole: bool,
+}
+
+impl Survey {
+    fn take<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        rules: &Rules,
+        entry: &ChunkEntry,
+    ) -> Result<Result<(), Finding>, Error> {
+        if !entry.is_stored() {
+            self.is_whole = false;
+            return Ok(Ok(()));
+        }
+        // `check` reports missing files.
+        let Ok((bytes, room)) = chunks.bytes(entry, 0, FIRST_READ)? else {
+            self.is_whole = false;
+            return Ok(Ok(()));
+        };
+        let Some(header) = ChunkHeader::parse(&bytes) else { return Ok(Err(not_a_chunk(entry))) };
+        let wrong = |why: String| {
+            about(Code::ChunkHeader, entry).text(match entry.file_name() {
+                Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
+                None => format!("chunk {} {why}", entry.number),
+            })
+        };
+        if let Some(why) = rules.violation(entry, &header, room) {
+            return Ok(Err(wrong(why)));
+        }
+        let why = check_table(chunks, entry, &header, &bytes)?;
+        if let Some(why) = why {
+            return Ok(Err(wrong(why)));
+        }
+        self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
+        match entry.place {
+            ChunkPlace::Frame(start) if self.spans.len() < MAX_COMPARED => {
+                let end = start.saturating_add(header.cbytes as u64);
+                self.spans.push(Span { start, end, number: entry.number });
+            }
+            ChunkPlace::File(_) if header.cbytes as u64 != room => {
+                if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
+                    return Ok(Err(wrong(wrong_end(&header, end))));
+                }
+            }
+            _ => {}
+        }
+        Ok(Ok(()))
+    }
+
+    /// Whether chunks share bytes. If there is a hole after a chunk, it may be because its length is wrong.
+    fn compare<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        findings: &mut Findings,
+    ) -> Result<(), Error> {
+        self.spans.sort_unstable_by_key(|span| span.start);
+        let last = chunks.end();
+        for (index, span) in self.spans.iter().enumerate() {
+            let next = self.spans.get(index + 1);
+            let next_start = next.map_or(last, |next| next.start);
+            let entry =
+                ChunkEntry { number: span.number, nbytes: None, place: ChunkPlace::Frame(span.start) };
+            if let Some(next) = next.filter(|next| next.start < span.end) {
+                let (number, other) = (span.number, next.number);
+                let text = format!(
+                    "chunk {number} ends at byte {}, but chunk {other} begins at {}",
+                    span.end, next.start
+                );
+                findings.push(about(Code::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
+            } else if next_start > span.end {
+                let header = chunks.header(&entry)?;
+                let end = streams_end(chunks, &entry)?;
+                if let Some((header, end)) =
+                    header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
+                {
+                    let why = wrong_end(&header, end);
+                    findings
+                        .push(about(Code::ChunkHeader, &entry).text(format!("chunk {} {why}", entry.number)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether chunks of different sizes are as long as the frame says.
+    fn total(&self, header: &Header) -> Option<Finding> {
+        let is_known = self.is_whole && header.nchunks().is_none();
+        let (expected, found) = (u64::try_from(header.nbytes).ok()?, self.nbytes);
+        (is_known && expected != found).then(|| {
+            let text = format!("the chunks have {found} bytes of data, but nbytes is {expected}");
+            Finding::new(Code::ChunkHeader, Place::Chunk).numbers(expected, found).text(text)
+        })
+    }
+}
+
+fn wrong_end(header: &ChunkHeader, end: u64) -> String {
+    format!("has {} bytes, but its last block ends at byte {end} of it", header.cbytes)
+}
+
+/// What is wrong with the table that says where the blocks of a chunk begin. The bytes are the first ones of the chunk.
+fn check_table<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    bytes: &[u8],
+) -> Result<Option<String>, Error> {
+    if !has_table(header) {
+        return Ok(None);
+    }
+    let mut before = 0;
+    let mut wrong = None;
+    let end = header.header_len + table_len(header).unwrap_or_default();
+    each_block(chunks, entry, header, bytes, |number, start| {
+        let least = if header.has_variable_blocks { end.max(before) } else { end };
+        match usize::try_from(start) {
+            Ok(start) if start >= least && start < header.cbytes => before = start + 1,
+            _ if wrong.is_none() => {
+                let cbytes = header.cbytes;
+                wrong = Some(format!(
+                    "has block {number} at byte {start} of it, but must have it at {least} to {cbytes}"
+                ));
+            }
+            _ => {}
+        }
+    })?;
+    Ok(wrong)
+}
+
+/// Goes through the table of blocks, which follows the header. If the file ends before it does, so does this.
+fn each_block<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    bytes: &[u8],
+    mut receive: impl FnMut(usize, i32),
+) -> Result<(), Error> {
+    let length = table_len(header).unwrap_or_default() as u64;
+    let start = header.header_len as u64;
+    let mut number = 0;
+    let mut receive = |piece: &[u8]| {
+        for block in piece.chunks_exact(INT32).filter_map(<[u8]>::first_chunk) {
+            receive(number, i32::from_le_bytes(*block));
+            number += 1;
+        }
+    };
+    let at_hand =
+        usize::try_from(length).ok().and_then(|length| bytes.get(header.header_len..)?.get(..length));
+    if let Some(table) = at_hand {
+        receive(table);
+        return Ok(());
+    }
+    let mut done = 0;
+    while done < length {
+        let piece = PIECE.min(length - done);
+        match chunks.bytes(entry, start + done, piece)? {
+            Ok((bytes, _)) if !bytes.is_empty() => receive(&bytes),
+            _ => break,
+        }
+        done += piece;
+    }
+    Ok(())
+}
+
+/// Where the last block of a compressed chunk ends, counted from the start of the chunk; `None` if that is not known.
+fn streams_end<R: Read + Seek>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> Result<Option<u64>, Error> {
+    let Ok((bytes, _)) = chunks.bytes(entry, 0, FIRST_READ)? else { return Ok(None) };
+    let header = ChunkHeader::parse(&bytes).filter(|header| has_table(header) && !header.has_variable_blocks);
+    let Some(header) = header else { return Ok(None) };
+    let mut last = (0, 0);
+    each_block(chunks, entry, &header, &bytes, |number, start| last = last.max((start, number)))?;
+    let (start, number) = last;
+    let is_short =
+        header.nbytes % header.blocksize != 0 && header.nblocks() == Some(number + 1) && number > 0;
+    let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
+    for _ in 0..if is_short { 1 } else { header.nstreams() } {
+        let Ok((length, _)) = chunks.bytes(entry, end, INT32 as u64)? else { return Ok(None) };
+        let Some(&length) = length.first_chunk() else { return Ok(None) };
+        end = end.saturating_add((INT32 + stream_len(i32::from_le_bytes(length))) as u64);
+    }
+    Ok(Some(end))
+}

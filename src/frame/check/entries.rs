@@ -1,0 +1,161 @@
+//! The entries of the chunk index: whether they are in order, and whether the data was ever written.
+
+use std::format;
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::vec::Vec;
+
+use crate::frame::check::chunk_files::{self, Fault};
+use crate::frame::chunks::{ChunkPlace, max_offset};
+use crate::frame::find::chunk_file;
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::header::Header;
+use crate::frame::{Error, ErrorKind, Frame};
+
+/// The most chunks whose offsets are compared with each other, in 64 MiB of memory. Of more, each is only looked at alone.
+const MAX_COMPARED: usize = 1 << 23;
+
+/// The metalayers of what is filled, or computed, when it is read.
+const FILLED_LATER: [&str; 2] = ["b2o", "proxy-source"];
+
+/// What the entries of an index have in common.
+#[derive(Default)]
+struct Survey {
+    count: u64,
+    /// Offsets, or numbers of files.
+    stored: Vec<u64>,
+    nstored: u64,
+    nspecial: u64,
+    /// How many are stored before the first special one.
+    nfirst: u64,
+    /// Whether a stored one follows a special one.
+    is_mixed: bool,
+    /// The largest entry that is neither.
+    invalid: Option<i64>,
+}
+
+impl Survey {
+    fn take(&mut self, place: ChunkPlace, header: &Header) {
+        match place {
+            ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
+            ChunkPlace::File(number) => self.store(number),
+            ChunkPlace::Special(_) => self.nspecial += 1,
+            ChunkPlace::Invalid(value) => self.invalid = self.invalid.max(Some(value)),
+        }
+    }
+
+    fn store(&mut self, number: u64) {
+        self.nstored += 1;
+        if self.stored.len() < MAX_COMPARED {
+            self.stored.push(number);
+        }
+        if self.nspecial == 0 {
+            self.nfirst += 1;
+        } else {
+            self.is_mixed = true;
+        }
+    }
+}
+
+/// The index begins at this byte of the frame. One that this crate cannot read is not a fault.
+pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, start: u64) -> Result<Vec<Finding>, Error> {
+    let about = |code| Finding::new(code, Place::ChunkIndex).at(start);
+    let mut survey = match survey(frame) {
+        Ok(survey) => survey,
+        Err(error) if error.kind() == ErrorKind::Refused => return Ok(Vec::new()),
+        Err(error) => return Ok([error.into_finding()?].into()),
+    };
+    survey.stored.sort_unstable();
+    let header = frame.header();
+    let mut findings: Vec<Finding> = offsets(&survey, header, about(Code::ChunkOffset)).into_iter().collect();
+    if header.is_sparse() && findings.is_empty() {
+        if let Some(directory) = chunk_file::directory(frame) {
+            survey.stored.dedup();
+            findings.extend(files(&survey.stored, directory, about(Code::ChunkFile))?);
+        }
+    }
+    if header.nchunks().is_none() && survey.nspecial > 0 {
+        findings.push(about(Code::LostChunkLength).text(format!(
+            "{} of {} chunks are one value, but how many items they have is not stored",
+            survey.nspecial, survey.count
+        )));
+    }
+    if !FILLED_LATER.into_iter().any(|name| frame.metalayer(name).is_some()) {
+        findings.extend(unwritten(&survey, about));
+    }
+    Ok(findings)
+}
+
+fn survey<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Survey, Error> {
+    let header = frame.header().clone();
+    let chunks = frame.chunks()?;
+    let mut survey = Survey { count: chunks.len(), ..Survey::default() };
+    // Two that are the same tell as much as many.
+    let most = if chunks.is_repeated() { 2 } else { usize::MAX };
+    for entry in chunks.take(most) {
+        survey.take(entry?.place, &header);
+    }
+    Ok(survey)
+}
+
+/// Whether the data was ever written. There is no certain sign of it.
+fn unwritten(survey: &Survey, about: impl Fn(Code) -> Finding) -> Option<Finding> {
+    let Survey { count, nfirst, nspecial, .. } = *survey;
+    if survey.invalid.is_some() || nspecial == 0 || survey.is_mixed {
+        return None;
+    }
+    if nfirst > 0 {
+        let text = format!("the first {nfirst} of {count} chunks are stored, but none after them");
+        return Some(about(Code::NeverWritten).numbers(count, nfirst).text(text));
+    }
+    let text = match count {
+        1 => "the only chunk is not stored".into(),
+        _ => format!("none of {count} chunks is stored"),
+    };
+    Some(about(Code::NoData).numbers(count, 0).text(text))
+}
+
+/// The first chunk of a sparse frame whose file is missing or not whole, so that C-Blosc2 cannot read it.
+fn files(numbers: &[u64], directory: &Path, finding: Finding) -> Result<Option<Finding>, Error> {
+    let faults = chunk_files::faults(numbers, directory)?;
+    Ok(faults.first.map(|(number, fault)| {
+        let (all, whole) = (numbers.len(), numbers.len() - faults.count);
+        let why = match fault {
+            Fault::Missing => "is missing".into(),
+            Fault::NotAChunk => "is not a chunk".into(),
+            Fault::Short { cbytes, length } => format!("has {length} bytes, but its chunk needs {cbytes}"),
+        };
+        let name = chunk_file::name(number);
+        let text = format!("only {whole} of {all} chunk files are whole; for example {name} {why}");
+        finding.numbers(all, whole).text(text)
+    }))
+}
+
+/// The first entry that C-Blosc2 does not accept, and why.
+fn offsets(survey: &Survey, header: &Header, finding: Finding) -> Option<Finding> {
+    if let Some(value) = survey.invalid {
+        return Some(match (u64::try_from(value), max_offset(header)) {
+            (Err(_), _) => {
+                let byte = value >> 56 & 0xff;
+                finding.text(format!("an entry ends with {byte:#04x}, which is not a special value"))
+            }
+            (Ok(offset), Some(most)) => {
+                let text = format!("a chunk has the offset {offset}, but must have at most {most}");
+                finding.numbers(most, offset).text(text)
+            }
+            (Ok(offset), None) => {
+                let length = header.cbytes;
+                let text = format!(
+                    "a chunk has the offset {offset}, but the chunks have {length} bytes, and none fits"
+                );
+                finding.text(text)
+            }
+        });
+    }
+    let twice = survey.stored.windows(2).find_map(|pair| match pair {
+        [a, b] if a == b => Some(*a),
+        _ => None,
+    })?;
+    let what = if header.is_sparse() { "file number" } else { "offset" };
+    Some(finding.text(format!("two chunks have the {what} {twice}")))
+}

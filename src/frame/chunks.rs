@@ -1,0 +1,425 @@
+//! The chunks of a frame: where each one is, and what its header says.
+
+use core::iter::FusedIterator;
+use std::format;
+use std::io::{Read, Seek};
+use std::string::String;
+use std::vec::Vec;
+
+use crate::frame::find::chunk_file;
+use crate::frame::find::open::open_at_once;
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::chunk::{ChunkHeader, Special};
+use crate::frame::format::fields::Generation;
+use crate::frame::format::header::Header;
+use crate::frame::format::index::{ENTRY_LEN, Entry, Index};
+use crate::frame::read::read_up_to;
+use crate::frame::{Error, Frame};
+
+/// An entry of the chunk index: where a chunk is.
+///
+/// ```
+/// use b2nd_serde::frame::{ChunkPlace, Frame, Special};
+///
+/// let mut frame = Frame::open("tests/data/peers/special_some.b2nd")?;
+/// let mut stored = 0;
+/// for entry in frame.chunks()? {
+///     let entry = entry?;
+///     match entry.place {
+///         ChunkPlace::Frame(byte) => stored += 1,
+///         ChunkPlace::Special(Special::Zeros) => println!("chunk {} is all zeros", entry.number),
+///         _ => {}
+///     }
+/// }
+/// # assert!(stored > 0);
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkEntry {
+    /// The number of the chunk, in the order of the data.
+    pub number: u64,
+    /// The bytes of the chunk, decompressed. `None` if chunks have different sizes: then only the header of the chunk says
+    /// it.
+    pub nbytes: Option<u64>,
+    /// Where the chunk is.
+    pub place: ChunkPlace,
+}
+
+/// Where a chunk is.
+///
+/// ```
+/// use b2nd_serde::frame::{ChunkPlace, Frame};
+///
+/// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+/// let first = frame.chunks()?.next().expect("a chunk")?;
+/// assert_eq!(first.place, ChunkPlace::File(0));
+/// assert_eq!(first.file_name().as_deref(), Some("00000000.chunk"));
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChunkPlace {
+    /// In the frame, from this byte on. In the file it is [`Frame::offset`] later.
+    Frame(u64),
+    /// In the file of this number in the directory of a sparse frame.
+    File(u64),
+    /// Nowhere: all items have one value. It is never [`Special::Value`], which is stored.
+    Special(Special),
+    /// Not known: the index has this number, which is an offset outside the chunks or an unknown special value.
+    Invalid(i64),
+}
+
+impl ChunkEntry {
+    /// Whether the chunk is in the frame, or in a file of its own.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        matches!(self.place, ChunkPlace::Frame(_) | ChunkPlace::File(_))
+    }
+
+    /// The name of the chunk's file in the directory of a sparse frame.
+    #[must_use]
+    pub fn file_name(&self) -> Option<String> {
+        match self.place {
+            ChunkPlace::File(number) => Some(chunk_file::name(number)),
+            _ => None,
+        }
+    }
+}
+
+/// How many chunks of a frame are stored, and how many have one value instead, by the chunk index.
+///
+/// ```
+/// use b2nd_serde::frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/peers/special_some.b2nd")?;
+/// let counts = frame.count_chunks()?;
+/// println!("{} of {} chunks are stored", counts.stored, counts.total());
+/// # assert!(counts.stored > 0 && counts.stored < counts.total());
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkCounts {
+    /// Chunks in the frame, or in files of their own.
+    pub stored: u64,
+    /// Chunks of which all items are zero.
+    pub zeros: u64,
+    /// Chunks of which all items are NaN.
+    pub nan: u64,
+    /// Chunks of which no item was ever written.
+    pub uninitialized: u64,
+    /// Chunks of which nothing is known, as their entry makes no sense.
+    pub invalid: u64,
+}
+
+impl ChunkCounts {
+    /// The number of all chunks.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.stored + self.zeros + self.nan + self.uninitialized + self.invalid
+    }
+
+    fn of(&mut self, place: ChunkPlace) -> &mut u64 {
+        match place {
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,
+            ChunkPlace::Special(Special::Zeros) => &mut self.zeros,
+            ChunkPlace::Special(Special::Nan) => &mut self.nan,
+            ChunkPlace::Special(Special::Uninitialized) => &mut self.uninitialized,
+            ChunkPlace::Special(Special::Value) | ChunkPlace::Invalid(_) => &mut self.invalid,
+        }
+    }
+}
+
+/// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
+#[derive(Debug)]
+pub struct Chunks<'f, R> {
+    frame: &'f mut Frame<R>,
+    /// `None` if there are no chunks, or after an error.
+    index: Option<Index>,
+    next: u64,
+    piece: Vec<u8>,
+    /// The number of the piece; `None` before the first one.
+    piece_number: Option<u64>,
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the chunk index: for each chunk where it is, or which value all of its items have.
+    ///
+    /// The index is read in pieces, so that memory does not grow with the number of chunks. [`nth`](Iterator::nth) goes to a
+    /// chunk without reading the entries before it. The chunks themselves are not read: [`Chunks::header`] does that.
+    ///
+    /// # Errors
+    ///
+    /// If the index is not where the header puts it, or does not have an entry for each chunk. From the iterator, if a
+    /// piece of the index is damaged. The error is of the kind [`Refused`](crate::frame::ErrorKind::Refused) if the index
+    /// is compressed and the feature `decompress` is off, and for frames older than C-Blosc2 2.0.0-rc1.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{ChunkPlace, Frame};
+    ///
+    /// // To read the bytes of the third chunk with any Blosc2 decompressor.
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let third = chunks.nth(2).expect("a chunk")?;
+    /// let header = chunks.header(&third)?.expect("a stored chunk");
+    /// let ChunkPlace::Frame(start) = third.place else { panic!("not in the frame") };
+    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// let chunk = &file[start as usize..][..header.cbytes];
+    /// assert_eq!((chunk[0], header.nbytes), (5, 32));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
+        let index = if self.header().nbytes > 0 { Some(self.open_index()?) } else { None };
+        Ok(Chunks { frame: self, index, next: 0, piece: Vec::new(), piece_number: None })
+    }
+
+    /// Counts the chunks that are stored, and those that have one value instead.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunks`](Self::chunks) and its iterator.
+    pub fn count_chunks(&mut self) -> Result<ChunkCounts, Error> {
+        let mut counts = ChunkCounts::default();
+        let mut chunks = self.chunks()?;
+        let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
+        while let Some(entry) = chunks.next().transpose()? {
+            let count = counts.of(entry.place);
+            if is_repeated {
+                *count = len;
+                break;
+            }
+            *count += 1;
+        }
+        Ok(counts)
+    }
+
+    fn open_index(&mut self) -> Result<Index, Error> {
+        if self.header().generation != Generation::Present {
+            return Err(Error::refused(
+                "the chunk index of a frame older than C-Blosc2 2.0.0-rc1 is not read",
+            ));
+        }
+        let end = self.header().frame_len;
+        let (start, header) = self.index_header(end)?.map_err(Error::malformed)?;
+        Index::open(self, start, header)
+    }
+
+    /// Where the chunk index begins, and the header that it has as a chunk; or what is wrong with it. It ends at `end` or
+    /// before.
+    pub(crate) fn index_header(&mut self, end: u64) -> Result<Result<(u64, ChunkHeader), Finding>, Error> {
+        let header = self.header();
+        let nchunks = header.nchunks();
+        let start = index_start(header);
+        let left = end.saturating_sub(start);
+        let about = |code| Finding::new(code, Place::ChunkIndex).at(start);
+        let length = left.min(ChunkHeader::MAX_LEN as u64);
+        let bytes = if length > 0 { self.bytes_at(start, length)? } else { Vec::new() };
+        let Some(index) = ChunkHeader::parse(&bytes).filter(|index| index.cbytes as u64 <= left) else {
+            let text = match left {
+                0 => "no bytes are left for the chunk index, which should begin here".into(),
+                _ => format!("the chunk index should begin here, in at most {left} bytes"),
+            };
+            return Ok(Err(about(Code::ChunkIndexPlace).text(text)));
+        };
+        let expected = nchunks.map(|nchunks| nchunks.checked_mul(ENTRY_LEN as u64));
+        if let Some(nchunks) = nchunks.filter(|_| expected != Some(Some(index.nbytes as u64))) {
+            let found = index.nbytes / ENTRY_LEN;
+            let text = format!("the chunk index has {found} chunks, but nbytes and chunksize give {nchunks}");
+            return Ok(Err(about(Code::ChunkIndexCount).numbers(nchunks, found).text(text)));
+        }
+        Ok(Ok((start, index)))
+    }
+}
+
+/// Where the chunk index begins. The chunks of a sparse frame are in other files.
+pub(crate) fn index_start(header: &Header) -> u64 {
+    (header.header_len as u64).saturating_add(chunks_len(header))
+}
+
+/// The bytes of the chunks in the frame itself.
+pub(crate) fn chunks_len(header: &Header) -> u64 {
+    if header.is_sparse() { 0 } else { u64::try_from(header.cbytes).unwrap_or_default() }
+}
+
+/// The largest offset that a chunk can have, counted from the end of the header; `None` if no chunk fits.
+pub(crate) fn max_offset(header: &Header) -> Option<u64> {
+    chunks_len(header).checked_sub(ChunkHeader::MAX_LEN as u64)
+}
+
+impl<R: Read + Seek> Chunks<'_, R> {
+    /// Reads the header of a chunk; `None` if the chunk is not stored.
+    ///
+    /// # Errors
+    ///
+    /// If there is no header of a chunk, or no such file in the directory of a sparse frame. A sparse frame that was not
+    /// opened by its path gives an error of the kind [`Refused`](crate::frame::ErrorKind::Refused).
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Frame, Special};
+    ///
+    /// let mut frame = Frame::open("tests/data/peers/special_full.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// while let Some(entry) = chunks.next().transpose()? {
+    ///     let header = chunks.header(&entry)?.expect("a stored chunk");
+    ///     assert_eq!(header.special, Some(Special::Value));
+    /// }
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Error> {
+        if !entry.is_stored() {
+            return Ok(None);
+        }
+        let (bytes, _) = self.bytes(entry, 0, ChunkHeader::MAX_LEN as u64)?.map_err(Error::malformed)?;
+        match ChunkHeader::parse(&bytes) {
+            Some(header) => Ok(Some(header)),
+            None => Err(Error::malformed(not_a_chunk(entry))),
+        }
+    }
+
+    /// Bytes of a stored chunk, from one of its bytes on; and how many it can have, to the end of the chunks or of its file.
+    pub(crate) fn bytes(
+        &mut self,
+        entry: &ChunkEntry,
+        from: u64,
+        length: u64,
+    ) -> Result<Result<(Vec<u8>, u64), Finding>, Error> {
+        match entry.place {
+            ChunkPlace::Frame(start) => {
+                let room = index_start(self.frame.header()).saturating_sub(start);
+                let length = length.min(room.saturating_sub(from));
+                Ok(Ok((self.frame.bytes_at(start.saturating_add(from), length)?, room)))
+            }
+            ChunkPlace::File(number) => {
+                let Some(directory) = chunk_file::directory(self.frame) else {
+                    return Err(Error::refused(
+                        "the chunks of a sparse frame are only found if it was opened by its path",
+                    ));
+                };
+                let path = directory.join(chunk_file::name(number));
+                let opened = open_at_once(&path).and_then(|file| Ok((file.metadata()?, file)));
+                let (metadata, mut file) = match opened {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                        return Ok(Err(missing(entry)));
+                    }
+                    Ok((metadata, _)) if !metadata.is_file() => return Ok(Err(missing(entry))),
+                    opened => opened.map_err(|error| Error::io("read", &path, error))?,
+                };
+                let mut bytes = Vec::new();
+                let read = |error| Error::io("read", &path, error);
+                if from > 0 {
+                    file.seek(std::io::SeekFrom::Start(from)).map_err(read)?;
+                }
+                let room = metadata.len();
+                read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes).map_err(read)?;
+                Ok(Ok((bytes, room)))
+            }
+            ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => Ok(Ok((Vec::new(), 0))),
+        }
+    }
+
+    /// The number of chunks.
+    pub(crate) fn len(&self) -> u64 {
+        self.index.as_ref().map_or(0, Index::len)
+    }
+
+    /// Whether all entries are the same.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.index.as_ref().is_some_and(Index::is_repeated)
+    }
+
+    /// Whether the chunks are in files that are not known.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.frame.header().is_sparse() && chunk_file::directory(self.frame).is_none()
+    }
+
+    /// The byte of the frame at which the chunks end.
+    pub(crate) fn end(&self) -> u64 {
+        index_start(self.frame.header())
+    }
+
+    /// The entry of the next chunk.
+    fn read(&mut self) -> Result<Option<ChunkEntry>, Error> {
+        let Some(index) = &self.index else { return Ok(None) };
+        let number = self.next;
+        if number >= index.len() {
+            return Ok(None);
+        }
+        let piece_number = number / index.piece_len();
+        if self.piece_number != Some(piece_number) {
+            self.piece = index.piece(self.frame, piece_number)?;
+            self.piece_number = Some(piece_number);
+        }
+        let within = usize::try_from(number % index.piece_len()).unwrap_or_default() * ENTRY_LEN;
+        let value = self.piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+        let is_last = number + 1 == index.len();
+        self.next += 1;
+        let header = self.frame.header();
+        let value = i64::from_le_bytes(value);
+        let place = match Entry::of(value) {
+            Entry::Special(special) => ChunkPlace::Special(special),
+            Entry::Stored(number) if header.is_sparse() => ChunkPlace::File(number),
+            Entry::Stored(offset) if max_offset(header).is_some_and(|most| offset <= most) => {
+                ChunkPlace::Frame((header.header_len as u64).saturating_add(offset))
+            }
+            Entry::Stored(_) | Entry::Invalid => ChunkPlace::Invalid(value),
+        };
+        Ok(Some(ChunkEntry { number, nbytes: nbytes(header, is_last), place }))
+    }
+}
+
+/// The bytes of a chunk, decompressed, if all have the same.
+fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
+    let chunksize = u64::try_from(header.chunksize).ok().filter(|&chunksize| chunksize > 0)?;
+    let rest = u64::try_from(header.nbytes).ok()? % chunksize;
+    Some(if is_last && rest > 0 { rest } else { chunksize })
+}
+
+/// A finding about a stored chunk.
+pub(crate) fn about(code: Code, entry: &ChunkEntry) -> Finding {
+    let finding = Finding::new(code, Place::Chunk);
+    match entry.place {
+        ChunkPlace::Frame(start) => finding.at(start),
+        _ => finding,
+    }
+}
+
+pub(crate) fn not_a_chunk(entry: &ChunkEntry) -> Finding {
+    let where_ = entry.file_name().map_or("here".into(), |name| format!("in {name}"));
+    let text = format!(
+        "chunk {} should begin {where_}, but these bytes are not the header of a chunk",
+        entry.number
+    );
+    about(Code::ChunkHeader, entry).text(text)
+}
+
+fn missing(entry: &ChunkEntry) -> Finding {
+    let name = entry.file_name().unwrap_or_default();
+    about(Code::ChunkFile, entry)
+        .text(format!("chunk {} should be in {name}, which is missing", entry.number))
+}
+
+impl<R: Read + Seek> Iterator for Chunks<'_, R> {
+    type Item = Result<ChunkEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.read();
+        if entry.is_err() {
+            self.index = None;
+        }
+        entry.transpose()
+    }
+
+    fn nth(&mut self, count: usize) -> Option<Self::Item> {
+        self.next = self.next.saturating_add(count as u64);
+        self.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.index.as_ref().map_or(0, |index| index.len().saturating_sub(self.next));
+        // An error is the last item.
+        (usize::from(left > 0), usize::try_from(left).ok())
+    }
+}
+
+impl<R: Read + Seek> FusedIterator for Chunks<'_, R> {}

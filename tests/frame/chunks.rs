@@ -1,0 +1,179 @@
+//! The chunk index says where each chunk is, whatever form it has.
+
+#![cfg(feature = "frame")]
+
+use std::fs;
+use std::io::Cursor;
+
+use crate::common::data;
+use b2nd_serde::frame::{ChunkEntry, ChunkPlace, Code, Error, ErrorKind, Frame, Special};
+
+/// The frame of `int32_3x5.b2nd`, not as an array, with an index of these entries that has this form.
+fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let header = Frame::parse(&file).unwrap().header().clone();
+    let at = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let trailer = &file[file.len() - 35..];
+    let mut file = [&file[..at], index, trailer].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file[30..38].copy_from_slice(&(32 * entries as u64).to_be_bytes());
+    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
+    file[name..name + 4].copy_from_slice(b"else");
+    file
+}
+
+fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u8> {
+    let mut chunk = vec![5, 1, flags, 8];
+    let cbytes = 32 + body.len();
+    for number in [nbytes, nbytes, cbytes] {
+        chunk.extend(u32::try_from(number).unwrap().to_le_bytes());
+    }
+    chunk.extend([0; 15]);
+    chunk.push(special << 4);
+    chunk.extend(body);
+    chunk
+}
+
+fn places(file: &[u8]) -> Result<Vec<ChunkPlace>, Error> {
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let chunks = frame.chunks()?;
+    chunks.map(|entry| entry.map(|entry| entry.place)).collect()
+}
+
+#[test]
+fn every_entry_of_the_index_is_told_as_c_blosc2_reads_it() {
+    let special = |byte: i64| byte << 56;
+    for (value, place) in [
+        (0, ChunkPlace::Frame(165)),
+        (224, ChunkPlace::Frame(389)),
+        (225, ChunkPlace::Invalid(225)),
+        (i64::MAX, ChunkPlace::Invalid(i64::MAX)),
+        (-1, ChunkPlace::Special(Special::Zeros)),
+        (special(0x81), ChunkPlace::Special(Special::Zeros)),
+        (special(0x81) + 1, ChunkPlace::Special(Special::Zeros)),
+        (special(0x83), ChunkPlace::Special(Special::Zeros)),
+        (special(0xc1), ChunkPlace::Special(Special::Zeros)),
+        (special(0x82), ChunkPlace::Special(Special::Nan)),
+        (special(0x84), ChunkPlace::Special(Special::Uninitialized)),
+        (special(0x86), ChunkPlace::Special(Special::Uninitialized)),
+        (special(0x80), ChunkPlace::Invalid(special(0x80))),
+        (special(0x90), ChunkPlace::Invalid(special(0x90))),
+    ] {
+        let value: i64 = value;
+        let stored = with_index(1, &chunk(7, 8, 0, &value.to_le_bytes()));
+        let repeated = with_index(1, &chunk(5, 8, 3, &value.to_le_bytes()));
+        assert_eq!(places(&stored).unwrap(), [place], "{value:#x}");
+        assert_eq!(places(&repeated).unwrap(), [place], "{value:#x}");
+    }
+}
+
+#[test]
+fn a_chunk_has_its_number_and_its_length() {
+    let mut frame = Frame::open(data().join("peers/last_chunk_is_short.b2frame")).unwrap();
+    let (nbytes, chunksize) = (frame.header().nbytes, frame.header().chunksize);
+    let entries: Vec<ChunkEntry> = frame.chunks().unwrap().map(Result::unwrap).collect();
+    let lengths: u64 = entries.iter().map(|entry| entry.nbytes.unwrap()).sum();
+    assert_eq!(lengths, nbytes.unsigned_abs());
+    assert_eq!(entries[0].nbytes, Some(u64::try_from(chunksize).unwrap()));
+    assert!(entries.last().unwrap().nbytes < entries[0].nbytes);
+    assert!(entries.iter().enumerate().all(|(number, entry)| entry.number == number as u64));
+    let mut chunks = frame.chunks().unwrap();
+    let last = chunks.nth(entries.len() - 1).unwrap().unwrap();
+    assert_eq!(Some(&last), entries.last());
+    assert_eq!(chunks.header(&last).unwrap().unwrap().nbytes as u64, last.nbytes.unwrap());
+    assert!(chunks.next().is_none() && chunks.nth(usize::MAX).is_none());
+
+    let mut frame = Frame::open(data().join("empty.b2nd")).unwrap();
+    assert_eq!(frame.chunks().unwrap().count(), 0);
+    let mut frame = Frame::open(data().join("peers/chunks_of_any_length.b2frame")).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let mut sum = 0;
+    while let Some(entry) = chunks.next().transpose().unwrap() {
+        assert_eq!(entry.nbytes, None);
+        sum += chunks.header(&entry).unwrap().unwrap().nbytes;
+    }
+    assert_eq!(sum as u64, frame.header().nbytes.unsigned_abs());
+}
+
+/// Some of it in each of several pieces, and in both orders of reading.
+#[test]
+fn a_long_index_is_read_piece_by_piece() {
+    let offsets: Vec<i64> =
+        (0..100_000).map(|chunk| if chunk % 3 == 0 { -0x7f << 56 } else { chunk % 225 }).collect();
+    let body: Vec<u8> = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
+    let file = with_index(offsets.len(), &chunk(7, body.len(), 0, &body));
+    is_read(&file, &offsets);
+
+    // Repeated, it takes 8 bytes.
+    let count = 50_000_000;
+    let file = with_index(count, &chunk(5, 8 * count, 3, &(-0x7f_i64 << 56).to_le_bytes()));
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    assert_eq!(frame.chunks().unwrap().nth(count - 1).unwrap().unwrap().number, count as u64 - 1);
+    assert_eq!(frame.check().unwrap()[0].message(), "none of 50000000 chunks is stored");
+}
+
+fn is_read(file: &[u8], offsets: &[i64]) {
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let place = |offset: i64| match offset {
+        0.. => ChunkPlace::Frame(165 + offset.unsigned_abs()),
+        _ => ChunkPlace::Special(Special::Zeros),
+    };
+    let mut count = 0;
+    for (entry, &offset) in frame.chunks().unwrap().zip(offsets) {
+        assert_eq!(entry.unwrap().place, place(offset));
+        count += 1;
+    }
+    assert_eq!(count, offsets.len());
+    for number in [offsets.len() - 1, 0, offsets.len() / 2] {
+        let entry = frame.chunks().unwrap().nth(number).unwrap().unwrap();
+        assert_eq!((entry.number, entry.place), (number as u64, place(offsets[number])));
+    }
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_compressed_index_is_read_block_by_block() {
+    use blosc2_pure_rs::compress::{CParams, compress_chunk};
+
+    fastrand::seed(1);
+    for count in [100, 2_000, 5_000, 100_000] {
+        for compcode in [0, 1, 4, 5] {
+            for (splitmode, blocksize) in [(1, 0), (2, 0), (1, 4096), (2, 4096)] {
+                let offset = |chunk| if chunk < count / 2 { fastrand::i64(0..225) } else { -0x7f << 56 };
+                let offsets: Vec<i64> = (0..count).map(offset).collect();
+                let body: Vec<u8> = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
+                let params =
+                    CParams { typesize: 8, compcode, splitmode, blocksize, clevel: 5, ..CParams::default() };
+                let index = compress_chunk(&body, &params).unwrap();
+                assert!(index.len() < body.len());
+                is_read(&with_index(offsets.len(), &index), &offsets);
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "decompress"))]
+#[test]
+fn a_compressed_index_needs_the_feature() {
+    let index = chunk(0x15, 80, 0, &[0; 8]);
+    let error = places(&with_index(10, &index)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().ends_with("it is compressed; build with the feature `decompress`"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_a_finding() {
+    let code = |file: &[u8]| places(file).unwrap_err().finding().map(b2nd_serde::frame::Finding::code);
+    let body = [0; 32];
+    // More chunks than the header has; an index that reaches into nothing; a value that is no offset.
+    assert_eq!(code(&with_index(1 << 40, &chunk(7, 32, 0, &body))), Some(Code::ChunkIndexCount));
+    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body)[..20])), Some(Code::ChunkIndexPlace));
+    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(Code::ChunkIndexData));
+    assert_eq!(code(&with_index(4, &chunk(5, 32, 3, &body[..4]))), Some(Code::ChunkIndexData));
+    assert_eq!(code(&with_index(4, &chunk(5, 32, 2, &[]))), Some(Code::ChunkIndexData));
+    let old = data().join("sparse.caterva");
+    if let Err(error) = Frame::open(old).unwrap().chunks() {
+        assert_eq!(error.kind(), ErrorKind::Refused);
+    }
+}
