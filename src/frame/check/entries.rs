@@ -15,9 +15,6 @@ use crate::frame::{Error, ErrorKind, Frame};
 /// The most chunks whose offsets are compared with each other, in 64 MiB of memory. Of more, each is only looked at alone.
 const MAX_COMPARED: usize = 1 << 23;
 
-/// The metalayers of what is filled, or computed, when it is read.
-const FILLED_LATER: [&str; 2] = ["b2o", "proxy-source"];
-
 /// What the entries of an index have in common.
 #[derive(Default)]
 struct Survey {
@@ -80,7 +77,8 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, start: u64) -> Result<
             survey.nspecial, survey.count
         )));
     }
-    if !FILLED_LATER.into_iter().any(|name| frame.metalayer(name).is_some()) {
+    // What is computed or fetched when it is read has no chunks before.
+    if frame.kind().holds_data() {
         findings.extend(unwritten(&survey, about));
     }
     Ok(findings)
@@ -146,7 +144,7 @@ fn offsets(survey: &Survey, header: &Header, finding: Finding) -> Option<Finding
             (Ok(offset), None) => {
                 let length = header.cbytes;
                 let text = format!(
-                    "a chunk has the offset {offset}, but the chunks have {length} bytes, and none fits"
+                    "a chunk has the offset {offset}, but all chunks have {length} bytes, too few for one"
                 );
                 finding.text(text)
             }
