@@ -35,7 +35,7 @@
 //! # What bytes can cost
 //!
 //! No input makes this crate panic, and time and memory are bounded by the bytes that are read, whatever they claim. Each
-//! byte is read a few times at most. The memory for each byte, besides some 100 kB:
+//! byte is read a few times at most. A compressed chunk index may have 64 MiB, or 1024 bytes for each of its own. The memory for each byte, besides some 100 kB:
 //!
 //! | what | reads | memory for each byte |
 //! |---|---|---|
@@ -47,7 +47,10 @@
 //! | [`Frame::trailer`], [`Trailer::parse`] | the trailer, of at most 256 MiB | 8 |
 //! | [`Vlmetalayer::value`] | its chunk | 1024 and 1 MiB, if it is compressed |
 //! | `decode` of a metalayer | the metalayer | what the type keeps of it |
-//! | [`check`] and [`Frame::check`] | header, trailer, at most 1 MiB of the chunk index, the names and headers of chunk files; `check` up to 20 times | 8; for the index of a sparse frame 4 times what it is decompressed, 64 MiB at most |
+//! | [`check`] and [`Frame::check`] | header, trailer, chunk index, the names and headers of chunk files; `check` up to 20 times | 8; 4 times the offsets in the chunk index, of which 64 MiB are kept |
+//! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
+//! | [`Frame::check_chunks`] | the chunk index, the header and the table of blocks of each chunk | 192 MiB in all |
+//! | [`Store::open`] | the names in a folder or zip file, the keys in its data | 16, and 16 MiB for the keys |
 //! | [`scan`] | the file | 2 MiB in all |
 //! | [`zip_members`] | the directory of the file, and headers of at most 1 MiB | 16 |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer |

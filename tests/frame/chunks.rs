@@ -177,3 +177,15 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
         assert_eq!(error.kind(), ErrorKind::Refused);
     }
 }
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_few_bytes_do_not_claim_a_long_index() {
+    let nbytes = 1 << 27;
+    let zstd = 0x85;
+    let error = places(&with_index(nbytes / 8, &chunk(zstd, nbytes, 0, &[0; 32]))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    let text =
+        "the chunk index cannot be read: its 64 bytes claim 134217728 bytes, but may have at most 67108864";
+    assert_eq!(error.to_string(), text);
+}

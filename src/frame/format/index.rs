@@ -34,6 +34,12 @@ const PIECE_LEN: usize = 1 << 16;
 /// The longest block of a compressed index that is read. Real ones have 16 KiB to a few MiB.
 const MAX_BLOCK_LEN: usize = 1 << 24;
 
+/// The length of a compressed index, decompressed, that is read however short it is: 8 million chunks.
+const ALWAYS_BEARABLE: usize = 1 << 26;
+
+/// A longer index may have this number of bytes for each of its own. Real ones have up to 800.
+const MAX_RATIO: usize = 1024;
+
 /// What an entry of the index says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
@@ -200,6 +206,11 @@ fn unsupported(header: &ChunkHeader) -> Option<String> {
     }
     if needs_other_blocks(header) {
         return Some("its blocks cannot be decompressed one by one".into());
+    }
+    let (nbytes, cbytes) = (header.nbytes, header.cbytes);
+    let longest = cbytes.saturating_mul(MAX_RATIO).max(ALWAYS_BEARABLE);
+    if nbytes > longest {
+        return Some(format!("its {cbytes} bytes claim {nbytes} bytes, but may have at most {longest}"));
     }
     let length = header.blocksize;
     (length % ENTRY_LEN != 0 || length > MAX_BLOCK_LEN).then(|| {
