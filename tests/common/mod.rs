@@ -200,7 +200,7 @@ pub fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of a frame of the project with so many bytes put before its trailer, so that it takes longer to copy.
+/// A copy of a frame of the project with this number of bytes put before its trailer, so that it takes longer to copy.
 pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
     let path = folder.join(name);
     copy_tree(&data().join(name), &path);

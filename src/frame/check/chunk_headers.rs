@@ -48,7 +48,7 @@ impl Rules {
         }
     }
 
-    /// What is wrong with the header of a chunk that has so many bytes at most.
+    /// What is wrong with the header of a chunk that may have at most this number of bytes.
     fn violation(&self, entry: &ChunkEntry, header: &ChunkHeader, room: u64) -> Option<String> {
         let ChunkHeader { header_len, nbytes, blocksize, cbytes, typesize, .. } = *header;
         if let Some(expected) = entry.nbytes.filter(|&expected| expected != nbytes as u64) {
@@ -57,7 +57,7 @@ impl Rules {
         if cbytes as u64 > room {
             return Some(format!("has {cbytes} bytes, but at most {room} are left for it"));
         }
-        // C-Blosc2 reads so many of any chunk in a contiguous frame.
+        // C-Blosc2 reads this number of bytes of every chunk in a contiguous frame.
         if cbytes < ChunkHeader::MAX_LEN && !self.is_sparse {
             let least = ChunkHeader::MAX_LEN;
             return Some(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));

@@ -2,7 +2,7 @@
 //!
 //! | value | the chunk is |
 //! |---|---|
-//! | 0 and above | in a contiguous frame so many bytes after the header; in a sparse frame in the file of this number |
+//! | 0 and above | in a contiguous frame, this number of bytes after the header; in a sparse frame, in the file of this number |
 //! | bit 63 and bit 56 | nowhere: all items are zero |
 //! | bit 63 and bit 58, not bit 56 | nowhere: its items were never written |
 //! | bit 63 and bit 57, neither of the two | nowhere: all items are NaN |
@@ -164,7 +164,7 @@ impl Index {
         }
     }
 
-    /// A block of a compressed index, which has so many bytes when decompressed.
+    /// A block of a compressed index, which has `length` bytes when decompressed.
     fn block<R: Read + Seek>(
         &self,
         frame: &mut Frame<R>,
