@@ -6,13 +6,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, ChunkCounts, Code, Content, Error, Finding, Frame, Header, Member, Report, Trailer, check, scan,
-    zip_members,
+    Array, ChunkCounts, Code, Content, Error, ErrorKind, Finding, Frame, Header, Member, Report, Trailer,
+    check, scan, zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem, stdin_hint};
 use crate::input::Target;
 use crate::json::Record;
+use crate::output::remark;
 
 /// What to visit, and how much of it to read.
 #[derive(Clone, Copy, Default)]
@@ -102,9 +103,9 @@ impl Options<'_> {
         }
         match check(location.path)? {
             Report { frame: Some(mut frame), mut findings, .. } => {
-                findings.extend(self.check_chunks(&mut frame)?);
+                let checked = self.add_chunks(location, &mut frame, &mut findings);
                 self.emit_whole(location, &mut frame, &findings, receive);
-                Ok(())
+                checked
             }
             Report { findings, .. } => findings.into_iter().try_for_each(|finding| Err(finding.into())),
         }
@@ -113,10 +114,33 @@ impl Options<'_> {
     /// What is wrong with the headers of chunks, if they are to be checked.
     fn check_chunks<R: Read + Seek>(self, frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
         let Some(progress) = self.chunks else { return Ok(Vec::new()) };
-        frame.check_chunks(|_| {
+        let mut findings = frame.check_chunks(|_| {
             progress();
             ControlFlow::Continue(())
-        })
+        })?;
+        if !findings.is_empty() {
+            // A chunk that is being written looks damaged.
+            let again = frame.check_chunks(|_| ControlFlow::Continue(()))?;
+            findings.retain(|finding| again.contains(finding));
+        }
+        Ok(findings)
+    }
+
+    /// Adds what is wrong with the headers of chunks to the findings. Why they could not be checked, if so.
+    fn add_chunks<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        frame: &mut Frame<R>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), Problem> {
+        match self.check_chunks(frame) {
+            Ok(found) => findings.extend(found),
+            Err(error) if error.kind() == ErrorKind::Refused => {
+                remark(&format_args!("{location}: chunks not checked: {error}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
     }
 
     /// Visits the frame that a member of a zip file is. No writer can be at work in it: the directory of a zip file is
@@ -131,8 +155,9 @@ impl Options<'_> {
         let mut frame = Frame::read_at(file, offset)?;
         if self.whole {
             let mut findings = frame.check()?;
-            findings.extend(self.check_chunks(&mut frame)?);
+            let checked = self.add_chunks(location, &mut frame, &mut findings);
             self.emit_whole(location, &mut frame, &findings, receive);
+            checked?;
         } else {
             self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
         }

@@ -3,7 +3,7 @@
 #![cfg(feature = "frame")]
 
 use std::fs;
-use std::io::Cursor;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -150,8 +150,88 @@ fn no_healthy_file_has_a_damaged_chunk() {
             checked += 1;
             ControlFlow::Continue(())
         });
-        assert_eq!(findings.unwrap(), [], "{}", path.display());
+        match findings {
+            Ok(findings) => assert_eq!(findings, [], "{}", path.display()),
+            // An old generation, or a compressed index without the feature for it.
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Refused, "{}: {error}", path.display()),
+        }
     }
     println!("{} frames with {checked} chunks", paths.len());
-    assert!(paths.len() >= 40 && checked > 150);
+    assert!(paths.len() >= 40 && checked > 100);
+}
+
+/// A frame without an array whose index says the same of all its chunks, which are so many.
+fn repeated(entry: i64, count: u32) -> Vec<u8> {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let (header, trailer) = (&file[..165 + 256], &file[file.len() - 35..]);
+    let mut index = vec![5, 1, 7, 8];
+    for number in [8 * count, 8 * count, 40] {
+        index.extend(number.to_le_bytes());
+    }
+    index.extend([0; 15]);
+    index.push(3 << 4);
+    index.extend(entry.to_le_bytes());
+    let mut file = [header, &index, trailer].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file[30..38].copy_from_slice(&(32 * u64::from(count)).to_be_bytes());
+    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
+    file[name..name + 4].copy_from_slice(b"else");
+    file
+}
+
+#[test]
+fn what_a_few_bytes_claim_of_many_chunks_is_looked_at_once() {
+    for entry in [0, 1 << 40, i64::MIN | 1 << 56] {
+        let mut frame = Frame::read_at(Cursor::new(repeated(entry, (1 << 28) - 1)), 0).unwrap();
+        let mut looked = 0;
+        let _ = frame.check_chunks(|_| {
+            looked += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(looked <= 1, "{entry}: {looked}");
+    }
+}
+
+/// A reader that gives a block size of 0 from the second time on that it reads the first chunk.
+struct Changing {
+    file: Cursor<Vec<u8>>,
+    times: u32,
+}
+
+impl Read for Changing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let at = self.file.position();
+        let read = self.file.read(buffer)?;
+        if at == 165 && read >= 12 {
+            self.times += 1;
+            if self.times > 1 {
+                buffer[8..12].fill(0);
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Seek for Changing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn a_chunk_that_changes_while_it_is_checked_does_no_harm() {
+    for entry in fs::read_dir(data()).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(mut file) = fs::read(&path) else { continue };
+        let Ok(frame) = Frame::parse(&file) else { continue };
+        if frame.header().is_sparse() || frame.header().header_len != 165 {
+            continue;
+        }
+        // A shorter chunk leaves a hole after it, so that its blocks are followed.
+        let cbytes = u32::from_le_bytes(file[165 + 12..165 + 16].try_into().unwrap());
+        file[165 + 12..165 + 16].copy_from_slice(&(cbytes - 1).to_le_bytes());
+        let mut frame = Frame::read_at(Changing { file: Cursor::new(file), times: 0 }, 0).unwrap();
+        let _ = frame.check_chunks(on);
+    }
 }

@@ -89,9 +89,13 @@ fn survey<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Survey, Error> {
     let chunks = frame.chunks()?;
     let mut survey = Survey { count: chunks.len(), ..Survey::default() };
     // Two that are the same tell as much as many.
-    let most = if chunks.is_repeated() { 2 } else { usize::MAX };
+    let is_repeated = chunks.is_repeated();
+    let most = if is_repeated { 2 } else { usize::MAX };
     for entry in chunks.take(most) {
         survey.take(entry?.place, &header);
+    }
+    if is_repeated && survey.nspecial > 0 {
+        survey.nspecial = survey.count;
     }
     Ok(survey)
 }

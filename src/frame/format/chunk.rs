@@ -214,7 +214,7 @@ impl ChunkHeader {
 
     /// The number of streams of a block, unless it is the last one and shorter: that is one stream.
     pub(crate) fn nstreams(&self) -> usize {
-        if self.flags & IS_UNSPLIT == 0 { self.typesize.into() } else { 1 }
+        if self.flags & IS_UNSPLIT == 0 && !self.has_dictionary { self.typesize.into() } else { 1 }
     }
 
     /// The data of a chunk, of at most `longest` bytes, or why it cannot be read.

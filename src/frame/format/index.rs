@@ -99,9 +99,10 @@ impl Index {
             Some(Special::Zeros) => Form::Repeated([0; ENTRY_LEN]),
             Some(Special::Value) => {
                 let value = bytes.get(header.header_len..).unwrap_or_default();
-                let wrong =
-                    || damaged(start, &format_args!("it repeats a value of {} bytes, not 8", value.len()));
-                Form::Repeated(value.try_into().map_err(|_| wrong())?)
+                let length = header.cbytes - header.header_len;
+                let wrong = || damaged(start, &format_args!("it repeats a value of {length} bytes, not 8"));
+                let value = value.try_into().ok().filter(|_| length == ENTRY_LEN);
+                Form::Repeated(value.ok_or_else(wrong)?)
             }
             Some(special) => return Err(damaged(start, &format_args!("its entries are {special:?}"))),
             None if header.is_uncompressed => {
