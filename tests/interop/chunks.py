@@ -135,7 +135,7 @@ def main():
         try:
             make(path, rng, contiguous)
         except RuntimeError as error:
-            # python-blosc2 cannot always change a chunk that it has compressed with a dictionary.
+            # python-blosc2 itself fails at a few of these.
             print(f"{number} of seed {seed}: {error}", file=sys.stderr)
             continue
         print(json.dumps({"path": path, "chunks": list(told(path))}))
