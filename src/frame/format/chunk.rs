@@ -212,9 +212,10 @@ impl ChunkHeader {
         }
     }
 
-    /// The number of streams of a block, unless it is the last one and shorter: that is one stream.
+    /// The number of streams of a block, unless it is the last one and shorter: that is one stream. A chunk with a dictionary
+    /// is split as any other, as C-Blosc2 3.3.5 writes it.
     pub(crate) fn nstreams(&self) -> usize {
-        if self.flags & IS_UNSPLIT == 0 && !self.has_dictionary { self.typesize.into() } else { 1 }
+        if self.flags & IS_UNSPLIT == 0 { self.typesize.into() } else { 1 }
     }
 
     /// The data of a chunk, of at most `longest` bytes, or why it cannot be read.

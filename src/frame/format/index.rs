@@ -108,8 +108,10 @@ impl Index {
             None if header.is_uncompressed => {
                 let (nbytes, room) = (header.nbytes, header.cbytes - header.header_len);
                 if nbytes != room {
-                    let why = format_args!("{nbytes} bytes are not compressed, but there are {room}");
-                    return Err(damaged(start, &why));
+                    return Err(damaged(
+                        start,
+                        &format_args!("{nbytes} bytes are not compressed, but there are {room}"),
+                    ));
                 }
                 Form::Uncompressed
             }
