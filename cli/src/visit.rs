@@ -102,10 +102,8 @@ impl Options<'_> {
             return Ok(());
         }
         match check(location.path)? {
-            Report { frame: Some(mut frame), mut findings, .. } => {
-                let checked = self.add_chunks(location, &mut frame, &mut findings);
-                self.emit_whole(location, &mut frame, &findings, receive);
-                checked
+            Report { frame: Some(mut frame), findings, .. } => {
+                self.emit_whole(location, &mut frame, findings, receive)
             }
             Report { findings, .. } => findings.into_iter().try_for_each(|finding| Err(finding.into())),
         }
@@ -153,15 +151,12 @@ impl Options<'_> {
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
         let mut frame = Frame::read_at(file, offset)?;
-        if self.whole {
-            let mut findings = frame.check()?;
-            let checked = self.add_chunks(location, &mut frame, &mut findings);
-            self.emit_whole(location, &mut frame, &findings, receive);
-            checked?;
-        } else {
+        if !self.whole {
             self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
+            return Ok(());
         }
-        Ok(())
+        let findings = frame.check()?;
+        self.emit_whole(location, &mut frame, findings, receive)
     }
 
     fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
@@ -190,18 +185,21 @@ impl Options<'_> {
         }
     }
 
-    /// Passes a frame on, with the values in its trailer if they are wanted.
+    /// Passes a frame on, with what is wrong with its chunks and the values in its trailer if they are wanted. Why the
+    /// chunks could not be checked, if so.
     fn emit_whole<R: Read + Seek>(
         self,
         location: Location<'_>,
         frame: &mut Frame<R>,
-        findings: &[Finding],
+        mut findings: Vec<Finding>,
         receive: &mut Receive<'_>,
-    ) {
+    ) -> Result<(), Problem> {
+        let checked = self.add_chunks(location, frame, &mut findings);
         let is_wanted = self.meta || frame.kind().is_store();
         let trailer = if is_wanted { frame.trailer().ok() } else { None };
         let counts = frame.count_chunks().ok();
-        self.emit(location, frame, findings, &After { trailer, counts }, receive);
+        self.emit(location, frame, &findings, &After { trailer, counts }, receive);
+        checked
     }
 
     /// Passes a frame on.

@@ -160,7 +160,7 @@ fn no_healthy_file_has_a_damaged_chunk() {
     assert!(paths.len() >= 40 && checked > 100);
 }
 
-/// A frame without an array whose index says the same of all its chunks, which are so many.
+/// A frame without an array. Its index says the same of each of its `count` chunks.
 fn repeated(entry: i64, count: u32) -> Vec<u8> {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let (header, trailer) = (&file[..165 + 256], &file[file.len() - 35..]);
