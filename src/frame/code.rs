@@ -315,6 +315,9 @@ codes! {
     ChunkHeader "chunk-header" Error
         "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong items."
         "Restore the file from another copy. The other chunks can be read."
+    ChunkFilters "chunk-filters" Warning
+        "The header of a chunk has other filters than the frame, or filters that no version of C-Blosc2 knows. If it is damaged, its data is read wrong, without an error. A program that changed the compression parameters of an array leaves such chunks too."
+        "If the parameters were not changed, restore the file from another copy."
     ChunkData "chunk-data" Error
         "The data of a chunk cannot be decompressed. C-Blosc2 cannot read the chunk, or not all of its blocks."
         "Restore the file from another copy. The other chunks can be read."

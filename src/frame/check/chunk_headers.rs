@@ -11,6 +11,7 @@ use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, not_a_chunk};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len};
+use crate::frame::format::flags::Filter;
 use crate::frame::format::header::Header;
 use crate::frame::{Error, ErrorKind, Frame};
 
@@ -23,6 +24,9 @@ const PIECE: u64 = 1 << 16;
 /// The most chunks that are compared with each other, in 192 MiB of memory.
 const MAX_COMPARED: usize = 1 << 23;
 
+/// From this number on, every program can use filters of its own.
+const FIRST_OF_USERS: u8 = 160;
+
 /// The most findings about single chunks. A damaged file can have one for each of a million.
 const MAX_FINDINGS: usize = 20;
 
@@ -33,6 +37,10 @@ struct Rules {
     /// The size of an item as a chunk has it.
     typesize: Option<u8>,
     blocksize: Option<usize>,
+    /// The bytes of an item, where they are known.
+    itemsize: Option<usize>,
+    /// The filters in use.
+    filters: Option<Vec<Filter>>,
     is_sparse: bool,
 }
 
@@ -43,7 +51,11 @@ impl Rules {
         let header = frame.header();
         let is_array = frame.array().is_ok_and(|array| array.is_some());
         let blocksize = header.blocksize.and_then(|size| usize::try_from(size).ok());
+        // A lost type size is 1.
+        let itemsize = usize::try_from(header.typesize).ok().filter(|&size| is_array && size > 1);
         Self {
+            itemsize,
+            filters: is_array.then(|| header.pipeline().collect()),
             typesize: is_array.then(|| u8::try_from(header.typesize).unwrap_or(1)),
             blocksize: blocksize.filter(|_| is_array),
             is_sparse: header.is_sparse(),
@@ -74,8 +86,18 @@ impl Rules {
         if let Some(expected) = self.blocksize.filter(|&expected| expected != blocksize) {
             return Some(format!("has blocks of {blocksize} bytes, but must have {expected}"));
         }
+        if header.special.is_some() && (header.is_uncompressed || header.has_dictionary) {
+            return Some("has one value, but also data or a dictionary".into());
+        }
+        if header.has_variable_blocks && !has_table(header) {
+            return Some("has blocks of any length, but none is compressed".into());
+        }
         let body = cbytes - header_len;
         match header.special {
+            Some(Special::Value) if self.itemsize.is_some_and(|itemsize| body != itemsize) => {
+                let itemsize = self.itemsize.unwrap_or_default();
+                Some(format!("repeats a value of {body} bytes, but items have {itemsize}"))
+            }
             Some(Special::Value) => {
                 let fits = body > 0 && nbytes % body == 0;
                 (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
@@ -92,6 +114,24 @@ impl Rules {
                 _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
             },
         }
+    }
+}
+
+impl Rules {
+    /// The filters of a chunk, if they are not those of the frame or not known.
+    fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
+        if !has_table(header) || header.header_len < ChunkHeader::MAX_LEN {
+            return None;
+        }
+        let filters = || header.filters.iter().filter(|filter| filter.id != 0);
+        let is_other = match &self.filters {
+            Some(expected) => !filters().eq(expected),
+            None => filters().any(|filter| filter.name().is_none() && filter.id < FIRST_OF_USERS),
+        };
+        is_other.then(|| {
+            let names: Vec<String> = filters().map(ToString::to_string).collect();
+            if names.is_empty() { "no filter".into() } else { names.join(", ") }
+        })
     }
 }
 
@@ -182,7 +222,7 @@ fn look<R: Read + Seek>(
     }
     let is_repeated = chunks.is_repeated();
     let mut found = Found::default();
-    let mut survey = Survey { depth, spans: Vec::new(), nbytes: 0, is_whole: true };
+    let mut survey = Survey { depth, spans: Vec::new(), nbytes: 0, other_filters: None, is_whole: true };
     loop {
         let entry = match chunks.next().transpose() {
             Ok(Some(entry)) => entry,
@@ -215,6 +255,13 @@ fn look<R: Read + Seek>(
     if let Some(finding) = survey.total(&header) {
         found.push(finding);
     }
+    if let Some((count, first)) = survey.other_filters {
+        let text = match &rules.filters {
+            Some(_) => format!("{count} chunks have other filters than the frame: {first}"),
+            None => format!("{count} chunks have filters that are not known: {first}"),
+        };
+        found.push(Finding::new(Code::ChunkFilters, Place::Chunk).text(text));
+    }
     Ok(found)
 }
 
@@ -224,6 +271,8 @@ struct Survey {
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
     nbytes: u64,
+    /// Chunks with other filters than the frame: how many, and what the first one has.
+    other_filters: Option<(u64, String)>,
     /// Whether all chunks are stored and have a good header.
     is_whole: bool,
 }
@@ -261,6 +310,10 @@ impl Survey {
             return Ok(Err(wrong(why)));
         }
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
+        if let Some(filters) = rules.other_filters(&header) {
+            let first = || (0, format!("chunk {} has {filters}", entry.number));
+            self.other_filters.get_or_insert_with(first).0 += 1;
+        }
         match entry.place {
             ChunkPlace::Frame(start) if self.spans.len() < MAX_COMPARED => {
                 let end = start.saturating_add(header.cbytes as u64);
