@@ -298,7 +298,7 @@ codes! {
         "Nothing. A copy made by C-Blosc2 does not have the gap."
     ChunkOffset "chunk-offset" Error
         "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for \
-         which it reads the same data twice. The same goes for a special value that no version of C-Blosc2 knows."
+         which it reads the same data twice. In a sparse frame, the number of a file must be at most cbytes - 32 too. The same goes for a special value that no version of C-Blosc2 knows."
         "Restore the file from another copy. The index can be rebuilt from the chunks."
     ChunkIndexData "chunk-index-data" Error
         "The chunk index is a Blosc2 chunk that cannot be decompressed, or that does not hold offsets. C-Blosc2 does not open such a file."
