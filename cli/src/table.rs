@@ -35,6 +35,10 @@ impl<const N: usize> Columns<N> {
     pub(crate) fn line(&self, cells: &[String; N]) -> String {
         let mut line = String::new();
         for ((cell, width), side) in cells.iter().zip(self.widths).zip(self.sides) {
+            // A column in which nothing stands takes no room.
+            if width == 0 && cell.is_empty() {
+                continue;
+            }
             if !line.is_empty() {
                 line += "  ";
             }

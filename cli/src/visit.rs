@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, ChunkCounts, Code, Content, Error, ErrorKind, Finding, Frame, Header, Member, Report, Trailer,
-    check, scan, zip_members,
+    Array, ChunkCounts, Code, Content, Error, ErrorKind, Finding, Frame, Header, Kind, Member, Metalayer,
+    Report, Trailer, check, scan, zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem, stdin_hint};
@@ -24,20 +24,61 @@ pub(crate) struct Options<'p> {
     pub(crate) whole: bool,
     /// Read the values of metalayers.
     pub(crate) meta: bool,
+    /// Read the chunk index, to count the chunks that are stored. A whole visit always does.
+    pub(crate) counts: bool,
     /// Check the headers of all chunks, and call this after each.
     pub(crate) chunks: Option<&'p (dyn Fn() + Sync)>,
 }
 
 /// What is shown of a frame.
+#[derive(Clone, Copy)]
 pub(crate) struct View<'s> {
     pub(crate) location: Location<'s>,
+    pub(crate) offset: u64,
     pub(crate) header: &'s Header,
+    pub(crate) kind: Kind,
+    pub(crate) metalayers: &'s [Metalayer],
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// The keys of the frames in its compressed data, if it is a store and the trailer was read.
-    pub(crate) embedded: Vec<String>,
     pub(crate) findings: &'s [Finding],
-    pub(crate) record: Record<'s>,
+    /// Of a store, and where the values of metalayers are wanted.
+    pub(crate) trailer: Option<&'s Trailer>,
+    pub(crate) counts: Option<ChunkCounts>,
+    /// Whether the values of metalayers are wanted.
+    pub(crate) meta: bool,
+}
+
+impl<'s> View<'s> {
+    /// What the header says of a frame.
+    pub(crate) fn new<R>(
+        location: Location<'s>,
+        frame: &'s Frame<R>,
+        array: Option<&'s Array<'s>>,
+        findings: &'s [Finding],
+    ) -> Self {
+        Self {
+            location,
+            offset: frame.offset(),
+            header: frame.header(),
+            kind: frame.kind(),
+            metalayers: frame.metalayers(),
+            array,
+            findings,
+            trailer: None,
+            counts: None,
+            meta: false,
+        }
+    }
+
+    pub(crate) fn record(self) -> Record<'s> {
+        let record = Record::of(self);
+        if self.meta { record.with_values(self) } else { record }
+    }
+
+    /// The keys of the frames in its compressed data, if it is a store.
+    pub(crate) fn embedded(self) -> Vec<String> {
+        self.trailer.filter(|_| self.kind.is_store()).map(Trailer::embedded).unwrap_or_default()
+    }
 }
 
 /// What was read after the header of a frame.
@@ -97,8 +138,7 @@ impl Options<'_> {
     /// Visits the frame that a file or directory is.
     fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
         if !self.whole {
-            let frame = Frame::open(location.path)?;
-            self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
+            self.emit_header(location, &mut Frame::open(location.path)?, receive);
             return Ok(());
         }
         match check(location.path)? {
@@ -152,7 +192,7 @@ impl Options<'_> {
     ) -> Result<(), Problem> {
         let mut frame = Frame::read_at(file, offset)?;
         if !self.whole {
-            self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
+            self.emit_header(location, &mut frame, receive);
             return Ok(());
         }
         let findings = frame.check()?;
@@ -195,11 +235,30 @@ impl Options<'_> {
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
         let checked = self.add_chunks(location, frame, &mut findings);
-        let is_wanted = self.meta || frame.kind().is_store();
-        let trailer = if is_wanted { frame.trailer().ok() } else { None };
-        let counts = frame.count_chunks().ok();
-        self.emit(location, frame, &findings, &After { trailer, counts }, receive);
+        let after = self.read_after(frame);
+        self.emit(location, frame, &findings, &after, receive);
         checked
+    }
+
+    /// Passes a frame on, of which only the header is checked.
+    fn emit_header<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        frame: &mut Frame<R>,
+        receive: &mut Receive<'_>,
+    ) {
+        let after = self.read_after(frame);
+        self.emit(location, frame, &frame.check_header(), &after, receive);
+    }
+
+    /// Reads what is wanted of what follows the header.
+    fn read_after<R: Read + Seek>(self, frame: &mut Frame<R>) -> After {
+        let with_trailer = self.meta || frame.kind().is_store();
+        let with_counts = self.whole || self.counts;
+        After {
+            trailer: if with_trailer { frame.trailer().ok() } else { None },
+            counts: if with_counts { frame.count_chunks().ok() } else { None },
+        }
     }
 
     /// Passes a frame on.
@@ -215,14 +274,8 @@ impl Options<'_> {
             Ok(array) => array,
             Err(error) => return receive(Err(location.failure(error))),
         };
-        let array = array.as_ref();
-        let mut record = Record::new(location, frame, array, findings);
-        record.chunk_counts = after.counts.map(Into::into);
-        if self.meta {
-            record = record.with_values(frame, after.trailer.as_ref());
-        }
-        let embedded = after.trailer.as_ref().map(Trailer::embedded).unwrap_or_default();
-        receive(Ok(View { location, header: frame.header(), array, embedded, findings, record }));
+        let view = View::new(location, frame, array.as_ref(), findings);
+        receive(Ok(View { trailer: after.trailer.as_ref(), counts: after.counts, meta: self.meta, ..view }));
     }
 }
 

@@ -50,7 +50,7 @@
 //! | [`check`] and [`Frame::check`] | header, trailer, chunk index, the names and headers of chunk files; `check` up to 20 times | 8; 4 times the offsets in the chunk index, of which 64 MiB are kept |
 //! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
 //! | [`Frame::check_chunks`] | the chunk index, the header and the table of blocks of each chunk | 192 MiB in all |
-//! | [`Store::open`] | the names in a folder or zip file, the keys in its data | 16, and 16 MiB for the keys |
+//! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the schemas of tables | 16, and 16 MiB for the keys, 16 MiB for the schemas |
 //! | [`scan`] | the file | 2 MiB in all |
 //! | [`zip_members`] | the directory of the file, and headers of at most 1 MiB | 16 |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer |
@@ -81,7 +81,7 @@ pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
-pub use find::store::Store;
+pub use find::store::{Store, Table, is_store_folder};
 pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};

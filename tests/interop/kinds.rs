@@ -54,7 +54,7 @@ fn agrees(line: &Value, store: &Store) -> bool {
         }),
         Kind::CTable => {
             let columns = line["columns"].as_array().unwrap();
-            let schema: Value = serde_json::from_str(store.schema().unwrap()).unwrap();
+            let schema: Value = serde_json::from_str(store.tables()[0].schema().unwrap()).unwrap();
             let names =
                 ["columns", "computed_columns"].into_iter().filter_map(|list| schema[list].as_array());
             names.flatten().map(|column| &column["name"]).eq(columns) && schema["n_rows"] == line["rows"]
