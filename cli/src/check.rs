@@ -114,11 +114,8 @@ impl Check {
 impl Batch {
     /// Takes what is unusual about a store as a whole.
     fn take_store(&mut self, target: &Target, json: bool) {
-        let store = match store_at(target) {
-            Ok(store) => store,
-            // What is wrong with its file is told when that is visited.
-            Err(_) => return,
-        };
+        // If it cannot be opened, the visit of its files tells why.
+        let store = store_at(target).ok().flatten();
         for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
             self.with_warnings += u64::from(!record.findings.is_empty());
             if json {

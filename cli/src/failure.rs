@@ -154,3 +154,19 @@ impl fmt::Display for Problem {
         self.hint.map_or(Ok(()), |hint| f.write_str(hint))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use b2nd_serde::frame::Frame;
+
+    #[test]
+    fn a_message_names_the_file_that_it_is_about_unless_the_failure_does() {
+        let error = Frame::open("none.chunk").unwrap_err();
+        let message =
+            |path: &str| Location { path: Path::new(path), member: None }.failure(&error).to_string();
+        let reason = error.source().unwrap().to_string();
+        assert_eq!(message("none.chunk"), format!("none.chunk: {reason}"));
+        assert_eq!(message("array.b2nd"), format!("array.b2nd: cannot read none.chunk: {reason}"));
+    }
+}

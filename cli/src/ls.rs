@@ -113,10 +113,8 @@ impl Ls {
 impl Batch {
     /// Takes a store, the tables in it, and its members that are frames.
     fn visit_store(&mut self, target: &Target, options: visit::Options<'_>, form: Form) {
-        let store = match store_at(target) {
-            Ok(store) => store,
-            Err(failure) => return self.take(Err(failure), form, true),
-        };
+        // If it cannot be opened, the visit of its files tells why.
+        let store = store_at(target).ok().flatten();
         for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
             self.take_store(record, form);
         }

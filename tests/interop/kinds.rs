@@ -44,6 +44,8 @@ fn agrees(line: &Value, store: &Store) -> bool {
     let keys: Vec<&str> =
         line["keys"].as_array().map_or(Vec::new(), |keys| keys.iter().filter_map(Value::as_str).collect());
     let members = store.members();
+    let elsewhere = if line["path"] == "treestore-remote-member.b2d" { &["/mount"][..] } else { &[] };
+    assert_eq!(store.mounts(), elsewhere, "{line}");
     match store.kind() {
         Kind::DictStore => members == keys,
         Kind::TreeStore => members.iter().all(|member| {
