@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::{iter, thread};
 
 use b2nd_serde::frame::{is_sparse_frame, is_store_folder};
@@ -186,17 +186,24 @@ fn is_named_blosc2(path: &Path) -> bool {
 
 /// Whether this is the temporary name of a file that a rewrite makes.
 fn is_leftover(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    name.starts_with(b".b2nd-") && name.ends_with(b".tmp")
+    has_extension(path, "tmp")
+        && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".b2nd-"))
 }
 
-/// Whether a name ends with a dot and this extension, in any case.
+/// Whether the name of a file ends with a dot and this extension, in any case. Something must be before the dot.
 fn has_extension(path: &Path, extension: &str) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let Some((stem, end)) = name.len().checked_sub(extension.len()).map(|at| name.split_at(at)) else {
+    let is_separator = |byte: u8| path::is_separator(byte.into());
+    let mut path = path.as_os_str().as_encoded_bytes();
+    while let [rest @ .., byte] = path
+        && is_separator(*byte)
+    {
+        path = rest;
+    }
+    let Some((stem, end)) = path.len().checked_sub(extension.len()).map(|at| path.split_at(at)) else {
         return false;
     };
-    stem.len() > 1 && stem.ends_with(b".") && end.eq_ignore_ascii_case(extension.as_bytes())
+    end.eq_ignore_ascii_case(extension.as_bytes())
+        && matches!(stem, [.., before, b'.'] if !is_separator(*before))
 }
 
 /// The files to visit. Folders are searched while they are visited.

@@ -46,9 +46,9 @@ pub(crate) struct Record<'f> {
     pub(crate) grid: Option<Vec<u64>>,
     pub(crate) blocks_per_chunk: Option<Vec<u64>>,
     pub(crate) padding: Option<f64>,
-    pub(crate) codec: String,
+    pub(crate) codec: Cow<'static, str>,
     pub(crate) clevel: u8,
-    pub(crate) filters: Option<Vec<String>>,
+    pub(crate) filters: Option<Vec<Cow<'static, str>>>,
     pub(crate) header_len: usize,
     pub(crate) frame_len: u64,
     pub(crate) metalayers: Vec<LayerRecord<'f>>,
@@ -143,7 +143,7 @@ impl<'f> Record<'f> {
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
             blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
             padding: geometry.as_ref().map(Geometry::padding),
-            codec: header.codec.to_string(),
+            codec: header.codec.name().map_or_else(|| header.codec.to_string().into(), Cow::Borrowed),
             clevel: header.level,
             filters: filters(header),
             header_len: header.header_len,
@@ -231,12 +231,13 @@ fn cratio(header: &Header) -> Option<f64> {
 }
 
 /// The names of the filters in use; headers of the first generation do not store them.
-fn filters(header: &Header) -> Option<Vec<String>> {
-    let name = |filter: Filter| Filter { meta: 0, ..filter }.to_string();
+fn filters(header: &Header) -> Option<Vec<Cow<'static, str>>> {
+    let number = |filter| Filter { meta: 0, ..filter }.to_string();
+    let name = |filter: Filter| filter.name().map_or_else(|| number(filter).into(), Cow::Borrowed);
     (header.generation != Generation::Beta1).then(|| header.pipeline().map(name).collect())
 }
 
-/// The version of the schema, which grows when a field changes its meaning or goes away. New fields do not change it.
+/// The version of the schema, which grows if a field changes its meaning or goes away. New fields do not change it.
 const SCHEMA: u8 = 1;
 
 /// An object as it is printed. Lines are filtered, split and mixed, so each says the version.

@@ -79,6 +79,9 @@ struct Batch {
     summary: Summary,
 }
 
+/// The bytes of an ordinary line of JSON.
+const LINE_LEN: usize = 1024;
+
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
         let Self { paths, scan, json, summary, long, tree } = self;
@@ -92,7 +95,8 @@ impl Ls {
         let mut listing = Listing::new(paths.given(), form, json, long, paths.unordered);
         let options = visit::Options { scan, counts: long, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
-            let mut batch = Batch { is_json: json, ..Batch::default() };
+            let room = if form == Form::Json { targets.len() * LINE_LEN } else { 0 };
+            let mut batch = Batch { is_json: json, json: Vec::with_capacity(room), ..Batch::default() };
             for target in targets {
                 batch.files += 1;
                 match target {
