@@ -1,12 +1,15 @@
 //! How a command ends, and what goes to standard error: errors, remarks, progress.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
+use b2nd_serde::frame::{Code, Severity};
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::text;
 
 /// How a command ends: with its exit status, or with an error of standard output.
 pub(crate) type Outcome = io::Result<ExitCode>;
@@ -24,6 +27,13 @@ pub(crate) fn complain(what: &dyn Display) {
 /// Prints a remark on standard error.
 pub(crate) fn remark(what: &dyn Display) {
     let _ = writeln!(anstream::stderr(), "b2nd: {what}");
+}
+
+/// A finding, as a line on the page of a frame or store.
+pub(crate) fn write_finding(f: &mut fmt::Formatter<'_>, code: Code, message: &str) -> fmt::Result {
+    let severity = code.severity();
+    let style = if severity == Severity::Error { RED } else { YELLOW };
+    writeln!(f, "{style}{severity:8}{style:#}: {code}, {}", text::clean(message))
 }
 
 /// Progress is shown only if the work takes longer than this.
