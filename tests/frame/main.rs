@@ -9,6 +9,7 @@ mod chunks;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]
 mod common;
+mod dump;
 mod inside;
 mod kind;
 mod peers;

@@ -48,6 +48,7 @@ const BLOSC2_LEN: usize = 32;
 pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
 
 const VERSION: usize = 0;
+const CODEC_VERSION: usize = 1;
 const FLAGS: usize = 2;
 const TYPESIZE: usize = 3;
 const NBYTES: usize = 4;
@@ -55,9 +56,28 @@ const BLOCKSIZE: usize = 8;
 const CBYTES: usize = 12;
 const FILTERS: usize = 16;
 const CODEC: usize = 22;
+const CODEC_META: usize = 23;
 const FILTERS_META: usize = 24;
 const MORE_FLAGS: usize = 31;
 const BLOCK_FLAGS: usize = 30;
+
+/// The parts of a header: the name, the offset and the number of bytes of each. Those from 16 on are in a header of 32
+/// bytes only.
+pub(crate) const PARTS: [(&str, usize, usize); 13] = [
+    ("version", VERSION, 1),
+    ("codec_version", CODEC_VERSION, 1),
+    ("flags", FLAGS, 1),
+    ("typesize", TYPESIZE, 1),
+    ("nbytes", NBYTES, 4),
+    ("blocksize", BLOCKSIZE, 4),
+    ("cbytes", CBYTES, 4),
+    ("filters", FILTERS, 6),
+    ("codec", CODEC, 1),
+    ("codec_meta", CODEC_META, 1),
+    ("filters_meta", FILTERS_META, 6),
+    ("block_flags", BLOCK_FLAGS, 1),
+    ("more_flags", MORE_FLAGS, 1),
+];
 
 /// The flags that a header of 32 bytes has. A chunk of Blosc 1 never has both, because they mean two ways to shuffle
 /// there.
@@ -212,10 +232,15 @@ impl ChunkHeader {
         }
     }
 
-    /// The number of streams of a block that has this length when decompressed. A chunk with a dictionary is split as any
-    /// other, as C-Blosc2 3.3.5 writes it.
+    /// Whether blocks are split into a stream for each byte of an item. A chunk with a dictionary is split as any other, as
+    /// C-Blosc2 3.3.5 writes it.
+    pub(crate) fn is_split(&self) -> bool {
+        self.flags & IS_UNSPLIT == 0
+    }
+
+    /// The number of streams of a block that has this length when decompressed.
     pub(crate) fn nstreams(&self, length: usize) -> usize {
-        if self.flags & IS_UNSPLIT != 0 || self.is_short(length) { 1 } else { self.typesize.into() }
+        if self.is_split() && !self.is_short(length) { self.typesize.into() } else { 1 }
     }
 
     /// Whether a block of this length is the last one, and shorter than the others.
@@ -330,4 +355,27 @@ pub(crate) fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
 #[cfg(not(feature = "decompress"))]
 pub(crate) fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
     Err("the value is compressed; build with the feature `decompress` to read it".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_header_follow_one_another() {
+        let end = PARTS.into_iter().fold(0, |end, (name, offset, len)| {
+            assert_eq!(offset, end, "{name}");
+            end + len
+        });
+        assert_eq!(end, BLOSC2_LEN);
+    }
+
+    #[test]
+    fn the_picture_of_the_header_shows_its_parts() {
+        let source = include_str!("chunk.rs");
+        for (name, offset, len) in PARTS {
+            let row = format!("//! | {offset} | {len} | ");
+            assert!(source.lines().any(|line| line.starts_with(&row)), "{name}: {row:?}");
+        }
+    }
 }

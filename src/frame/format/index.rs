@@ -125,6 +125,21 @@ impl Index {
         Ok(Self { start, bytes, header, form })
     }
 
+    /// The byte of the frame at which it begins.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Its first bytes, at least the header.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The header that it has as a chunk.
+    pub(crate) fn header(&self) -> &ChunkHeader {
+        &self.header
+    }
+
     /// The number of entries.
     pub(crate) fn len(&self) -> u64 {
         (self.header.nbytes / ENTRY_LEN) as u64
