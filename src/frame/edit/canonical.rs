@@ -12,16 +12,10 @@ use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::{Array, ArrayLayout};
 use crate::frame::format::fields::{Field, Generation};
 use crate::frame::format::header;
-use crate::frame::format::section::{Section, SectionRules};
+use crate::frame::format::section::{ARRAY_NAME, Section, SectionRules};
 use crate::frame::format::trailer::Trailer;
 use crate::frame::{Error, Frame};
 use crate::{Layout, Meta, to_vec};
-
-/// The version of the format that is written, in the low half of the first byte of flags.
-const VERSION: u8 = 2;
-
-/// The name of the array's metalayer.
-const ARRAY_NAME: &[u8] = b"b2nd";
 
 /// A frame in the present format: a new header, the bytes that are kept of the old frame, and a new trailer if the kept
 /// bytes do not include the old one.
@@ -74,11 +68,11 @@ impl Canonical {
         header.set(Field::Typesize, &typesize.to_be_bytes());
         if !is_present {
             let [general, others @ ..] = frame.header.flags;
-            header.set(Field::Flags, &[&[general & 0xf0 | VERSION], &others[..]].concat());
+            header.set(Field::Flags, &[&[general & 0xf0 | header::VERSION], &others[..]].concat());
             header.set(Field::Blocksize, &blocksize(&array, typesize)?.to_be_bytes());
         }
         let layers = frame.metalayers().iter().map(|layer| match frame.array_metalayer() {
-            Some(array) if array == layer => (ARRAY_NAME, &value[..]),
+            Some(array) if array == layer => (ARRAY_NAME.as_bytes(), &value[..]),
             _ => (layer.raw_name(), layer.bytes()),
         });
         let section = Section::build(&SectionRules::HEADER, header.len(), &layers.collect::<Vec<_>>());
