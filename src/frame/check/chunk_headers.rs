@@ -52,6 +52,23 @@ impl Rules {
         }
     }
 
+    /// Reads the header of a stored chunk, which must break no rule.
+    pub(crate) fn header<R: Read + Seek>(
+        &self,
+        chunks: &mut Chunks<'_, R>,
+        entry: &ChunkEntry,
+    ) -> Result<ChunkHeader, Error> {
+        let read = chunks.bytes(entry, 0, ChunkHeader::MAX_LEN as u64)?;
+        let header = read.and_then(|(bytes, room)| {
+            let header = ChunkHeader::parse(&bytes).ok_or_else(|| not_a_chunk(entry))?;
+            match self.violation(&header, entry.nbytes, room) {
+                Some(why) => Err(wrong(entry, &why)),
+                None => Ok(header),
+            }
+        });
+        header.map_err(Error::malformed)
+    }
+
     /// What is wrong with the header of a chunk that must have so many bytes of data, and may have at most `room` as stored.
     pub(crate) fn violation(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Option<String> {
         self.wrong_size(header, expected, room).or_else(|| wrong_body(header))
@@ -273,18 +290,12 @@ impl Survey {
             return Ok(Ok(()));
         };
         let Some(header) = ChunkHeader::parse(&bytes) else { return Ok(Err(not_a_chunk(entry))) };
-        let wrong = |why: String| {
-            about(Code::ChunkHeader, entry).text(match entry.file_name() {
-                Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
-                None => format!("chunk {} {why}", entry.number),
-            })
-        };
         if let Some(why) = rules.violation(&header, entry.nbytes, room) {
-            return Ok(Err(wrong(why)));
+            return Ok(Err(wrong(entry, &why)));
         }
         let why = check_table(chunks, entry, &header, &bytes)?;
         if let Some(why) = why {
-            return Ok(Err(wrong(why)));
+            return Ok(Err(wrong(entry, &why)));
         }
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
         match entry.place {
@@ -294,7 +305,7 @@ impl Survey {
             }
             ChunkPlace::File(_) if header.cbytes as u64 != room => {
                 if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
-                    return Ok(Err(wrong(wrong_end(&header, end))));
+                    return Ok(Err(wrong(entry, &wrong_end(&header, end))));
                 }
             }
             _ => {}
@@ -332,9 +343,7 @@ impl Survey {
                 if let Some((header, end)) =
                     header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
                 {
-                    let why = wrong_end(&header, end);
-                    findings
-                        .push(about(Code::ChunkHeader, &entry).text(format!("chunk {} {why}", entry.number)));
+                    findings.push(wrong(&entry, &wrong_end(&header, end)));
                 }
             }
         }
@@ -350,6 +359,14 @@ impl Survey {
             Finding::new(Code::ChunkHeader, Place::Chunk).numbers(expected, found).text(text)
         })
     }
+}
+
+/// The finding that something is wrong with a chunk.
+fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
+    about(Code::ChunkHeader, entry).text(match entry.file_name() {
+        Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
+        None => format!("chunk {} {why}", entry.number),
+    })
 }
 
 fn wrong_end(header: &ChunkHeader, end: u64) -> String {

@@ -107,10 +107,6 @@ impl NewIndex {
         (len <= MAX_CHUNKS).then(|| Self { entries: Vec::new(), len, others: None })
     }
 
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-
     /// Makes room for the entry of a chunk. After that, [`set`](Self::set) cannot fail.
     pub(crate) fn reserve(&mut self, number: u64) -> io::Result<()> {
         let end = usize::try_from(number.saturating_add(1)).map_err(|_| ErrorKind::OutOfMemory)?;
@@ -130,6 +126,12 @@ impl NewIndex {
     /// Sets all entries that are not set yet.
     pub(crate) fn set_others(&mut self, special: Special) {
         self.others = self.others.or(Some(special));
+    }
+
+    /// Whether an entry is set to this.
+    pub(crate) fn has(&self, number: u64, entry: Entry) -> bool {
+        let set = usize::try_from(number).ok().and_then(|number| self.entries.get(number));
+        set == Some(&entry.value())
     }
 
     pub(crate) fn is_set(&self, number: u64) -> bool {
