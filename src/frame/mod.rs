@@ -66,6 +66,8 @@ mod chunks;
 
 mod check;
 
+mod write;
+
 mod edit;
 
 mod code;
@@ -95,3 +97,6 @@ pub use format::header::Header;
 pub use format::kind::Kind;
 pub use format::section::Metalayer;
 pub use format::trailer::{Trailer, Vlmetalayer};
+pub use write::builder::FrameBuilder;
+pub use write::sink::{NewFile, Sink};
+pub use write::writer::FrameWriter;

@@ -16,3 +16,4 @@ mod peers;
 mod reading;
 mod rewrite;
 mod store;
+mod writing;

@@ -47,6 +47,10 @@ const BLOSC2_LEN: usize = 32;
 /// The largest block, decompressed, that C-Blosc2 reads.
 pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
 
+/// The version of the chunk's format, and that of the codec's, in chunks that this crate makes.
+const WRITTEN_VERSION: u8 = 5;
+const WRITTEN_CODEC_VERSION: u8 = 1;
+
 const VERSION: usize = 0;
 const CODEC_VERSION: usize = 1;
 const FLAGS: usize = 2;
@@ -289,6 +293,31 @@ impl ChunkHeader {
     }
 }
 
+/// The size of an item as the header of a chunk has it.
+pub(crate) fn typesize_byte(typesize: i32) -> u8 {
+    u8::try_from(typesize).unwrap_or(1)
+}
+
+/// The header of a chunk that is not compressed, of which `body` bytes follow: the data, or the one value of a special
+/// chunk. `None` if a number does not fit.
+pub(crate) fn header_of_stored(
+    special: Option<Special>,
+    typesize: u8,
+    nbytes: usize,
+    blocksize: usize,
+    body: usize,
+) -> Option<[u8; BLOSC2_LEN]> {
+    let size = |size: usize| Some(i32::try_from(size).ok()?.to_le_bytes());
+    let flags = IS_BLOSC2 | if special.is_none() { IS_STORED } else { 0 };
+    let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, flags, typesize];
+    let sizes = [size(nbytes)?, size(blocksize)?, size(body.checked_add(BLOSC2_LEN)?)?];
+    let mut header = [0; BLOSC2_LEN];
+    header.iter_mut().zip(start.iter().chain(sizes.as_flattened())).for_each(|(slot, &byte)| *slot = byte);
+    let [.., more_flags] = &mut header;
+    *more_flags = special.map_or(0, special_bits) << 4;
+    Some(header)
+}
+
 /// The special value of this number. 0 is none.
 fn special(bits: u8) -> Option<Special> {
     Some(match bits {
@@ -298,6 +327,15 @@ fn special(bits: u8) -> Option<Special> {
         4 => Special::Uninitialized,
         _ => return None,
     })
+}
+
+const fn special_bits(special: Special) -> u8 {
+    match special {
+        Special::Zeros => 1,
+        Special::Nan => 2,
+        Special::Value => 3,
+        Special::Uninitialized => 4,
+    }
 }
 
 /// The codec that the flags name; `other` is the byte for those that have no number there.
