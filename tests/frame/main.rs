@@ -14,3 +14,4 @@ mod peers;
 mod reading;
 mod rewrite;
 mod store;
+mod vectors;
