@@ -10,6 +10,7 @@ mod chunks;
 mod common;
 mod inside;
 mod kind;
+mod magic;
 mod peers;
 mod reading;
 mod rewrite;
