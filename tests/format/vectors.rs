@@ -198,7 +198,7 @@ fn markers(list: &mut List) {
     }
     let three = with(&bytes, 0, &[0x93]);
     list.either("outer array has the marker 93", &three, CATERVA_THREE);
-    let native = b"\x93\x02\x92\xcf\x03\0\0\0\0\0\0\0\xcf\x05\0\0\0\0\0\0\0\x92\xce\x02\0\0\0\xce\x03\0\0\0";
+    let native = b"\x93\x02\x92\xcf\x03\0\0\0\0\0\0\0\xcf\x05\0\0\0\0\0\0\0\x92\xd2\x02\0\0\0\xd2\x03\0\0\0";
     list.either("Caterva 0.1, integers in the byte order of the machine", native, CATERVA_THREE);
     let big = b"\x93\x02\x92\xd3\0\0\0\0\0\0\0\x03\xd3\0\0\0\0\0\0\0\x05\x92\xd2\0\0\0\x02\xd2\0\0\0\x03";
     list.either("Caterva 0.1, big-endian integers", big, CATERVA_THREE);
