@@ -9,9 +9,13 @@ mod chunks;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]
 mod common;
+mod dump;
 mod inside;
 mod kind;
+mod magic;
 mod peers;
 mod reading;
 mod rewrite;
 mod store;
+mod vectors;
+mod writing;
