@@ -180,11 +180,13 @@ impl Usual {
             Some(expected) => !filters().eq(expected),
             None => filters().any(|filter| filter.name().is_none() && filter.id < FIRST_OF_USERS),
         };
-        is_other.then(|| {
-            let names: Vec<String> = filters().map(ToString::to_string).collect();
-            if names.is_empty() { "no filter".into() } else { names.join(", ") }
-        })
+        is_other.then(|| list(filters()))
     }
+}
+
+fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
+    let names: Vec<String> = filters.map(ToString::to_string).collect();
+    if names.is_empty() { "no filter".into() } else { names.join(", ") }
 }
 
 /// The bytes of the table of blocks.
@@ -309,8 +311,10 @@ fn look<R: Read + Seek>(
     }
     if let Some((count, first)) = survey.other_filters {
         let text = match &usual.filters {
-            Some(_) => format!("{count} chunks have other filters than the frame: {first}"),
-            None => format!("{count} chunks have filters that are not known: {first}"),
+            Some(filters) => {
+                format!("{first}, but the frame has {}; such chunks: {count}", list(filters.iter()))
+            }
+            None => format!("{first}, which is not known; such chunks: {count}"),
         };
         found.push(Finding::new(Code::ChunkFilters, Place::Chunk).text(text));
     }
