@@ -138,7 +138,8 @@ impl<'f> Record<'f> {
             stored_nbytes: header.nbytes,
             cbytes: header.cbytes,
             cratio: cratio(header),
-            nchunks: header.nchunks(),
+            // Where chunks differ in length, only the index says how many there are.
+            nchunks: header.nchunks().or(view.counts.map(|counts| counts.total())),
             chunk_counts: view.counts.map(Into::into),
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
             blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),

@@ -6,28 +6,27 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, ChunkCounts, Code, Content, Error, ErrorKind, Finding, Frame, Header, Kind, Member, Metalayer,
-    Report, Trailer, check, scan, zip_members,
+    Array, Check, ChunkCounts, Code, Content, Depth, Finding, Frame, Header, Kind, Member, Metalayer, Report,
+    Trailer, Unchecked, scan, zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem, stdin_hint};
 use crate::input::Target;
 use crate::json::Record;
-use crate::output::remark;
 
 /// What to visit, and how much of it to read.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Options<'p> {
     /// Look for frames anywhere in a file.
     pub(crate) scan: bool,
-    /// Check what follows the header too.
-    pub(crate) whole: bool,
+    /// Check what follows the header too, to this depth.
+    pub(crate) depth: Option<Depth>,
     /// Read the values of metalayers.
     pub(crate) meta: bool,
-    /// Read the chunk index, to count the chunks that are stored. A whole visit always does.
+    /// Read the chunk index, to count the chunks that are stored. A check always does.
     pub(crate) counts: bool,
-    /// Check the headers of all chunks, and call this after each.
-    pub(crate) chunks: Option<&'p (dyn Fn() + Sync)>,
+    /// Call this after each chunk that has been checked.
+    pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
 
 /// What is shown of a frame.
@@ -41,6 +40,7 @@ pub(crate) struct View<'s> {
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
     pub(crate) findings: &'s [Finding],
+    pub(crate) unchecked: Option<&'s Unchecked>,
     /// Of a store, and where the values of metalayers are wanted.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
@@ -64,6 +64,7 @@ impl<'s> View<'s> {
             metalayers: frame.metalayers(),
             array,
             findings,
+            unchecked: None,
             trailer: None,
             counts: None,
             meta: false,
@@ -86,6 +87,7 @@ impl<'s> View<'s> {
 struct After {
     trailer: Option<Trailer>,
     counts: Option<ChunkCounts>,
+    unchecked: Option<Unchecked>,
 }
 
 /// The end of the magic bytes: a shorter file cannot be recognized as a frame.
@@ -137,48 +139,27 @@ impl Options<'_> {
 
     /// Visits the frame that a file or directory is.
     fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
-        if !self.whole {
+        let Some(depth) = self.depth else {
             self.emit_header(location, &mut Frame::open(location.path)?, receive);
             return Ok(());
-        }
-        match check(location.path)? {
-            Report { frame: Some(mut frame), findings, .. } => {
-                self.emit_whole(location, &mut frame, findings, receive)
+        };
+        match self.check(depth).path(location.path)? {
+            report @ Report { frame: Some(_), .. } => self.emit_whole(location, report, receive),
+            Report { findings, .. } => {
+                return findings.into_iter().try_for_each(|finding| Err(finding.into()));
             }
-            Report { findings, .. } => findings.into_iter().try_for_each(|finding| Err(finding.into())),
-        }
-    }
-
-    /// What is wrong with the headers of chunks, if they are to be checked.
-    fn check_chunks<R: Read + Seek>(self, frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
-        let Some(progress) = self.chunks else { return Ok(Vec::new()) };
-        let mut findings = frame.check_chunks(|_| {
-            progress();
-            ControlFlow::Continue(())
-        })?;
-        if !findings.is_empty() {
-            // A chunk that is being written looks damaged.
-            let again = frame.check_chunks(|_| ControlFlow::Continue(()))?;
-            findings.retain(|finding| again.contains(finding));
-        }
-        Ok(findings)
-    }
-
-    /// Adds what is wrong with the headers of chunks to the findings. Why they could not be checked, if so.
-    fn add_chunks<R: Read + Seek>(
-        self,
-        location: Location<'_>,
-        frame: &mut Frame<R>,
-        findings: &mut Vec<Finding>,
-    ) -> Result<(), Problem> {
-        match self.check_chunks(frame) {
-            Ok(found) => findings.extend(found),
-            Err(error) if error.kind() == ErrorKind::Refused => {
-                remark(&format_args!("{location}: chunks not checked: {error}"));
-            }
-            Err(error) => return Err(error.into()),
         }
         Ok(())
+    }
+
+    fn check<'c>(self, depth: Depth) -> Check<'c>
+    where
+        Self: 'c,
+    {
+        Check::new(depth).on_progress(move |_| {
+            self.on_chunk.inspect(|on_chunk| on_chunk());
+            ControlFlow::Continue(())
+        })
     }
 
     /// Visits the frame that a member of a zip file is. No writer can be at work in it: the directory of a zip file is
@@ -191,12 +172,11 @@ impl Options<'_> {
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
         let mut frame = Frame::read_at(file, offset)?;
-        if !self.whole {
-            self.emit_header(location, &mut frame, receive);
-            return Ok(());
+        match self.depth {
+            None => self.emit_header(location, &mut frame, receive),
+            Some(depth) => self.emit_whole(location, self.check(depth).frame(frame)?, receive),
         }
-        let findings = frame.check()?;
-        self.emit_whole(location, &mut frame, findings, receive)
+        Ok(())
     }
 
     fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
@@ -225,19 +205,16 @@ impl Options<'_> {
         }
     }
 
-    /// Passes a frame on, with what is wrong with its chunks and the values in its trailer if they are wanted. Why the
-    /// chunks could not be checked, if so.
+    /// Passes a checked frame on, with the values in its trailer if they are wanted.
     fn emit_whole<R: Read + Seek>(
         self,
         location: Location<'_>,
-        frame: &mut Frame<R>,
-        mut findings: Vec<Finding>,
+        report: Report<R>,
         receive: &mut Receive<'_>,
-    ) -> Result<(), Problem> {
-        let checked = self.add_chunks(location, frame, &mut findings);
-        let after = self.read_after(frame);
-        self.emit(location, frame, &findings, &after, receive);
-        checked
+    ) {
+        let Report { frame: Some(mut frame), findings, counts, unchecked, .. } = report else { return };
+        let after = After { trailer: self.read_trailer(&mut frame), counts, unchecked };
+        self.emit(location, &frame, &findings, &after, receive);
     }
 
     /// Passes a frame on, of which only the header is checked.
@@ -247,18 +224,14 @@ impl Options<'_> {
         frame: &mut Frame<R>,
         receive: &mut Receive<'_>,
     ) {
-        let after = self.read_after(frame);
+        let counts = if self.counts { frame.count_chunks().ok() } else { None };
+        let after = After { trailer: self.read_trailer(frame), counts, unchecked: None };
         self.emit(location, frame, &frame.check_header(), &after, receive);
     }
 
-    /// Reads what is wanted of what follows the header.
-    fn read_after<R: Read + Seek>(self, frame: &mut Frame<R>) -> After {
-        let with_trailer = self.meta || frame.kind().is_store();
-        let with_counts = self.whole || self.counts;
-        After {
-            trailer: if with_trailer { frame.trailer().ok() } else { None },
-            counts: if with_counts { frame.count_chunks().ok() } else { None },
-        }
+    /// Reads the trailer of a store, or where the values of metalayers are wanted.
+    fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
+        if self.meta || frame.kind().is_store() { frame.trailer().ok() } else { None }
     }
 
     /// Passes a frame on.
@@ -275,7 +248,13 @@ impl Options<'_> {
             Err(error) => return receive(Err(location.failure(error))),
         };
         let view = View::new(location, frame, array.as_ref(), findings);
-        receive(Ok(View { trailer: after.trailer.as_ref(), counts: after.counts, meta: self.meta, ..view }));
+        receive(Ok(View {
+            unchecked: after.unchecked.as_ref(),
+            trailer: after.trailer.as_ref(),
+            counts: after.counts,
+            meta: self.meta,
+            ..view
+        }));
     }
 }
 
