@@ -7,11 +7,11 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
     Array, ChunkCounts, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
 };
-use b2nd_serde::{Geometry, Meta, dump};
+use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::failure::{Location, Problem, with_sources};
+use crate::failure::{Location, with_sources};
 use crate::hex::hex;
 use crate::messagepack;
 use crate::visit::View;
@@ -290,33 +290,5 @@ impl<'m> MetaRecord<'m> {
             dtype: meta.dtype(),
             hex: hex(bytes),
         }
-    }
-}
-
-/// The bytes of a header or metalayer, value by value.
-#[derive(Serialize)]
-pub(crate) struct DumpRecord {
-    pub(crate) path: String,
-    pub(crate) values: Vec<DumpRow>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<Problem>,
-}
-
-/// A line of a dump.
-#[derive(Serialize)]
-pub(crate) struct DumpRow {
-    offset: usize,
-    depth: usize,
-    hex: String,
-    #[serde(rename = "type")]
-    kind: String,
-    value: String,
-    field: String,
-}
-
-impl From<dump::Row> for DumpRow {
-    fn from(row: dump::Row) -> Self {
-        let dump::Row { offset, depth, bytes, kind, value, field, .. } = row;
-        Self { offset, depth, hex: hex(&bytes), kind, value, field }
     }
 }

@@ -110,7 +110,7 @@ fn a_failure_has_its_path_kind_offset_and_message() {
         "error": {
             "kind": "array-marker",
             "offset": 116,
-            "message": "metalayer b2nd: byte 4: expected int64 (0xd3) for shape[0], found int32 (0xd2)",
+            "message": "metalayer b2nd: expected int64 (0xd3) for shape[0], found int32 (0xd2)",
         },
     });
     assert_eq!(objects(&output), [expected]);
