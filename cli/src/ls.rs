@@ -142,9 +142,9 @@ impl Batch {
             Err(failure) => {
                 self.counts.failures += 1;
                 if self.is_json {
-                    add_line(&mut self.json, &failure)
+                    add_line(&mut self.json, &failure);
                 } else {
-                    self.failures.push(failure)
+                    self.failures.push(failure);
                 }
                 return;
             }
@@ -249,7 +249,7 @@ impl Listing {
         let rows = self.rows.iter().map(|row| &row.cells);
         header.iter().chain(rows).for_each(|cells| self.columns.fit(cells));
         if let Some(header) = header {
-            text += &format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header));
+            text = format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header));
         }
         for row in self.rows.drain(..) {
             text += &row.line(&self.columns);
