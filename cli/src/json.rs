@@ -251,9 +251,9 @@ struct Line<'v, T> {
 }
 
 /// Writes an object on a line of its own.
-pub(crate) fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Line { schema: SCHEMA, value })?;
-    out.write_all(b"\n")
+pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut writer, &Line { schema: SCHEMA, value })?;
+    writer.write_all(b"\n")
 }
 
 /// Adds an object on a line of its own.
