@@ -56,18 +56,13 @@ impl Change {
 /// Why a file could not be changed or written. The message does not repeat the path.
 pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     let location = Location { path, member: None };
-    match error.kind() {
-        ErrorKind::Exists => location.failure(Problem::new(
-            "refused",
-            "already exists; TO must be a new path, or the same file as FROM",
-        )),
-        _ => {
-            let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame);
-            let hint =
-                (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
-            location.failure(Problem { hint, ..Problem::from(error) })
-        }
+    if error.kind() == ErrorKind::Exists {
+        let message = "already exists; TO must be a new path, or the same file as FROM";
+        return location.failure(Problem::new("refused", message));
     }
+    let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame);
+    let hint = (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
+    location.failure(Problem { hint, ..Problem::from(error) })
 }
 
 /// How to report a change.
