@@ -8,6 +8,7 @@ mod chunks;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]
 mod common;
+mod frame_type;
 mod inside;
 mod kind;
 mod peers;
