@@ -91,7 +91,7 @@ const BLOCK_LEN: usize = 1 << 14;
 /// An entry of which nothing is known yet. No writer sets bit 63 alone.
 const MISSING: i64 = i64::MIN;
 
-/// The chunk index of a new frame. It takes 8 bytes for each chunk up to the last one that is set by its number.
+/// The chunk index of a new frame. It takes 8 bytes for each chunk, but none before one is set by its number.
 #[derive(Debug)]
 pub(crate) struct NewIndex {
     entries: Vec<i64>,
@@ -109,9 +109,11 @@ impl NewIndex {
 
     /// Makes room for the entry of a chunk. After that, [`set`](Self::set) cannot fail.
     pub(crate) fn reserve(&mut self, number: u64) -> io::Result<()> {
-        let end = usize::try_from(number.saturating_add(1)).map_err(|_| ErrorKind::OutOfMemory)?;
-        let more = end.saturating_sub(self.entries.len());
-        self.entries.try_reserve(more).map_err(|_| ErrorKind::OutOfMemory)?;
+        let [end, len] = [number.saturating_add(1), self.len].map(usize::try_from);
+        let (end, len) = (end.map_err(|_| ErrorKind::OutOfMemory)?, len.map_err(|_| ErrorKind::OutOfMemory)?);
+        // All at once, because a vector that grows takes more.
+        let more = len.max(end).saturating_sub(self.entries.len());
+        self.entries.try_reserve_exact(more).map_err(|_| ErrorKind::OutOfMemory)?;
         self.entries.resize(end.max(self.entries.len()), MISSING);
         Ok(())
     }

@@ -17,7 +17,7 @@ use crate::frame::write::sink::{End, Output, Sink};
 /// before it is written: its number, its length, and its header against the array. After an error about a chunk, the frame
 /// is as it was before, and the chunk can be given again.
 ///
-/// Chunks are not kept: memory is 8 bytes for each chunk up to the largest number.
+/// Chunks are not kept: memory is 8 bytes for each of them.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -182,8 +182,8 @@ impl<S: Sink> FrameWriter<S> {
 
     /// Writes the rest of the frame, and gives it its name if it is one of a path.
     ///
-    /// Returns the opened frame, or what was given to [`write_to`](crate::frame::FrameBuilder::write_to). What has a path is
-    /// synced before it gets its name.
+    /// Returns the opened frame, or what was given to [`write_to`](crate::frame::FrameBuilder::write_to). A file is synced
+    /// before it gets its name.
     ///
     /// # Errors
     ///
