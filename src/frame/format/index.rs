@@ -25,7 +25,6 @@ use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::{
     ChunkHeader, Special, decompress, header_of_stored, needs_other_blocks, single_block,
 };
-use crate::frame::format::flags::Codec;
 use crate::frame::{Error, Frame};
 
 /// The bytes of an entry.
@@ -249,6 +248,21 @@ impl Index {
         Ok(Self { start, bytes, header, form })
     }
 
+    /// The byte of the frame at which it begins.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Its first bytes, at least the header.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The header that it has as a chunk.
+    pub(crate) fn header(&self) -> &ChunkHeader {
+        &self.header
+    }
+
     /// The number of entries.
     pub(crate) fn len(&self) -> u64 {
         (self.header.nbytes / ENTRY_LEN) as u64
@@ -326,9 +340,8 @@ fn unsupported(header: &ChunkHeader) -> Option<String> {
     if cfg!(not(feature = "decompress")) {
         return Some("it is compressed; build with the feature `decompress`".into());
     }
-    match header.codec.and_then(Codec::name) {
-        Some("blosclz" | "lz4" | "zlib" | "zstd") => {}
-        _ => return Some("it is compressed with another codec than those of Blosc2".into()),
+    if !header.has_common_codec() {
+        return Some("it is compressed with another codec than those of Blosc2".into());
     }
     if needs_other_blocks(header) {
         return Some("its blocks cannot be decompressed one by one".into());

@@ -324,6 +324,14 @@ fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<
 
 /// The value of a key in MessagePack, if that is a map; of several, the last one.
 pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> Option<T> {
+    value_of(key, &mut rmp_serde::Deserializer::from_read_ref(bytes)).ok()?
+}
+
+/// The value of a key, if what is read is a map.
+pub(crate) fn value_of<'m, T: Deserialize<'m>, D: Deserializer<'m>>(
+    key: &str,
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     struct Value<'k, T>(&'k str, PhantomData<T>);
 
     impl<'m, T: Deserialize<'m>> Visitor<'m> for Value<'_, T> {
@@ -346,5 +354,5 @@ pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> O
         }
     }
 
-    rmp_serde::Deserializer::from_read_ref(bytes).deserialize_map(Value(key, PhantomData)).ok()?
+    deserializer.deserialize_map(Value(key, PhantomData))
 }
