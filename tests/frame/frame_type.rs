@@ -41,8 +41,10 @@ fn chunks(path: &Path) -> Vec<Seen> {
     seen
 }
 
-/// All of a frame but its chunks, its type and the sizes that depend on them.
-fn around(path: &Path) -> (Vec<(String, Vec<u8>)>, Vec<u8>, Vec<Vec<u8>>) {
+/// All of a frame but its chunks, its type and the sizes that depend on them: metalayers, trailer, and values of the header.
+type Around = (Vec<(String, Vec<u8>)>, Vec<u8>, Vec<Vec<u8>>);
+
+fn around(path: &Path) -> Around {
     let mut frame = Frame::open(path).unwrap();
     let layers = frame.metalayers().iter();
     let layers = layers.map(|layer| (layer.name().to_owned(), layer.bytes().to_vec())).collect();

@@ -622,7 +622,7 @@ impl Seek for &mut Failing {
 #[test]
 fn a_chunk_that_could_not_be_written_can_be_given_again() {
     const LEN: usize = 1 << 17;
-    let meta = meta(&[4 * LEN as i64], &[i32::try_from(LEN).unwrap()], &[1 << 12], "|u1");
+    let meta = meta(&[4 << 17], &[1 << 17], &[1 << 12], "|u1");
     let mut expected = FrameBuilder::new(meta.clone()).write_to(Cursor::new(Vec::new())).unwrap();
     for number in 0..4 {
         expected.stored(number, &items_of(number, LEN)).unwrap();

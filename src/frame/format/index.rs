@@ -182,7 +182,7 @@ impl NewIndex {
             Some(_) => (Some(Special::Value), ENTRY_LEN),
             None => (None, nbytes),
         };
-        let header = header_of_stored(special, ENTRY_LEN as u8, nbytes, nbytes.min(BLOCK_LEN), body);
+        let header = header_of_stored(special, ENTRY_LEN, nbytes, nbytes.min(BLOCK_LEN), body);
         to.write_all(&header.ok_or(ErrorKind::InvalidInput)?)?;
         let entries = body / ENTRY_LEN;
         self.entries().take(entries).try_for_each(|entry| to.write_all(&entry.to_le_bytes()))

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::frame::Error;
 use crate::frame::check::{Rules, wrong_table};
-use crate::frame::format::chunk::{ChunkHeader, Special, header_of_stored, typesize_byte};
+use crate::frame::format::chunk::{ChunkHeader, Special, header_of_stored};
 use crate::frame::format::fields::Field;
 use crate::frame::format::index::Entry;
 use crate::frame::write::builder::{Plan, Sizes};
@@ -241,17 +241,16 @@ impl<S: Sink> FrameWriter<S> {
     fn check_special(&self, special: Special) -> Result<(), &'static str> {
         match (special, self.plan.sizes.typesize) {
             (Special::Value, _) => Err("cannot repeat a value without it; `repeat` takes it"),
-            (Special::Nan, 4 | 8) => Ok(()),
+            (Special::Nan, 4 | 8) | (Special::Zeros | Special::Uninitialized, _) => Ok(()),
             (Special::Nan, _) => Err("cannot be NaN: only items of 4 or 8 bytes can"),
-            (Special::Zeros | Special::Uninitialized, _) => Ok(()),
         }
     }
 
     fn put_stored(&mut self, number: u64, special: Option<Special>, body: &[u8]) -> Result<(), Error> {
-        let Sizes { typesize, blocksize, .. } = self.plan.sizes;
-        let blocksize = usize::try_from(blocksize).unwrap_or_default();
-        let header =
-            header_of_stored(special, typesize_byte(typesize), self.chunk_nbytes(), blocksize, body.len());
+        let Sizes { typesize, blocksize, chunksize, .. } = self.plan.sizes;
+        let [typesize, blocksize, nbytes] =
+            [typesize, blocksize, chunksize].map(|size| usize::try_from(size).unwrap_or_default());
+        let header = header_of_stored(special, typesize, nbytes, blocksize, body.len());
         let header = header.ok_or_else(|| refused(number, "is larger than the format allows"))?;
         self.put(number, [&header, body])
     }
