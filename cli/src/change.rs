@@ -29,13 +29,14 @@ impl Change {
         let dimensions = |shape: Option<&[i64]>| shape.map_or("none".into(), text::short);
         let blocks = |blocks: Option<&[i32]>| blocks.map_or("none".into(), text::short);
         let name = |name: Option<&str>| text::clean(name.unwrap_or("none"));
+        let frame = |record: &Record<'_>| format!("{}, {} bytes", record.container, record.frame_len);
         let pairs = [
             ("shape", dimensions(before.shape), dimensions(after.shape)),
             ("blocks", blocks(before.blocks), blocks(after.blocks)),
             ("dtype", name(before.dtype), name(after.dtype)),
             ("layout", name(before.layout), name(after.layout)),
             ("header", format!("{} bytes", before.header_len), format!("{} bytes", after.header_len)),
-            ("frame", format!("{} bytes", before.frame_len), format!("{} bytes", after.frame_len)),
+            ("frame", frame(&before), frame(&after)),
         ];
         let mut text = String::new();
         for (what, before, after) in pairs.into_iter().filter(|(_, before, after)| before != after) {
