@@ -93,6 +93,22 @@ macro_rules! entries {
                 }
             }
 
+            /// Whether a field of this name must be this entry. Where both are known at compile time, the compiler removes
+            /// the comparison.
+            #[inline(always)]
+            pub(crate) fn is_field(self, name: &str) -> bool {
+                match self {
+                    $( Self::$entry => matches!(name, $name $( | $other )*), )*
+                }
+            }
+
+            /// Whether these are names that fields for all entries must have, in their order.
+            #[inline(always)]
+            pub(crate) fn are_fields(names: &[&str]) -> bool {
+                let mut names = names.iter();
+                $( names.next().is_some_and(|name| Self::$entry.is_field(name)) && )* names.next().is_none()
+            }
+
             /// The entry that a field of this name must be; `None` if the name is not a well-known one.
             ///
             /// Otherwise two fields in the wrong order would be swapped silently.

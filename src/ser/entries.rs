@@ -60,7 +60,7 @@ impl<'s> Entries<'s> {
     #[inline]
     fn check_name(&self, key: &'static str) -> Result<(), Error> {
         match self.layout.entry(self.next) {
-            Some(entry) if key != entry.name() && names_another(key, entry) => {
+            Some(entry) if !entry.is_field(key) && names_another(key, entry) => {
                 Err(field_order(key, entry, self.layout))
             }
             _ => Ok(()),
@@ -179,12 +179,12 @@ impl SerializeTuple for Entries<'_> {
     type Ok = ();
     type Error = Error;
 
-    #[inline]
+    #[inline(always)]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.entry(value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(self) -> Result<(), Error> {
         self.finish()
     }
@@ -194,12 +194,12 @@ impl SerializeTupleStruct for Entries<'_> {
     type Ok = ();
     type Error = Error;
 
-    #[inline]
+    #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.entry(value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(self) -> Result<(), Error> {
         self.finish()
     }
