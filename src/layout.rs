@@ -93,26 +93,17 @@ macro_rules! entries {
                 }
             }
 
-            /// Whether a field of this name must be this entry. Where both are known at compile time, the compiler removes
-            /// the comparison.
+            /// Whether fields of these names can be all entries, in their order.
             #[inline(always)]
-            pub(crate) fn is_field(self, name: &str) -> bool {
-                match self {
-                    $( Self::$entry => matches!(name, $name $( | $other )*), )*
-                }
-            }
-
-            /// Whether these are names that fields for all entries must have, in their order.
-            #[inline(always)]
-            pub(crate) fn are_fields(names: &[&str]) -> bool {
+            pub(crate) fn can_be_fields(names: &[&str]) -> bool {
                 let mut names = names.iter();
-                $( names.next().is_some_and(|name| Self::$entry.is_field(name)) && )* names.next().is_none()
+                $( names.next().is_some_and(|name| Self::$entry.can_be_field(name)) && )* names.next().is_none()
             }
 
             /// The entry that a field of this name must be; `None` if the name is not a well-known one.
             ///
             /// Otherwise two fields in the wrong order would be swapped silently.
-            #[inline]
+            #[inline(always)]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {
                     $( $name $( | $other )* => Some(Self::$entry), )*
@@ -142,6 +133,15 @@ entries! {
     DtypeFormat "dtype_format" [] Fixint
     /// The item type as text, as str32.
     Dtype "dtype" [] Str32
+}
+
+impl Entry {
+    /// Whether a field of this name can be this entry: any but one with the well-known name of another. Where the name
+    /// is known at compile time, as in a derived struct, the compiler removes all comparisons.
+    #[inline(always)]
+    pub(crate) fn can_be_field(self, name: &str) -> bool {
+        Self::of_field(name).is_none_or(|own| own == self)
+    }
 }
 
 impl fmt::Display for Entry {

@@ -163,7 +163,7 @@ impl Names {
     /// of entries. Only this is certain: a well-known name must be in the position of its own entry.
     #[inline(always)]
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
-        if layout == Layout::B2nd && Entry::are_fields(fields) {
+        if layout == Layout::B2nd && Entry::can_be_fields(fields) {
             return Ok(None);
         }
         Self::match_names(fields, layout)
@@ -210,7 +210,7 @@ impl Names {
 /// Checks that each well-known name is in the position of its own entry.
 fn check_positions(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     for (&field, &entry) in fields.iter().zip(layout.entries()) {
-        if Entry::of_field(field).is_some_and(|own| own != entry) {
+        if !entry.can_be_field(field) {
             return Err(Error::new(Detail::FieldOrder { field, layout }).in_entry(entry));
         }
     }

@@ -60,9 +60,7 @@ impl<'s> Entries<'s> {
     #[inline]
     fn check_name(&self, key: &'static str) -> Result<(), Error> {
         match self.layout.entry(self.next) {
-            Some(entry) if !entry.is_field(key) && names_another(key, entry) => {
-                Err(field_order(key, entry, self.layout))
-            }
+            Some(entry) if !entry.can_be_field(key) => Err(field_order(key, entry, self.layout)),
             _ => Ok(()),
         }
     }
@@ -134,12 +132,6 @@ impl<'s> Entries<'s> {
 #[inline]
 fn has_field(layout: Layout, key: &str) -> bool {
     Entry::of_field(key).is_some_and(|entry| layout.has(entry))
-}
-
-/// Whether the name of a field is that of another entry.
-#[inline(never)]
-fn names_another(field: &str, here: Entry) -> bool {
-    Entry::of_field(field).is_some_and(|own| own != here)
 }
 
 #[cold]
