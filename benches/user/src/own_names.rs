@@ -12,7 +12,7 @@ pub struct OwnNames {
     pub shape: Vec<i64>,
     pub chunks: Vec<i32>,
     pub blocks: Vec<i32>,
-    pub format: u8,
+    pub dtype_format: u8,
     pub dtype: String,
 }
 
@@ -24,7 +24,7 @@ impl From<vecs::Vecs> for OwnNames {
             shape: vecs.shape,
             chunks: vecs.chunkshape,
             blocks: vecs.blockshape,
-            format: vecs.dtype_format,
+            dtype_format: vecs.dtype_format,
             dtype: vecs.dtype,
         }
     }
