@@ -174,6 +174,7 @@ mod shapes;
 mod wire;
 
 mod de;
+pub mod dims;
 mod ser;
 
 pub mod dump;

@@ -46,7 +46,8 @@ fn main() -> ExitCode {
 fn each_operation(take: &mut impl FnMut(String, &dyn Fn())) {
     macro_rules! rank {
         ($rank:literal $module:ident) => {
-            let mut take = |name: &str, operation: &dyn Fn()| take(format!("{name}, rank {}", $rank), operation);
+            let mut take =
+                |name: &str, operation: &dyn Fn()| take(format!("{name}, rank {}", $rank), operation);
             let value = Vecs::of_rank($rank);
             let bytes = &*to_vec(&value).unwrap();
             take("to_slice, Vecs", &|| {
@@ -82,6 +83,9 @@ fn each_operation(take: &mut impl FnMut(String, &dyn Fn())) {
             });
             take("from_slice, arrays", &|| {
                 black_box(arrays::$module::read(black_box(bytes)).unwrap());
+            });
+            take("from_slice, arrays by dims", &|| {
+                black_box(arrays::$module::read_dims(black_box(bytes)).unwrap());
             });
             take("from_slice, arrays under own names", &|| {
                 black_box(arrays::$module::read_own_names(black_box(bytes)).unwrap());
@@ -149,7 +153,11 @@ fn own_instructions(profile: &str, program: &Path) -> u64 {
             // The cost of the call is the next line. What it consists of stands with the function that is called.
             lines.next();
         } else if is_own && line.starts_with(|start: char| start.is_ascii_digit()) {
-            sum += line.split(' ').nth(1).and_then(|cost| cost.parse::<u64>().ok()).expect("a line and its cost");
+            sum += line
+                .split(' ')
+                .nth(1)
+                .and_then(|cost| cost.parse::<u64>().ok())
+                .expect("a line and its cost");
         }
     }
     sum
@@ -162,7 +170,8 @@ fn counts_file() -> PathBuf {
 /// What the counts depend on.
 fn conditions() -> String {
     let glibc = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
-    let glibc = glibc.map_or("no glibc".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let glibc =
+        glibc.map_or("no glibc".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     format!("{}, {glibc}", compiler())
 }
 
@@ -190,7 +199,8 @@ fn compare() -> ExitCode {
     for (name, count) in count() {
         let known = known_counts.iter().find(|(_, known)| *known == name);
         let known = known.and_then(|(count, _)| count.parse::<u64>().ok());
-        let mark = if known.is_none_or(|known| count * 100 > known * (100 + TOLERANCE)) { "  HIGHER" } else { "" };
+        let mark =
+            if known.is_none_or(|known| count * 100 > known * (100 + TOLERANCE)) { "  HIGHER" } else { "" };
         is_higher |= !mark.is_empty();
         let known = known.map_or("-".into(), |known| known.to_string());
         println!("{known:>6} {count:6} {name}{mark}");
@@ -198,7 +208,9 @@ fn compare() -> ExitCode {
     if known != here {
         println!("not compared: the file is of {known}, this machine has {here}");
     } else if is_higher {
-        println!("more than {TOLERANCE} % above the file. If that has to be: benches/instructions --write, and say why");
+        println!(
+            "more than {TOLERANCE} % above the file. If that has to be: benches/instructions --write, and say why"
+        );
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

@@ -110,6 +110,9 @@ fn measure_all(bench: &Bench) {
             let mut once = || {
                 black_box(&once::$module::read(black_box(&bytes)).unwrap());
             };
+            let mut dims = || {
+                black_box(&arrays::$module::read_dims(black_box(&bytes)).unwrap());
+            };
             let mut own_names = || {
                 black_box(&arrays::$module::read_own_names(black_box(&bytes)).unwrap());
             };
@@ -121,6 +124,7 @@ fn measure_all(bench: &Bench) {
             };
             case.against_c_reading(bench, &rows::ARRAYS, &mut ours);
             case.against_c_reading(bench, &rows::ARRAYS_ONCE, &mut once);
+            case.against_c_reading(bench, &rows::ARRAYS_DIMS, &mut dims);
             bench.compare(&rows::ARRAYS_OWN_NAMES, $rank, &mut own_names, Ok(&mut ours));
             bench.compare(&rows::ARRAYS_TUPLE, $rank, &mut tuple, Ok(&mut ours));
             bench.compare(&rows::ARRAYS_BY_HAND, $rank, &mut ours, Ok(&mut by_hand));

@@ -30,6 +30,7 @@ rows! {
     TO_VEC_PURE "`to_vec`, struct with `Vec`s" / "blosc2-pure-rs, `B2ndMeta::serialize`" None;
     ARRAYS "`from_slice`, arrays and `&str`" / "`b2nd_deserialize_meta`" Some([0.9, 1.0, 1.0, 0.85]);
     ARRAYS_ONCE "`from_slice`, the same in one place only" / "`b2nd_deserialize_meta`" Some([0.9, 1.0, 1.0, 0.85]);
+    ARRAYS_DIMS "`from_slice`, the same with `b2nd_serde::dims`" / "`b2nd_deserialize_meta`" Some([0.9, 1.0, 1.0, 0.85]);
     ARRAYS_OWN_NAMES "`from_slice`, the same with own names" / "with the format's names" Some([1.1; 4]);
     ARRAYS_TUPLE "`from_slice`, the same as a tuple struct" / "with the format's names" None;
     ARRAYS_BY_HAND "`from_slice`, arrays and `&str`" / "hand-written decoder" Some([1.3; 4]);

@@ -27,12 +27,28 @@ pub struct OwnNames<'a, Shape, Chunk> {
     pub dtype: &'a str,
 }
 
+/// The same with the library's way to read an array.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dims<'a, const N: usize> {
+    pub version: u8,
+    pub ndim: u8,
+    #[serde(with = "b2nd_serde::dims")]
+    pub shape: [u64; N],
+    #[serde(with = "b2nd_serde::dims")]
+    pub chunkshape: [u32; N],
+    #[serde(with = "b2nd_serde::dims")]
+    pub blockshape: [u32; N],
+    pub dtype_format: u8,
+    pub dtype: &'a str,
+}
+
 macro_rules! ranks {
     ($($module:ident $rank:literal)*) => { $(
         pub mod $module {
             use super::{Deserialize, Error, Serialize, from_slice, take_from_slice, to_slice};
 
             pub type Arrays<'a> = super::Arrays<'a, [u64; $rank], [u32; $rank]>;
+            pub type Dims<'a> = super::Dims<'a, $rank>;
             pub type OwnNames<'a> = super::OwnNames<'a, [u64; $rank], [u32; $rank]>;
 
             /// Without names.
@@ -52,6 +68,11 @@ macro_rules! ranks {
             #[inline(never)]
             pub fn write<'a>(value: &Arrays<'_>, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
                 to_slice(value, buffer)
+            }
+
+            #[inline(never)]
+            pub fn read_dims(bytes: &[u8]) -> Result<Dims<'_>, Error> {
+                from_slice(bytes)
             }
 
             #[inline(never)]
