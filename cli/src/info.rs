@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Header, Severity, Store};
+use b2nd_serde::frame::{Depth, Header, Severity, Store};
 use clap::Args;
 use serde_json::value::RawValue;
 
@@ -39,7 +39,8 @@ impl Info {
         let mut stdout = anstream::stdout();
         let mut code = ExitCode::SUCCESS;
         let mut shown = 0;
-        let options = visit::Options { whole: true, meta: self.meta, ..visit::Options::default() };
+        let options =
+            visit::Options { depth: Some(Depth::Frame), meta: self.meta, ..visit::Options::default() };
         let several = self.files.len() > 1;
         for path in &self.files {
             let target = Target::given(path.clone());
@@ -203,6 +204,7 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
         (Some(grid), _) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
         (None, None) => writeln!(f, "nchunks : not in the header, as chunks differ in length")?,
         (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,
+        (None, Some(_)) if header.nchunks().is_none() => writeln!(f, "nchunks : {stored} of any length")?,
         (None, Some(_)) => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
     if let Some(counts) = record.chunk_counts {

@@ -1,12 +1,12 @@
-//! The headers of the chunks: each against the frame, and all against each other.
+//! The headers of the chunks: each against the frame, and all against each other. And their data, if that is wanted.
 
-use core::ops::ControlFlow;
 use std::format;
 use std::io::{Read, Seek};
-use std::string::String;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
-use crate::frame::check::chunk_files;
+use crate::frame::check::chunk_data::{self, Fault};
+use crate::frame::check::{Depth, Progress, Report, Unchecked, chunk_files};
 use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, not_a_chunk};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
@@ -113,14 +113,16 @@ struct Span {
     number: u64,
 }
 
-/// Findings, of which not too many are kept.
+/// What is found, of which not too much is kept.
 #[derive(Default)]
-struct Findings {
+struct Found {
     kept: Vec<Finding>,
     left_out: u64,
+    /// Chunks that could not be decompressed, and why not the first one.
+    unchecked: Option<Unchecked>,
 }
 
-impl Findings {
+impl Found {
     fn push(&mut self, finding: Finding) {
         if self.kept.len() < MAX_FINDINGS {
             self.kept.push(finding);
@@ -128,105 +130,97 @@ impl Findings {
             self.left_out += 1;
         }
     }
+
+    fn not_decompressed(&mut self, entry: &ChunkEntry, why: &str) {
+        let unchecked = self.unchecked.get_or_insert_with(|| Unchecked {
+            data_of: Some(0),
+            why: format!("chunk {} {why}", entry.number),
+        });
+        unchecked.data_of = unchecked.data_of.map(|count| count + 1);
+    }
 }
 
-impl<R: Read + Seek> Frame<R> {
-    /// Checks the header of every chunk: its sizes against those of the frame, where its blocks begin, and whether it
-    /// shares bytes with another chunk. The data is not decompressed.
-    ///
-    /// It reads 256 bytes of a chunk, and more if the chunk has many blocks. `progress` gets the number of chunks that are
-    /// done, and can stop the check. At most 20 chunks are reported one by one. What [`check`](Self::check) finds is not
-    /// reported again; if the chunk index is damaged, nothing is. A chunk that another process is writing can look damaged:
-    /// check again.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read. [`ErrorKind::Refused`] as [`chunks`](Self::chunks), and if a sparse frame was not opened by
-    /// its path. [`ErrorKind::Stopped`] if `progress` says so, and [`ErrorKind::Changing`] if the header in
-    /// the file is no longer the one of this frame.
-    ///
-    /// ```
-    /// use std::io::Cursor;
-    /// use std::ops::ControlFlow;
-    /// use b2nd_serde::frame::{Code, Frame};
-    ///
-    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
-    /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// file[229 + 15] = 0x40;
-    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
-    /// assert_eq!(frame.check()?, []);
-    /// let findings = frame.check_chunks(|_| ControlFlow::Continue(()))?;
-    /// assert_eq!(findings[0].code(), Code::ChunkHeader);
-    /// assert_eq!(findings[0].message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn check_chunks(
-        &mut self,
-        mut progress: impl FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Vec<Finding>, Error> {
-        let rules = Rules::new(self);
-        let header = self.header().clone();
-        let mut findings = Findings::default();
-        // An index can name a million files that do not exist.
-        let listed = chunk_file::directory(self).and_then(|directory| chunk_files::list(directory).ok());
-        let mut chunks = match self.chunks() {
-            Ok(chunks) => chunks,
-            Err(error) if error.kind() == ErrorKind::Malformed => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        if chunks.is_lost() {
-            return Err(Error::refused(
-                "the files of the chunks are not known: open the sparse frame by its path",
-            ));
+/// Adds to a report what is wrong with the chunks. What a check of the index finds is not reported again.
+pub(super) fn check<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    depth: Depth,
+    progress: &mut Progress<'_>,
+    report: &mut Report<R>,
+) -> Result<(), Error> {
+    match look(frame, depth, progress) {
+        Ok(Found { kept, left_out, unchecked }) => {
+            report.findings.extend(kept);
+            if left_out > 0 {
+                let text = format!("{left_out} more findings about chunks are left out");
+                report.findings.push(Finding::new(Code::ChunkHeader, Place::Chunk).text(text));
+            }
+            report.unchecked = unchecked;
         }
-        let is_repeated = chunks.is_repeated();
-        let mut survey = Survey { spans: Vec::new(), nbytes: 0, is_whole: true };
-        loop {
-            let entry = match chunks.next().transpose() {
-                Ok(Some(entry)) => entry,
-                Ok(None) => break,
-                Err(error) if error.kind() == ErrorKind::Malformed => {
-                    survey.is_whole = false;
-                    break;
-                }
-                Err(error) => return Err(error),
-            };
-            let is_missing = match (entry.place, &listed) {
-                // `check` reports missing files.
-                (ChunkPlace::File(number), Some(listed)) => listed.binary_search(&number).is_err(),
-                _ => false,
-            };
-            if is_missing {
-                survey.is_whole = false;
-            } else if let Err(finding) = survey.take(&mut chunks, &rules, &entry)? {
-                survey.is_whole = false;
-                findings.push(finding);
-            }
-            if progress(entry.number + 1).is_break() {
-                return Err(Error::stopped());
-            }
-            // All entries are the same: a few bytes can claim millions of them.
-            if is_repeated {
+        Err(error) if error.kind() == ErrorKind::Malformed => {}
+        Err(error) if error.kind() == ErrorKind::Refused => {
+            report.unchecked = Some(Unchecked { data_of: None, why: error.to_string() });
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+fn look<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    depth: Depth,
+    progress: &mut Progress<'_>,
+) -> Result<Found, Error> {
+    let rules = Rules::new(frame);
+    let header = frame.header().clone();
+    // An index can name a million files that do not exist.
+    let listed = chunk_file::directory(frame).and_then(|directory| chunk_files::list(directory).ok());
+    let mut chunks = frame.chunks()?;
+    if chunks.is_lost() {
+        return Err(Error::refused(
+            "the files of the chunks are not known: open the sparse frame by its path",
+        ));
+    }
+    let is_repeated = chunks.is_repeated();
+    let mut found = Found::default();
+    let mut survey = Survey { depth, spans: Vec::new(), nbytes: 0, is_whole: true };
+    loop {
+        let entry = match chunks.next().transpose() {
+            Ok(Some(entry)) => entry,
+            Ok(None) => break,
+            Err(error) if error.kind() == ErrorKind::Malformed => {
                 survey.is_whole = false;
                 break;
             }
+            Err(error) => return Err(error),
+        };
+        let is_missing = match (entry.place, &listed) {
+            // The check of the index reports missing files.
+            (ChunkPlace::File(number), Some(listed)) => listed.binary_search(&number).is_err(),
+            _ => false,
+        };
+        if is_missing {
+            survey.is_whole = false;
+        } else if let Err(finding) = survey.take(&mut chunks, &rules, &entry, &mut found)? {
+            survey.is_whole = false;
+            found.push(finding);
         }
-        survey.compare(&mut chunks, &mut findings)?;
-        if !self.is_unchanged()? {
-            return Err(Error::changing(None));
+        progress.show(entry.number + 1)?;
+        // All entries are the same: a few bytes can claim millions of them.
+        if is_repeated {
+            survey.is_whole = false;
+            break;
         }
-        let Findings { mut kept, left_out } = findings;
-        if left_out > 0 {
-            let text = format!("{left_out} more findings about chunks are left out");
-            kept.push(Finding::new(Code::ChunkHeader, Place::Chunk).text(text));
-        }
-        kept.extend(survey.total(&header));
-        Ok(kept)
     }
+    survey.compare(&mut chunks, &mut found)?;
+    if let Some(finding) = survey.total(&header) {
+        found.push(finding);
+    }
+    Ok(found)
 }
 
 /// What the headers of all chunks say.
 struct Survey {
+    depth: Depth,
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
     nbytes: u64,
@@ -240,13 +234,15 @@ impl Survey {
         chunks: &mut Chunks<'_, R>,
         rules: &Rules,
         entry: &ChunkEntry,
+        found: &mut Found,
     ) -> Result<Result<(), Finding>, Error> {
         if !entry.is_stored() {
             self.is_whole = false;
             return Ok(Ok(()));
         }
-        // `check` reports missing files.
-        let Ok((bytes, room)) = chunks.bytes(entry, 0, FIRST_READ)? else {
+        // The check of the index reports missing files.
+        let length = if self.depth >= Depth::ChunkData && rules.is_sparse { PIECE } else { FIRST_READ };
+        let Ok((bytes, room)) = chunks.bytes(entry, 0, length)? else {
             self.is_whole = false;
             return Ok(Ok(()));
         };
@@ -277,6 +273,16 @@ impl Survey {
             }
             _ => {}
         }
+        if self.depth >= Depth::ChunkData {
+            match chunk_data::check(chunks, entry, &header)? {
+                Ok(()) => {}
+                Err(Fault::Damaged(why)) => {
+                    let text = format!("chunk {} cannot be decompressed: {why}", entry.number);
+                    return Ok(Err(about(Code::ChunkData, entry).text(text)));
+                }
+                Err(Fault::NotTried(why)) => found.not_decompressed(entry, &why),
+            }
+        }
         Ok(Ok(()))
     }
 
@@ -284,7 +290,7 @@ impl Survey {
     fn compare<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
-        findings: &mut Findings,
+        found: &mut Found,
     ) -> Result<(), Error> {
         self.spans.sort_unstable_by_key(|span| span.start);
         let last = chunks.end();
@@ -303,7 +309,7 @@ impl Survey {
                     "chunk {number} ends at byte {}, but chunk {other} begins at {}",
                     span.end, next.start
                 );
-                findings.push(about(Code::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
+                found.push(about(Code::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
             } else if next_start > span.end {
                 let header = chunks.header(&entry)?;
                 let end = streams_end(chunks, &entry)?;
@@ -311,7 +317,7 @@ impl Survey {
                     header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
                 {
                     let why = wrong_end(&header, end);
-                    findings
+                    found
                         .push(about(Code::ChunkHeader, &entry).text(format!("chunk {} {why}", entry.number)));
                 }
             }
@@ -406,10 +412,11 @@ fn streams_end<R: Read + Seek>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -
     let mut last = (0, 0);
     each_block(chunks, entry, &header, &bytes, |number, start| last = last.max((start, number)))?;
     let (start, number) = last;
-    let Some(rest) = header.nbytes.checked_rem(header.blocksize) else { return Ok(None) };
-    let is_short = rest != 0 && header.nblocks() == Some(number + 1) && number > 0;
+    // Of all blocks, only the last one can be shorter.
+    let before = header.blocksize.saturating_mul(number);
+    let length = header.nbytes.saturating_sub(before).min(header.blocksize);
     let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
-    for _ in 0..if is_short { 1 } else { header.nstreams() } {
+    for _ in 0..header.nstreams(length) {
         let Ok((length, _)) = chunks.bytes(entry, end, INT32 as u64)? else { return Ok(None) };
         let Some(&length) = length.first_chunk() else { return Ok(None) };
         end = end.saturating_add((INT32 + stream_len(i32::from_le_bytes(length))) as u64);

@@ -212,10 +212,31 @@ impl ChunkHeader {
         }
     }
 
-    /// The number of streams of a block, unless it is the last one and shorter: that is one stream. A chunk with a dictionary
-    /// is split as any other, as C-Blosc2 3.3.5 writes it.
-    pub(crate) fn nstreams(&self) -> usize {
-        if self.flags & IS_UNSPLIT == 0 { self.typesize.into() } else { 1 }
+    /// The number of streams of a block that has this length when decompressed. A chunk with a dictionary is split as any
+    /// other, as C-Blosc2 3.3.5 writes it.
+    pub(crate) fn nstreams(&self, length: usize) -> usize {
+        if self.flags & IS_UNSPLIT != 0 || self.is_short(length) { 1 } else { self.typesize.into() }
+    }
+
+    /// Whether a block of this length is the last one, and shorter than the others.
+    fn is_short(&self, length: usize) -> bool {
+        length < self.blocksize.min(self.nbytes)
+    }
+
+    /// The bytes of a block, which begins with these and has this length when decompressed. `None` if a stream does not fit
+    /// in them.
+    pub(crate) fn streams<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
+        let mut rest = bytes;
+        for _ in 0..self.nstreams(length) {
+            let (&length, data) = rest.split_first_chunk()?;
+            rest = data.get(stream_len(i32::from_le_bytes(length))..)?;
+        }
+        bytes.get(..bytes.len() - rest.len())
+    }
+
+    /// Whether the codec is one of those that C-Blosc2 always has, which this crate can decompress.
+    pub(crate) fn has_common_codec(&self) -> bool {
+        matches!(self.codec.and_then(Codec::name), Some("blosclz" | "lz4" | "lz4hc" | "zlib" | "zstd"))
     }
 
     /// The data of a chunk, of at most `longest` bytes, or why it cannot be read.
@@ -283,19 +304,13 @@ pub(crate) fn stream_len(length: i32) -> usize {
 /// of the block when decompressed. `None` if the streams of the block do not fit in the bytes.
 pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option<Vec<u8>> {
     let parsed = ChunkHeader::parse(header)?;
-    // The shorter last block is not split, but as the only one it would not be shorter.
-    let is_short = length < parsed.blocksize.min(parsed.nbytes);
-    let mut rest = block;
-    for _ in 0..if is_short { 1 } else { parsed.nstreams() } {
-        let (&length, data) = rest.split_first_chunk()?;
-        rest = data.get(stream_len(i32::from_le_bytes(length))..)?;
-    }
-    let block = block.get(..block.len() - rest.len())?;
+    let block = parsed.streams(block, length)?;
     let mut chunk = header.get(..parsed.header_len)?.to_vec();
     let start = parsed.header_len + size_of::<i32>();
     chunk.extend(i32::try_from(start).ok()?.to_le_bytes());
     chunk.extend(block);
-    if is_short {
+    // The shorter last block is not split, but as the only one it is not shorter.
+    if parsed.is_short(length) {
         *chunk.get_mut(FLAGS)? |= IS_UNSPLIT;
     }
     for (at, value) in [(NBYTES, length), (BLOCKSIZE, length), (CBYTES, chunk.len())] {

@@ -22,7 +22,6 @@ use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::{ChunkHeader, Special, decompress, needs_other_blocks, single_block};
-use crate::frame::format::flags::Codec;
 use crate::frame::{Error, Frame};
 
 /// The bytes of an entry.
@@ -203,9 +202,8 @@ fn unsupported(header: &ChunkHeader) -> Option<String> {
     if cfg!(not(feature = "decompress")) {
         return Some("it is compressed; build with the feature `decompress`".into());
     }
-    match header.codec.and_then(Codec::name) {
-        Some("blosclz" | "lz4" | "zlib" | "zstd") => {}
-        _ => return Some("it is compressed with another codec than those of Blosc2".into()),
+    if !header.has_common_codec() {
+        return Some("it is compressed with another codec than those of Blosc2".into());
     }
     if needs_other_blocks(header) {
         return Some("its blocks cannot be decompressed one by one".into());
