@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use crate::machine::tenth_percentile;
 use crate::rows::{ROWS, Row};
+use b2nd_serde_benches::machine::tenth_percentile;
 
 /// The least time of a turn: long beside the clock's own, short beside what the system interrupts.
 const TURN: Duration = Duration::from_micros(5);

@@ -3,9 +3,6 @@
 //! `benches/instructions` runs it. Without arguments it runs itself under valgrind, and holds the counts against those
 //! of `instructions.txt`.
 
-mod machine;
-mod prefix;
-
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -13,11 +10,10 @@ use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs};
 
 use b2nd_serde::{Meta, from_slice, to_vec};
+use b2nd_serde_benches::machine::compiler;
+use b2nd_serde_benches::prefix::frame_with;
 use b2nd_serde_user::vecs::Vecs;
 use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
-
-use machine::compiler;
-use prefix::frame_with;
 
 /// A count may be so much higher than that of the file, in percent.
 const TOLERANCE: u64 = 3;

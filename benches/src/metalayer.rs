@@ -6,9 +6,7 @@
 mod c_blosc2;
 mod compare;
 mod hand_written;
-mod machine;
 mod page;
-mod prefix;
 mod rows;
 
 use std::env;
@@ -20,13 +18,13 @@ use std::path::Path;
 use std::process::Command;
 
 use b2nd_serde::{Meta, from_slice, to_vec};
+use b2nd_serde_benches::prefix::{PREFIX, frame_with};
 use b2nd_serde_user::vecs::Vecs;
 use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
 use blosc2_pure_rs::b2nd::B2ndMeta;
 
 use c_blosc2::{CBlosc2, Fields};
 use compare::{Bench, Line};
-use prefix::{PREFIX, frame_with};
 
 /// Each round runs all programs, so that no comparison falls into busy seconds as a whole.
 const ROUNDS: usize = 5;

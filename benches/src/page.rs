@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 use crate::PROFILES;
 use crate::c_blosc2::CBlosc2;
 use crate::compare::{Figures, Line};
-use crate::machine::{compiler, processor, version_of};
 use crate::rows::{RANKS, ROWS, Row};
+use b2nd_serde_benches::machine::{compiler, processor, version_of};
 
 /// What all rounds of a profile have measured.
 type Lines = Vec<Line>;

@@ -16,7 +16,7 @@ pub struct Arrays<'a, Shape, Chunk> {
 }
 
 /// The same with python-blosc2's names.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub struct OwnNames<'a, Shape, Chunk> {
     pub version: u8,
     pub ndim: u8,
@@ -45,14 +45,14 @@ pub struct Dims<'a, const N: usize> {
 macro_rules! ranks {
     ($($module:ident $rank:literal)*) => { $(
         pub mod $module {
-            use super::{Deserialize, Error, Serialize, from_slice, take_from_slice, to_slice};
+            use super::{Deserialize, Error, from_slice, take_from_slice, to_slice};
 
             pub type Arrays<'a> = super::Arrays<'a, [u64; $rank], [u32; $rank]>;
             pub type Dims<'a> = super::Dims<'a, $rank>;
             pub type OwnNames<'a> = super::OwnNames<'a, [u64; $rank], [u32; $rank]>;
 
             /// Without names.
-            #[derive(Debug, PartialEq, Serialize, Deserialize)]
+            #[derive(Debug, PartialEq, Deserialize)]
             pub struct Tuple<'a>(u8, u8, [u64; $rank], [u32; $rank], [u32; $rank], u8, &'a str);
 
             #[inline(never)]
@@ -81,21 +81,8 @@ macro_rules! ranks {
             }
 
             #[inline(never)]
-            pub fn write_own_names<'a>(
-                value: &OwnNames<'_>,
-                buffer: &'a mut [u8],
-            ) -> Result<&'a mut [u8], Error> {
-                to_slice(value, buffer)
-            }
-
-            #[inline(never)]
             pub fn read_tuple(bytes: &[u8]) -> Result<Tuple<'_>, Error> {
                 from_slice(bytes)
-            }
-
-            #[inline(never)]
-            pub fn write_tuple<'a>(value: &Tuple<'_>, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
-                to_slice(value, buffer)
             }
         }
     )* };

@@ -16,7 +16,6 @@ pub struct Vecs {
 
 impl Vecs {
     /// A long first dimension and short others: a geometry that every peer accepts, up to 16 dimensions.
-    #[must_use]
     pub fn of_rank(ndim: u8) -> Self {
         Self {
             version: 0,
