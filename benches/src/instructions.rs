@@ -168,7 +168,7 @@ fn conditions() -> String {
     let glibc = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
     let glibc =
         glibc.map_or("no glibc".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    format!("{}, {glibc}", compiler())
+    format!("{}, {glibc}, {}", compiler(), env::consts::ARCH)
 }
 
 const HEAD: &str = "\
