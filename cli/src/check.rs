@@ -11,10 +11,11 @@ use b2nd_serde::frame::{Code, Depth, Finding, Severity};
 use clap::Args;
 
 use crate::failure::{Failure, Location};
-use crate::input::{Paths, Target};
+use crate::input::{Paths, Stores, Target};
 use crate::json::add_line;
 use crate::output::{Outcome, Progress, RED, YELLOW, remark};
 use crate::pool::Pool;
+use crate::store::{StoreRecord, store_at};
 use crate::text::{self, count};
 use crate::visit::{self, View};
 
@@ -97,12 +98,18 @@ impl Check {
             let mut batch = Batch::default();
             for target in targets {
                 batch.files += 1;
-                options.visit(target, &mut |view| batch.take(view, json));
+                if let Ok(target) = &target {
+                    batch.take_store(target, json);
+                }
+                // The files in the folder of a store are targets too.
+                if !target.as_ref().is_ok_and(|target| target.is_store) {
+                    options.visit(target, &mut |view| batch.take(view, json));
+                }
             }
             batch
         };
         let mut all = Batch::default();
-        pool.run(paths.targets(), work, |batch| {
+        pool.run(paths.targets(Stores::WithFiles), work, |batch| {
             all.files += batch.files;
             all.frames += batch.frames;
             all.with_errors += batch.with_errors;
@@ -129,6 +136,23 @@ impl Check {
 }
 
 impl Batch {
+    /// Takes what is unusual about a store as a whole.
+    fn take_store(&mut self, target: &Target, json: bool) {
+        // If it cannot be opened, the visit of its files tells why.
+        let store = store_at(target).ok().flatten();
+        for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
+            self.with_warnings += u64::from(!record.findings.is_empty());
+            if json {
+                add_line(&mut self.text, &record);
+                continue;
+            }
+            for finding in &record.findings {
+                self.show(&record.location(), finding.code.severity(), finding.code.name(), &finding.message);
+                self.codes.insert(finding.code);
+            }
+        }
+    }
+
     fn take(&mut self, view: Result<View<'_>, Failure>, json: bool) {
         match view {
             Ok(view) => {
@@ -143,7 +167,7 @@ impl Batch {
                     None => {}
                 }
                 if json {
-                    add_line(&mut self.text, &view.record);
+                    add_line(&mut self.text, &view.record());
                 } else {
                     for finding in view.findings {
                         self.show(&view.location, finding.severity(), finding.code().name(), finding);

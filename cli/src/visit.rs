@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, Check, ChunkCounts, Code, Content, Depth, Finding, Frame, Header, Member, Report, Trailer,
-    Unchecked, scan, zip_members,
+    Array, Check, ChunkCounts, Code, Content, Depth, Finding, Frame, Header, Kind, Member, Metalayer, Report,
+    Trailer, Unchecked, scan, zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem, stdin_hint};
@@ -23,21 +23,63 @@ pub(crate) struct Options<'p> {
     pub(crate) depth: Option<Depth>,
     /// Read the values of metalayers.
     pub(crate) meta: bool,
+    /// Read the chunk index, to count the chunks that are stored. A check always does.
+    pub(crate) counts: bool,
     /// Call this after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
 
 /// What is shown of a frame.
+#[derive(Clone, Copy)]
 pub(crate) struct View<'s> {
     pub(crate) location: Location<'s>,
+    pub(crate) offset: u64,
     pub(crate) header: &'s Header,
+    pub(crate) kind: Kind,
+    pub(crate) metalayers: &'s [Metalayer],
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// The keys of the frames in its compressed data, if it is a store and the trailer was read.
-    pub(crate) embedded: Vec<String>,
     pub(crate) findings: &'s [Finding],
     pub(crate) unchecked: Option<&'s Unchecked>,
-    pub(crate) record: Record<'s>,
+    /// Of a store, and where the values of metalayers are wanted.
+    pub(crate) trailer: Option<&'s Trailer>,
+    pub(crate) counts: Option<ChunkCounts>,
+    /// Whether the values of metalayers are wanted.
+    pub(crate) meta: bool,
+}
+
+impl<'s> View<'s> {
+    /// What the header says of a frame.
+    pub(crate) fn new<R>(
+        location: Location<'s>,
+        frame: &'s Frame<R>,
+        array: Option<&'s Array<'s>>,
+        findings: &'s [Finding],
+    ) -> Self {
+        Self {
+            location,
+            offset: frame.offset(),
+            header: frame.header(),
+            kind: frame.kind(),
+            metalayers: frame.metalayers(),
+            array,
+            findings,
+            unchecked: None,
+            trailer: None,
+            counts: None,
+            meta: false,
+        }
+    }
+
+    pub(crate) fn record(self) -> Record<'s> {
+        let record = Record::of(self);
+        if self.meta { record.with_values(self) } else { record }
+    }
+
+    /// The keys of the frames in its compressed data, if it is a store.
+    pub(crate) fn embedded(self) -> Vec<String> {
+        self.trailer.filter(|_| self.kind.is_store()).map(Trailer::embedded).unwrap_or_default()
+    }
 }
 
 /// What was read after the header of a frame.
@@ -98,8 +140,7 @@ impl Options<'_> {
     /// Visits the frame that a file or directory is.
     fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
         let Some(depth) = self.depth else {
-            let frame = Frame::open(location.path)?;
-            self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
+            self.emit_header(location, &mut Frame::open(location.path)?, receive);
             return Ok(());
         };
         match self.check(depth).path(location.path)? {
@@ -130,9 +171,9 @@ impl Options<'_> {
         offset: u64,
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
-        let frame = Frame::read_at(file, offset)?;
+        let mut frame = Frame::read_at(file, offset)?;
         match self.depth {
-            None => self.emit(location, &frame, &frame.check_header(), &After::default(), receive),
+            None => self.emit_header(location, &mut frame, receive),
             Some(depth) => self.emit_whole(location, self.check(depth).frame(frame)?, receive),
         }
         Ok(())
@@ -172,9 +213,25 @@ impl Options<'_> {
         receive: &mut Receive<'_>,
     ) {
         let Report { frame: Some(mut frame), findings, counts, unchecked, .. } = report else { return };
-        let is_wanted = self.meta || frame.kind().is_store();
-        let trailer = if is_wanted { frame.trailer().ok() } else { None };
-        self.emit(location, &frame, &findings, &After { trailer, counts, unchecked }, receive);
+        let after = After { trailer: self.read_trailer(&mut frame), counts, unchecked };
+        self.emit(location, &frame, &findings, &after, receive);
+    }
+
+    /// Passes a frame on, of which only the header is checked.
+    fn emit_header<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        frame: &mut Frame<R>,
+        receive: &mut Receive<'_>,
+    ) {
+        let counts = if self.counts { frame.count_chunks().ok() } else { None };
+        let after = After { trailer: self.read_trailer(frame), counts, unchecked: None };
+        self.emit(location, frame, &frame.check_header(), &after, receive);
+    }
+
+    /// Reads the trailer of a store, or where the values of metalayers are wanted.
+    fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
+        if self.meta || frame.kind().is_store() { frame.trailer().ok() } else { None }
     }
 
     /// Passes a frame on.
@@ -190,17 +247,14 @@ impl Options<'_> {
             Ok(array) => array,
             Err(error) => return receive(Err(location.failure(error))),
         };
-        let array = array.as_ref();
-        let mut record = Record::new(location, frame, array, findings);
-        record.chunk_counts = after.counts.map(Into::into);
-        // Where chunks differ in length, only the index says how many there are.
-        record.nchunks = record.nchunks.or(after.counts.map(|counts| counts.total()));
-        if self.meta {
-            record = record.with_values(frame, after.trailer.as_ref());
-        }
-        let embedded = after.trailer.as_ref().map(Trailer::embedded).unwrap_or_default();
-        let (header, unchecked) = (frame.header(), after.unchecked.as_ref());
-        receive(Ok(View { location, header, array, embedded, findings, unchecked, record }));
+        let view = View::new(location, frame, array.as_ref(), findings);
+        receive(Ok(View {
+            unchecked: after.unchecked.as_ref(),
+            trailer: after.trailer.as_ref(),
+            counts: after.counts,
+            meta: self.meta,
+            ..view
+        }));
     }
 }
 

@@ -40,7 +40,8 @@
 //! | what | reads | memory for each byte |
 //! |---|---|---|
 //! | [`from_slice`](crate::from_slice()), [`from_reader`](crate::from_reader()) | all that it is given | 4, or what the type keeps of it |
-//! | [`dump::metalayer`](crate::dump::metalayer()), [`dump_header`] | what it is given, up to the end of the header | 512 for `rows` |
+//! | [`dump::metalayer`](crate::dump::metalayer()), [`dump_header`] | what it is given, up to the end of the header | 8 |
+//! | [`Frame::dump_trailer`], [`Frame::dump_chunks`] | the trailer; the chunk index and the header of each chunk | 8; a piece of at most 16 MiB |
 //! | a [`Dtype`](crate::dtype::Dtype) | its text | 64 |
 //! | [`Frame::parse`] | what it is given, up to the end of the header | 4 |
 //! | [`Frame::open`], [`read_at`](Frame::read_at), [`open_stable`](Frame::open_stable), [`edit`](Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
@@ -51,7 +52,7 @@
 //! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
 //! | [`Check`] of [chunk headers](Depth::ChunkHeaders) | that, and the header and the table of blocks of each chunk | that, and 192 MiB in all |
 //! | [`Check`] of [chunk data](Depth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
-//! | [`Store::open`] | the names in a folder or zip file, the keys in its data | 16, and 16 MiB for the keys |
+//! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the schemas of tables | 16, and 16 MiB for the keys, 16 MiB for the schemas |
 //! | [`scan`] | the file | 2 MiB in all |
 //! | [`zip_members`] | the directory of the file, and headers of at most 1 MiB | 16 |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer |
@@ -64,6 +65,8 @@ mod format;
 mod chunks;
 
 mod check;
+
+mod write;
 
 mod edit;
 
@@ -82,7 +85,7 @@ pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
-pub use find::store::Store;
+pub use find::store::{Store, Table, is_store_folder};
 pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
@@ -94,3 +97,6 @@ pub use format::header::Header;
 pub use format::kind::Kind;
 pub use format::section::Metalayer;
 pub use format::trailer::{Trailer, Vlmetalayer};
+pub use write::builder::FrameBuilder;
+pub use write::sink::{NewFile, Sink};
+pub use write::writer::FrameWriter;

@@ -9,9 +9,11 @@ mod chunks;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]
 mod common;
+mod dump;
 mod inside;
 mod kind;
 mod peers;
 mod reading;
 mod rewrite;
 mod store;
+mod writing;

@@ -10,7 +10,7 @@ use crate::frame::check::{Depth, Progress, Report, Unchecked, chunk_files};
 use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, not_a_chunk};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len};
+use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len, typesize_byte};
 use crate::frame::format::header::Header;
 use crate::frame::{Error, ErrorKind, Frame};
 
@@ -29,38 +29,67 @@ const MAX_FINDINGS: usize = 20;
 const INT32: usize = size_of::<i32>();
 
 /// What the frame says about each of its chunks.
-struct Rules {
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
     /// The size of an item as a chunk has it.
-    typesize: Option<u8>,
-    blocksize: Option<usize>,
-    is_sparse: bool,
+    pub(crate) typesize: Option<u8>,
+    pub(crate) blocksize: Option<usize>,
+    /// Whether a chunk may be shorter than the longest header.
+    pub(crate) may_be_short: bool,
 }
 
 impl Rules {
     /// Only the chunks of an array must have one size of items and blocks: to other frames a chunk of any origin can be
     /// appended.
-    fn new<R>(frame: &Frame<R>) -> Self {
+    pub(crate) fn new<R>(frame: &Frame<R>) -> Self {
         let header = frame.header();
         let is_array = frame.array().is_ok_and(|array| array.is_some());
         let blocksize = header.blocksize.and_then(|size| usize::try_from(size).ok());
         Self {
-            typesize: is_array.then(|| u8::try_from(header.typesize).unwrap_or(1)),
+            typesize: is_array.then(|| typesize_byte(header.typesize)),
             blocksize: blocksize.filter(|_| is_array),
-            is_sparse: header.is_sparse(),
+            may_be_short: header.is_sparse(),
         }
     }
 
-    /// What is wrong with the header of a chunk that may have at most this number of bytes.
-    fn violation(&self, entry: &ChunkEntry, header: &ChunkHeader, room: u64) -> Option<String> {
-        let ChunkHeader { header_len, nbytes, blocksize, cbytes, typesize, .. } = *header;
-        if let Some(expected) = entry.nbytes.filter(|&expected| expected != nbytes as u64) {
+    /// Reads the header of a stored chunk, which must break no rule.
+    pub(crate) fn header<R: Read + Seek>(
+        &self,
+        chunks: &mut Chunks<'_, R>,
+        entry: &ChunkEntry,
+    ) -> Result<ChunkHeader, Error> {
+        let read = chunks.bytes(entry, 0, ChunkHeader::MAX_LEN as u64)?;
+        let header = read.and_then(|(bytes, room)| {
+            let header = ChunkHeader::parse(&bytes).ok_or_else(|| not_a_chunk(entry))?;
+            match self.violation(&header, entry.nbytes, room) {
+                Some(why) => Err(wrong(entry, &why)),
+                None => Ok(header),
+            }
+        });
+        header.map_err(Error::malformed)
+    }
+
+    /// What is wrong with the header of a chunk that must have so many bytes of data, and may have at most `room` as stored.
+    pub(crate) fn violation(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Option<String> {
+        self.wrong_size(header, expected, room).or_else(|| wrong_body(header))
+    }
+
+    /// The same, without what depends on how the data is stored.
+    pub(crate) fn wrong_size(
+        &self,
+        header: &ChunkHeader,
+        expected: Option<u64>,
+        room: u64,
+    ) -> Option<String> {
+        let ChunkHeader { nbytes, blocksize, cbytes, typesize, .. } = *header;
+        if let Some(expected) = expected.filter(|&expected| expected != nbytes as u64) {
             return Some(format!("has {nbytes} bytes of data, but must have {expected}"));
         }
         if cbytes as u64 > room {
             return Some(format!("has {cbytes} bytes, but at most {room} are left for it"));
         }
         // C-Blosc2 reads this number of bytes of every chunk in a contiguous frame.
-        if cbytes < ChunkHeader::MAX_LEN && !self.is_sparse {
+        if cbytes < ChunkHeader::MAX_LEN && !self.may_be_short {
             let least = ChunkHeader::MAX_LEN;
             return Some(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
         }
@@ -71,27 +100,37 @@ impl Rules {
         if blocksize == 0 || blocksize > MAX_BLOCKSIZE {
             return Some(format!("has blocks of {blocksize} bytes, but must have 1 to {MAX_BLOCKSIZE}"));
         }
-        if let Some(expected) = self.blocksize.filter(|&expected| expected != blocksize) {
-            return Some(format!("has blocks of {blocksize} bytes, but must have {expected}"));
+        let expected = self.blocksize?;
+        if header.has_variable_blocks {
+            return Some(format!(
+                "has {blocksize} blocks of different sizes, but must have blocks of {expected} bytes"
+            ));
         }
-        let body = cbytes - header_len;
-        match header.special {
-            Some(Special::Value) => {
-                let fits = body > 0 && nbytes % body == 0;
-                (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
-            }
-            Some(special) => Some(format!("is stored, but has no data: its items are {special:?}")),
-            None if header.special_bits != 0 => {
-                let bits = header.special_bits;
-                Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
-            }
-            None if header.is_uncompressed => (body != nbytes)
-                .then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data")),
-            None => match table_len(header) {
-                Some(length) if length <= body => None,
-                _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
-            },
+        (blocksize != expected).then(|| format!("has blocks of {blocksize} bytes, but must have {expected}"))
+    }
+}
+
+/// What is wrong with what follows the header of a chunk.
+fn wrong_body(header: &ChunkHeader) -> Option<String> {
+    let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
+    let body = cbytes - header_len;
+    match header.special {
+        Some(Special::Value) => {
+            let fits = body > 0 && nbytes % body == 0;
+            (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
         }
+        Some(special) => Some(format!("is stored, but has no data: its items are {special:?}")),
+        None if header.special_bits != 0 => {
+            let bits = header.special_bits;
+            Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
+        }
+        None if header.is_uncompressed => {
+            (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))
+        }
+        None => match table_len(header) {
+            Some(length) if length <= body => None,
+            _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
+        },
     }
 }
 
@@ -241,24 +280,19 @@ impl Survey {
             return Ok(Ok(()));
         }
         // The check of the index reports missing files.
-        let length = if self.depth >= Depth::ChunkData && rules.is_sparse { PIECE } else { FIRST_READ };
+        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
+        let length = if self.depth >= Depth::ChunkData && has_own_file { PIECE } else { FIRST_READ };
         let Ok((bytes, room)) = chunks.bytes(entry, 0, length)? else {
             self.is_whole = false;
             return Ok(Ok(()));
         };
         let Some(header) = ChunkHeader::parse(&bytes) else { return Ok(Err(not_a_chunk(entry))) };
-        let wrong = |why: String| {
-            about(Code::ChunkHeader, entry).text(match entry.file_name() {
-                Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
-                None => format!("chunk {} {why}", entry.number),
-            })
-        };
-        if let Some(why) = rules.violation(entry, &header, room) {
-            return Ok(Err(wrong(why)));
+        if let Some(why) = rules.violation(&header, entry.nbytes, room) {
+            return Ok(Err(wrong(entry, &why)));
         }
         let why = check_table(chunks, entry, &header, &bytes)?;
         if let Some(why) = why {
-            return Ok(Err(wrong(why)));
+            return Ok(Err(wrong(entry, &why)));
         }
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
         match entry.place {
@@ -268,7 +302,7 @@ impl Survey {
             }
             ChunkPlace::File(_) if header.cbytes as u64 != room => {
                 if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
-                    return Ok(Err(wrong(wrong_end(&header, end))));
+                    return Ok(Err(wrong(entry, &wrong_end(&header, end))));
                 }
             }
             _ => {}
@@ -316,9 +350,7 @@ impl Survey {
                 if let Some((header, end)) =
                     header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
                 {
-                    let why = wrong_end(&header, end);
-                    found
-                        .push(about(Code::ChunkHeader, &entry).text(format!("chunk {} {why}", entry.number)));
+                    found.push(wrong(&entry, &wrong_end(&header, end)));
                 }
             }
         }
@@ -336,6 +368,14 @@ impl Survey {
     }
 }
 
+/// The finding that something is wrong with a chunk.
+fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
+    about(Code::ChunkHeader, entry).text(match entry.file_name() {
+        Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
+        None => format!("chunk {} {why}", entry.number),
+    })
+}
+
 fn wrong_end(header: &ChunkHeader, end: u64) -> String {
     format!("has {} bytes, but its last block ends at byte {end} of it", header.cbytes)
 }
@@ -347,26 +387,62 @@ fn check_table<R: Read + Seek>(
     header: &ChunkHeader,
     bytes: &[u8],
 ) -> Result<Option<String>, Error> {
-    if !has_table(header) {
-        return Ok(None);
+    let mut table = Table::new(header);
+    if has_table(header) {
+        each_block(chunks, entry, header, bytes, |number, start| table.take(number, start))?;
     }
-    let mut before = 0;
-    let mut wrong = None;
-    let end = header.header_len + table_len(header).unwrap_or_default();
-    each_block(chunks, entry, header, bytes, |number, start| {
-        let least = if header.has_variable_blocks { end.max(before) } else { end };
+    Ok(table.wrong)
+}
+
+/// The same for a chunk that is there as a whole.
+pub(crate) fn wrong_table(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
+    let mut table = Table::new(header);
+    if has_table(header) {
+        let bytes = chunk.get(header.header_len..).unwrap_or_default();
+        let length = table_len(header).unwrap_or_default();
+        blocks(bytes.get(..length).unwrap_or_default())
+            .zip(0..)
+            .for_each(|(start, number)| table.take(number, start));
+    }
+    table.wrong
+}
+
+/// A table of blocks, of which one start is looked at after the other.
+struct Table {
+    /// Where the table ends.
+    end: usize,
+    cbytes: usize,
+    has_variable_blocks: bool,
+    /// The least start that a block of different size can have: after that of the block before it.
+    after: usize,
+    wrong: Option<String>,
+}
+
+impl Table {
+    fn new(header: &ChunkHeader) -> Self {
+        let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
+        let end = header_len + table_len(header).unwrap_or_default();
+        Self { end, cbytes, has_variable_blocks, after: 0, wrong: None }
+    }
+
+    fn take(&mut self, number: usize, start: i32) {
+        let (end, cbytes) = (self.end, self.cbytes);
+        let least = if self.has_variable_blocks { end.max(self.after) } else { end };
         match usize::try_from(start) {
-            Ok(start) if start >= least && start < header.cbytes => before = start + 1,
-            _ if wrong.is_none() => {
-                let cbytes = header.cbytes;
-                wrong = Some(format!(
+            Ok(start) if start >= least && start < cbytes => self.after = start + 1,
+            _ if self.wrong.is_none() => {
+                self.wrong = Some(format!(
                     "has block {number} at byte {start} of it, but must have it at {least} or after, and before {cbytes}"
                 ));
             }
             _ => {}
         }
-    })?;
-    Ok(wrong)
+    }
+}
+
+/// The starts of blocks in a part of a table.
+fn blocks(table: &[u8]) -> impl Iterator<Item = i32> {
+    table.chunks_exact(INT32).filter_map(<[u8]>::first_chunk).map(|start| i32::from_le_bytes(*start))
 }
 
 /// Goes through the table of blocks, which follows the header. If the file ends before it does, so does this.
@@ -381,8 +457,8 @@ fn each_block<R: Read + Seek>(
     let start = header.header_len as u64;
     let mut number = 0;
     let mut receive = |piece: &[u8]| {
-        for block in piece.chunks_exact(INT32).filter_map(<[u8]>::first_chunk) {
-            receive(number, i32::from_le_bytes(*block));
+        for start in blocks(piece) {
+            receive(number, start);
             number += 1;
         }
     };
