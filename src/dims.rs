@@ -1,7 +1,9 @@
 //! Dimension vectors in arrays of any length, for the fields of a struct: `#[serde(with = "b2nd_serde::dims")]`.
 //!
-//! Serde itself reads and writes arrays whose length is a number. With this module it can also be a const generic, and
-//! reading takes less time: some 60 % of it for three dimensions, because serde reads an array with a call and copies it.
+//! Serde itself reads and writes arrays whose length is a number. With this module it can also be a const generic. The bytes
+//! and the errors are the same. It also pays where two to about eight dimensions are read often: serde reads an array with a
+//! call and copies it, which this avoids, so that reading takes a quarter less time. With one dimension it makes no
+//! difference, with sixteen it takes longer.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -35,6 +37,10 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 
 /// Writes an array as serde does.
+///
+/// # Errors
+///
+/// Those of the serializer.
 #[inline]
 pub fn serialize<T, S, const N: usize>(dimensions: &[T; N], serializer: S) -> Result<S::Ok, S::Error>
 where
@@ -49,6 +55,10 @@ where
 }
 
 /// Reads an array of just as many dimensions.
+///
+/// # Errors
+///
+/// Those of the deserializer; also if it gives fewer dimensions.
 #[inline]
 pub fn deserialize<'de, T, D, const N: usize>(deserializer: D) -> Result<[T; N], D::Error>
 where
