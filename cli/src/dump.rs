@@ -16,6 +16,7 @@ use serde::{Serialize, Serializer};
 
 use crate::failure::{Failure, Problem};
 use crate::hex::{Bytes, from_text, hex, unhex_argument};
+use crate::json::write_line;
 use crate::output::{BOLD, DIM, Outcome, RED, await_stdin, complain, width, wrapped};
 use crate::text::clean;
 
@@ -78,8 +79,7 @@ impl Dump {
         let problem = if self.json {
             let report = Report { dump: &self, path: &path, bytes, problem: RefCell::new(None) };
             let mut stdout = BufWriter::new(io::stdout().lock());
-            serde_json::to_writer(&mut stdout, &report)?;
-            stdout.write_all(b"\n")?;
+            write_line(&mut stdout, &report)?;
             stdout.flush()?;
             report.problem.take()
         } else {
