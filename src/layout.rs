@@ -532,4 +532,19 @@ mod tests {
         assert_eq!(Entry::of_field("data_type"), None);
         assert_eq!(Entry::of_field("layout"), None);
     }
+
+    #[test]
+    fn fields_can_be_the_present_layout_unless_one_has_the_name_of_another_entry() {
+        assert_eq!(Layout::B2nd.entries(), Entry::ALL, "so `can_be_fields` is about this layout");
+        let names = ["version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
+        assert!(Entry::can_be_fields(&names));
+        assert!(Entry::can_be_fields(&["a", "b", "c", "chunks", "block_shape", "f", "g"]));
+        assert!(!Entry::can_be_fields(&names[1..]));
+        assert!(!Entry::can_be_fields(&["a", "b", "c", "d", "e", "f", "g", "h"]));
+        for at in 0..names.len() - 1 {
+            let mut swapped = names;
+            swapped.swap(at, at + 1);
+            assert!(!Entry::can_be_fields(&swapped), "{swapped:?}");
+        }
+    }
 }
