@@ -28,6 +28,17 @@ pub(crate) fn remark(what: &dyn Display) {
     tell(&format!("b2nd: {what}"));
 }
 
+/// Prints what is wrong with the command line, or the help that was asked for, and ends the process.
+pub(crate) fn wrong_usage(error: &clap::Error) -> ! {
+    if let Some(width) = width(&io::stderr()).filter(|_| error.use_stderr()) {
+        let text = error.render().ansi().to_string();
+        let lines = text.lines().map(|line| wrapped(line, Some(width), "       ") + "\n");
+        let _ = write!(anstream::stderr(), "{}", lines.collect::<String>());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
+}
+
 fn tell(text: &str) {
     // Standard error may be closed.
     let _ = writeln!(anstream::stderr(), "{}", wrapped(text, width(&io::stderr()), "      "));

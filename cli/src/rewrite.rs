@@ -7,6 +7,7 @@ use b2nd_serde::frame::{self, Error, ErrorKind, Frame, Generation};
 use clap::Args;
 
 use crate::change::{Change, ChangeReport, failure};
+use crate::encode::dtype;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output::{Outcome, Progress};
@@ -26,7 +27,7 @@ pub(crate) struct Rewrite {
     /// Path of the new frame
     to: PathBuf,
     /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
-    #[arg(long)]
+    #[arg(long, value_parser = dtype(), hide_possible_values = true)]
     dtype: Option<String>,
     /// Show what would change, or why it cannot; write nothing and take no lock
     #[arg(long)]
