@@ -1,12 +1,15 @@
 //! How a command ends, and what goes to standard error: errors, remarks, progress.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
+use b2nd_serde::frame::{Code, Severity};
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::text;
 
 /// How a command ends: with its exit status, or with an error of standard output.
 pub(crate) type Outcome = io::Result<ExitCode>;
@@ -67,6 +70,14 @@ pub(crate) fn await_stdin(what: &str) {
         let end = if cfg!(windows) { "Ctrl-Z and Enter" } else { "Ctrl-D" };
         remark(&format_args!("reading {what} from the terminal; {end} on a new line ends them"));
     }
+}
+
+/// A finding, as a line on the page of a frame or store.
+pub(crate) fn write_finding(f: &mut fmt::Formatter<'_>, code: Code, message: &str) -> fmt::Result {
+    let severity = code.severity();
+    let style = if severity == Severity::Error { RED } else { YELLOW };
+    let line = format!("{style}{severity:8}{style:#}: {code}, {}", text::clean(message));
+    writeln!(f, "{}", wrapped(&line, width(&io::stdout()), "          "))
 }
 
 /// Progress is shown only if the work takes longer than this.

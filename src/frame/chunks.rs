@@ -120,7 +120,13 @@ impl ChunkCounts {
         self.stored + self.zeros + self.nan + self.uninitialized + self.invalid
     }
 
-    fn of(&mut self, place: ChunkPlace) -> &mut u64 {
+    /// The number of chunks that have one value and are not stored.
+    pub(crate) fn special(&self) -> u64 {
+        self.zeros + self.nan + self.uninitialized
+    }
+
+    /// The count to which a chunk in this place belongs.
+    pub(crate) fn of(&mut self, place: ChunkPlace) -> &mut u64 {
         match place {
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,
             ChunkPlace::Special(Special::Zeros) => &mut self.zeros,

@@ -315,6 +315,9 @@ codes! {
     ChunkHeader "chunk-header" Error
         "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong items."
         "Restore the file from another copy. The other chunks can be read."
+    ChunkData "chunk-data" Error
+        "The data of a chunk cannot be decompressed. C-Blosc2 cannot read the chunk, or not all of its blocks."
+        "Restore the file from another copy. The other chunks can be read."
     ChunkOverlap "chunk-overlap" Error
         "Two chunks share bytes, so one of them was overwritten or has a damaged header."
         "Restore the file from another copy."
@@ -409,6 +412,9 @@ impl Code {
             Self::ChunkIndexGap => "A program changed the chunks in the file, and left old bytes there.",
             Self::LostChunkLength => "python-blosc2 appended a chunk of zeros to chunks of different sizes.",
             Self::NoData | Self::NeverWritten => "A writer was killed, or the array was meant to be so.",
+            Self::ChunkFilters => {
+                "A program changed the compression of an array that had chunks, or the byte is damaged."
+            }
             Self::ChunkFile => "The directory was not copied in full, or a resize was killed.",
             Self::VlmetalayerFlag => "A writer changed the trailer, but not the header.",
             _ => DAMAGE,

@@ -2,6 +2,7 @@
 
 mod change;
 mod check;
+mod chunk_data;
 mod chunk_files;
 mod chunk_headers;
 mod chunks;
@@ -15,3 +16,4 @@ mod peers;
 mod reading;
 mod rewrite;
 mod store;
+mod writing;

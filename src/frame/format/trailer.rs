@@ -51,7 +51,7 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
 /// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
 /// not make us allocate that much.
-const MAX_TRAILER_LEN: usize = 1 << 28;
+pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
 /// The longest value of a vlmetalayer that is decompressed, for the same reason.
 const MAX_VALUE_LEN: usize = 1 << 28;
