@@ -2,6 +2,7 @@
 //! `docs/b2nd.schema.json` describes them.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
@@ -249,11 +250,16 @@ struct Line<'v, T> {
     value: &'v T,
 }
 
+/// Writes an object on a line of its own.
+pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut writer, &Line { schema: SCHEMA, value })?;
+    writer.write_all(b"\n")
+}
+
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
     // This cannot fail: all keys are strings, and writing to a `Vec` does not fail.
-    let _ = serde_json::to_writer(&mut *lines, &Line { schema: SCHEMA, value });
-    lines.push(b'\n');
+    let _ = write_line(lines, value);
 }
 
 /// An object on a line of its own.

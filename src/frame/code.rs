@@ -412,9 +412,6 @@ impl Code {
             Self::ChunkIndexGap => "A program changed the chunks in the file, and left old bytes there.",
             Self::LostChunkLength => "python-blosc2 appended a chunk of zeros to chunks of different sizes.",
             Self::NoData | Self::NeverWritten => "A writer was killed, or the array was meant to be so.",
-            Self::ChunkFilters => {
-                "A program changed the compression of an array that had chunks, or the byte is damaged."
-            }
             Self::ChunkFile => "The directory was not copied in full, or a resize was killed.",
             Self::VlmetalayerFlag => "A writer changed the trailer, but not the header.",
             _ => DAMAGE,
