@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use b2nd_serde::{Meta, from_slice};
 use clap::{Args, ValueHint};
 
 use crate::dump::{LONGEST, first_bytes, stdin_bytes};
-use crate::failure::{Failure, Problem};
+use crate::failure::{Failure, Location, Problem};
 use crate::hex::{Bytes, from_text, unhex_argument};
 use crate::json::{MetaRecord, line};
 use crate::output::{Outcome, complain};
@@ -22,7 +22,8 @@ use crate::text::{self, Tuple};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd decode metalayer.bin
-  b2nd encode --shape 6 --chunks 4 --blocks 2 --dtype '<f8' | b2nd decode --json")]
+  b2nd encode --shape 6 --chunks 4 --blocks 2 --dtype '<f8' | b2nd decode --json
+  b2nd decode --json --lines < metalayers.hex")]
 pub(crate) struct Decode {
     /// File with the metalayer [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
@@ -33,10 +34,16 @@ pub(crate) struct Decode {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
+    /// Decode each line by itself, and print an object for each
+    #[arg(long, requires = "json", conflicts_with = "hex")]
+    lines: bool,
 }
 
 impl Decode {
     pub(crate) fn run(self) -> Outcome {
+        if self.lines {
+            return decode_lines(self.file.as_deref());
+        }
         let (path, bytes) = match (self.hex, self.file) {
             (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
             (None, Some(file)) if file != Path::new("-") => {
@@ -45,16 +52,7 @@ impl Decode {
             }
             _ => ("-".into(), stdin_bytes(LONGEST).and_then(from_text)),
         };
-        let decoded = bytes.map_err(Problem::from).and_then(|bytes| {
-            // A frame has these magic bytes. The message of the library names a Rust type, not a command.
-            if bytes.get(2..).is_some_and(|bytes| bytes.starts_with(b"b2frame\0")) {
-                let message = "a whole frame, not a metalayer; `b2nd info` shows the array in it";
-                return Err(Problem::new("malformed", message));
-            }
-            let meta: Meta = from_slice(&bytes).map_err(|error| malformed(&error))?;
-            Ok((meta, bytes))
-        });
-        let (meta, bytes) = match decoded {
+        let (meta, bytes) = match decode(bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
                 let failure = Failure { path, member: None, error };
@@ -70,6 +68,46 @@ impl Decode {
         io::stdout().write_all(&output)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Prints an object for each line as soon as it is read, so that another program can ask one by one.
+fn decode_lines(file: Option<&Path>) -> Outcome {
+    let path = file.unwrap_or(Path::new("-"));
+    let input: Box<dyn BufRead> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        match File::open(path) {
+            Ok(file) => Box::new(BufReader::new(file)),
+            Err(error) => {
+                let failure = Location { path, member: None }.failure(Problem::from(error));
+                io::stdout().write_all(&line(&failure))?;
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+    };
+    let mut code = ExitCode::SUCCESS;
+    for text in input.split(b'\n') {
+        let output = match decode(text.and_then(from_text)) {
+            Ok((meta, bytes)) => line(&MetaRecord::new(&meta, &bytes)),
+            Err(error) => {
+                code = ExitCode::FAILURE;
+                line(&Location { path, member: None }.failure(error))
+            }
+        };
+        io::stdout().write_all(&output)?;
+    }
+    Ok(code)
+}
+
+fn decode(bytes: io::Result<Vec<u8>>) -> Result<(Meta, Vec<u8>), Problem> {
+    let bytes = bytes?;
+    // A frame has these magic bytes. The message of the library names a Rust type, not a command.
+    if bytes.get(2..).is_some_and(|bytes| bytes.starts_with(b"b2frame\0")) {
+        let message = "a whole frame, not a metalayer; `b2nd info` shows the array in it";
+        return Err(Problem::new("malformed", message));
+    }
+    let meta = from_slice(&bytes).map_err(|error| malformed(&error))?;
+    Ok((meta, bytes))
 }
 
 fn malformed(error: &b2nd_serde::Error) -> Problem {

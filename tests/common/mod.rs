@@ -9,6 +9,8 @@ use b2nd_serde::{Meta, Shapes};
 use serde_derive::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub mod vectors;
+
 /// All entries, each in the most common Rust type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seven {

@@ -12,5 +12,6 @@ mod properties;
 mod real_files;
 mod snapshots;
 mod types;
+mod vectors;
 mod without_alloc;
 mod worked_example;

@@ -7,3 +7,4 @@ mod common;
 mod frame;
 mod kinds;
 mod metalayer;
+mod vectors;

@@ -323,3 +323,43 @@ fn decode_is_encode_the_other_way() {
     assert_eq!(bad.status.code(), Some(1));
     assert!(text(&bad.stderr).contains("byte 13: expected 9 bytes for shape[1]"), "{}", text(&bad.stderr));
 }
+
+#[test]
+fn each_line_is_decoded_by_itself_and_has_an_answer() {
+    let caterva = "95 00 00 90 90 90";
+    let python = format!("b'{}'", unhex(EXAMPLE_HEX).escape_ascii());
+    let lines = [EXAMPLE_HEX, "", caterva, &EXAMPLE_HEX[..40], "no digits", &python].join("\n");
+    let decode = ["decode", "--json", "--lines"];
+    let output = run_with(lines.as_bytes(), here(), &decode);
+    assert_eq!(output.status.code(), Some(1));
+    let answers = objects(&output);
+    assert_eq!(answers.len(), 6);
+    assert_eq!((&answers[0]["hex"], &answers[5]["hex"]), (&EXAMPLE_HEX.into(), &EXAMPLE_HEX.into()));
+    assert_eq!(answers[2]["layout"], "caterva");
+    for (answer, byte) in [(1, Some(0)), (3, Some(13)), (4, None)] {
+        assert_eq!(answers[answer]["error"]["offset"].as_u64(), byte, "{}", answers[answer]);
+    }
+    let whole = [EXAMPLE_HEX, caterva, ""].join("\r\n");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("good.hex"), whole).unwrap();
+    let output = run(folder.path(), &["decode", "--json", "--lines", "good.hex"]);
+    assert_eq!((output.status.code(), objects(&output).len()), (Some(0), 2));
+    let missing = run(folder.path(), &["decode", "--json", "--lines", "missing.hex"]);
+    assert_eq!((missing.status.code(), &objects(&missing)[0]["path"]), (Some(1), &"missing.hex".into()));
+    assert_eq!(run(here(), &["decode", "--lines"]).status.code(), Some(2), "only with --json");
+}
+
+#[test]
+fn the_vectors_are_decoded_as_they_say() {
+    let vectors = crate::common::vectors::read("metalayers.json");
+    let lines: String = vectors.iter().map(|vector| vector.hex.clone() + "\n").collect();
+    let answers = objects(&run_with(lines.as_bytes(), here(), &["decode", "--json", "--lines"]));
+    assert_eq!(answers.len(), vectors.len());
+    for (vector, answer) in vectors.iter().zip(&answers) {
+        let offset = answer.get("error").map(|error| &error["offset"]);
+        assert_eq!(offset, vector.error.get("byte"), "{}: {answer}", vector.name);
+        if offset.is_none() {
+            assert_eq!(answer["shape"], vector.values["shape"], "{}", vector.name);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+"""Asks C-Blosc2 and python-blosc2 about the conformance vectors, and holds their answers against `others.json` there.
+
+    vectors.py             exit status 1 if an answer differs
+    vectors.py --write     writes the answers
+
+Each question has a process of its own, because some bytes end it.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import blosc2
+
+VECTORS = Path(__file__).parent.parent / "vectors"
+LIBRARY = ctypes.CDLL(str(Path(blosc2.__file__).parent / "lib/libblosc2.so"))
+C_BLOSC2 = f"C-Blosc2 {blosc2.blosclib_version.split()[0]}"
+OPENING = f"{C_BLOSC2}, opening a frame with it"
+PYTHON_BLOSC2 = f"python-blosc2 {blosc2.__version__}"
+
+
+def ask(question, *arguments):
+    """What a function returns, or None where it fails or ends its process."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(20)
+        try:
+            answer = question(*arguments)
+        except Exception:
+            answer = None
+        os.write(writer, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        answer = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return json.loads(answer) if status == 0 else {"crash": signal.Signals(status).name}
+
+
+def deserialize(metalayer):
+    """What b2nd_deserialize_meta reads, as the vectors say it."""
+    ndim, dtype_format, dtype = ctypes.c_int8(), ctypes.c_int8(), ctypes.c_char_p()
+    shape, chunkshape, blockshape = (ctypes.c_int64 * 16)(), (ctypes.c_int32 * 16)(), (ctypes.c_int32 * 16)()
+    length = LIBRARY.b2nd_deserialize_meta(
+        metalayer, len(metalayer), ctypes.byref(ndim), shape, chunkshape, blockshape, ctypes.byref(dtype),
+        ctypes.byref(dtype_format),
+    )  # fmt: skip
+    if length < 0:
+        return None
+    values = {"ndim": ndim.value}
+    for name, vector in ("shape", shape), ("chunkshape", chunkshape), ("blockshape", blockshape):
+        values[name] = vector[: ndim.value]
+    if dtype.value is not None:
+        values |= {"dtype_format": dtype_format.value, "dtype": dtype.value.decode(errors="replace")}
+    return values
+
+
+def frame_with(metalayer):
+    """A frame without chunks, with this metalayer."""
+    frame = bytearray((VECTORS.parent / "data/empty.b2nd").read_bytes())
+    header = frame[:107] + b"\xc6" + len(metalayer).to_bytes(4, "big") + metalayer
+    frame = header + frame[165:]
+    frame[11:15] = len(header).to_bytes(4, "big")
+    frame[16:24] = len(frame).to_bytes(8, "big")
+    return bytes(frame)
+
+
+def open_array(frame):
+    """Whether b2nd_from_cframe opens it."""
+    LIBRARY.blosc2_init()
+    LIBRARY.b2nd_from_cframe.argtypes = [ctypes.c_char_p, ctypes.c_int64, ctypes.c_bool, ctypes.c_void_p]
+    array = ctypes.c_void_p()
+    code = LIBRARY.b2nd_from_cframe(frame, len(frame), True, ctypes.byref(array))
+    return {} if code == 0 else None
+
+
+def open_frame(frame, folder):
+    """What python-blosc2 says of a frame, as the vectors say it, and whether it reads the data."""
+    path = Path(folder, "frame.b2nd")
+    path.write_bytes(frame)
+    opened = blosc2.blosc2_ext.open(str(path), "r", 0)
+    is_array = isinstance(opened, blosc2.NDArray)
+    schunk = opened.schunk if is_array else opened
+    values = {"nbytes": schunk.nbytes, "cbytes": schunk.cbytes, "typesize": schunk.typesize}
+    values |= {"chunksize": schunk.chunksize, "nchunks": schunk.nchunks}
+    values |= {"metalayers": sorted(schunk.meta), "vlmetalayers": sorted(schunk.vlmeta)}
+    if is_array:
+        values |= {"shape": list(opened.shape), "chunkshape": list(opened.chunks), "blockshape": list(opened.blocks)}
+    try:
+        opened[...] if is_array else [opened.decompress_chunk(number) for number in range(opened.nchunks)]
+        [schunk.vlmeta[name] for name in schunk.vlmeta]
+    except Exception:
+        values["unreadable"] = True
+    return values
+
+
+def frame_values(values):
+    """The values of a vector under the names of `open_frame`."""
+    flat = {name: values[name] for name in ("nbytes", "cbytes", "typesize", "chunksize", "nchunks") if name in values}
+    flat["metalayers"] = sorted(layer["name"] for layer in values["metalayers"])
+    flat["vlmetalayers"] = sorted(layer["name"] for layer in values["trailer"]["vlmetalayers"])
+    return flat | {name: values.get("array", {}).get(name) for name in ("shape", "chunkshape", "blockshape")}
+
+
+def does(verdict, answer, values):
+    """What an answer comes to, or None where the verdict says the same."""
+    if answer is None:
+        does = "refuse"
+    elif "crash" in answer:
+        does = "crash"
+    else:
+        same = all(values.get(name) in (None, value) for name, value in answer.items())
+        same = same and not (values.get("shape") and "shape" not in answer and "nbytes" in answer)
+        does = "accept" if same else "misread"
+    return None if does == verdict else does
+
+
+# Why C-Blosc2 does otherwise, by what it does, and by the start of the vector's name or the kind of the error.
+OF_METALAYERS = {
+    "accept marked as six entries, then neither": "it takes any byte for a dtype_format",
+    "accept layout": "it passes over the outer marker",
+    "accept marker": "it passes over every marker and count but those of the dtype",
+    "accept unexpected-end": "the bytes that are left, not the outer marker, say whether there is a dtype",
+    "accept trailing-bytes": "it passes over what is left",
+    "misread trailing-bytes": "the bytes that are left, not the outer marker, say whether there is a dtype",
+    "refuse trailing-bytes": "it takes what is left for a dtype",
+    "accept nul": "its dtype ends at a NUL",
+    "accept utf8": "its dtype is bytes",
+    "refuse layout": "it reads none of Caterva 0.1",
+    "refuse b2nd-six": "it reads a dtype_format before any dtype",
+}
+OF_OPENING = {
+    "refuse rounded up": "it adds a whole chunk before it compares with int64",
+    "refuse a product": "it multiplies from the first dimension on",
+    "accept version": "it passes over the version",
+}
+OF_FRAMES = {
+    "misread 9e, layout caterva": "it opens what has a metalayer caterva as chunks without a shape",
+    "accept caterva is empty": "it opens what has a metalayer caterva as chunks without a shape",
+    "accept items, but no chunks, in layout caterva": "it opens what has a metalayer caterva as chunks without a shape",
+    "accept not-a-frame": "in a file it does not look at the magic",
+    "accept header-marker": "it passes over the marker",
+    "accept index-marker": "it passes over the marker",
+    "accept array-marker": "it passes over the marker",
+    "accept trailer-marker": "it passes over the marker",
+    "accept trailer-length": "it passes over the length",
+    "accept zero-chunksize": "it takes them for chunks of different sizes",
+    "accept blocksize-mismatch": "it does not compare it with the array",
+    "accept interrupted-resize": "it opens the array, and does not read its items",
+    "accept array-version": "it passes over the version",
+    "refuse dtype-text": "NumPy cannot read the dtype",
+    "refuse 9c": "it reads the present generation only",
+    "refuse 9d": "it reads the present generation only",
+    "refuse a name": "to it a name is UTF-8",
+    "refuse filter": "it does not know the filter",
+    "refuse b2nd of": "NumPy cannot read the dtype",
+}
+
+
+def why(reasons, does, vector):
+    for start, reason in reasons.items():
+        if f"{does} {vector['name']}".startswith(start):
+            return reason
+    kind = vector.get("error", {}).get("kind")
+    return reasons[f"{does} {kind}"] if kind else {"accept": "it passes over the value"}[does]
+
+
+def answers():
+    """By file and implementation, what is done otherwise with which vector, and why."""
+    answers = {}
+
+    def add(file, who, vector, verdict, answer, values, reasons):
+        done = does(verdict, answer, values)
+        if done:
+            reason = {"does": done, "why": why(reasons, done, vector)}
+            answers.setdefault(file, {}).setdefault(who, {})[vector["name"]] = reason
+
+    for vector in json.loads((VECTORS / "metalayers.json").read_text()):
+        metalayer, values = bytes.fromhex(vector["hex"]), vector.get("values", {})
+        add("metalayers.json", C_BLOSC2, vector, vector["verdict"], ask(deserialize, metalayer), values, OF_METALAYERS)
+        if vector["verdict"] == "accept":
+            verdict = "accept" if "grid" in values else "refuse"
+            opened = ask(open_array, frame_with(metalayer))
+            add("metalayers.json", OPENING, vector, verdict, opened, values, OF_OPENING)
+    with tempfile.TemporaryDirectory() as folder:
+        for vector in json.loads((VECTORS / "frames.json").read_text()):
+            answer = ask(open_frame, bytes.fromhex(vector["hex"]), folder)
+            values = frame_values(vector["values"]) if "values" in vector else {}
+            add("frames.json", PYTHON_BLOSC2, vector, vector["verdict"], answer, values, OF_FRAMES)
+    return answers
+
+
+def main(is_written):
+    path = VECTORS / "others.json"
+    others = json.loads(path.read_text())
+    faults = 0
+    for file, by_implementation in answers().items():
+        for who, found in by_implementation.items():
+            known = others.setdefault(file, {}).get(who, {})
+            for name in sorted(known.keys() | found.keys()):
+                if known.get(name) != found.get(name):
+                    faults += 1
+                    print(f"{file}: {name}: {who}: {found.get(name)}, but {path.name} says {known.get(name)}")
+            others[file][who] = found
+            counts = Counter(answer["does"] for answer in found.values())
+            print(f"{file}: {who} differs in {len(found)}: {dict(counts)}")
+    if is_written:
+        path.write_text(json.dumps(others, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        return 0
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--write" in sys.argv))
