@@ -26,7 +26,7 @@ impl Location<'_> {
         if let Some((file, action)) = error.file.take().map(|file| *file)
             && file != self.path
         {
-            error.message = format!("{action}: {}", error.message);
+            error.message = format!("{action}: {}", error.message).into();
         }
         Failure { path, member: self.member.map(Into::into), error }
     }
@@ -70,7 +70,7 @@ pub(crate) struct Problem {
     pub(crate) kind: &'static str,
     /// The byte of the frame, or of the bytes that were given.
     pub(crate) offset: Option<u64>,
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     /// The finding, if the problem is one.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
@@ -83,7 +83,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: &'static str, message: impl Into<Box<str>>) -> Self {
         Self { kind, offset: None, message: message.into(), finding: None, file: None, hint: None }
     }
 }
@@ -148,7 +148,7 @@ impl fmt::Display for Problem {
         let message = match (&self.finding, self.offset) {
             (Some(finding), _) => finding.to_string(),
             (None, Some(offset)) => format!("byte {offset}: {}", self.message),
-            (None, None) => self.message.clone(),
+            (None, None) => self.message.to_string(),
         };
         f.write_str(&text::clean(&message))?;
         self.hint.map_or(Ok(()), |hint| f.write_str(hint))

@@ -7,6 +7,7 @@ use b2nd_serde::frame::{self, Error, ErrorKind, Frame, FrameType, Generation};
 use clap::Args;
 
 use crate::change::{Change, ChangeReport, failure};
+use crate::encode::dtype;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output::{Outcome, Progress};
@@ -29,7 +30,7 @@ pub(crate) struct Rewrite {
     /// Path of the new frame
     to: PathBuf,
     /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
-    #[arg(long)]
+    #[arg(long, value_parser = dtype(), hide_possible_values = true)]
     dtype: Option<String>,
     /// Write one file, also if FROM is a sparse frame
     #[arg(long)]

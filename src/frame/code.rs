@@ -355,6 +355,73 @@ codes! {
         "Set the vlmetalayer anew."
 }
 
+/// What changes bytes by itself.
+const DAMAGE: &str =
+    "Bytes were damaged: by a disk, by a transfer, or by a program that wrote into the file.";
+
+impl Code {
+    /// What usually leads to this, in a sentence.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Code;
+    ///
+    /// assert!(Code::Truncated.cause().starts_with("A copy or download was stopped"));
+    /// ```
+    #[must_use]
+    pub fn cause(self) -> &'static str {
+        match self {
+            Self::NotAFrame => {
+                "It is a file of another kind, or its first bytes were never written or are lost."
+            }
+            Self::Truncated => "A copy or download was stopped, the disk was full, or a writer was killed.",
+            Self::LongerFile => "Something was appended, or the frame was written over a longer file.",
+            Self::NotAZip | Self::ZipMember => "A copy or download was stopped, or bytes were damaged.",
+            Self::FrameVersion | Self::UnknownFilter | Self::ArrayVersion | Self::UnknownDtypeFormat => {
+                "A newer program wrote the file, or the byte is damaged."
+            }
+            Self::FrameType => "The file was moved out of the directory of a sparse frame, or into one.",
+            Self::OldFrame => "A program with a beta release of C-Blosc2 2.0 wrote the file.",
+            Self::OldLayout => "Caterva wrote the file, or a C-Blosc2 of January or February 2023.",
+            Self::UnsetBlockshape => "Caterva 0.2 or 0.3 wrote the file.",
+            Self::LostTypesize => {
+                "python-blosc2 wrote an array with items of more than 255 bytes that was not contiguous in memory."
+            }
+            Self::IndexSize | Self::MetalayerList | Self::DuplicateMetalayer => {
+                "A program other than C-Blosc2 wrote the file, or bytes were damaged."
+            }
+            Self::MisnamedArray => {
+                "A byte of the name is damaged, or a program gave the metalayer another name."
+            }
+            Self::ActiveObject => {
+                "A lazy expression, a proxy or a reference to an array elsewhere was saved, as its author wanted."
+            }
+            Self::StaleTail => "A release of python-blosc2 or python-caterva squeezed the array.",
+            Self::HighRank => "The array was made with so many dimensions.",
+            Self::ChunksizeMismatch => {
+                "python-caterva squeezed the array and left its chunks, or bytes were damaged."
+            }
+            Self::EmptyChunksize => {
+                "The writer left a number that has no meaning as long as there are no items."
+            }
+            Self::InterruptedResize => {
+                "A program that resized the array was killed half-way, or is still at work: it writes the sizes and \
+                 the shape one after the other."
+            }
+            Self::DtypeMismatch => "The writer stated a dtype that does not fit the data.",
+            Self::UnknownDtype => "A library with dtypes of its own wrote the file, or the text is damaged.",
+            Self::ChunkIndexPlace | Self::ChunkIndexCount | Self::TrailerPlace => {
+                "A writer was killed or is still at work, or bytes were damaged."
+            }
+            Self::ChunkIndexGap => "A program changed the chunks in the file, and left old bytes there.",
+            Self::LostChunkLength => "python-blosc2 appended a chunk of zeros to chunks of different sizes.",
+            Self::NoData | Self::NeverWritten => "A writer was killed, or the array was meant to be so.",
+            Self::ChunkFile => "The directory was not copied in full, or a resize was killed.",
+            Self::VlmetalayerFlag => "A writer changed the trailer, but not the header.",
+            _ => DAMAGE,
+        }
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
