@@ -1,9 +1,11 @@
 //! Annotated bytes: what each byte of a metalayer means.
 //!
-//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text; with the feature `alloc`, its method `rows` returns the
-//! lines as data.
+//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text; with the feature `alloc`, its method `rows` passes the
+//! lines on as data.
 
 use core::fmt::{self, Write};
+#[cfg(feature = "alloc")]
+use core::ops::ControlFlow;
 
 #[cfg(feature = "alloc")]
 use alloc::string::{String, ToString};
@@ -16,7 +18,7 @@ use crate::wire::{FixedInt, Input};
 
 /// Shows the bytes of a metalayer, and what each of them means.
 ///
-/// Each line is a value: its offset, its bytes, its type, the value itself and the name of its entry. If the bytes are
+/// Each line is a value: its offset, its bytes, its type, the name of its entry and the value itself. If the bytes are
 /// not a metalayer, the lines end at the first wrong byte, and the last line says what is wrong with it.
 ///
 /// ```
@@ -24,18 +26,18 @@ use crate::wire::{FixedInt, Input};
 ///
 /// let mut buffer = [0; 64];
 /// let bytes = b2nd_serde::to_slice(&(0, 1, [6], [4], [2], 0, "|u1"), &mut buffer)?;
-/// let text = "   0  97                              array of 7   b2nd           layout
-///    1  00                              fixint       0              version
-///    2  01                              fixint       1              ndim
-///    3  91                              array of 1                  shape
-///    4    d3 00 00 00 00 00 00 00 06    int64        6              shape[0]
-///   13  91                              array of 1                  chunkshape
-///   14    d2 00 00 00 04                int32        4              chunkshape[0]
-///   19  91                              array of 1                  blockshape
-///   20    d2 00 00 00 02                int32        2              blockshape[0]
-///   25  00                              fixint       0              dtype_format
-///   26  db 00 00 00 03                  str32        3 bytes        dtype
-///   31    7c 75 31                                   |u1
+/// let text = "   0  97                                array of 7  layout         b2nd
+///    1  00                                fixint      version        0
+///    2  01                                fixint      ndim           1
+///    3  91                                array of 1  shape
+///    4    d3 00 00 00 00 00 00 00 06      int64       shape[0]       6
+///   13  91                                array of 1  chunkshape
+///   14    d2 00 00 00 04                  int32       chunkshape[0]  4
+///   19  91                                array of 1  blockshape
+///   20    d2 00 00 00 02                  int32       blockshape[0]  2
+///   25  00                                fixint      dtype_format   0
+///   26  db 00 00 00 03                    str32       dtype          3 bytes
+///   31    7c 75 31                                                   |u1
 /// ";
 /// assert_eq!(dump::metalayer(bytes).to_string(), text);
 /// # Ok::<(), b2nd_serde::Error>(())
@@ -53,144 +55,291 @@ pub struct Dump<'a> {
 
 #[cfg(feature = "alloc")]
 impl Dump<'_> {
-    /// The lines of the text as data, one [`Row`] for each.
-    #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
-        let mut rows = Vec::new();
-        // Adding a row to a `Vec` cannot fail.
-        let _ = write_metalayer(self.bytes, 0, 0, &mut rows);
-        rows
+    /// Passes the lines of the text on as data, one by one, until the function breaks off.
+    pub fn rows(&self, receive: impl FnMut(Row) -> ControlFlow<()>) {
+        // The function has broken off, or there are no more rows.
+        let _ = write_metalayer(self.bytes, &Start::default(), &mut Receiver(receive));
     }
 }
 
 impl fmt::Display for Dump<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_metalayer(self.bytes, 0, 0, &mut Lines { f, columns: [38, 51, 66] })
+        write_metalayer(self.bytes, &Start::default(), &mut Lines { f })
     }
 }
 
 /// A line of a dump: a value, and the bytes that encode it.
 ///
 /// ```
+/// use core::ops::ControlFlow;
 /// use b2nd_serde::{dump, to_vec};
 ///
 /// let bytes = to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
-/// let rows = dump::metalayer(&bytes).rows();
+/// let mut rows = Vec::new();
+/// dump::metalayer(&bytes).rows(|row| {
+///     rows.push(row);
+///     ControlFlow::Continue(())
+/// });
 /// let row = &rows[4];
 /// assert_eq!((row.offset, row.depth, row.bytes.len()), (4, 1, 9));
-/// assert_eq!((&*row.kind, &*row.value, &*row.field), ("int64", "6", "shape[0]"));
+/// assert_eq!((&*row.kind, &*row.field, &*row.value), ("int64", "shape[0]", "6"));
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "alloc")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
-    /// The offset of the first byte in the input.
-    pub offset: usize,
-    /// How deep the value is nested, as the indentation of its line shows. In a metalayer, 0 is an entry and 1 is a
-    /// dimension.
+    /// The offset of the first byte in the input. In a frame, it counts from the start of the frame.
+    pub offset: u64,
+    /// How deep the value is nested. In a metalayer, 0 is an entry and 1 is a dimension.
     pub depth: usize,
     /// The bytes on this line. A long text has several rows.
     pub bytes: Vec<u8>,
-    /// The `MessagePack` type, or `stale` for old bytes after a metalayer. Empty if the bytes have no type of their
-    /// own, such as the rest of a long text. In the row of a fault it is `…` if more bytes follow, else empty.
+    /// The `MessagePack` type; in a chunk, `byte`, or a type with `le` for little-endian. `stale` for old bytes after a
+    /// metalayer. Empty if the bytes have no type of their own, such as the rest of a long text. In the row of a fault it
+    /// is `…` if more bytes follow, else empty.
     pub kind: String,
-    /// The value as text. It may be empty.
-    pub value: String,
     /// The name of the value, such as `shape[0]`. It may be empty.
     pub field: String,
+    /// The value as text. It may be empty.
+    pub value: String,
     /// What is wrong with these bytes. Only the last row can have it.
     pub fault: Option<String>,
+    /// An offset that no row exceeds.
+    end: u64,
+}
+
+#[cfg(feature = "alloc")]
+impl Row {
+    /// The texts of the line: offset, bytes, type, name and value. Each one begins with the spaces before it, so that
+    /// together they are the line.
+    ///
+    /// ```
+    /// use core::ops::ControlFlow;
+    ///
+    /// b2nd_serde::dump::metalayer(&[0x97]).rows(|row| {
+    ///     let [_, bytes, kind, field, value] = row.cells();
+    ///     assert_eq!((bytes.trim(), kind.trim(), field.trim(), value.trim()), ("97", "array of 7", "layout", "b2nd"));
+    ///     ControlFlow::Break(())
+    /// });
+    /// ```
+    #[must_use]
+    pub fn cells(&self) -> [String; 5] {
+        let mut cells = [const { String::new() }; 5];
+        let mut free = cells.iter_mut();
+        // Writing to a `String` cannot fail.
+        let _ = self.borrowed(None).cells(&mut |gap, text| match free.next() {
+            Some(cell) => write!(cell, "{:gap$}{text}", ""),
+            None => Ok(()),
+        });
+        cells
+    }
+
+    fn borrowed<'r>(&'r self, fault: Option<&'r dyn fmt::Display>) -> RowRef<'r> {
+        let Self { offset, depth, bytes, kind, field, value, end, .. } = self;
+        RowRef { end: *end, offset: *offset, depth: *depth, bytes, kind, field, value, fault }
+    }
+}
+
+/// Prints the line, and what is wrong with its bytes on a second one.
+#[cfg(feature = "alloc")]
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.borrowed(self.fault.as_ref().map(|fault| fault as &dyn fmt::Display)).fmt(f)
+    }
 }
 
 /// A `Row` that owns nothing, for a [`Sink`].
 pub(crate) struct RowRef<'r> {
-    pub(crate) offset: usize,
+    /// An offset that no row exceeds: all are as wide as this.
+    pub(crate) end: u64,
+    pub(crate) offset: u64,
     pub(crate) depth: usize,
     pub(crate) bytes: &'r [u8],
     pub(crate) kind: &'r dyn fmt::Display,
-    pub(crate) value: &'r dyn fmt::Display,
     pub(crate) field: &'r dyn fmt::Display,
+    pub(crate) value: &'r dyn fmt::Display,
     pub(crate) fault: Option<&'r dyn fmt::Display>,
 }
 
-/// Where the rows go: into a text, or into a `Vec`.
+/// The most bytes on one line, of a text or of bytes that cannot be read. A marker and a number of 64 bits are as many.
+pub(crate) const BYTES_A_LINE: usize = 9;
+
+/// The width of the bytes, with their indentation.
+const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1 + 6;
+
+/// The widths of the types and names, with the space after them. The value comes last, because it may have any width.
+const KIND_WIDTH: usize = 12;
+const FIELD_WIDTH: usize = 15;
+
+impl RowRef<'_> {
+    /// The width of the offsets.
+    fn offset_width(&self) -> usize {
+        digits(self.end).max(4)
+    }
+
+    /// The width of the bytes.
+    fn bytes_width(&self) -> usize {
+        (3 * self.bytes.len()).saturating_sub(1)
+    }
+
+    /// The spaces before the bytes: two for each level, where so many fit.
+    fn indentation(&self) -> usize {
+        (2 * self.depth).min(BYTES_WIDTH.saturating_sub(self.bytes_width()))
+    }
+
+    /// Passes on offset, bytes, type, name and value, each with the number of spaces before it.
+    fn cells(&self, put: &mut dyn FnMut(usize, &dyn fmt::Display) -> fmt::Result) -> fmt::Result {
+        let bytes = self.offset_width() + 2;
+        let kind = bytes + BYTES_WIDTH + 2;
+        let field = kind + KIND_WIDTH;
+        let offset_width = digits(self.offset);
+        let offset = (bytes - 2).saturating_sub(offset_width);
+        let mut column = 0;
+        for (start, width, text) in [
+            (offset, offset_width, &self.offset as &dyn fmt::Display),
+            (bytes + self.indentation(), self.bytes_width(), &Hex(self.bytes)),
+            (kind, width(self.kind), self.kind),
+            (field, width(self.field), self.field),
+            // Nothing follows it.
+            (field + FIELD_WIDTH, usize::from(!is_empty(self.value)), self.value),
+        ] {
+            let gap = if width == 0 { 0 } else { start.saturating_sub(column).max(usize::from(column > 0)) };
+            put(gap, text)?;
+            column += gap + width;
+        }
+        Ok(())
+    }
+}
+
+/// The line without its end, and what is wrong with its bytes on a second one.
+impl fmt::Display for RowRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cells(&mut |gap, text| write!(f, "{:gap$}{text}", ""))?;
+        let start = self.offset_width() + 2 + self.indentation();
+        self.fault.map_or(Ok(()), |fault| write!(f, "\n{:start$}^^ {fault}", ""))
+    }
+}
+
+/// Bytes as hexadecimal digits, with spaces between them.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            write!(f, "{}{byte:02x}", if index > 0 { " " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of decimal digits of a number.
+fn digits(number: u64) -> usize {
+    1 + number.checked_ilog10().map_or(0, |log| log as usize)
+}
+
+/// Whether a text has no characters. It is asked for no more than its first ones.
+fn is_empty(text: &dyn fmt::Display) -> bool {
+    struct Nothing;
+
+    impl Write for Nothing {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            if text.is_empty() { Ok(()) } else { Err(fmt::Error) }
+        }
+    }
+
+    write!(Nothing, "{text}").is_ok()
+}
+
+/// The number of characters of a text.
+fn width(text: &dyn fmt::Display) -> usize {
+    struct Width(usize);
+
+    impl Write for Width {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.chars().count();
+            Ok(())
+        }
+    }
+
+    let mut width = Width(0);
+    // Counting cannot fail.
+    let _ = write!(width, "{text}");
+    width.0
+}
+
+/// Where the rows go: into a text, or to a function.
 pub(crate) trait Sink {
     fn row(&mut self, row: &RowRef<'_>) -> fmt::Result;
 }
 
+/// Passes rows on to a function. An error means that the function has broken off.
 #[cfg(feature = "alloc")]
-impl Sink for Vec<Row> {
+pub(crate) struct Receiver<F>(pub(crate) F);
+
+#[cfg(feature = "alloc")]
+impl<F: FnMut(Row) -> ControlFlow<()>> Sink for Receiver<F> {
     fn row(&mut self, row: &RowRef<'_>) -> fmt::Result {
-        self.push(Row {
+        let row = Row {
             offset: row.offset,
             depth: row.depth,
             bytes: row.bytes.into(),
             kind: row.kind.to_string(),
-            value: row.value.to_string(),
             field: row.field.to_string(),
+            value: row.value.to_string(),
             fault: row.fault.map(ToString::to_string),
-        });
-        Ok(())
+            end: row.end,
+        };
+        match (self.0)(row) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(fmt::Error),
+        }
     }
 }
 
 /// Writes rows as lines of text, at most 80 characters long if the values are short.
 pub(crate) struct Lines<'l, 'f> {
     pub(crate) f: &'l mut fmt::Formatter<'f>,
-    /// The columns at which type, value and name begin.
-    pub(crate) columns: [usize; 3],
 }
 
 impl Sink for Lines<'_, '_> {
     fn row(&mut self, row: &RowRef<'_>) -> fmt::Result {
-        let mut line = Line { f: self.f, column: 0, gap: 0 };
-        write!(line, "{:4}", row.offset)?;
-        line.gap = 2 + 2 * row.depth;
-        let start = line.column + line.gap;
-        for byte in row.bytes {
-            write!(line, "{byte:02x}")?;
-            line.gap = 1;
-        }
-        let texts = [row.kind, row.value, row.field];
-        for (column, text) in self.columns.into_iter().zip(texts) {
-            line.gap = column.saturating_sub(line.column).max(1);
-            write!(line, "{text}")?;
-        }
-        writeln!(self.f)?;
-        match row.fault {
-            Some(fault) => writeln!(self.f, "{:start$}^^ {fault}", ""),
-            None => Ok(()),
-        }
+        writeln!(self.f, "{row}")
     }
 }
 
-/// A line without trailing spaces: the gap before a text is written together with the text.
-struct Line<'l, 'f> {
-    f: &'l mut fmt::Formatter<'f>,
-    column: usize,
-    /// Spaces before the next text.
-    gap: usize,
+/// Where rows begin.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Start {
+    /// The offset in the whole input of the first byte.
+    pub(crate) offset: u64,
+    pub(crate) depth: usize,
+    /// An offset that no row exceeds; 0 for the end of the bytes.
+    pub(crate) end: u64,
 }
 
-impl Write for Line<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if text.is_empty() {
-            return Ok(());
-        }
-        write!(self.f, "{:gap$}{text}", "", gap = self.gap)?;
-        self.column += self.gap + text.chars().count();
-        self.gap = 0;
-        Ok(())
+impl Start {
+    /// The start of what is some bytes later, and some levels deeper.
+    pub(crate) fn later(self, bytes: usize, levels: usize) -> Self {
+        Self { offset: self.offset.saturating_add(bytes as u64), depth: self.depth + levels, ..self }
+    }
+
+    /// A row without a fault.
+    pub(crate) fn row<'r>(
+        &self,
+        bytes: &'r [u8],
+        [kind, field, value]: [&'r dyn fmt::Display; 3],
+    ) -> RowRef<'r> {
+        let Self { offset, depth, end } = *self;
+        RowRef { end, offset, depth, bytes, kind, field, value, fault: None }
     }
 }
 
-/// The most bytes on one line, of a text or of bytes that cannot be read.
-const BYTES_A_LINE: usize = 10;
-
-/// Writes the rows of a metalayer that begins at `offset` of the input, nested in `depth` other values.
-pub(crate) fn write_metalayer(bytes: &[u8], offset: usize, depth: usize, sink: &mut dyn Sink) -> fmt::Result {
-    let mut annotator = Annotator { bytes, input: Input::new(bytes), shown: 0, offset, depth, sink };
+/// Writes the rows of a metalayer.
+pub(crate) fn write_metalayer(bytes: &[u8], start: &Start, sink: &mut dyn Sink) -> fmt::Result {
+    let end = start.end.max(start.offset.saturating_add(bytes.len() as u64));
+    let start = Start { end, ..*start };
+    let mut annotator = Annotator { bytes, input: Input::new(bytes), shown: 0, start, sink };
     match annotator.metalayer() {
         Ok(()) => Ok(()),
         Err(Stop::Fault(error)) => {
@@ -202,26 +351,12 @@ pub(crate) fn write_metalayer(bytes: &[u8], offset: usize, depth: usize, sink: &
 }
 
 /// Writes bytes that are a text or cannot be read, a few on each line.
-pub(crate) fn write_raw(
-    mut bytes: &[u8],
-    mut offset: usize,
-    depth: usize,
-    sink: &mut dyn Sink,
-) -> fmt::Result {
-    while !bytes.is_empty() {
-        let (line, rest) = bytes.split_at(characters(bytes, BYTES_A_LINE));
-        let row = RowRef {
-            offset,
-            depth,
-            bytes: line,
-            kind: &"",
-            value: &Printable(line),
-            field: &"",
-            fault: None,
-        };
-        sink.row(&row)?;
-        offset += line.len();
-        bytes = rest;
+pub(crate) fn write_raw(bytes: &[u8], start: &Start, sink: &mut dyn Sink) -> fmt::Result {
+    let mut shown = 0;
+    while let Some(rest) = bytes.get(shown..).filter(|rest| !rest.is_empty()) {
+        let (line, _) = rest.split_at(characters(rest, BYTES_A_LINE));
+        sink.row(&start.later(shown, 0).row(line, [&"", &"", &Printable(line)]))?;
+        shown += line.len();
     }
     Ok(())
 }
@@ -229,15 +364,14 @@ pub(crate) fn write_raw(
 /// Writes the first bytes at a fault, and what is wrong with them.
 pub(crate) fn write_fault(
     bytes: &[u8],
-    offset: usize,
-    depth: usize,
+    start: &Start,
     fault: &dyn fmt::Display,
     sink: &mut dyn Sink,
 ) -> fmt::Result {
     let shown = bytes.get(..BYTES_A_LINE);
     let kind: &dyn fmt::Display = if bytes.len() > BYTES_A_LINE { &"…" } else { &"" };
-    let bytes = shown.unwrap_or(bytes);
-    sink.row(&RowRef { offset, depth, bytes, kind, value: &"", field: &"", fault: Some(fault) })
+    let row = start.row(shown.unwrap_or(bytes), [kind, &"", &""]);
+    sink.row(&RowRef { fault: Some(fault), ..row })
 }
 
 /// Why the annotation ends early.
@@ -266,9 +400,7 @@ struct Annotator<'w, 'a> {
     input: Input<'a>,
     /// The number of bytes that have a row.
     shown: usize,
-    /// The offset of `bytes` in the whole input.
-    offset: usize,
-    depth: usize,
+    start: Start,
     sink: &'w mut dyn Sink,
 }
 
@@ -276,17 +408,17 @@ impl Annotator<'_, '_> {
     fn metalayer(&mut self) -> Result<(), Stop> {
         let layout = self.input.layout()?;
         self.input.skip_outer_marker();
-        self.row(1, 0, &ArrayOf(layout.marked_entries()), &layout, &"layout")?;
+        self.row(1, 0, [&ArrayOf(layout.marked_entries()), &"layout", &layout])?;
         let mut ndim = 0;
         for &entry in layout.entries() {
             match (entry, entry.encoding()) {
                 (Entry::Ndim, _) => {
                     ndim = self.input.ndim()?;
-                    self.row(1, 0, &"fixint", &ndim, &entry)?;
+                    self.row(1, 0, [&"fixint", &entry, &ndim])?;
                 }
                 (_, Encoding::Fixint) => {
                     let value = self.input.fixint(entry)?;
-                    self.row(1, 0, &"fixint", &value, &entry)?;
+                    self.row(1, 0, [&"fixint", &entry, &value])?;
                 }
                 (_, Encoding::Int64s) => self.vector::<i64>(entry, ndim, "int64")?,
                 (_, Encoding::Int32s) => self.vector::<i32>(entry, ndim, "int32")?,
@@ -304,11 +436,11 @@ impl Annotator<'_, '_> {
             Err(error) => error.dimension(),
         };
         if let Some(good) = good {
-            self.row(1, 0, &ArrayOf(ndim), &"", &entry)?;
+            self.row(1, 0, [&ArrayOf(ndim), &entry, &""])?;
             let items = self.bytes.get(self.shown..).unwrap_or_default().chunks(T::WIDTH);
             for (index, value) in items.filter_map(T::decode).take(good).enumerate() {
                 let value: i64 = value.into();
-                self.row(T::WIDTH, 1, &width, &value, &format_args!("{entry}[{index}]"))?;
+                self.row(T::WIDTH, 1, [&width, &format_args!("{entry}[{index}]"), &value])?;
             }
         }
         vector?;
@@ -318,14 +450,15 @@ impl Annotator<'_, '_> {
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
         let length = self.input.text(entry)?.len();
         let end = self.input.position();
-        self.row(end - length - self.shown, 0, &"str32", &format_args!("{length} bytes"), &entry)?;
+        let head = end - length - self.shown;
+        self.row(head, 0, [&"str32", &entry, &format_args!("{length} bytes")])?;
         Ok(self.raw(end)?)
     }
 
     /// Writes the bytes up to an offset, with the text that they may be.
     fn raw(&mut self, end: usize) -> fmt::Result {
         let bytes = self.bytes.get(self.shown..end).unwrap_or_default();
-        write_raw(bytes, self.offset + self.shown, self.depth + 1, self.sink)?;
+        write_raw(bytes, &self.start.later(self.shown, 1), self.sink)?;
         self.shown = end.max(self.shown);
         Ok(())
     }
@@ -335,23 +468,15 @@ impl Annotator<'_, '_> {
         let at = error.offset().unwrap_or(self.bytes.len()).min(self.bytes.len());
         self.raw(at)?;
         let rest = self.bytes.get(at..).unwrap_or_default();
-        write_fault(rest, self.offset + at, self.depth, &error.message(), self.sink)
+        write_fault(rest, &self.start.later(at, 0), &error.message(), self.sink)
     }
 
-    /// Writes the next bytes as one value.
-    fn row(
-        &mut self,
-        length: usize,
-        depth: usize,
-        kind: &dyn fmt::Display,
-        value: &dyn fmt::Display,
-        field: &dyn fmt::Display,
-    ) -> fmt::Result {
+    /// Writes the next bytes as one value: its type, its name and its text.
+    fn row(&mut self, length: usize, depth: usize, texts: [&dyn fmt::Display; 3]) -> fmt::Result {
         let start = self.shown;
         self.shown += length;
         let bytes = self.bytes.get(start..self.shown).unwrap_or_default();
-        let (offset, depth) = (self.offset + start, self.depth + depth);
-        self.sink.row(&RowRef { offset, depth, bytes, kind, value, field, fault: None })
+        self.sink.row(&self.start.later(start, depth).row(bytes, texts))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The report of `set` and `rewrite`: what changed, would change, or why not.
 
-use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +7,7 @@ use std::process::ExitCode;
 
 use b2nd_serde::frame::{Code, Error, ErrorKind, Frame};
 
-use crate::failure::{Failure, Location, Problem, with_source};
+use crate::failure::{Failure, Location, Problem};
 use crate::json::{Record, line};
 use crate::output::{Outcome, complain, remark};
 use crate::text;
@@ -57,11 +56,8 @@ impl Change {
 /// Why a file could not be changed or written. The message does not repeat the path.
 pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     let location = Location { path, member: None };
-    let is_other = error.path().is_some_and(|file| file != path);
-    match (error.kind(), error.source()) {
-        (ErrorKind::Io, Some(_)) if is_other => location.failure(Problem::new("io", with_source(error))),
-        (ErrorKind::Io, Some(source)) => location.failure(Problem::new("io", source.to_string())),
-        (ErrorKind::Exists, _) => location.failure(Problem::new(
+    match error.kind() {
+        ErrorKind::Exists => location.failure(Problem::new(
             "refused",
             "already exists; TO must be a new path, or the same file as FROM",
         )),

@@ -7,18 +7,19 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use b2nd_serde::frame::{Code, Finding, Severity};
+use b2nd_serde::frame::{Code, Depth, Finding, Severity};
 use clap::Args;
 
 use crate::failure::{Failure, Location};
-use crate::input::{Paths, Target};
+use crate::input::{Paths, Stores, Target};
 use crate::json::add_line;
 use crate::output::{Outcome, Progress, RED, YELLOW, remark};
 use crate::pool::Pool;
+use crate::store::{StoreRecord, store_at};
 use crate::text::{self, count};
 use crate::visit::{self, View};
 
-/// Check frames for errors and warnings, without reading their data
+/// Check frames for errors and warnings
 ///
 /// Errors: readers must reject the file. Warnings: unusual, but readable. A file that cannot be read, or is not a
 /// frame, is shown as an error and counted as a failure. Standard output has a line for each finding; standard error
@@ -27,13 +28,18 @@ use crate::visit::{self, View};
 #[command(after_help = "Examples:
   b2nd check array.b2nd
   b2nd check --chunks copied/
+  b2nd check --data copied/array.b2nd
   b2nd check --strict --json data/ | jq -c '[.path, .error // .findings]'")]
+#[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Check {
     #[command(flatten)]
     paths: Paths,
-    /// Check the header of every chunk too, which takes a read for each
+    /// Check the header of every chunk too
     #[arg(long)]
     chunks: bool,
+    /// Decompress every chunk too
+    #[arg(long)]
+    data: bool,
     /// Exit with status 1 if there are warnings
     #[arg(long)]
     strict: bool,
@@ -55,13 +61,28 @@ struct Batch {
     failures: u64,
     text: Vec<u8>,
     codes: BTreeSet<Code>,
+    unchecked: Unchecked,
+}
+
+/// Frames of which not all could be checked.
+#[derive(Default)]
+struct Unchecked {
+    frames: u64,
+    /// What was not checked of the first one, and why.
+    example: String,
 }
 
 impl Check {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, chunks, strict, json } = self;
-        let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: chunks };
-        let progress = if chunks { Progress::of_chunks() } else { Progress::of_files(false) };
+        let Self { paths, chunks, data, strict, json } = self;
+        let depth = match (data, chunks) {
+            (true, _) => Depth::ChunkData,
+            (false, true) => Depth::ChunkHeaders,
+            _ => Depth::Frame,
+        };
+        let reads_chunks = depth > Depth::Frame;
+        let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: reads_chunks };
+        let progress = if reads_chunks { Progress::of_chunks() } else { Progress::of_files(false) };
         let progress = Mutex::new(progress);
         let show = |done| progress.lock().unwrap_or_else(PoisonError::into_inner).show(done);
         let done = AtomicU64::new(0);
@@ -71,30 +92,40 @@ impl Check {
                 show(done);
             }
         };
-        let chunks = chunks.then_some(&on_chunk as &(dyn Fn() + Sync));
-        let options = visit::Options { whole: true, chunks, ..visit::Options::default() };
+        let on_chunk = Some(&on_chunk as &(dyn Fn() + Sync));
+        let options = visit::Options { depth: Some(depth), on_chunk, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let mut batch = Batch::default();
             for target in targets {
                 batch.files += 1;
-                options.visit(target, &mut |view| batch.take(view, json));
+                if let Ok(target) = &target {
+                    batch.take_store(target, json);
+                }
+                // The files in the folder of a store are targets too.
+                if !target.as_ref().is_ok_and(|target| target.is_store) {
+                    options.visit(target, &mut |view| batch.take(view, json));
+                }
             }
             batch
         };
         let mut all = Batch::default();
-        pool.run(paths.targets(), work, |batch| {
+        pool.run(paths.targets(Stores::WithFiles), work, |batch| {
             all.files += batch.files;
             all.frames += batch.frames;
             all.with_errors += batch.with_errors;
             all.with_warnings += batch.with_warnings;
             all.failures += batch.failures;
             all.codes.extend(batch.codes);
-            if chunks.is_none() {
+            all.unchecked.add(batch.unchecked);
+            if !reads_chunks {
                 show(all.files);
             }
             anstream::stdout().write_all(&batch.text)
         })?;
         drop(progress);
+        if all.unchecked.frames > 0 {
+            remark(&all.unchecked);
+        }
         if !json {
             all.codes.iter().for_each(|&code| explain(code));
             remark(&all);
@@ -105,17 +136,38 @@ impl Check {
 }
 
 impl Batch {
+    /// Takes what is unusual about a store as a whole.
+    fn take_store(&mut self, target: &Target, json: bool) {
+        // If it cannot be opened, the visit of its files tells why.
+        let store = store_at(target).ok().flatten();
+        for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
+            self.with_warnings += u64::from(!record.findings.is_empty());
+            if json {
+                add_line(&mut self.text, &record);
+                continue;
+            }
+            for finding in &record.findings {
+                self.show(&record.location(), finding.code.severity(), finding.code.name(), &finding.message);
+                self.codes.insert(finding.code);
+            }
+        }
+    }
+
     fn take(&mut self, view: Result<View<'_>, Failure>, json: bool) {
         match view {
             Ok(view) => {
                 self.frames += 1;
+                if let Some(unchecked) = view.unchecked {
+                    let example = format!("{}: {unchecked}", view.location);
+                    self.unchecked.add(Unchecked { frames: 1, example });
+                }
                 match view.findings.iter().map(Finding::severity).max() {
                     Some(Severity::Error) => self.with_errors += 1,
                     Some(_) => self.with_warnings += 1,
                     None => {}
                 }
                 if json {
-                    add_line(&mut self.text, &view.record);
+                    add_line(&mut self.text, &view.record());
                 } else {
                     for finding in view.findings {
                         self.show(&view.location, finding.severity(), finding.code().name(), finding);
@@ -140,6 +192,24 @@ impl Batch {
         let what = text::clean(&what.to_string());
         let line = format!("{location}: {style}{severity}{style:#}: {kind}: {what}\n");
         self.text.extend(line.bytes());
+    }
+}
+
+impl Unchecked {
+    fn add(&mut self, other: Self) {
+        if self.frames == 0 {
+            self.example = other.example;
+        }
+        self.frames += other.frames;
+    }
+}
+
+impl Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.frames > 1 {
+            write!(f, "{} were not checked in full; for example ", count(self.frames, "frame"))?;
+        }
+        f.write_str(&self.example)
     }
 }
 

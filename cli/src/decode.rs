@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use b2nd_serde::{Meta, from_slice};
 use clap::Args;
 
-use crate::dump::first_bytes;
+use crate::dump::{LONGEST, first_bytes, stdin_bytes};
 use crate::failure::{Failure, Location, Problem};
 use crate::hex::{Bytes, from_text, unhex_argument};
 use crate::json::{MetaRecord, line};
@@ -47,10 +47,10 @@ impl Decode {
         let (path, bytes) = match (self.hex, self.file) {
             (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
             (None, Some(file)) if file != Path::new("-") => {
-                let bytes = File::open(&file).and_then(first_bytes).and_then(from_text);
+                let bytes = File::open(&file).and_then(|file| first_bytes(file, LONGEST)).and_then(from_text);
                 (file.to_string_lossy().into_owned(), bytes)
             }
-            _ => ("-".into(), first_bytes(io::stdin()).and_then(from_text)),
+            _ => ("-".into(), stdin_bytes(LONGEST).and_then(from_text)),
         };
         let (meta, bytes) = match decode(bytes) {
             Ok(decoded) => decoded,

@@ -3,7 +3,8 @@
 use std::error::Error as _;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::iter;
+use std::path::{Path, PathBuf};
 
 use b2nd_serde::frame::{Error, ErrorKind, Finding};
 use serde::Serialize;
@@ -20,7 +21,14 @@ pub(crate) struct Location<'p> {
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
         let path = self.path.to_string_lossy().into_owned();
-        Failure { path, member: self.member.map(Into::into), error: error.into() }
+        let mut error: Problem = error.into();
+        // The failure shows its own path.
+        if let Some((file, action)) = error.file.take().map(|file| *file)
+            && file != self.path
+        {
+            error.message = format!("{action}: {}", error.message);
+        }
+        Failure { path, member: self.member.map(Into::into), error }
     }
 }
 
@@ -66,6 +74,9 @@ pub(crate) struct Problem {
     /// The finding, if the problem is one.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
+    /// The file that it is about, and what could not be done with it, until both are in the message or left out.
+    #[serde(skip)]
+    pub(crate) file: Option<Box<(PathBuf, String)>>,
     /// What to try instead, with the punctuation before it.
     #[serde(skip)]
     pub(crate) hint: Option<&'static str>,
@@ -73,7 +84,7 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, offset: None, message: message.into(), finding: None, hint: None }
+        Self { kind, offset: None, message: message.into(), finding: None, file: None, hint: None }
     }
 }
 
@@ -95,16 +106,18 @@ impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
         match (error.kind(), error.finding(), error.source()) {
             (ErrorKind::Malformed, Some(finding), _) => finding.clone().into(),
-            // The message without the path, which the `Failure` shows.
-            (ErrorKind::Io, _, Some(source)) => Self::new("io", source.to_string()),
+            (ErrorKind::Io, _, Some(source)) => {
+                let file = error.path().map(|path| Box::new((path.into(), error.to_string())));
+                Self { file, ..Self::new("io", with_sources(source)) }
+            }
             (ErrorKind::Io, ..) => Self::new("io", error.to_string()),
             (ErrorKind::Changing, ..) => Self::new("changing", error.to_string()),
             (ErrorKind::Locked, ..) => Self::new("locked", error.to_string()),
             (ErrorKind::Refused, ..) => Self::new("refused", error.to_string()),
             (ErrorKind::Exists, ..) => Self::new("exists", error.to_string()),
             (ErrorKind::Stopped, ..) => Self::new("stopped", error.to_string()),
-            (ErrorKind::Decode, ..) => Self::new("decode", with_source(error)),
-            _ => Self::new("malformed", with_source(error)),
+            (ErrorKind::Decode, ..) => Self::new("decode", with_sources(error)),
+            _ => Self::new("malformed", with_sources(error)),
         }
     }
 }
@@ -115,9 +128,12 @@ pub(crate) fn stdin_hint(path: &Path) -> Option<&'static str> {
     (path == Path::new("-")).then_some(hint)
 }
 
-/// The message of an error, and that of its source.
-pub(crate) fn with_source(error: &Error) -> String {
-    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+/// The message of an error, and those of its sources.
+pub(crate) fn with_sources(error: &(dyn std::error::Error + 'static)) -> String {
+    let messages =
+        iter::successors(Some(error), |error: &&(dyn std::error::Error + 'static)| (*error).source())
+            .map(ToString::to_string);
+    messages.collect::<Vec<_>>().join(": ")
 }
 
 impl From<io::Error> for Problem {
@@ -136,5 +152,21 @@ impl fmt::Display for Problem {
         };
         f.write_str(&text::clean(&message))?;
         self.hint.map_or(Ok(()), |hint| f.write_str(hint))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use b2nd_serde::frame::Frame;
+
+    #[test]
+    fn a_message_names_the_file_that_it_is_about_unless_the_failure_does() {
+        let error = Frame::open("none.chunk").unwrap_err();
+        let message =
+            |path: &str| Location { path: Path::new(path), member: None }.failure(&error).to_string();
+        let reason = error.source().unwrap().to_string();
+        assert_eq!(message("none.chunk"), format!("none.chunk: {reason}"));
+        assert_eq!(message("array.b2nd"), format!("array.b2nd: cannot read none.chunk: {reason}"));
     }
 }

@@ -5,15 +5,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Header, Severity, Store};
+use b2nd_serde::frame::{Depth, Header};
 use clap::Args;
 use serde_json::value::RawValue;
 
-use crate::failure::{Failure, Location};
+use crate::failure::Failure;
 use crate::input::Target;
 use crate::json::{CountsRecord, Record, add_line};
-use crate::output::{Outcome, RED, YELLOW, complain, remark};
-use crate::store::{StoreRecord, held};
+use crate::output::{Outcome, complain, remark, write_finding};
+use crate::store::{StoreRecord, held, store_at};
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
 
@@ -39,7 +39,8 @@ impl Info {
         let mut stdout = anstream::stdout();
         let mut code = ExitCode::SUCCESS;
         let mut shown = 0;
-        let options = visit::Options { whole: true, meta: self.meta, ..visit::Options::default() };
+        let options =
+            visit::Options { depth: Some(Depth::Frame), meta: self.meta, ..visit::Options::default() };
         let several = self.files.len() > 1;
         for path in &self.files {
             let target = Target::given(path.clone());
@@ -53,26 +54,28 @@ impl Info {
                     continue;
                 }
             };
-            if let Some(store) = &store {
-                let record = StoreRecord::new(&target.path, store);
+            let mut records = store.as_ref().map_or(Vec::new(), |store| StoreRecord::all(&target, store));
+            if let Some(record) = records.first_mut() {
+                record.add_active(&target);
+            }
+            for record in &records {
                 if self.json {
-                    add_line(&mut page, &record);
+                    add_line(&mut page, record);
                 } else {
                     page.extend(format!("{}{record}", separator(shown)).bytes());
                     shown += 1;
                 }
-                if target.path.is_dir() {
-                    stdout.write_all(&page)?;
-                    continue;
-                }
             }
             stdout.write_all(&page)?;
+            if store.is_some() && target.is_store {
+                continue;
+            }
             let (mut is_silent, mut written) = (store.is_none(), Ok(()));
             options.visit_target(&target, &mut |view| {
                 is_silent = false;
                 let mut page = Vec::new();
                 match view {
-                    Ok(view) if self.json => add_line(&mut page, &view.record),
+                    Ok(view) if self.json => add_line(&mut page, &view.record()),
                     Ok(view) => {
                         let with_path = several || view.location.member.is_some();
                         let page_of = Page { view: &view, with_path };
@@ -105,18 +108,6 @@ impl Info {
     }
 }
 
-/// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
-fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
-    let is_folder = !target.is_sparse && target.path.is_dir();
-    if !is_folder && !target.is_named_zip() {
-        return Ok(None);
-    }
-    match Store::open(&target.path) {
-        Err(error) if is_folder => Err(Location { path: &target.path, member: None }.failure(error)),
-        store => Ok(store.ok().flatten()),
-    }
-}
-
 /// What is before a page.
 fn separator(shown: usize) -> &'static str {
     if shown > 0 { "\n" } else { "" }
@@ -130,8 +121,8 @@ struct Page<'s> {
 
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let View { location, header, array, embedded, record, .. } = self.view;
-        let kind = record.kind;
+        let View { location, header, array, kind, .. } = self.view;
+        let (record, embedded) = (&self.view.record(), self.view.embedded());
         if self.with_path {
             writeln!(f, "path    : {}", text::path(location.path))?;
         }
@@ -153,7 +144,7 @@ impl Display for Page<'_> {
         } else {
             writeln!(f, "type    : {kind}")?;
             if !embedded.is_empty() {
-                writeln!(f, "holds   : {}", held(embedded))?;
+                writeln!(f, "holds   : {}", held(&embedded))?;
             }
             writeln!(f, "nbytes  : {}", Size(header.nbytes))?;
         }
@@ -165,7 +156,8 @@ impl Display for Page<'_> {
         chunks(record, header, f)?;
         compression(record, header, f)?;
         metalayers(record, f)?;
-        self.findings(f)
+        let mut findings = self.view.findings.iter();
+        findings.try_for_each(|finding| write_finding(f, finding.code(), &finding.to_string()))
     }
 }
 
@@ -203,6 +195,7 @@ fn chunks(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> f
         (Some(grid), _) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
         (None, None) => writeln!(f, "nchunks : not in the header, as chunks differ in length")?,
         (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,
+        (None, Some(_)) if header.nchunks().is_none() => writeln!(f, "nchunks : {stored} of any length")?,
         (None, Some(_)) => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
     if let Some(counts) = record.chunk_counts {
@@ -270,16 +263,5 @@ fn shown(value: &RawValue) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}… ({} bytes, whole with --json)", &text[..end], text.len()),
         None => text,
-    }
-}
-
-impl Page<'_> {
-    fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for finding in self.view.findings {
-            let (code, severity) = (finding.code(), finding.severity());
-            let style = if severity == Severity::Error { RED } else { YELLOW };
-            writeln!(f, "{style}{severity:8}{style:#}: {code}, {}", text::clean(&finding.to_string()))?;
-        }
-        Ok(())
     }
 }

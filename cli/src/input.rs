@@ -2,10 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::{iter, thread};
 
-use b2nd_serde::frame::is_sparse_frame;
+use b2nd_serde::frame::{is_sparse_frame, is_store_folder};
 use clap::Args;
 use walkdir::WalkDir;
 
@@ -14,7 +14,7 @@ use crate::output::remark;
 use crate::text;
 
 /// The extensions of frames and of zip files of frames.
-const EXTENSIONS: [&str; 5] = ["b2nd", "b2frame", "b2e", "b2z", "caterva"];
+const EXTENSIONS: [&str; 7] = ["b2nd", "b2frame", "b2e", "b2f", "b2b", "b2z", "caterva"];
 
 /// More threads than cores hide the latency of a slow disk, and do not slow down a fast one.
 const MIN_JOBS: usize = 16;
@@ -71,14 +71,25 @@ impl Paths {
     }
 
     /// All files to visit, in the order of the paths; in folders by name.
-    pub(crate) fn targets(self) -> Targets {
+    pub(crate) fn targets(self, stores: Stores) -> Targets {
         let roots = match self.files_from {
             None => Box::new(self.roots.into_iter().map(Ok)),
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let (ext, follow, unordered) = (self.ext, self.follow, self.unordered);
-        Targets { roots, walk: None, ext, follow, unordered, is_here: false }
+        Targets { roots, walk: None, ext, follow, stores, unordered, is_here: false }
     }
+}
+
+/// What a folder is that is a store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stores {
+    /// Any other folder.
+    Folders,
+    /// One target, whose files are not visited.
+    Whole,
+    /// One target, and then its files.
+    WithFiles,
 }
 
 /// The paths that were given. An error in reading their list is the last item.
@@ -133,19 +144,21 @@ fn path_of(line: Vec<u8>) -> PathBuf {
     String::from_utf8_lossy(&line).into_owned().into()
 }
 
-/// A file, or the directory of a sparse frame.
+/// A file, the directory of a sparse frame, or the folder of a store.
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
     /// Whether the user named it; otherwise it was found in a folder.
     pub(crate) is_given: bool,
     pub(crate) is_sparse: bool,
+    pub(crate) is_store: bool,
 }
 
 impl Target {
     /// A file or directory of the command line.
     pub(crate) fn given(path: PathBuf) -> Self {
         let is_sparse = is_sparse_frame(&path);
-        Self { path, is_given: true, is_sparse }
+        let is_store = !is_sparse && is_store_folder(&path);
+        Self { path, is_given: true, is_sparse, is_store }
     }
 
     /// Whether it has a Blosc2 extension.
@@ -173,17 +186,24 @@ fn is_named_blosc2(path: &Path) -> bool {
 
 /// Whether this is the temporary name of a file that a rewrite makes.
 fn is_leftover(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    name.starts_with(b".b2nd-") && name.ends_with(b".tmp")
+    has_extension(path, "tmp")
+        && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".b2nd-"))
 }
 
-/// Whether a name ends with a dot and this extension, in any case.
+/// Whether the name of a file ends with a dot and this extension, in any case. Something must be before the dot.
 fn has_extension(path: &Path, extension: &str) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let Some((stem, end)) = name.len().checked_sub(extension.len()).map(|at| name.split_at(at)) else {
+    let is_separator = |byte: u8| path::is_separator(byte.into());
+    let mut path = path.as_os_str().as_encoded_bytes();
+    while let [rest @ .., byte] = path
+        && is_separator(*byte)
+    {
+        path = rest;
+    }
+    let Some((stem, end)) = path.len().checked_sub(extension.len()).map(|at| path.split_at(at)) else {
         return false;
     };
-    stem.len() > 1 && stem.ends_with(b".") && end.eq_ignore_ascii_case(extension.as_bytes())
+    end.eq_ignore_ascii_case(extension.as_bytes())
+        && matches!(stem, [.., before, b'.'] if !is_separator(*before))
 }
 
 /// The files to visit. Folders are searched while they are visited.
@@ -192,6 +212,7 @@ pub(crate) struct Targets {
     walk: Option<walkdir::IntoIter>,
     ext: Vec<String>,
     follow: bool,
+    stores: Stores,
     unordered: bool,
     /// Whether the folder is `.`, whose name is left out of the paths.
     is_here: bool,
@@ -214,6 +235,42 @@ impl Iterator for Targets {
 }
 
 impl Targets {
+    /// All files in the folder of a store.
+    pub(crate) fn in_store(folder: &Path) -> Self {
+        let mut targets = Self {
+            roots: Box::new(iter::empty()),
+            walk: None,
+            ext: Vec::new(),
+            follow: false,
+            stores: Stores::Folders,
+            unordered: false,
+            is_here: false,
+        };
+        targets.enter(folder);
+        targets
+    }
+
+    /// Searches a folder next.
+    fn enter(&mut self, folder: &Path) {
+        let mut walk = WalkDir::new(folder).min_depth(1).follow_links(self.follow);
+        if !self.unordered {
+            // Files of the same folder: comparing their paths compares their names, without looking for these.
+            walk = walk.sort_by(|a, b| a.path().as_os_str().cmp(b.path().as_os_str()));
+        }
+        self.is_here = folder == Path::new(".");
+        self.walk = Some(walk.into_iter());
+    }
+
+    /// Whether a folder is visited as a store.
+    fn is_store(&self, folder: &Path) -> bool {
+        self.stores != Stores::Folders && self.is_wanted(folder) && is_store_folder(folder)
+    }
+
+    /// Whether the name is one of those that were asked for.
+    fn is_wanted(&self, path: &Path) -> bool {
+        self.ext.is_empty() || self.ext.iter().any(|ext| has_extension(path, ext))
+    }
+
     /// The next path that was given; `None` for a folder, which is searched next.
     #[expect(clippy::option_option, reason = "the end, and a folder")]
     fn next_root(&mut self) -> Option<Option<Result<Target, Failure>>> {
@@ -227,19 +284,23 @@ impl Targets {
                 let problem = Problem { hint: failure::stdin_hint(&path), ..Problem::from(error) };
                 Some(Err(place.failure(problem)))
             }
-            Ok(metadata) if metadata.is_file() => Some(Ok(Target { path, is_given: true, is_sparse: false })),
+            Ok(metadata) if metadata.is_file() => {
+                Some(Ok(Target { path, is_given: true, is_sparse: false, is_store: false }))
+            }
             Ok(metadata) if !metadata.is_dir() => {
                 Some(Err(place.failure(Problem::new("io", "neither a file nor a directory"))))
             }
-            Ok(_) if is_sparse(&path) => Some(Ok(Target { path, is_given: true, is_sparse: true })),
-            Ok(_) => {
-                let is_here = path == Path::new(".");
-                let mut walk = WalkDir::new(path).min_depth(1).follow_links(self.follow);
-                if !self.unordered {
-                    walk = walk.sort_by_file_name();
+            Ok(_) if is_sparse(&path) => {
+                Some(Ok(Target { path, is_given: true, is_sparse: true, is_store: false }))
+            }
+            Ok(_) if self.stores != Stores::Folders && is_store_folder(&path) => {
+                if self.stores == Stores::WithFiles {
+                    self.enter(&path);
                 }
-                self.is_here = is_here;
-                self.walk = Some(walk.into_iter());
+                Some(Ok(Target { path, is_given: true, is_sparse: false, is_store: true }))
+            }
+            Ok(_) => {
+                self.enter(&path);
                 None
             }
         })
@@ -272,13 +333,15 @@ impl Targets {
             ));
             return None;
         }
-        let is_sparse = entry.file_type().is_dir() && is_sparse(entry.path());
-        if is_sparse {
-            walk.skip_current_dir();
+        let is_folder = entry.file_type().is_dir();
+        let is_sparse = is_folder && is_sparse(entry.path());
+        let is_store = is_folder && !is_sparse && self.is_store(entry.path());
+        if is_sparse || is_store && self.stores == Stores::Whole {
+            self.walk.as_mut()?.skip_current_dir();
         }
-        let is_wanted = self.ext.is_empty() || self.ext.iter().any(|ext| has_extension(entry.path(), ext));
-        ((is_sparse || entry.file_type().is_file()) && is_wanted)
-            .then(|| Ok(Target { path: self.shown(entry.into_path()), is_given: false, is_sparse }))
+        let is_target = is_sparse || is_store || entry.file_type().is_file();
+        (is_target && self.is_wanted(entry.path()))
+            .then(|| Ok(Target { path: self.shown(entry.into_path()), is_given: false, is_sparse, is_store }))
     }
 
     /// The path that is shown for a file in the folder that is searched.

@@ -2,17 +2,20 @@
 //! `docs/b2nd.schema.json` describes them.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
+use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
     Array, ChunkCounts, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
 };
-use b2nd_serde::{Geometry, Meta, dump};
+use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::failure::{Location, Problem, with_source};
+use crate::failure::{Location, with_sources};
 use crate::hex::hex;
 use crate::messagepack;
+use crate::visit::View;
 
 /// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
@@ -44,9 +47,9 @@ pub(crate) struct Record<'f> {
     pub(crate) grid: Option<Vec<u64>>,
     pub(crate) blocks_per_chunk: Option<Vec<u64>>,
     pub(crate) padding: Option<f64>,
-    pub(crate) codec: String,
+    pub(crate) codec: Cow<'static, str>,
     pub(crate) clevel: u8,
-    pub(crate) filters: Option<Vec<String>>,
+    pub(crate) filters: Option<Vec<Cow<'static, str>>>,
     pub(crate) header_len: usize,
     pub(crate) frame_len: u64,
     pub(crate) metalayers: Vec<LayerRecord<'f>>,
@@ -108,15 +111,19 @@ impl<'f> Record<'f> {
         array: Option<&'f Array<'f>>,
         findings: &'f [Finding],
     ) -> Self {
-        let header = frame.header();
+        Self::of(View::new(location, frame, array, findings))
+    }
+
+    pub(crate) fn of(view: View<'f>) -> Self {
+        let View { location, header, array, .. } = view;
         let geometry = array.and_then(|array| array.geometry().ok());
-        let itemsize = array.map(|array| item_size(array, header));
+        let itemsize = array.map(|array| item_size(array.meta().and_then(parsed_dtype).as_ref(), header));
         Self {
             path: location.path.to_string_lossy(),
             member: location.member,
-            offset: frame.offset(),
+            offset: view.offset,
             container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
-            kind: frame.kind(),
+            kind: view.kind,
             metalayer: array.map(|array| array.metalayer().name()),
             layout: array.map(|array| array.layout().name()),
             version: array.and_then(Array::meta).map(Meta::version),
@@ -132,18 +139,19 @@ impl<'f> Record<'f> {
             stored_nbytes: header.nbytes,
             cbytes: header.cbytes,
             cratio: cratio(header),
-            nchunks: header.nchunks(),
-            chunk_counts: None,
+            // Where chunks differ in length, only the index says how many there are.
+            nchunks: header.nchunks().or(view.counts.map(|counts| counts.total())),
+            chunk_counts: view.counts.map(Into::into),
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
             blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
             padding: geometry.as_ref().map(Geometry::padding),
-            codec: header.codec.to_string(),
+            codec: header.codec.name().map_or_else(|| header.codec.to_string().into(), Cow::Borrowed),
             clevel: header.level,
             filters: filters(header),
             header_len: header.header_len,
             frame_len: header.frame_len,
-            metalayers: frame
-                .metalayers()
+            metalayers: view
+                .metalayers
                 .iter()
                 .map(|layer| LayerRecord {
                     name: layer.name(),
@@ -156,22 +164,22 @@ impl<'f> Record<'f> {
             has_vlmetalayers: header.has_vlmetalayers,
             vlmetalayers: None,
             stale_bytes: array.map(|array| array.stale_tail().len()),
-            findings,
+            findings: view.findings,
         }
     }
 
     /// Adds the values of all metalayers but the array's own.
-    pub(crate) fn with_values<R>(mut self, frame: &Frame<R>, trailer: Option<&Trailer>) -> Self {
+    pub(crate) fn with_values(mut self, view: View<'_>) -> Self {
         let outcome = |name: &str, shown: Result<Box<RawValue>, String>| match shown {
             Ok(value) => (Some(value), None),
             Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
         };
-        for (layer, metalayer) in self.metalayers.iter_mut().zip(frame.metalayers()) {
+        for (layer, metalayer) in self.metalayers.iter_mut().zip(view.metalayers) {
             if Some(layer.name) != self.metalayer {
                 (layer.value, layer.error) = outcome(layer.name, messagepack::value(metalayer.bytes()));
             }
         }
-        let layers = trailer.map(Trailer::vlmetalayers).unwrap_or_default();
+        let layers = view.trailer.map(Trailer::vlmetalayers).unwrap_or_default();
         let mut room = MOST_SHOWN;
         let layers = layers.iter().map(|layer| {
             let nbytes = layer.nbytes().unwrap_or_default();
@@ -180,7 +188,7 @@ impl<'f> Record<'f> {
             } else {
                 match layer.value() {
                     Ok(bytes) => outcome(layer.name(), messagepack::value(&bytes)),
-                    Err(error) => (None, Some(with_source(&error))),
+                    Err(error) => (None, Some(with_sources(&error))),
                 }
             };
             room = room.saturating_sub(nbytes.max(value.as_ref().map_or(0, |value| value.get().len())));
@@ -200,15 +208,19 @@ impl<'f> Record<'f> {
 /// The most bytes of all values of a trailer, decompressed or as text: a few compressed bytes can claim any number.
 const MOST_SHOWN: usize = 1 << 24;
 
+/// The dtype of an array, if it is valid.
+pub(crate) fn parsed_dtype(meta: &Meta) -> Option<Dtype> {
+    meta.parse_dtype().ok().flatten()
+}
+
 /// The size of an item: that of the dtype if it is known, otherwise the typesize.
-fn item_size(array: &Array<'_>, header: &Header) -> i64 {
-    let dtype = array.meta().and_then(|meta| meta.parse_dtype().ok().flatten());
+pub(crate) fn item_size(dtype: Option<&Dtype>, header: &Header) -> i64 {
     let size = dtype.and_then(|dtype| i64::try_from(dtype.item_size()).ok());
     size.unwrap_or(header.typesize.into())
 }
 
 /// The size of all items, if it fits.
-fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
+pub(crate) fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
     if shape.contains(&0) {
         return Some(0);
     }
@@ -221,16 +233,33 @@ fn cratio(header: &Header) -> Option<f64> {
 }
 
 /// The names of the filters in use; headers of the first generation do not store them.
-fn filters(header: &Header) -> Option<Vec<String>> {
-    let name = |filter: Filter| Filter { meta: 0, ..filter }.to_string();
+fn filters(header: &Header) -> Option<Vec<Cow<'static, str>>> {
+    let number = |filter| Filter { meta: 0, ..filter }.to_string();
+    let name = |filter: Filter| filter.name().map_or_else(|| number(filter).into(), Cow::Borrowed);
     (header.generation != Generation::Beta1).then(|| header.pipeline().map(name).collect())
+}
+
+/// The version of the schema, which grows if a field changes its meaning or goes away. New fields do not change it.
+const SCHEMA: u8 = 1;
+
+/// An object as it is printed. Lines are filtered, split and mixed, so each says the version.
+#[derive(Serialize)]
+struct Line<'v, T> {
+    schema: u8,
+    #[serde(flatten)]
+    value: &'v T,
+}
+
+/// Writes an object on a line of its own.
+pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut writer, &Line { schema: SCHEMA, value })?;
+    writer.write_all(b"\n")
 }
 
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
     // This cannot fail: all keys are strings, and writing to a `Vec` does not fail.
-    let _ = serde_json::to_writer(&mut *lines, value);
-    lines.push(b'\n');
+    let _ = write_line(lines, value);
 }
 
 /// An object on a line of its own.
@@ -267,33 +296,5 @@ impl<'m> MetaRecord<'m> {
             dtype: meta.dtype(),
             hex: hex(bytes),
         }
-    }
-}
-
-/// The bytes of a header or metalayer, value by value.
-#[derive(Serialize)]
-pub(crate) struct DumpRecord {
-    pub(crate) path: String,
-    pub(crate) values: Vec<DumpRow>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<Problem>,
-}
-
-/// A line of a dump.
-#[derive(Serialize)]
-pub(crate) struct DumpRow {
-    offset: usize,
-    depth: usize,
-    hex: String,
-    #[serde(rename = "type")]
-    kind: String,
-    value: String,
-    field: String,
-}
-
-impl From<dump::Row> for DumpRow {
-    fn from(row: dump::Row) -> Self {
-        let dump::Row { offset, depth, bytes, kind, value, field, .. } = row;
-        Self { offset, depth, hex: hex(&bytes), kind, value, field }
     }
 }

@@ -1,32 +1,36 @@
 //! `b2nd ls`: a line for each array.
 
-use std::io::{self, IsTerminal, Write};
-use std::mem;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use b2nd_serde::frame::Kind;
 use clap::Args;
 
-use crate::array_row::{ArrayRow, MAX_CELL_WIDTH};
 use crate::counts::Counts;
 use crate::failure::Failure;
-use crate::input::{Paths, Target};
+use crate::input::{Paths, Stores, Target};
 use crate::json::add_line;
 use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
+use crate::row::{MAX_CELL_WIDTH, Row};
+use crate::store::{StoreRecord, store_at, visit_files};
 use crate::summary::Summary;
 use crate::table::{Columns, Side};
 use crate::tree::Tree;
 use crate::visit::{self, View};
 
-/// List arrays: shape, chunks, blocks, dtype, sizes, path
+/// List arrays and stores: shape, chunks, blocks, dtype, sizes, path
 ///
 /// NBYTES is the size of all items, CBYTES that of the compressed chunks. The codes of errors in a header end the
 /// line; `b2nd check` explains them.
 ///
-/// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2z, caterva) that
-/// is not a frame counts as a failure; other files in folders are skipped. A zip file is opened if its extension is
-/// b2z, or if it is given as an argument.
+/// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2f, b2b, b2z,
+/// caterva) that is not a frame counts as a failure; other files in folders are skipped. A zip file is opened if its
+/// extension is b2z, or if it is given as an argument.
+///
+/// A store of python-blosc2 (a folder with embed.b2e, or a b2z file) has a line of its own, and then one for each array
+/// in it. A table is one line, with its rows and the number of its columns; --tree shows them.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/
@@ -43,12 +47,24 @@ pub(crate) struct Ls {
     /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     json: bool,
-    /// Count the arrays by dtype, rank, shape and chunks
+    /// Count frames by kind, and arrays by dtype, rank, shape and chunks
     #[arg(long)]
     summary: bool,
-    /// Draw folders as a tree
+    /// Read the chunk index too: a column STORED with how many of the chunks are stored
+    #[arg(long, conflicts_with_all = ["scan", "summary"])]
+    long: bool,
+    /// Draw folders and stores as a tree, with the columns of tables
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
+}
+
+/// What is made of each frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Rows,
+    Tree,
+    Json,
+    Summary,
 }
 
 /// What was found in some files, for the listing.
@@ -56,55 +72,103 @@ pub(crate) struct Ls {
 struct Batch {
     files: u64,
     counts: Counts,
+    is_json: bool,
     json: Vec<u8>,
-    rows: Vec<ArrayRow>,
+    rows: Vec<Row>,
     failures: Vec<Failure>,
     summary: Summary,
 }
 
+/// The bytes of an ordinary line of JSON.
+const LINE_LEN: usize = 1024;
+
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, scan, json, summary, tree } = self;
+        let Self { paths, scan, json, summary, long, tree } = self;
+        let form = match (summary, json, tree) {
+            (true, ..) => Form::Summary,
+            (_, true, _) => Form::Json,
+            (.., true) => Form::Tree,
+            _ => Form::Rows,
+        };
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: scan };
-        let mut listing = Listing::new(paths.given(), summary, tree, paths.unordered);
-        let options = visit::Options { scan, ..visit::Options::default() };
+        let mut listing = Listing::new(paths.given(), form, json, long, paths.unordered);
+        let options = visit::Options { scan, counts: long, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
-            let mut batch = Batch::default();
+            let room = if form == Form::Json { targets.len() * LINE_LEN } else { 0 };
+            let mut batch = Batch { is_json: json, json: Vec::with_capacity(room), ..Batch::default() };
             for target in targets {
                 batch.files += 1;
-                options.visit(target, &mut |view| batch.take(view, json, summary));
+                match target {
+                    Ok(target) if !scan && (target.is_store || target.is_named_zip()) => {
+                        batch.visit_store(&target, options, form);
+                    }
+                    target => options.visit(target, &mut |view| batch.take(view, form, false)),
+                }
             }
             batch
         };
-        pool.run(paths.targets(), work, |batch| listing.take(batch))?;
-        listing.end(json)
+        let stores = if scan { Stores::Folders } else { Stores::Whole };
+        pool.run(paths.targets(stores), work, |batch| listing.take(batch))?;
+        listing.end()
     }
 }
 
 impl Batch {
-    fn take(&mut self, view: Result<View<'_>, Failure>, json: bool, summary: bool) {
-        match view {
-            Ok(view) => match view.array {
-                None => self.counts.others += 1,
-                Some(array) => {
-                    self.counts.arrays += 1;
-                    if summary {
-                        self.summary.add(array);
-                    } else if json {
-                        add_line(&mut self.json, &view.record);
-                    } else {
-                        self.rows.extend(ArrayRow::new(&view));
-                    }
-                }
-            },
+    /// Takes a store, the tables in it, and its members that are frames.
+    fn visit_store(&mut self, target: &Target, options: visit::Options<'_>, form: Form) {
+        // If it cannot be opened, the visit of its files tells why.
+        let store = store_at(target).ok().flatten();
+        for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
+            self.take_store(record, form);
+        }
+        let is_member = store.is_some();
+        visit_files(target, store.as_ref(), options, &mut |view| self.take(view, form, is_member));
+    }
+
+    fn take_store(&mut self, record: StoreRecord, form: Form) {
+        let is_table = record.kind == Kind::CTable;
+        *(if is_table { &mut self.counts.tables } else { &mut self.counts.stores }) += 1;
+        match form {
+            Form::Summary => self.summary.add_kind(record.kind),
+            Form::Json => add_line(&mut self.json, &record),
+            Form::Rows | Form::Tree => self.rows.push(Row::of_store(record)),
+        }
+    }
+
+    fn take(&mut self, view: Result<View<'_>, Failure>, form: Form, is_member: bool) {
+        let view = match view {
+            Ok(view) => view,
             Err(failure) => {
                 self.counts.failures += 1;
-                if json {
-                    add_line(&mut self.json, &failure);
+                if self.is_json {
+                    add_line(&mut self.json, &failure)
                 } else {
-                    self.failures.push(failure);
+                    self.failures.push(failure)
                 }
+                return;
             }
+        };
+        let Some(array) = view.array else {
+            if view.kind == Kind::EmbedStore {
+                return self.take_store(StoreRecord::of_file(view), form);
+            }
+            self.counts.others += 1;
+            match form {
+                Form::Summary => self.summary.add_kind(view.kind),
+                Form::Tree if is_member => self.rows.push(Row { is_member, ..Row::of_frame(view) }),
+                _ => {}
+            }
+            return;
+        };
+        self.counts.arrays += 1;
+        match form {
+            Form::Summary => {
+                self.summary.add_kind(view.kind);
+                self.summary.add(array);
+            }
+            Form::Json => add_line(&mut self.json, &view.record()),
+            Form::Rows | Form::Tree => self.rows.push(Row { is_member, ..Row::of_array(view, array) }),
         }
     }
 }
@@ -122,20 +186,22 @@ struct Listing {
     held_back: usize,
     is_watched: bool,
     printed: Instant,
-    rows: Vec<ArrayRow>,
-    columns: Columns<6>,
-    has_header: bool,
+    rows: Vec<Row>,
+    columns: Columns<7>,
+    header: Option<[String; 7]>,
+    is_json: bool,
     summary: Option<Summary>,
     tree: Option<Tree>,
     progress: Progress,
 }
 
-const HEADER: [&str; 6] = ["SHAPE", "CHUNKS", "BLOCKS", "DTYPE", "NBYTES", "CBYTES"];
+const HEADER: [&str; 7] = ["SHAPE", "CHUNKS", "BLOCKS", "DTYPE", "NBYTES", "CBYTES", "STORED"];
 
 impl Listing {
-    fn new(roots: &[PathBuf], summary: bool, tree: bool, unordered: bool) -> Self {
+    fn new(roots: &[PathBuf], form: Form, is_json: bool, long: bool, unordered: bool) -> Self {
         use Side::{Left, Right};
         let is_watched = io::stdout().is_terminal();
+        let header = || HEADER.map(|name| if name == "STORED" && !long { "" } else { name }.into());
         Self {
             files: 0,
             counts: Counts::default(),
@@ -143,11 +209,12 @@ impl Listing {
             is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
-            columns: Columns::new([Left, Left, Left, Left, Right, Right], [MAX_CELL_WIDTH; 6]),
-            has_header: is_watched,
-            summary: summary.then(Summary::default),
-            tree: tree.then(|| Tree::new(roots)),
-            progress: Progress::of_files(summary || tree),
+            columns: Columns::new([Left, Left, Left, Left, Right, Right, Right], [MAX_CELL_WIDTH; 7]),
+            header: is_watched.then(header),
+            is_json,
+            summary: (form == Form::Summary).then(Summary::default),
+            tree: (form == Form::Tree).then(|| Tree::new(roots)),
+            progress: Progress::of_files(matches!(form, Form::Summary | Form::Tree)),
         }
     }
 
@@ -177,38 +244,36 @@ impl Listing {
             return Ok(());
         }
         self.printed = Instant::now();
-        let mut lines = Vec::new();
-        let header = HEADER.map(String::from);
-        let has_header = mem::take(&mut self.has_header);
-        if has_header {
-            self.columns.fit(&header);
-        }
-        for row in &self.rows {
-            self.columns.fit(&row.cells);
-        }
-        if has_header {
-            lines.push(format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header)));
+        let mut text = String::new();
+        let header = self.header.take();
+        let rows = self.rows.iter().map(|row| &row.cells);
+        header.iter().chain(rows).for_each(|cells| self.columns.fit(cells));
+        if let Some(header) = header {
+            text += &format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header));
         }
         for row in self.rows.drain(..) {
-            lines.push(row.line(&self.columns));
+            text += &row.line(&self.columns);
         }
-        anstream::stdout().write_all(lines.concat().as_bytes())
+        anstream::stdout().write_all(text.as_bytes())
     }
 
-    fn end(mut self, json: bool) -> Outcome {
+    fn end(mut self) -> Outcome {
         self.print_rows()?;
         // Removes the progress from the screen before the output.
         drop(self.progress);
         if let Some(summary) = self.summary {
-            let text = if json { summary.json(self.counts) } else { summary.text(self.counts).into_bytes() };
+            let text =
+                if self.is_json { summary.json(self.counts) } else { summary.text(self.counts).into_bytes() };
             anstream::stdout().write_all(&text)?;
             return Ok(self.counts.status());
         }
         if let Some(tree) = self.tree {
-            anstream::stdout().write_all(tree.text().as_bytes())?;
+            let mut out = BufWriter::new(anstream::stdout());
+            tree.write(&mut out)?;
+            out.flush()?;
         }
-        let Counts { arrays, others, failures } = self.counts;
-        if arrays + others + failures == 0 {
+        let Counts { others, failures, .. } = self.counts;
+        if self.counts.is_none() {
             remark(&"no array found");
         } else if others > 0 || failures > 0 && self.files > 1 {
             remark(&self.counts);

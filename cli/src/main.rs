@@ -1,6 +1,5 @@
 //! The command `b2nd`: what Blosc2 array is in this file?
 
-mod array_row;
 mod change;
 mod check;
 mod chunks;
@@ -21,6 +20,7 @@ mod messagepack;
 mod output;
 mod pool;
 mod rewrite;
+mod row;
 mod set;
 mod store;
 mod summary;

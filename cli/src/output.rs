@@ -1,12 +1,15 @@
 //! How a command ends, and what goes to standard error: errors, remarks, progress.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
+use b2nd_serde::frame::{Code, Severity};
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::text;
 
 /// How a command ends: with its exit status, or with an error of standard output.
 pub(crate) type Outcome = io::Result<ExitCode>;
@@ -15,15 +18,54 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
+/// What only helps to find one's way: labels, offsets, types.
+pub(crate) const DIM: Style = Style::new().dimmed();
+
 /// Prints an error on standard error.
 pub(crate) fn complain(what: &dyn Display) {
-    // Standard error may be closed.
-    let _ = writeln!(anstream::stderr(), "{RED}b2nd:{RED:#} {what}");
+    tell(&format!("{RED}b2nd:{RED:#} {what}"));
 }
 
 /// Prints a remark on standard error.
 pub(crate) fn remark(what: &dyn Display) {
-    let _ = writeln!(anstream::stderr(), "b2nd: {what}");
+    tell(&format!("b2nd: {what}"));
+}
+
+fn tell(text: &str) {
+    // Standard error may be closed.
+    let _ = writeln!(anstream::stderr(), "{}", wrapped(text, width(&io::stderr()), "      "));
+}
+
+/// The width of a terminal; `None` if the stream is not one.
+pub(crate) fn width(stream: &impl IsTerminal) -> Option<usize> {
+    stream.is_terminal().then(textwrap::termwidth)
+}
+
+/// The text in lines that fit the width, broken between words. `indent` begins all lines but the first one. Without a
+/// width it stays one line, which a program can read.
+pub(crate) fn wrapped(text: &str, width: Option<usize>, indent: &str) -> String {
+    let Some(width) = width else { return text.into() };
+    // A path that is broken could not be copied.
+    let options = textwrap::Options::new(width)
+        .subsequent_indent(indent)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(text, options)
+}
+
+/// Says what a command waits for, if standard input is a terminal: it would look as if it hung.
+pub(crate) fn await_stdin(what: &str) {
+    if io::stdin().is_terminal() {
+        let end = if cfg!(windows) { "Ctrl-Z and Enter" } else { "Ctrl-D" };
+        remark(&format_args!("reading {what} from the terminal; {end} on a new line ends them"));
+    }
+}
+
+/// A finding, as a line on the page of a frame or store.
+pub(crate) fn write_finding(f: &mut fmt::Formatter<'_>, code: Code, message: &str) -> fmt::Result {
+    let severity = code.severity();
+    let style = if severity == Severity::Error { RED } else { YELLOW };
+    writeln!(f, "{style}{severity:8}{style:#}: {code}, {}", text::clean(message))
 }
 
 /// Progress is shown only if the work takes longer than this.

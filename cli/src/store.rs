@@ -1,107 +1,255 @@
-//! A store of python-blosc2 as `info` shows it: what it is, and the keys of its members.
+//! Stores of python-blosc2 and the tables in them: what they are, and what they hold.
 
-use std::borrow::Cow;
 use std::fmt::{self, Display};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use b2nd_serde::frame::{Kind, Store};
+use b2nd_serde::frame::{Code, Kind, Severity, Store, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::failure::{Failure, Location};
+use crate::input::{Target, Targets};
+use crate::output::write_finding;
 use crate::text;
+use crate::visit::{Options, View};
 
-/// A folder or zip file of frames.
+/// A store, or a table in one.
 #[derive(Serialize)]
-pub(crate) struct StoreRecord<'s> {
-    path: Cow<'s, str>,
-    kind: Kind,
-    members: &'s [String],
-    /// Of a table.
+pub(crate) struct StoreRecord {
+    #[serde(serialize_with = "lossy")]
+    pub(crate) path: PathBuf,
+    /// The folder of a table in a zip file.
+    pub(crate) member: Option<String>,
+    pub(crate) kind: Kind,
+    /// The keys in a store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) members: Option<Vec<String>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    table: Option<Table>,
+    pub(crate) table: Option<TableRecord>,
+    pub(crate) findings: Vec<Warning>,
+}
+
+fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// What a table says about itself.
-#[derive(Serialize)]
-struct Table {
-    /// `None` if the table was never closed.
-    rows: Option<u64>,
-    columns: Vec<ColumnRecord>,
+#[derive(Default, Serialize)]
+pub(crate) struct TableRecord {
+    /// `None` if the table was never closed, or its schema cannot be read.
+    pub(crate) rows: Option<u64>,
+    pub(crate) columns: Vec<Column>,
 }
 
 #[derive(Serialize)]
-struct ColumnRecord {
-    name: String,
+pub(crate) struct Column {
+    pub(crate) name: String,
     #[serde(rename = "type")]
-    kind: String,
+    pub(crate) kind: String,
+    /// The shape of each of its items; empty for a single value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) item_shape: Vec<i64>,
+}
+
+/// What is unusual about a store. To scripts it looks like a finding of a frame.
+#[derive(Serialize)]
+pub(crate) struct Warning {
+    pub(crate) code: Code,
+    severity: Severity,
+    place: &'static str,
+    offset: Option<u64>,
+    expected: Option<i64>,
+    found: Option<i64>,
+    pub(crate) message: String,
+}
+
+impl Warning {
+    fn active(message: String) -> Self {
+        let (code, place) = (Code::ActiveObject, "file");
+        Self { code, severity: code.severity(), place, offset: None, expected: None, found: None, message }
+    }
 }
 
 /// The JSON that python-blosc2 writes about a table.
 #[derive(Deserialize)]
 struct Schema {
     n_rows: Option<u64>,
-    columns: Vec<Column>,
+    columns: Vec<SchemaColumn>,
     #[serde(default)]
-    computed_columns: Vec<Column>,
+    computed_columns: Vec<SchemaColumn>,
 }
 
 #[derive(Deserialize)]
-struct Column {
+struct SchemaColumn {
     name: String,
     kind: String,
     max_length: Option<u64>,
     dtype_str: Option<String>,
     dtype: Option<String>,
+    #[serde(default)]
+    item_shape: Vec<i64>,
 }
 
-impl From<Schema> for Table {
-    fn from(schema: Schema) -> Self {
-        let columns = schema.columns.into_iter().chain(schema.computed_columns);
-        Self { rows: schema.n_rows, columns: columns.map(ColumnRecord::from).collect() }
-    }
-}
-
-impl From<Column> for ColumnRecord {
-    fn from(Column { name, kind, max_length, dtype_str, dtype }: Column) -> Self {
+impl From<SchemaColumn> for Column {
+    fn from(column: SchemaColumn) -> Self {
+        let SchemaColumn { name, kind, max_length, dtype_str, dtype, item_shape } = column;
         let kind = match (&*kind, max_length) {
             ("string", Some(length)) => format!("<U{length}"),
             ("bytes", Some(length)) => format!("|S{length}"),
             _ => dtype_str.or(dtype).unwrap_or(kind),
         };
-        Self { name, kind }
+        Self { name, kind, item_shape }
     }
 }
 
-impl<'s> StoreRecord<'s> {
-    pub(crate) fn new(path: &'s Path, store: &'s Store) -> Self {
-        let schema = store.schema().and_then(|json| serde_json::from_str::<Schema>(json).ok());
-        Self {
-            path: path.to_string_lossy(),
+impl StoreRecord {
+    /// The store, and then the tables in it. A store that is a table is one record.
+    pub(crate) fn all(target: &Target, store: &Store) -> Vec<Self> {
+        let whole = (store.kind() != Kind::CTable).then(|| Self {
+            path: target.path.clone(),
+            member: None,
             kind: store.kind(),
-            members: store.members(),
-            table: schema.map(Table::from),
+            members: Some(store.members().to_vec()),
+            table: None,
+            findings: store.mounts().iter().map(elsewhere).collect(),
+        });
+        let tables = store.tables().iter().map(|table| Self::of_table(target, table));
+        whole.into_iter().chain(tables).collect()
+    }
+
+    /// A store in a single file.
+    pub(crate) fn of_file(view: View<'_>) -> Self {
+        Self {
+            path: view.location.path.into(),
+            member: view.location.member.map(Into::into),
+            kind: view.kind,
+            members: Some(view.embedded()),
+            table: None,
+            findings: Vec::new(),
+        }
+    }
+
+    fn of_table(target: &Target, table: &Table) -> Self {
+        let folder = table.key().trim_start_matches('/');
+        let (path, member) = match folder {
+            "" => (target.path.clone(), None),
+            _ if target.is_store => (target.path.join(folder), None),
+            _ => (target.path.clone(), Some(folder.into())),
+        };
+        let schema = table.schema().and_then(|json| serde_json::from_str::<Schema>(json).ok());
+        let mut findings = Vec::new();
+        let table = schema.map_or_else(TableRecord::default, |schema| {
+            let computed = schema.computed_columns.iter().map(|column| column.name.as_str());
+            let names = computed.collect::<Vec<_>>().join(", ");
+            if !names.is_empty() {
+                findings.push(Warning::active(format!(
+                    "the table has columns that a reader must evaluate: {names}"
+                )));
+            }
+            let columns = schema.columns.into_iter().chain(schema.computed_columns);
+            TableRecord { rows: schema.n_rows, columns: columns.map(Column::from).collect() }
+        });
+        Self { path, member, kind: Kind::CTable, members: None, table: Some(table), findings }
+    }
+
+    pub(crate) fn location(&self) -> Location<'_> {
+        Location { path: &self.path, member: self.member.as_deref() }
+    }
+
+    /// Warns of the frames in a store that have no data of their own.
+    pub(crate) fn add_active(&mut self, target: &Target) {
+        let mut active = Vec::new();
+        visit_files(target, None, Options::default(), &mut |view| {
+            if let Ok(view) = view
+                && view.kind.is_active()
+            {
+                let name =
+                    view.location.member.map_or_else(|| name_in(target, view.location.path), Into::into);
+                active.push(format!("{name} ({})", view.kind));
+            }
+        });
+        if !active.is_empty() {
+            let active = active.join(", ");
+            self.findings.push(Warning::active(format!(
+                "to get all data, a reader must evaluate or fetch what these files say: {active}"
+            )));
         }
     }
 }
 
-/// Like the page of a frame.
-impl Display for StoreRecord<'_> {
+fn elsewhere(key: &String) -> Warning {
+    Warning::active(format!("member {key} is a store elsewhere, from which a reader must fetch"))
+}
+
+impl Display for StoreRecord {
+    /// Like the page of a frame.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "path    : {}", text::clean(&self.path))?;
+        writeln!(f, "path    : {}", text::path(&self.path))?;
+        if let Some(member) = &self.member {
+            writeln!(f, "member  : {}", text::clean(member))?;
+        }
         writeln!(f, "type    : {}", self.kind)?;
-        if let Some(Table { rows, columns }) = &self.table {
+        if let Some(TableRecord { rows, columns }) = &self.table {
             match rows {
                 Some(rows) => writeln!(f, "rows    : {rows}")?,
                 None => writeln!(f, "rows    : unknown, as the table was not closed")?,
             }
-            for ColumnRecord { name, kind } in columns {
-                writeln!(f, "column  : {}, {}", text::clean(name), text::clean(kind))?;
+            for Column { name, kind, item_shape } in columns {
+                write!(f, "column  : {}, {}", text::clean(name), text::clean(kind))?;
+                if !item_shape.is_empty() {
+                    write!(f, ", items of shape {}", text::Tuple(item_shape))?;
+                }
+                writeln!(f)?;
             }
         }
-        writeln!(f, "holds   : {}", held(self.members))
+        if let Some(members) = &self.members {
+            writeln!(f, "holds   : {}", held(members))?;
+        }
+        self.findings.iter().try_for_each(|finding| write_finding(f, finding.code, &finding.message))
     }
 }
 
 /// The keys of a store's members, in a line.
 pub(crate) fn held(members: &[String]) -> String {
     if members.is_empty() { "nothing".into() } else { text::clean(&members.join(", ")) }
+}
+
+/// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
+pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
+    if !target.is_store && !target.is_named_zip() {
+        return Ok(None);
+    }
+    match Store::open(&target.path) {
+        Err(error) if target.is_store => Err(Location { path: &target.path, member: None }.failure(error)),
+        store => Ok(store.ok().flatten()),
+    }
+}
+
+/// Visits the frames in a folder or zip file, but not those that are only a part of this store.
+pub(crate) fn visit_files(
+    target: &Target,
+    store: Option<&Store>,
+    options: Options<'_>,
+    receive: &mut dyn FnMut(Result<View<'_>, Failure>),
+) {
+    let is_part = |name: &str| store.is_some_and(|store| store.is_part(name));
+    if target.is_store {
+        for found in Targets::in_store(&target.path) {
+            if !found.as_ref().is_ok_and(|found| is_part(&name_in(target, &found.path))) {
+                options.visit(found, receive);
+            }
+        }
+    } else {
+        options.visit_target(target, &mut |view| {
+            if !view.as_ref().is_ok_and(|view| view.location.member.is_some_and(is_part)) {
+                receive(view);
+            }
+        });
+    }
+}
+
+/// The name of a file in the folder of a store, with `/` between the folders in it.
+fn name_in(store: &Target, file: &Path) -> String {
+    let name = file.strip_prefix(&store.path).unwrap_or(file);
+    let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
 }

@@ -1,10 +1,10 @@
-//! `b2nd ls --summary`: how many arrays there are of each dtype, rank, shape and chunk shape.
+//! `b2nd ls --summary`: how many frames there are of each kind, and arrays of each dtype, rank, shape and chunk shape.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use b2nd_serde::frame::Array;
+use b2nd_serde::frame::{Array, Kind};
 use serde::Serialize;
 
 use crate::counts::Counts;
@@ -21,6 +21,7 @@ const WIDEST: usize = 60;
 
 #[derive(Default)]
 pub(crate) struct Summary {
+    kinds: HashMap<Kind, u64>,
     dtypes: HashMap<Option<String>, u64>,
     ranks: BTreeMap<usize, Rank>,
     shapes: HashMap<Vec<i64>, u64>,
@@ -53,6 +54,10 @@ impl Rank {
 }
 
 impl Summary {
+    pub(crate) fn add_kind(&mut self, kind: Kind) {
+        *self.kinds.entry(kind).or_default() += 1;
+    }
+
     pub(crate) fn add(&mut self, array: &Array<'_>) {
         let shape = array.shape().to_vec();
         *self.dtypes.entry(text::dtype(array)).or_default() += 1;
@@ -63,6 +68,7 @@ impl Summary {
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
+        merge(&mut self.kinds, other.kinds);
         merge(&mut self.dtypes, other.dtypes);
         merge(&mut self.shapes, other.shapes);
         merge(&mut self.chunks, other.chunks);
@@ -73,6 +79,9 @@ impl Summary {
 
     pub(crate) fn text(self, counts: Counts) -> String {
         let mut text = format!("{counts}\n");
+        if !self.kinds.is_empty() {
+            text += &table(["COUNT", "KIND"], shown(self.kinds, "kinds", Kind::to_string));
+        }
         let ranks = self.ranks.iter();
         let ranks: Vec<_> = ranks
             .map(|(ndim, rank)| {
@@ -94,8 +103,11 @@ impl Summary {
         let ranks = self.ranks.into_iter();
         line(&Json {
             arrays: counts.arrays,
+            stores: counts.stores,
+            tables: counts.tables,
             frames_without_array: counts.others,
             failures: counts.failures,
+            kinds: sorted(self.kinds).into_iter().map(|(kind, count)| KindCount { kind, count }).collect(),
             dtypes: sorted(self.dtypes).into_iter().map(|(dtype, count)| Dtype { dtype, count }).collect(),
             ranks: ranks
                 .map(|(ndim, Rank { count, least, largest })| JsonRank { ndim, count, least, largest })
@@ -153,12 +165,21 @@ fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
 #[derive(Serialize)]
 struct Json {
     arrays: u64,
+    stores: u64,
+    tables: u64,
     frames_without_array: u64,
     failures: u64,
+    kinds: Vec<KindCount>,
     dtypes: Vec<Dtype>,
     ranks: Vec<JsonRank>,
     shapes: Vec<Shape>,
     chunks: Vec<Chunks>,
+}
+
+#[derive(Serialize)]
+struct KindCount {
+    kind: Kind,
+    count: u64,
 }
 
 #[derive(Serialize)]

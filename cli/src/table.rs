@@ -1,5 +1,7 @@
 //! Aligned columns.
 
+use std::iter;
+
 use unicode_width::UnicodeWidthStr;
 
 /// The alignment of a column.
@@ -25,8 +27,9 @@ impl<const N: usize> Columns<N> {
     /// Widens the columns for a row.
     pub(crate) fn fit(&mut self, cells: &[String; N]) {
         for ((width, cell), widest) in self.widths.iter_mut().zip(cells).zip(self.widest) {
-            if cell.width() <= widest {
-                *width = cell.width().max(*width);
+            let own = cell.width();
+            if own <= widest {
+                *width = own.max(*width);
             }
         }
     }
@@ -35,13 +38,23 @@ impl<const N: usize> Columns<N> {
     pub(crate) fn line(&self, cells: &[String; N]) -> String {
         let mut line = String::new();
         for ((cell, width), side) in cells.iter().zip(self.widths).zip(self.sides) {
+            // A column in which nothing stands takes no room.
+            if width == 0 && cell.is_empty() {
+                continue;
+            }
             if !line.is_empty() {
                 line += "  ";
             }
-            let fill = " ".repeat(width.saturating_sub(cell.width()));
+            let fill = iter::repeat_n(' ', width.saturating_sub(cell.width()));
             match side {
-                Side::Left => line += &(cell.clone() + &fill),
-                Side::Right => line += &(fill + cell),
+                Side::Left => {
+                    line += cell;
+                    line.extend(fill);
+                }
+                Side::Right => {
+                    line.extend(fill);
+                    line += cell;
+                }
             }
         }
         line.truncate(line.trim_end().len());

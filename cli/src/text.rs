@@ -4,7 +4,6 @@ use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
 use b2nd_serde::frame::Array;
-use humansize::{BINARY, FormatSizeOptions, format_size_i};
 
 /// Numbers as Python shows a tuple.
 pub(crate) struct Tuple<'a, T>(pub(crate) &'a [T]);
@@ -38,13 +37,34 @@ pub(crate) struct Size(pub(crate) i64);
 
 impl Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.0, format_size_i(self.0, BINARY))
+        write!(f, "{} ({})", self.0, with_unit(self.0, 2))
     }
 }
 
 /// A number of bytes with a unit such as MiB.
 pub(crate) fn short_size(bytes: i64) -> String {
-    format_size_i(bytes, FormatSizeOptions::from(BINARY).decimal_places(1))
+    with_unit(bytes, 1)
+}
+
+/// A number of bytes in the largest unit of which it is at least one, with at most so many decimals.
+fn with_unit(bytes: i64, decimals: u32) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let ten = 10_u128.pow(decimals);
+    let size = u128::from(bytes.unsigned_abs()) * ten;
+    let (mut number, mut unit) = (size, 0);
+    // What is rounded up to 1024 is one of the next unit.
+    while number >= 1024 * ten {
+        unit += 1;
+        number = (size + (1 << (10 * unit - 1))) >> (10 * unit);
+    }
+    let (whole, rest) = (number / ten, number % ten);
+    let sign = if bytes < 0 { "-" } else { "" };
+    let unit = UNITS.get(unit).unwrap_or(&"");
+    if rest == 0 {
+        return format!("{sign}{whole} {unit}");
+    }
+    let decimals = format!("{rest:0width$}", width = decimals as usize);
+    format!("{sign}{whole}.{} {unit}", decimals.trim_end_matches('0'))
 }
 
 /// The dtype as NumPy prints it; if it is not valid, the text in the metalayer.
@@ -69,4 +89,33 @@ pub(crate) fn clean(text: &str) -> String {
 /// A number with its noun.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_has_the_largest_unit_of_which_it_is_at_least_one() {
+        let cases: [(i64, &str, &str); 12] = [
+            (0, "0 B", "0 B"),
+            (1023, "1023 B", "1023 B"),
+            (1024, "1 KiB", "1 KiB"),
+            (1075, "1.05 KiB", "1 KiB"),
+            (1076, "1.05 KiB", "1.1 KiB"),
+            (1536, "1.5 KiB", "1.5 KiB"),
+            (10 << 20, "10 MiB", "10 MiB"),
+            ((1 << 20) - 1, "1 MiB", "1 MiB"),
+            ((1 << 20) - 8, "1023.99 KiB", "1 MiB"),
+            (-2048, "-2 KiB", "-2 KiB"),
+            (i64::MAX, "8 EiB", "8 EiB"),
+            (i64::MIN, "-8 EiB", "-8 EiB"),
+        ];
+        for (bytes, long, short) in cases {
+            assert_eq!(
+                (Size(bytes).to_string(), short_size(bytes)),
+                (format!("{bytes} ({long})"), short.into())
+            );
+        }
+    }
 }

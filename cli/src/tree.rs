@@ -1,26 +1,31 @@
 //! `b2nd ls --tree`: folders drawn as a tree.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::array_row::{ArrayRow, MAX_CELL_WIDTH};
+use crate::row::{Below, MAX_CELL_WIDTH, Row};
 use crate::table::{Columns, Side};
 use crate::text;
 
-/// The widest cells: names, with the branches before them, shape, dtype and size.
-const WIDTHS: [usize; 4] = [44, MAX_CELL_WIDTH, MAX_CELL_WIDTH, MAX_CELL_WIDTH];
+/// The widest cells: names, with the branches before them, shape, dtype, size and stored chunks.
+const WIDTHS: [usize; 5] = [44, MAX_CELL_WIDTH, MAX_CELL_WIDTH, MAX_CELL_WIDTH, MAX_CELL_WIDTH];
 
 /// Folders, files, members of files.
 #[derive(Default)]
 struct Node {
-    name: String,
-    /// Shape, dtype and size.
-    cells: Option<[String; 3]>,
-    /// The codes of its errors, as they end a line.
-    errors: String,
-    children: Vec<Node>,
-    /// The position of each child by name: the files of a folder may come in any order.
-    by_name: HashMap<String, usize>,
+    /// `None` for what is only a folder.
+    line: Option<Box<Line>>,
+    children: BTreeMap<Box<str>, Node>,
+}
+
+/// What stands after the name.
+struct Line {
+    /// Shape, dtype, size and stored chunks.
+    cells: [Box<str>; 4],
+    end: Box<str>,
+    /// Of a table, in its order: names, shapes and types.
+    columns: Vec<[String; 3]>,
 }
 
 pub(crate) struct Tree {
@@ -29,16 +34,25 @@ pub(crate) struct Tree {
     top: Node,
 }
 
+/// Takes the cells of a line, and its end.
+type Take<'t> = dyn FnMut(&[String; 5], &str) -> io::Result<()> + 't;
+
 impl Tree {
     pub(crate) fn new(roots: &[PathBuf]) -> Self {
         Self { roots: roots.to_vec(), top: Node::default() }
     }
 
-    /// Adds an array.
-    pub(crate) fn add(&mut self, row: ArrayRow) {
-        let errors = row.errors();
-        let ArrayRow { path, inner, cells, .. } = row;
-        let [shape, _, _, dtype, nbytes, _] = cells;
+    /// Adds an array, a store or a table.
+    pub(crate) fn add(&mut self, row: Row) {
+        let end = row.end();
+        let Row { path, inner, cells, below, is_member, .. } = row;
+        let [shape, _, _, dtype, nbytes, _, stored] = cells;
+        // A member of a store goes by its key.
+        let path = if is_member && inner.is_none() { path.with_extension("") } else { path };
+        let inner = inner.map(|inner| match inner.rsplit_once('.') {
+            Some((stem, _)) if is_member => stem.into(),
+            _ => inner,
+        });
         let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
         let (mut node, rest) = match root {
             Some((root, rest)) => (self.top.child(&text::path(root)), rest),
@@ -50,41 +64,64 @@ impl Tree {
         for part in inner.iter().flat_map(|inner| inner.trim_start_matches(':').split('/')) {
             node = node.child(part);
         }
-        node.cells = Some([shape, dtype, nbytes]);
-        node.errors = errors;
+        let columns = match below {
+            Below::Nothing => Vec::new(),
+            Below::Keys(keys) => {
+                for key in keys {
+                    key.split('/').filter(|part| !part.is_empty()).fold(&mut *node, Node::child);
+                }
+                Vec::new()
+            }
+            Below::Columns(columns) => columns,
+        };
+        let cells = [shape, dtype, nbytes, stored].map(String::into_boxed_str);
+        node.line = Some(Box::new(Line { cells, end: end.into(), columns }));
     }
 
-    pub(crate) fn text(&self) -> String {
-        let mut lines = Vec::new();
-        for node in &self.top.children {
-            node.draw("", "", "", &mut lines);
-        }
-        let mut columns = Columns::new([Side::Left, Side::Left, Side::Left, Side::Right], WIDTHS);
-        for (line, _) in &lines {
-            columns.fit(line);
-        }
-        lines.iter().map(|(line, errors)| columns.line(line) + errors + "\n").collect()
+    /// Writes the tree, line by line.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        use Side::{Left, Right};
+        let mut columns = Columns::new([Left, Left, Left, Right, Right], WIDTHS);
+        self.draw(&mut |cells, _| {
+            columns.fit(cells);
+            Ok(())
+        })?;
+        self.draw(&mut |cells, end| writeln!(out, "{}{end}", columns.line(cells)))
+    }
+
+    fn draw(&self, take: &mut Take<'_>) -> io::Result<()> {
+        let mut nodes = self.top.children.iter();
+        nodes.try_for_each(|(name, node)| node.draw(name, "", ["", ""], take))
     }
 }
 
 impl Node {
     /// The child of this name, a new one if there is none.
     fn child(&mut self, name: &str) -> &mut Self {
-        let index = *self.by_name.entry(name.into()).or_insert(self.children.len());
-        if index == self.children.len() {
-            self.children.push(Self { name: name.into(), ..Self::default() });
-        }
-        &mut self.children[index]
+        self.children.entry(name.into()).or_default()
     }
 
-    fn draw<'t>(&'t self, before: &str, branch: &str, below: &str, lines: &mut Vec<([String; 4], &'t str)>) {
-        let [shape, dtype, nbytes] = self.cells.clone().unwrap_or_default();
-        lines.push(([format!("{before}{branch}{}", self.name), shape, dtype, nbytes], self.errors.as_str()));
-        let before = format!("{before}{below}");
-        for (index, child) in self.children.iter().enumerate() {
-            let is_last = index + 1 == self.children.len();
-            let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
-            child.draw(&before, branch, below, lines);
+    /// Passes on its line, cells and end, and those of what is below it.
+    fn draw(&self, name: &str, before: &str, branches: [&str; 2], take: &mut Take<'_>) -> io::Result<()> {
+        let [branch, below] = branches;
+        let (line, below) = (self.line.as_deref(), format!("{before}{below}"));
+        let cells =
+            line.map_or(Default::default(), |line| line.cells.each_ref().map(|cell| cell.to_string()));
+        let [shape, dtype, nbytes, stored] = cells;
+        let end = line.map_or("", |line| &line.end);
+        take(&[format!("{before}{branch}{name}"), shape, dtype, nbytes, stored], end)?;
+        let columns = line.map_or(&[][..], |line| &line.columns);
+        let mut left = columns.len() + self.children.len();
+        let mut branches = || {
+            left -= 1;
+            if left == 0 { ["└── ", "    "] } else { ["├── ", "│   "] }
+        };
+        for [name, shape, dtype] in columns {
+            let [branch, _] = branches();
+            let name = format!("{below}{branch}{name}");
+            take(&[name, shape.clone(), dtype.clone(), String::new(), String::new()], "")?;
         }
+        let mut children = self.children.iter();
+        children.try_for_each(|(name, child)| child.draw(name, &below, branches(), take))
     }
 }

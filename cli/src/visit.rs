@@ -6,38 +6,80 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_serde::frame::{
-    Array, ChunkCounts, Code, Content, Error, ErrorKind, Finding, Frame, Header, Member, Report, Trailer,
-    check, scan, zip_members,
+    Array, Check, ChunkCounts, Code, Content, Depth, Finding, Frame, Header, Kind, Member, Metalayer, Report,
+    Trailer, Unchecked, scan, zip_members,
 };
 
 use crate::failure::{Failure, Location, Problem, stdin_hint};
 use crate::input::Target;
 use crate::json::Record;
-use crate::output::remark;
 
 /// What to visit, and how much of it to read.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Options<'p> {
     /// Look for frames anywhere in a file.
     pub(crate) scan: bool,
-    /// Check what follows the header too.
-    pub(crate) whole: bool,
+    /// Check what follows the header too, to this depth.
+    pub(crate) depth: Option<Depth>,
     /// Read the values of metalayers.
     pub(crate) meta: bool,
-    /// Check the headers of all chunks, and call this after each.
-    pub(crate) chunks: Option<&'p (dyn Fn() + Sync)>,
+    /// Read the chunk index, to count the chunks that are stored. A check always does.
+    pub(crate) counts: bool,
+    /// Call this after each chunk that has been checked.
+    pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
 
 /// What is shown of a frame.
+#[derive(Clone, Copy)]
 pub(crate) struct View<'s> {
     pub(crate) location: Location<'s>,
+    pub(crate) offset: u64,
     pub(crate) header: &'s Header,
+    pub(crate) kind: Kind,
+    pub(crate) metalayers: &'s [Metalayer],
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
-    /// The keys of the frames in its compressed data, if it is a store and the trailer was read.
-    pub(crate) embedded: Vec<String>,
     pub(crate) findings: &'s [Finding],
-    pub(crate) record: Record<'s>,
+    pub(crate) unchecked: Option<&'s Unchecked>,
+    /// Of a store, and where the values of metalayers are wanted.
+    pub(crate) trailer: Option<&'s Trailer>,
+    pub(crate) counts: Option<ChunkCounts>,
+    /// Whether the values of metalayers are wanted.
+    pub(crate) meta: bool,
+}
+
+impl<'s> View<'s> {
+    /// What the header says of a frame.
+    pub(crate) fn new<R>(
+        location: Location<'s>,
+        frame: &'s Frame<R>,
+        array: Option<&'s Array<'s>>,
+        findings: &'s [Finding],
+    ) -> Self {
+        Self {
+            location,
+            offset: frame.offset(),
+            header: frame.header(),
+            kind: frame.kind(),
+            metalayers: frame.metalayers(),
+            array,
+            findings,
+            unchecked: None,
+            trailer: None,
+            counts: None,
+            meta: false,
+        }
+    }
+
+    pub(crate) fn record(self) -> Record<'s> {
+        let record = Record::of(self);
+        if self.meta { record.with_values(self) } else { record }
+    }
+
+    /// The keys of the frames in its compressed data, if it is a store.
+    pub(crate) fn embedded(self) -> Vec<String> {
+        self.trailer.filter(|_| self.kind.is_store()).map(Trailer::embedded).unwrap_or_default()
+    }
 }
 
 /// What was read after the header of a frame.
@@ -45,6 +87,7 @@ pub(crate) struct View<'s> {
 struct After {
     trailer: Option<Trailer>,
     counts: Option<ChunkCounts>,
+    unchecked: Option<Unchecked>,
 }
 
 /// The end of the magic bytes: a shorter file cannot be recognized as a frame.
@@ -96,49 +139,27 @@ impl Options<'_> {
 
     /// Visits the frame that a file or directory is.
     fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
-        if !self.whole {
-            let frame = Frame::open(location.path)?;
-            self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
+        let Some(depth) = self.depth else {
+            self.emit_header(location, &mut Frame::open(location.path)?, receive);
             return Ok(());
-        }
-        match check(location.path)? {
-            Report { frame: Some(mut frame), findings, .. } => {
-                self.emit_whole(location, &mut frame, findings, receive)
+        };
+        match self.check(depth).path(location.path)? {
+            report @ Report { frame: Some(_), .. } => self.emit_whole(location, report, receive),
+            Report { findings, .. } => {
+                return findings.into_iter().try_for_each(|finding| Err(finding.into()));
             }
-            Report { findings, .. } => findings.into_iter().try_for_each(|finding| Err(finding.into())),
-        }
-    }
-
-    /// What is wrong with the headers of chunks, if they are to be checked.
-    fn check_chunks<R: Read + Seek>(self, frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
-        let Some(progress) = self.chunks else { return Ok(Vec::new()) };
-        let mut findings = frame.check_chunks(|_| {
-            progress();
-            ControlFlow::Continue(())
-        })?;
-        if !findings.is_empty() {
-            // A chunk that is being written looks damaged.
-            let again = frame.check_chunks(|_| ControlFlow::Continue(()))?;
-            findings.retain(|finding| again.contains(finding));
-        }
-        Ok(findings)
-    }
-
-    /// Adds what is wrong with the headers of chunks to the findings. Why they could not be checked, if so.
-    fn add_chunks<R: Read + Seek>(
-        self,
-        location: Location<'_>,
-        frame: &mut Frame<R>,
-        findings: &mut Vec<Finding>,
-    ) -> Result<(), Problem> {
-        match self.check_chunks(frame) {
-            Ok(found) => findings.extend(found),
-            Err(error) if error.kind() == ErrorKind::Refused => {
-                remark(&format_args!("{location}: chunks not checked: {error}"));
-            }
-            Err(error) => return Err(error.into()),
         }
         Ok(())
+    }
+
+    fn check<'c>(self, depth: Depth) -> Check<'c>
+    where
+        Self: 'c,
+    {
+        Check::new(depth).on_progress(move |_| {
+            self.on_chunk.inspect(|on_chunk| on_chunk());
+            ControlFlow::Continue(())
+        })
     }
 
     /// Visits the frame that a member of a zip file is. No writer can be at work in it: the directory of a zip file is
@@ -151,12 +172,11 @@ impl Options<'_> {
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
         let mut frame = Frame::read_at(file, offset)?;
-        if !self.whole {
-            self.emit(location, &frame, &frame.check_header(), &After::default(), receive);
-            return Ok(());
+        match self.depth {
+            None => self.emit_header(location, &mut frame, receive),
+            Some(depth) => self.emit_whole(location, self.check(depth).frame(frame)?, receive),
         }
-        let findings = frame.check()?;
-        self.emit_whole(location, &mut frame, findings, receive)
+        Ok(())
     }
 
     fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
@@ -185,21 +205,33 @@ impl Options<'_> {
         }
     }
 
-    /// Passes a frame on, with what is wrong with its chunks and the values in its trailer if they are wanted. Why the
-    /// chunks could not be checked, if so.
+    /// Passes a checked frame on, with the values in its trailer if they are wanted.
     fn emit_whole<R: Read + Seek>(
         self,
         location: Location<'_>,
-        frame: &mut Frame<R>,
-        mut findings: Vec<Finding>,
+        report: Report<R>,
         receive: &mut Receive<'_>,
-    ) -> Result<(), Problem> {
-        let checked = self.add_chunks(location, frame, &mut findings);
-        let is_wanted = self.meta || frame.kind().is_store();
-        let trailer = if is_wanted { frame.trailer().ok() } else { None };
-        let counts = frame.count_chunks().ok();
-        self.emit(location, frame, &findings, &After { trailer, counts }, receive);
-        checked
+    ) {
+        let Report { frame: Some(mut frame), findings, counts, unchecked, .. } = report else { return };
+        let after = After { trailer: self.read_trailer(&mut frame), counts, unchecked };
+        self.emit(location, &frame, &findings, &after, receive);
+    }
+
+    /// Passes a frame on, of which only the header is checked.
+    fn emit_header<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        frame: &mut Frame<R>,
+        receive: &mut Receive<'_>,
+    ) {
+        let counts = if self.counts { frame.count_chunks().ok() } else { None };
+        let after = After { trailer: self.read_trailer(frame), counts, unchecked: None };
+        self.emit(location, frame, &frame.check_header(), &after, receive);
+    }
+
+    /// Reads the trailer of a store, or where the values of metalayers are wanted.
+    fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
+        if self.meta || frame.kind().is_store() { frame.trailer().ok() } else { None }
     }
 
     /// Passes a frame on.
@@ -215,14 +247,14 @@ impl Options<'_> {
             Ok(array) => array,
             Err(error) => return receive(Err(location.failure(error))),
         };
-        let array = array.as_ref();
-        let mut record = Record::new(location, frame, array, findings);
-        record.chunk_counts = after.counts.map(Into::into);
-        if self.meta {
-            record = record.with_values(frame, after.trailer.as_ref());
-        }
-        let embedded = after.trailer.as_ref().map(Trailer::embedded).unwrap_or_default();
-        receive(Ok(View { location, header: frame.header(), array, embedded, findings, record }));
+        let view = View::new(location, frame, array.as_ref(), findings);
+        receive(Ok(View {
+            unchecked: after.unchecked.as_ref(),
+            trailer: after.trailer.as_ref(),
+            counts: after.counts,
+            meta: self.meta,
+            ..view
+        }));
     }
 }
 

@@ -120,7 +120,13 @@ impl ChunkCounts {
         self.stored + self.zeros + self.nan + self.uninitialized + self.invalid
     }
 
-    fn of(&mut self, place: ChunkPlace) -> &mut u64 {
+    /// The number of chunks that have one value and are not stored.
+    pub(crate) fn special(&self) -> u64 {
+        self.zeros + self.nan + self.uninitialized
+    }
+
+    /// The count to which a chunk in this place belongs.
+    pub(crate) fn of(&mut self, place: ChunkPlace) -> &mut u64 {
         match place {
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,
             ChunkPlace::Special(Special::Zeros) => &mut self.zeros,
@@ -338,6 +344,18 @@ impl<R: Read + Seek> Chunks<'_, R> {
         index_start(self.frame.header())
     }
 
+    /// The chunk index; `None` if there are no chunks.
+    pub(crate) fn index(&self) -> Option<&Index> {
+        self.index.as_ref()
+    }
+
+    /// The bytes of an entry in the piece that was read last.
+    pub(crate) fn entry_bytes(&self, number: u64) -> [u8; ENTRY_LEN] {
+        let within = self.index.as_ref().map_or(0, |index| number % index.piece_len());
+        let within = usize::try_from(within).unwrap_or_default() * ENTRY_LEN;
+        self.piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+    }
+
     /// The entry of the next chunk.
     fn read(&mut self) -> Result<Option<ChunkEntry>, Error> {
         let Some(index) = &self.index else { return Ok(None) };
@@ -350,12 +368,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
             self.piece = index.piece(self.frame, piece_number)?;
             self.piece_number = Some(piece_number);
         }
-        let within = usize::try_from(number % index.piece_len()).unwrap_or_default() * ENTRY_LEN;
-        let value = self.piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
         let is_last = number + 1 == index.len();
         self.next += 1;
         let header = self.frame.header();
-        let value = i64::from_le_bytes(value);
+        let value = i64::from_le_bytes(self.entry_bytes(number));
         let place = match Entry::of(value) {
             Entry::Special(special) => ChunkPlace::Special(special),
             Entry::Stored(number) if header.is_sparse() => ChunkPlace::File(number),

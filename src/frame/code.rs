@@ -315,6 +315,9 @@ codes! {
     ChunkHeader "chunk-header" Error
         "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong items."
         "Restore the file from another copy. The other chunks can be read."
+    ChunkData "chunk-data" Error
+        "The data of a chunk cannot be decompressed. C-Blosc2 cannot read the chunk, or not all of its blocks."
+        "Restore the file from another copy. The other chunks can be read."
     ChunkOverlap "chunk-overlap" Error
         "Two chunks share bytes, so one of them was overwritten or has a damaged header."
         "Restore the file from another copy."

@@ -1,4 +1,4 @@
-//! Why a frame cannot be read or changed.
+//! Why a frame cannot be read, changed or made.
 
 use core::error;
 use core::fmt;
@@ -9,10 +9,10 @@ use std::string::{String, ToString};
 
 use super::finding::{Code, Finding};
 
-/// Why a frame cannot be read or changed: a [kind](Self::kind), and a message.
+/// Why a frame cannot be read, changed or made: a [kind](Self::kind), and a message.
 ///
-/// It has the size of a pointer. The kinds [`Io`](ErrorKind::Io) and [`Decode`](ErrorKind::Decode) have a
-/// [`source`](error::Error::source); the message does not repeat it.
+/// It has the size of a pointer. The kinds [`Io`](ErrorKind::Io), [`Decode`](ErrorKind::Decode) and
+/// [`Encode`](ErrorKind::Encode) have a [`source`](error::Error::source); the message does not repeat it.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame};
@@ -55,13 +55,15 @@ pub enum ErrorKind {
     Malformed,
     /// A metalayer cannot be read as the requested type, or cannot be decompressed. The source says why.
     Decode,
+    /// A value cannot be written as a metalayer. The source says why.
+    Encode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
     /// The frame was changed while it was read, or after that. Open it again. If [`Error::finding`] has a finding, it
     /// is what was wrong with the frame when it was last read. If the same finding comes again and again, a writer was
     /// interrupted.
     Changing,
-    /// The frame cannot be changed in this way. Nothing has been written.
+    /// The frame cannot be changed or made in this way. Nothing of it has been written.
     Refused,
     /// The path of the new file already exists.
     Exists,
@@ -74,6 +76,7 @@ enum Detail {
     Incomplete { needed: usize },
     Malformed(Finding),
     Decode { name: String, source: Box<dyn error::Error + Send + Sync> },
+    Encode { name: String, source: Box<dyn error::Error + Send + Sync> },
     Locked(PathBuf),
     Changing(Option<Finding>),
     Refused(String),
@@ -97,6 +100,11 @@ impl Error {
         Self::new(Detail::Io { action: "read", path: None, source })
     }
 
+    /// That a writer fails, or a file whose name [`at`](Self::at) adds.
+    pub(crate) fn writing(source: io::Error) -> Self {
+        Self::new(Detail::Io { action: "write", path: None, source })
+    }
+
     pub(crate) fn incomplete(needed: usize) -> Self {
         Self::new(Detail::Incomplete { needed })
     }
@@ -107,6 +115,10 @@ impl Error {
 
     pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
         Self::new(Detail::Decode { name: name.into(), source: source.into() })
+    }
+
+    pub(crate) fn encode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+        Self::new(Detail::Encode { name: name.into(), source: source.into() })
     }
 
     pub(crate) fn locked(lock: PathBuf) -> Self {
@@ -129,7 +141,7 @@ impl Error {
         Self::new(Detail::Stopped)
     }
 
-    /// Names the file that cannot be read, where the error does not name one yet.
+    /// Names the file that cannot be read or written, where the error does not name one yet.
     pub(crate) fn at(mut self, file: &Path) -> Self {
         if let Detail::Io { path: path @ None, .. } = &mut *self.0 {
             *path = Some(file.into());
@@ -158,6 +170,7 @@ impl Error {
             Detail::Incomplete { .. } => ErrorKind::Incomplete,
             Detail::Malformed(_) => ErrorKind::Malformed,
             Detail::Decode { .. } => ErrorKind::Decode,
+            Detail::Encode { .. } => ErrorKind::Encode,
             Detail::Locked(_) => ErrorKind::Locked,
             Detail::Changing(_) => ErrorKind::Changing,
             Detail::Refused(_) => ErrorKind::Refused,
@@ -213,6 +226,7 @@ impl fmt::Display for Error {
             Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
             Detail::Malformed(finding) => finding.fmt(f),
             Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{name}`"),
+            Detail::Encode { name, .. } => write!(f, "cannot write metalayer `{name}`"),
             Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
             Detail::Changing(None) => {
                 f.write_str("the frame is being changed, or has changed since it was read")
@@ -241,7 +255,7 @@ impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &*self.0 {
             Detail::Io { source, .. } => Some(source),
-            Detail::Decode { source, .. } => Some(source.as_ref()),
+            Detail::Decode { source, .. } | Detail::Encode { source, .. } => Some(source.as_ref()),
             _ => None,
         }
     }

@@ -26,8 +26,8 @@
 //! [`Frame::kind`] says what a frame holds: an array, or one of the other objects of python-blosc2.
 //! [`Frame::chunks`] says where each chunk is, and [`Chunks::header`] how it is compressed.
 //!
-//! [`Frame::check`] finds what is wrong with a frame or unusual about it. [`check`] does this for a file, even if its
-//! header cannot be read.
+//! [`check`] finds what is wrong with the frame in a file or unusual about it, even if its header cannot be read. A [`Check`]
+//! reads the chunks too.
 //!
 //! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, or the dtype or any metalayer if its
 //! length stays the same. [`Rewrite`] converts an older frame to the present format, and adds a dtype if it has none.
@@ -40,7 +40,8 @@
 //! | what | reads | memory for each byte |
 //! |---|---|---|
 //! | [`from_slice`](crate::from_slice()), [`from_reader`](crate::from_reader()) | all that it is given | 4, or what the type keeps of it |
-//! | [`dump::metalayer`](crate::dump::metalayer()), [`dump_header`] | what it is given, up to the end of the header | 512 for `rows` |
+//! | [`dump::metalayer`](crate::dump::metalayer()), [`dump_header`] | what it is given, up to the end of the header | 8 |
+//! | [`Frame::dump_trailer`], [`Frame::dump_chunks`] | the trailer; the chunk index and the header of each chunk | 8; a piece of at most 16 MiB |
 //! | a [`Dtype`](crate::dtype::Dtype) | its text | 64 |
 //! | [`Frame::parse`] | what it is given, up to the end of the header | 4 |
 //! | [`Frame::open`], [`read_at`](Frame::read_at), [`open_stable`](Frame::open_stable), [`edit`](Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
@@ -49,8 +50,9 @@
 //! | `decode` of a metalayer | the metalayer | what the type keeps of it |
 //! | [`check`] and [`Frame::check`] | header, trailer, chunk index, the names and headers of chunk files; `check` up to 20 times | 8; 4 times the offsets in the chunk index, of which 64 MiB are kept |
 //! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
-//! | [`Frame::check_chunks`] | the chunk index, the header and the table of blocks of each chunk | 192 MiB in all |
-//! | [`Store::open`] | the names in a folder or zip file, the keys in its data | 16, and 16 MiB for the keys |
+//! | [`Check`] of [chunk headers](Depth::ChunkHeaders) | that, and the header and the table of blocks of each chunk | that, and 192 MiB in all |
+//! | [`Check`] of [chunk data](Depth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
+//! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the schemas of tables | 16, and 16 MiB for the keys, 16 MiB for the schemas |
 //! | [`scan`] | the file | 2 MiB in all |
 //! | [`zip_members`] | the directory of the file, and headers of at most 1 MiB | 16 |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer |
@@ -64,6 +66,8 @@ mod chunks;
 
 mod check;
 
+mod write;
+
 mod edit;
 
 mod code;
@@ -72,7 +76,7 @@ mod error;
 mod finding;
 mod read;
 
-pub use check::{Report, check};
+pub use check::{Check, Depth, Report, Unchecked, check};
 pub use chunks::{ChunkCounts, ChunkEntry, ChunkPlace, Chunks};
 pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{HeaderDump, dump_header};
@@ -81,7 +85,7 @@ pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
-pub use find::store::Store;
+pub use find::store::{Store, Table, is_store_folder};
 pub use find::zip::{Content, Member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
@@ -93,3 +97,6 @@ pub use format::header::Header;
 pub use format::kind::Kind;
 pub use format::section::Metalayer;
 pub use format::trailer::{Trailer, Vlmetalayer};
+pub use write::builder::FrameBuilder;
+pub use write::sink::{NewFile, Sink};
+pub use write::writer::FrameWriter;

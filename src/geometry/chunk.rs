@@ -175,6 +175,54 @@ impl<'g> Chunk<'g> {
             chunk: self.clone(),
         }
     }
+
+    /// Copies the items of the [`extent`](Chunk::extent) from the array, or from the slice, into a decompressed chunk.
+    ///
+    /// Both are bytes; the array is in C order. The padding of the chunk is not changed. Returns `None` if one of the two is
+    /// too short, after a part may have been copied.
+    ///
+    /// ```
+    /// use b2nd_serde::{Geometry, Shapes};
+    ///
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+    /// let array: Vec<u8> = (1..16).collect();
+    /// let mut chunk = vec![0; geometry.chunk_nbytes(1)?];
+    /// geometry.chunk(1).unwrap().gather(&array, 1, &mut chunk).unwrap();
+    /// assert_eq!(chunk, [4, 5, 0, 0, 9, 10, 0, 0]);
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use = "the array or the chunk may have been too short"]
+    pub fn gather(&self, array: &[u8], typesize: usize, chunk: &mut [u8]) -> Option<()> {
+        for run in self.blocks().flat_map(|block| block.runs()) {
+            let items = array.get(run.target(typesize)?)?;
+            chunk.get_mut(run.source(typesize)?)?.copy_from_slice(items);
+        }
+        Some(())
+    }
+
+    /// Copies the items of the [`extent`](Chunk::extent) from a decompressed chunk into the array, or into the slice.
+    ///
+    /// Both are bytes; the array is in C order. Returns `None` if one of the two is too short, after a part may have been
+    /// copied.
+    ///
+    /// ```
+    /// use b2nd_serde::{Geometry, Shapes};
+    ///
+    /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+    /// let chunk = [4, 5, 0, 0, 9, 10, 0, 0];
+    /// let mut slice = [0; 2];
+    /// geometry.chunks_in(&[1..2, 3..5])?.next().unwrap().scatter(&chunk, 1, &mut slice).unwrap();
+    /// assert_eq!(slice, [9, 10]);
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use = "the chunk or the array may have been too short"]
+    pub fn scatter(&self, chunk: &[u8], typesize: usize, array: &mut [u8]) -> Option<()> {
+        for run in self.blocks().flat_map(|block| block.runs()) {
+            let items = chunk.get(run.source(typesize)?)?;
+            array.get_mut(run.target(typesize)?)?.copy_from_slice(items);
+        }
+        Some(())
+    }
 }
 
 /// An iterator over the blocks of a chunk, from [`Chunk::blocks`].

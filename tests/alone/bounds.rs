@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{Cursor, Write};
 use std::iter;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, offset_field, stored_chunk};
@@ -55,7 +56,9 @@ fn a_metalayer_costs_what_is_there() {
         bounded(&format!("from_slice, {name}"), n, 4, || drop(from_slice::<Meta>(&bytes)));
         bounded(&format!("take_from_slice, {name}"), n, 4, || drop(take_from_slice::<Meta>(&bytes)));
         bounded(&format!("from_reader, {name}"), n, 4, || drop(from_reader::<_, Meta>(&bytes[..])));
-        bounded(&format!("rows, {name}"), n, 512, || drop(dump::metalayer(&bytes).rows()));
+        bounded(&format!("rows, {name}"), n, 1, || {
+            dump::metalayer(&bytes).rows(|_| ControlFlow::Continue(()))
+        });
     }
 }
 
@@ -150,7 +153,14 @@ fn a_frame_costs_what_is_there() {
         bounded(&format!("open_stable, {name}"), n, 8, || drop(Frame::open_stable(&path, Duration::ZERO)));
         bounded(&format!("trailer, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.trailer())));
         bounded(&format!("check, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.check())));
-        bounded(&format!("rows, {name}"), n, 512, || drop(dump_header(&file).rows()));
+        let go_on = |_| ControlFlow::Continue(());
+        bounded(&format!("rows, {name}"), n, 8, || dump_header(&file).rows(go_on));
+        bounded(&format!("dump_trailer, {name}"), n, 8, || {
+            drop(read_at().map(|mut frame| frame.dump_trailer(go_on)));
+        });
+        bounded(&format!("dump_chunks, {name}"), n, 8, || {
+            drop(read_at().map(|mut frame| frame.dump_chunks(go_on)));
+        });
         bounded(&format!("scan, {name}"), n, 8, || scan(Cursor::new(&file[..])).for_each(drop));
         bounded(&format!("edit, {name}"), n, 8, || {
             drop(Frame::open(&path).map(|mut frame| frame.edit().shape(&[5]).dtype("<i8").apply()));

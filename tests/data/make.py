@@ -60,6 +60,7 @@ def write_blosc2():
     same_bytes_again()
     write_tree(fresh("tree.b2z"))
     write_table(fresh("table.b2z"))
+    write_nested(fresh("nested.b2z"))
     return expected
 
 
@@ -93,6 +94,22 @@ def write_table(path):
     table = blosc2.CTable(dataclasses.make_dataclass("Row", row))
     table.extend([(1, "one"), (2, "two"), (3, "four")])
     table.save(path)
+
+
+def write_nested(path):
+    """A zip file with a table among other things; one of its columns is computed."""
+    import blosc2
+
+    row = [("number", int, blosc2.field(blosc2.int32())), ("ratio", float, blosc2.field(blosc2.float64()))]
+    table = blosc2.CTable(dataclasses.make_dataclass("Row", row))
+    table.extend([(1, 0.5), (2, 1.5), (3, 2.5)])
+    table.add_computed_column("double", "number * 2")
+    objects = blosc2.ObjectArray()
+    objects.append("one")
+    with blosc2.TreeStore(path, mode="w") as tree:
+        tree["/array"] = np.arange(6, dtype="<i2").reshape(2, 3)
+        tree["/group/table"] = table
+        tree["/group/objects"] = objects
 
 
 def dtype_text(dtype):

@@ -6,6 +6,7 @@ use std::error::Error as _;
 use std::fmt::Write as _;
 #[cfg(feature = "std")]
 use std::io;
+use std::ops::ControlFlow;
 
 use crate::common::{five, seven, six, unhex};
 use b2nd_serde::{
@@ -165,7 +166,12 @@ fn an_error_in_the_bytes_of_another_version_names_the_version() {
         let says = format!("{says}; version is 1, but only version 0 is known");
         assert_eq!(from_slice::<Meta>(&bytes).unwrap_err().to_string(), says);
         assert_eq!(from_slice::<serde_json::Value>(&bytes).unwrap_err().to_string(), says);
-        let fault = dump::metalayer(&bytes).rows().last().unwrap().fault.clone().unwrap();
+        let mut fault = None;
+        dump::metalayer(&bytes).rows(|row| {
+            fault = row.fault;
+            ControlFlow::Continue(())
+        });
+        let fault = fault.unwrap();
         assert!(says.ends_with(&fault) && fault.ends_with("only version 0 is known"), "{fault}");
     }
     // With the bytes of version 0, another version is read, and the meaning of its numbers is not known.

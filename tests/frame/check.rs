@@ -504,13 +504,14 @@ fn every_code_is_found_and_says_what_to_do() {
         all.insert(code);
     }
     // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
-    // So is what only the headers of chunks say.
+    // So is what only the chunks say.
     all.extend([
         Code::NotAZip,
         Code::ZipMember,
         Code::TooLong,
         Code::ChunkFile,
         Code::ChunkHeader,
+        Code::ChunkData,
         Code::ChunkOverlap,
     ]);
     assert_eq!(all, Code::ALL.iter().copied().collect());

@@ -34,6 +34,31 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     assert_eq!(Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap(), []);
 }
 
+/// A chunk index that repeats a file's number: 40 bytes for four chunks.
+#[test]
+fn chunks_that_all_have_the_same_file_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = fs::read(path.join("chunks.b2frame")).unwrap();
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    let mut index = vec![5, 1, 5, 8];
+    for number in [32_u32, 32, 40] {
+        index.extend(number.to_le_bytes());
+    }
+    index.extend([0; 15]);
+    index.push(3 << 4);
+    index.extend(2_u64.to_le_bytes());
+    let mut file = [&file[..header_len], &index, &file[file.len() - 35..]].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    fs::write(path.join("chunks.b2frame"), file).unwrap();
+    let report = check(&path).unwrap();
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!((finding.code(), finding.message()), (Code::ChunkOffset, "two chunks have the file number 2"));
+    assert_eq!(report.counts.map(|counts| counts.stored), Some(4));
+}
+
 #[test]
 fn a_chunk_file_that_is_not_whole_is_found() {
     let folder = tempfile::tempdir().unwrap();

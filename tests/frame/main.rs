@@ -2,12 +2,14 @@
 
 mod change;
 mod check;
+mod chunk_data;
 mod chunk_files;
 mod chunk_headers;
 mod chunks;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]
 mod common;
+mod dump;
 mod inside;
 mod kind;
 mod magic;
@@ -16,3 +18,4 @@ mod reading;
 mod rewrite;
 mod store;
 mod vectors;
+mod writing;

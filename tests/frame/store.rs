@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::common::data;
-use b2nd_serde::frame::{Kind, Store};
+use b2nd_serde::frame::{Kind, Store, is_store_folder};
 use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use tempfile::TempDir;
 
@@ -45,8 +45,36 @@ fn a_folder_is_the_store_that_its_zip_file_is() {
         for end in [".b2d", ""] {
             assert_eq!(Store::open(folder(name, end).path()).unwrap().unwrap(), zip, "{name} {end}");
         }
-        assert_eq!(zip.schema().is_some_and(|json| json.contains("\"number\"")), kind == Kind::CTable);
+        let schema = zip.tables().first().map(|table| (table.key(), table.schema().unwrap()));
+        assert_eq!(
+            schema.is_some_and(|(key, json)| key == "/" && json.contains("\"number\"")),
+            kind == Kind::CTable
+        );
     }
+}
+
+#[test]
+fn a_table_in_a_tree_is_one_member() {
+    let zip = Store::open(data().join("nested.b2z")).unwrap().unwrap();
+    assert_eq!(zip.kind(), Kind::TreeStore);
+    assert_eq!(zip.members(), ["/array", "/group/objects", "/group/table"]);
+    let [table] = zip.tables() else { panic!("{zip:?}") };
+    assert_eq!(table.key(), "/group/table");
+    assert!(table.schema().unwrap().contains("\"double\""));
+    for (name, is_part) in [
+        ("embed.b2e", true),
+        ("group/__vlmeta__.b2f", true),
+        ("group/table/_cols/ratio.b2nd", true),
+        ("group/table.b2nd", false),
+        ("group/tables/a.b2nd", false),
+        ("group/embed.b2e", false),
+    ] {
+        assert_eq!(zip.is_part(name), is_part, "{name}");
+    }
+    let folder = folder("nested.b2z", ".b2d");
+    assert!(is_store_folder(folder.path()) && !is_store_folder(folder.path().join("group")));
+    assert_eq!(Store::open(folder.path()).unwrap().unwrap(), zip);
+    assert_eq!(zip.mounts(), [""; 0]);
 }
 
 #[test]

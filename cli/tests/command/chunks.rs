@@ -76,3 +76,45 @@ fn a_damaged_chunk_is_found_with_its_header() {
          for it\n"
     );
 }
+
+#[test]
+fn data_that_cannot_be_decompressed_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
+    let mut damaged = file.clone();
+    // The second chunk begins at byte 249. The length of its first stream is 36 bytes later: 100, not compressed.
+    assert_eq!(damaged[249 + 36], 100);
+    damaged[249 + 36] = 96;
+    fs::write(folder.path().join("a.b2frame"), damaged).unwrap();
+    assert!(run(folder.path(), &["check", "--chunks", "a.b2frame"]).status.success());
+    snapshot("check_data", &screen(&run(folder.path(), &["check", "--data"])));
+
+    // The first chunk has the codec of byte 22, which is a plugin.
+    let mut other = file;
+    other[97 + 2] = other[97 + 2] & 0x1f | 0xc0;
+    other[97 + 22] = 32;
+    fs::write(folder.path().join("a.b2frame"), &other).unwrap();
+    let says = "1 chunk not decompressed: chunk 0 has the codec ndlz, which this crate cannot decompress";
+    let output = run(folder.path(), &["check", "--data"]);
+    assert!(output.status.success());
+    assert_eq!(
+        text(&output.stderr),
+        format!("b2nd: a.b2frame: {says}\nb2nd: 1 frame, no errors or warnings\n")
+    );
+    fs::write(folder.path().join("b.b2frame"), &other).unwrap();
+    let output = run(folder.path(), &["check", "--data"]);
+    let first = text(&output.stderr).lines().next().unwrap();
+    assert_eq!(first, format!("b2nd: 2 frames were not checked in full; for example a.b2frame: {says}"));
+}
+
+#[test]
+fn chunks_of_any_length_are_counted() {
+    let output = run(&data(), &["info", "peers/object_array.b2frame"]);
+    assert!(
+        text(&output.stdout).contains("\nnchunks : 4 chunks of any length\n"),
+        "{}",
+        text(&output.stdout)
+    );
+    let objects = objects(&run(&data(), &["info", "--json", "peers/object_array.b2frame"]));
+    assert_eq!(objects[0]["nchunks"], 4);
+}

@@ -59,3 +59,109 @@ fn a_store_that_cannot_be_read_is_a_failure() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("not a Blosc2 frame"), "{}", text(&output.stderr));
 }
+
+/// A folder with a zip file and a folder of the same store, which has a table in it.
+fn nested() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let zip = data().join("nested.b2z");
+    std::fs::copy(&zip, folder.path().join("zip.b2z")).unwrap();
+    let bytes = std::fs::read(&zip).unwrap();
+    for member in b2nd_serde::frame::zip_members(std::io::Cursor::new(&bytes)).unwrap() {
+        let path = folder.path().join("folder.b2d").join(member.name());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let start = usize::try_from(member.offset()).unwrap();
+        std::fs::write(path, &bytes[start..][..usize::try_from(member.len()).unwrap()]).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn ls_has_an_entry_for_a_store_and_for_each_table_in_it() {
+    let folder = nested();
+    snapshot("ls_stores", &screen(&run(folder.path(), &["ls"])));
+    snapshot("ls_stores_long", &screen(&run(folder.path(), &["ls", "--long", "folder.b2d"])));
+    for arguments in [&["ls", "-j", "1"][..], &["ls", "."], &["ls", "folder.b2d", "zip.b2z"]] {
+        assert_eq!(text(&run(folder.path(), arguments).stdout), text(&run(folder.path(), &["ls"]).stdout));
+    }
+    let within = run(&folder.path().join("folder.b2d"), &["ls"]);
+    assert!(text(&within.stdout).contains("  array.b2nd\n"), "{}", text(&within.stdout));
+    // As plain folders, without their entries.
+    let output = run(folder.path(), &["ls", "--ext", "b2nd"]);
+    assert_eq!(text(&output.stdout).lines().count(), 4, "{}", text(&output.stdout));
+
+    let objects = objects(&run(folder.path(), &["ls", "--json"]));
+    let keys = |object: &serde_json::Value| (object["path"].clone(), object["member"].clone());
+    let expected = [
+        ("folder.b2d", None),
+        ("folder.b2d/group/table", None),
+        ("folder.b2d/array.b2nd", None),
+        ("zip.b2z", None),
+        ("zip.b2z", Some("group/table")),
+        ("zip.b2z", Some("array.b2nd")),
+    ];
+    assert_eq!(
+        objects.iter().map(keys).collect::<Vec<_>>(),
+        expected.map(|(path, member)| (path.into(), member.into()))
+    );
+    assert_eq!(objects[1]["rows"], 3);
+    assert_eq!(objects[1]["columns"], objects[4]["columns"]);
+
+    let summary = text(&run(folder.path(), &["ls", "--summary"]).stdout).to_owned();
+    assert!(summary.starts_with("2 arrays, 2 stores, 2 tables, 2 frames without an array\n"), "{summary}");
+}
+
+#[test]
+fn the_tree_shows_members_by_their_keys_and_the_columns_of_tables() {
+    snapshot("ls_stores_tree", &screen(&run(nested().path(), &["ls", "--tree"])));
+}
+
+#[test]
+fn a_store_is_one_item_that_does_not_hide_what_cannot_be_read() {
+    let folder = nested();
+    std::fs::write(folder.path().join("folder.b2d/array.b2nd"), "not a frame").unwrap();
+    let output = run(folder.path(), &["ls"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("folder.b2d/array.b2nd: not a Blosc2 frame"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(text(&output.stdout).contains("zip.b2z:array.b2nd"));
+    // Without its marker it is an ordinary folder.
+    std::fs::write(folder.path().join("folder.b2d/embed.b2e"), "not a frame").unwrap();
+    let output = run(folder.path(), &["ls", "folder.b2d"]);
+    assert_eq!((output.status.code(), text(&output.stdout).lines().count()), (Some(1), 3));
+    assert!(
+        text(&output.stderr).contains("folder.b2d/embed.b2e: not a Blosc2 frame"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn a_table_whose_columns_are_computed_is_warned_of() {
+    let folder = nested();
+    for name in ["folder.b2d", "zip.b2z"] {
+        let output = run(folder.path(), &["check", name]);
+        assert!(
+            text(&output.stdout).contains("group/table: warning: active-object: "),
+            "{}",
+            text(&output.stdout)
+        );
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(run(folder.path(), &["check", "--strict", name]).status.code(), Some(1));
+        let output = run(folder.path(), &["info", name]);
+        assert!(text(&output.stdout).contains("warning : active-object, the table has columns"), "{name}");
+    }
+    assert_eq!(run(&data(), &["check", "--strict", "table.b2z"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_store_with_members_that_have_no_data_of_their_own_says_which() {
+    let folder = nested();
+    let expression = data().join("peers/lazy_expression.b2nd");
+    std::fs::copy(expression, folder.path().join("folder.b2d/group/lazy.b2nd")).unwrap();
+    let page = text(&run(folder.path(), &["info", "folder.b2d"]).stdout).to_owned();
+    let warning = "must evaluate or fetch what these files say: group/lazy.b2nd (LazyExpr)\n";
+    assert!(page.contains(warning), "{page}");
+}

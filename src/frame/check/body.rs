@@ -4,27 +4,28 @@ use std::format;
 use std::io::{Read, Seek};
 use std::vec::Vec;
 
-use crate::frame::check::entries;
+use crate::frame::check::{Report, entries};
 use crate::frame::finding::{Code, Finding, Place, Severity};
 use crate::frame::format::fields::{Field, Generation};
-use crate::frame::{Error, Frame, Trailer};
+use crate::frame::{ChunkCounts, Error, Frame, Trailer};
 
 /// Checks what follows the header, in a file that is not shorter than the frame.
-pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Vec<Finding>, Error> {
-    let mut findings = Vec::new();
+pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report<R>) -> Result<(), Error> {
     let mut end = None;
     match frame.trailer() {
         Ok(trailer) => {
             end = Some(trailer.offset());
-            findings.extend(check_trailer(frame, &trailer));
+            report.findings.extend(check_trailer(frame, &trailer));
         }
         Err(error) if error.is_about(Code::Truncated) => return Err(error),
-        Err(error) => findings.push(error.into_finding()?),
+        Err(error) => report.findings.push(error.into_finding()?),
     }
     if frame.header().nbytes > 0 {
-        findings.extend(check_index(frame, end)?);
+        check_index(frame, end, report)
+    } else {
+        report.counts = Some(ChunkCounts::default());
+        Ok(())
     }
-    Ok(findings)
 }
 
 fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
@@ -54,15 +55,22 @@ fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
 }
 
 /// The chunk index, which ends where the trailer begins, if that is known.
-fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Result<Vec<Finding>, Error> {
+fn check_index<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    trailer: Option<u64>,
+    report: &mut Report<R>,
+) -> Result<(), Error> {
     // The rules of the header report a negative cbytes.
     if !frame.header().is_sparse() && frame.header().cbytes < 0 {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let end = trailer.unwrap_or(frame.header().frame_len);
     let (start, index) = match frame.index_header(end)? {
         Ok(found) => found,
-        Err(finding) => return Ok([finding].into()),
+        Err(finding) => {
+            report.findings.push(finding);
+            return Ok(());
+        }
     };
     let header = frame.header();
     let is_present = header.generation == Generation::Present;
@@ -72,12 +80,17 @@ fn check_index<R: Read + Seek>(frame: &mut Frame<R>, trailer: Option<u64>) -> Re
     if has_gap && header.cbytes == 0 && !header.is_sparse() && is_present {
         let text =
             format!("cbytes is 0, so the chunk index should be all that is here, but {gap} bytes follow it");
-        return Ok([about(Code::ChunkIndexPlace).text(text)].into());
+        report.findings.push(about(Code::ChunkIndexPlace).text(text));
+        return Ok(());
     }
-    let mut findings = if is_present { entries::check(frame, start)? } else { Vec::new() };
+    let mut findings = Vec::new();
+    if is_present {
+        (findings, report.counts) = entries::check(frame, start)?;
+    }
     if has_gap && findings.iter().all(|finding| finding.severity() == Severity::Warning) {
         let text = format!("{gap} bytes lie between the chunk index and the trailer");
-        findings.insert(0, about(Code::ChunkIndexGap).numbers(0, gap).text(text));
+        report.findings.push(about(Code::ChunkIndexGap).numbers(0, gap).text(text));
     }
-    Ok(findings)
+    report.findings.extend(findings);
+    Ok(())
 }

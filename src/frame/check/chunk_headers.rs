@@ -1,16 +1,16 @@
-//! The headers of the chunks: each against the frame, and all against each other.
+//! The headers of the chunks: each against the frame, and all against each other. And their data, if that is wanted.
 
-use core::ops::ControlFlow;
 use std::format;
 use std::io::{Read, Seek};
-use std::string::String;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
-use crate::frame::check::chunk_files;
+use crate::frame::check::chunk_data::{self, Fault};
+use crate::frame::check::{Depth, Progress, Report, Unchecked, chunk_files};
 use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, not_a_chunk};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len};
+use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len, typesize_byte};
 use crate::frame::format::header::Header;
 use crate::frame::{Error, ErrorKind, Frame};
 
@@ -29,38 +29,67 @@ const MAX_FINDINGS: usize = 20;
 const INT32: usize = size_of::<i32>();
 
 /// What the frame says about each of its chunks.
-struct Rules {
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
     /// The size of an item as a chunk has it.
-    typesize: Option<u8>,
-    blocksize: Option<usize>,
-    is_sparse: bool,
+    pub(crate) typesize: Option<u8>,
+    pub(crate) blocksize: Option<usize>,
+    /// Whether a chunk may be shorter than the longest header.
+    pub(crate) may_be_short: bool,
 }
 
 impl Rules {
     /// Only the chunks of an array must have one size of items and blocks: to other frames a chunk of any origin can be
     /// appended.
-    fn new<R>(frame: &Frame<R>) -> Self {
+    pub(crate) fn new<R>(frame: &Frame<R>) -> Self {
         let header = frame.header();
         let is_array = frame.array().is_ok_and(|array| array.is_some());
         let blocksize = header.blocksize.and_then(|size| usize::try_from(size).ok());
         Self {
-            typesize: is_array.then(|| u8::try_from(header.typesize).unwrap_or(1)),
+            typesize: is_array.then(|| typesize_byte(header.typesize)),
             blocksize: blocksize.filter(|_| is_array),
-            is_sparse: header.is_sparse(),
+            may_be_short: header.is_sparse(),
         }
     }
 
-    /// What is wrong with the header of a chunk that may have at most this number of bytes.
-    fn violation(&self, entry: &ChunkEntry, header: &ChunkHeader, room: u64) -> Option<String> {
-        let ChunkHeader { header_len, nbytes, blocksize, cbytes, typesize, .. } = *header;
-        if let Some(expected) = entry.nbytes.filter(|&expected| expected != nbytes as u64) {
+    /// Reads the header of a stored chunk, which must break no rule.
+    pub(crate) fn header<R: Read + Seek>(
+        &self,
+        chunks: &mut Chunks<'_, R>,
+        entry: &ChunkEntry,
+    ) -> Result<ChunkHeader, Error> {
+        let read = chunks.bytes(entry, 0, ChunkHeader::MAX_LEN as u64)?;
+        let header = read.and_then(|(bytes, room)| {
+            let header = ChunkHeader::parse(&bytes).ok_or_else(|| not_a_chunk(entry))?;
+            match self.violation(&header, entry.nbytes, room) {
+                Some(why) => Err(wrong(entry, &why)),
+                None => Ok(header),
+            }
+        });
+        header.map_err(Error::malformed)
+    }
+
+    /// What is wrong with the header of a chunk that must have so many bytes of data, and may have at most `room` as stored.
+    pub(crate) fn violation(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Option<String> {
+        self.wrong_size(header, expected, room).or_else(|| wrong_body(header))
+    }
+
+    /// The same, without what depends on how the data is stored.
+    pub(crate) fn wrong_size(
+        &self,
+        header: &ChunkHeader,
+        expected: Option<u64>,
+        room: u64,
+    ) -> Option<String> {
+        let ChunkHeader { nbytes, blocksize, cbytes, typesize, .. } = *header;
+        if let Some(expected) = expected.filter(|&expected| expected != nbytes as u64) {
             return Some(format!("has {nbytes} bytes of data, but must have {expected}"));
         }
         if cbytes as u64 > room {
             return Some(format!("has {cbytes} bytes, but at most {room} are left for it"));
         }
         // C-Blosc2 reads this number of bytes of every chunk in a contiguous frame.
-        if cbytes < ChunkHeader::MAX_LEN && !self.is_sparse {
+        if cbytes < ChunkHeader::MAX_LEN && !self.may_be_short {
             let least = ChunkHeader::MAX_LEN;
             return Some(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
         }
@@ -71,27 +100,37 @@ impl Rules {
         if blocksize == 0 || blocksize > MAX_BLOCKSIZE {
             return Some(format!("has blocks of {blocksize} bytes, but must have 1 to {MAX_BLOCKSIZE}"));
         }
-        if let Some(expected) = self.blocksize.filter(|&expected| expected != blocksize) {
-            return Some(format!("has blocks of {blocksize} bytes, but must have {expected}"));
+        let expected = self.blocksize?;
+        if header.has_variable_blocks {
+            return Some(format!(
+                "has {blocksize} blocks of different sizes, but must have blocks of {expected} bytes"
+            ));
         }
-        let body = cbytes - header_len;
-        match header.special {
-            Some(Special::Value) => {
-                let fits = body > 0 && nbytes % body == 0;
-                (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
-            }
-            Some(special) => Some(format!("is stored, but has no data: its items are {special:?}")),
-            None if header.special_bits != 0 => {
-                let bits = header.special_bits;
-                Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
-            }
-            None if header.is_uncompressed => (body != nbytes)
-                .then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data")),
-            None => match table_len(header) {
-                Some(length) if length <= body => None,
-                _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
-            },
+        (blocksize != expected).then(|| format!("has blocks of {blocksize} bytes, but must have {expected}"))
+    }
+}
+
+/// What is wrong with what follows the header of a chunk.
+fn wrong_body(header: &ChunkHeader) -> Option<String> {
+    let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
+    let body = cbytes - header_len;
+    match header.special {
+        Some(Special::Value) => {
+            let fits = body > 0 && nbytes % body == 0;
+            (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
         }
+        Some(special) => Some(format!("is stored, but has no data: its items are {special:?}")),
+        None if header.special_bits != 0 => {
+            let bits = header.special_bits;
+            Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
+        }
+        None if header.is_uncompressed => {
+            (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))
+        }
+        None => match table_len(header) {
+            Some(length) if length <= body => None,
+            _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
+        },
     }
 }
 
@@ -113,14 +152,16 @@ struct Span {
     number: u64,
 }
 
-/// Findings, of which not too many are kept.
+/// What is found, of which not too much is kept.
 #[derive(Default)]
-struct Findings {
+struct Found {
     kept: Vec<Finding>,
     left_out: u64,
+    /// Chunks that could not be decompressed, and why not the first one.
+    unchecked: Option<Unchecked>,
 }
 
-impl Findings {
+impl Found {
     fn push(&mut self, finding: Finding) {
         if self.kept.len() < MAX_FINDINGS {
             self.kept.push(finding);
@@ -128,105 +169,97 @@ impl Findings {
             self.left_out += 1;
         }
     }
+
+    fn not_decompressed(&mut self, entry: &ChunkEntry, why: &str) {
+        let unchecked = self.unchecked.get_or_insert_with(|| Unchecked {
+            data_of: Some(0),
+            why: format!("chunk {} {why}", entry.number),
+        });
+        unchecked.data_of = unchecked.data_of.map(|count| count + 1);
+    }
 }
 
-impl<R: Read + Seek> Frame<R> {
-    /// Checks the header of every chunk: its sizes against those of the frame, where its blocks begin, and whether it
-    /// shares bytes with another chunk. The data is not decompressed.
-    ///
-    /// It reads 256 bytes of a chunk, and more if the chunk has many blocks. `progress` gets the number of chunks that are
-    /// done, and can stop the check. At most 20 chunks are reported one by one. What [`check`](Self::check) finds is not
-    /// reported again; if the chunk index is damaged, nothing is. A chunk that another process is writing can look damaged:
-    /// check again.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read. [`ErrorKind::Refused`] as [`chunks`](Self::chunks), and if a sparse frame was not opened by
-    /// its path. [`ErrorKind::Stopped`] if `progress` says so, and [`ErrorKind::Changing`] if the header in
-    /// the file is no longer the one of this frame.
-    ///
-    /// ```
-    /// use std::io::Cursor;
-    /// use std::ops::ControlFlow;
-    /// use b2nd_serde::frame::{Code, Frame};
-    ///
-    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
-    /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// file[229 + 15] = 0x40;
-    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
-    /// assert_eq!(frame.check()?, []);
-    /// let findings = frame.check_chunks(|_| ControlFlow::Continue(()))?;
-    /// assert_eq!(findings[0].code(), Code::ChunkHeader);
-    /// assert_eq!(findings[0].message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn check_chunks(
-        &mut self,
-        mut progress: impl FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Vec<Finding>, Error> {
-        let rules = Rules::new(self);
-        let header = self.header().clone();
-        let mut findings = Findings::default();
-        // An index can name a million files that do not exist.
-        let listed = chunk_file::directory(self).and_then(|directory| chunk_files::list(directory).ok());
-        let mut chunks = match self.chunks() {
-            Ok(chunks) => chunks,
-            Err(error) if error.kind() == ErrorKind::Malformed => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        if chunks.is_lost() {
-            return Err(Error::refused(
-                "the files of the chunks are not known: open the sparse frame by its path",
-            ));
+/// Adds to a report what is wrong with the chunks. What a check of the index finds is not reported again.
+pub(super) fn check<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    depth: Depth,
+    progress: &mut Progress<'_>,
+    report: &mut Report<R>,
+) -> Result<(), Error> {
+    match look(frame, depth, progress) {
+        Ok(Found { kept, left_out, unchecked }) => {
+            report.findings.extend(kept);
+            if left_out > 0 {
+                let text = format!("{left_out} more findings about chunks are left out");
+                report.findings.push(Finding::new(Code::ChunkHeader, Place::Chunk).text(text));
+            }
+            report.unchecked = unchecked;
         }
-        let is_repeated = chunks.is_repeated();
-        let mut survey = Survey { spans: Vec::new(), nbytes: 0, is_whole: true };
-        loop {
-            let entry = match chunks.next().transpose() {
-                Ok(Some(entry)) => entry,
-                Ok(None) => break,
-                Err(error) if error.kind() == ErrorKind::Malformed => {
-                    survey.is_whole = false;
-                    break;
-                }
-                Err(error) => return Err(error),
-            };
-            let is_missing = match (entry.place, &listed) {
-                // `check` reports missing files.
-                (ChunkPlace::File(number), Some(listed)) => listed.binary_search(&number).is_err(),
-                _ => false,
-            };
-            if is_missing {
-                survey.is_whole = false;
-            } else if let Err(finding) = survey.take(&mut chunks, &rules, &entry)? {
-                survey.is_whole = false;
-                findings.push(finding);
-            }
-            if progress(entry.number + 1).is_break() {
-                return Err(Error::stopped());
-            }
-            // All entries are the same: a few bytes can claim millions of them.
-            if is_repeated {
+        Err(error) if error.kind() == ErrorKind::Malformed => {}
+        Err(error) if error.kind() == ErrorKind::Refused => {
+            report.unchecked = Some(Unchecked { data_of: None, why: error.to_string() });
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+fn look<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    depth: Depth,
+    progress: &mut Progress<'_>,
+) -> Result<Found, Error> {
+    let rules = Rules::new(frame);
+    let header = frame.header().clone();
+    // An index can name a million files that do not exist.
+    let listed = chunk_file::directory(frame).and_then(|directory| chunk_files::list(directory).ok());
+    let mut chunks = frame.chunks()?;
+    if chunks.is_lost() {
+        return Err(Error::refused(
+            "the files of the chunks are not known: open the sparse frame by its path",
+        ));
+    }
+    let is_repeated = chunks.is_repeated();
+    let mut found = Found::default();
+    let mut survey = Survey { depth, spans: Vec::new(), nbytes: 0, is_whole: true };
+    loop {
+        let entry = match chunks.next().transpose() {
+            Ok(Some(entry)) => entry,
+            Ok(None) => break,
+            Err(error) if error.kind() == ErrorKind::Malformed => {
                 survey.is_whole = false;
                 break;
             }
+            Err(error) => return Err(error),
+        };
+        let is_missing = match (entry.place, &listed) {
+            // The check of the index reports missing files.
+            (ChunkPlace::File(number), Some(listed)) => listed.binary_search(&number).is_err(),
+            _ => false,
+        };
+        if is_missing {
+            survey.is_whole = false;
+        } else if let Err(finding) = survey.take(&mut chunks, &rules, &entry, &mut found)? {
+            survey.is_whole = false;
+            found.push(finding);
         }
-        survey.compare(&mut chunks, &mut findings)?;
-        if !self.is_unchanged()? {
-            return Err(Error::changing(None));
+        progress.show(entry.number + 1)?;
+        // All entries are the same: a few bytes can claim millions of them.
+        if is_repeated {
+            survey.is_whole = false;
+            break;
         }
-        let Findings { mut kept, left_out } = findings;
-        if left_out > 0 {
-            let text = format!("{left_out} more findings about chunks are left out");
-            kept.push(Finding::new(Code::ChunkHeader, Place::Chunk).text(text));
-        }
-        kept.extend(survey.total(&header));
-        Ok(kept)
     }
+    survey.compare(&mut chunks, &mut found)?;
+    if let Some(finding) = survey.total(&header) {
+        found.push(finding);
+    }
+    Ok(found)
 }
 
 /// What the headers of all chunks say.
 struct Survey {
+    depth: Depth,
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
     nbytes: u64,
@@ -240,29 +273,26 @@ impl Survey {
         chunks: &mut Chunks<'_, R>,
         rules: &Rules,
         entry: &ChunkEntry,
+        found: &mut Found,
     ) -> Result<Result<(), Finding>, Error> {
         if !entry.is_stored() {
             self.is_whole = false;
             return Ok(Ok(()));
         }
-        // `check` reports missing files.
-        let Ok((bytes, room)) = chunks.bytes(entry, 0, FIRST_READ)? else {
+        // The check of the index reports missing files.
+        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
+        let length = if self.depth >= Depth::ChunkData && has_own_file { PIECE } else { FIRST_READ };
+        let Ok((bytes, room)) = chunks.bytes(entry, 0, length)? else {
             self.is_whole = false;
             return Ok(Ok(()));
         };
         let Some(header) = ChunkHeader::parse(&bytes) else { return Ok(Err(not_a_chunk(entry))) };
-        let wrong = |why: String| {
-            about(Code::ChunkHeader, entry).text(match entry.file_name() {
-                Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
-                None => format!("chunk {} {why}", entry.number),
-            })
-        };
-        if let Some(why) = rules.violation(entry, &header, room) {
-            return Ok(Err(wrong(why)));
+        if let Some(why) = rules.violation(&header, entry.nbytes, room) {
+            return Ok(Err(wrong(entry, &why)));
         }
         let why = check_table(chunks, entry, &header, &bytes)?;
         if let Some(why) = why {
-            return Ok(Err(wrong(why)));
+            return Ok(Err(wrong(entry, &why)));
         }
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
         match entry.place {
@@ -272,10 +302,20 @@ impl Survey {
             }
             ChunkPlace::File(_) if header.cbytes as u64 != room => {
                 if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
-                    return Ok(Err(wrong(wrong_end(&header, end))));
+                    return Ok(Err(wrong(entry, &wrong_end(&header, end))));
                 }
             }
             _ => {}
+        }
+        if self.depth >= Depth::ChunkData {
+            match chunk_data::check(chunks, entry, &header)? {
+                Ok(()) => {}
+                Err(Fault::Damaged(why)) => {
+                    let text = format!("chunk {} cannot be decompressed: {why}", entry.number);
+                    return Ok(Err(about(Code::ChunkData, entry).text(text)));
+                }
+                Err(Fault::NotTried(why)) => found.not_decompressed(entry, &why),
+            }
         }
         Ok(Ok(()))
     }
@@ -284,7 +324,7 @@ impl Survey {
     fn compare<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
-        findings: &mut Findings,
+        found: &mut Found,
     ) -> Result<(), Error> {
         self.spans.sort_unstable_by_key(|span| span.start);
         let last = chunks.end();
@@ -303,16 +343,14 @@ impl Survey {
                     "chunk {number} ends at byte {}, but chunk {other} begins at {}",
                     span.end, next.start
                 );
-                findings.push(about(Code::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
+                found.push(about(Code::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
             } else if next_start > span.end {
                 let header = chunks.header(&entry)?;
                 let end = streams_end(chunks, &entry)?;
                 if let Some((header, end)) =
                     header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
                 {
-                    let why = wrong_end(&header, end);
-                    findings
-                        .push(about(Code::ChunkHeader, &entry).text(format!("chunk {} {why}", entry.number)));
+                    found.push(wrong(&entry, &wrong_end(&header, end)));
                 }
             }
         }
@@ -330,6 +368,14 @@ impl Survey {
     }
 }
 
+/// The finding that something is wrong with a chunk.
+fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
+    about(Code::ChunkHeader, entry).text(match entry.file_name() {
+        Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
+        None => format!("chunk {} {why}", entry.number),
+    })
+}
+
 fn wrong_end(header: &ChunkHeader, end: u64) -> String {
     format!("has {} bytes, but its last block ends at byte {end} of it", header.cbytes)
 }
@@ -341,26 +387,62 @@ fn check_table<R: Read + Seek>(
     header: &ChunkHeader,
     bytes: &[u8],
 ) -> Result<Option<String>, Error> {
-    if !has_table(header) {
-        return Ok(None);
+    let mut table = Table::new(header);
+    if has_table(header) {
+        each_block(chunks, entry, header, bytes, |number, start| table.take(number, start))?;
     }
-    let mut before = 0;
-    let mut wrong = None;
-    let end = header.header_len + table_len(header).unwrap_or_default();
-    each_block(chunks, entry, header, bytes, |number, start| {
-        let least = if header.has_variable_blocks { end.max(before) } else { end };
+    Ok(table.wrong)
+}
+
+/// The same for a chunk that is there as a whole.
+pub(crate) fn wrong_table(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
+    let mut table = Table::new(header);
+    if has_table(header) {
+        let bytes = chunk.get(header.header_len..).unwrap_or_default();
+        let length = table_len(header).unwrap_or_default();
+        blocks(bytes.get(..length).unwrap_or_default())
+            .zip(0..)
+            .for_each(|(start, number)| table.take(number, start));
+    }
+    table.wrong
+}
+
+/// A table of blocks, of which one start is looked at after the other.
+struct Table {
+    /// Where the table ends.
+    end: usize,
+    cbytes: usize,
+    has_variable_blocks: bool,
+    /// The least start that a block of different size can have: after that of the block before it.
+    after: usize,
+    wrong: Option<String>,
+}
+
+impl Table {
+    fn new(header: &ChunkHeader) -> Self {
+        let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
+        let end = header_len + table_len(header).unwrap_or_default();
+        Self { end, cbytes, has_variable_blocks, after: 0, wrong: None }
+    }
+
+    fn take(&mut self, number: usize, start: i32) {
+        let (end, cbytes) = (self.end, self.cbytes);
+        let least = if self.has_variable_blocks { end.max(self.after) } else { end };
         match usize::try_from(start) {
-            Ok(start) if start >= least && start < header.cbytes => before = start + 1,
-            _ if wrong.is_none() => {
-                let cbytes = header.cbytes;
-                wrong = Some(format!(
+            Ok(start) if start >= least && start < cbytes => self.after = start + 1,
+            _ if self.wrong.is_none() => {
+                self.wrong = Some(format!(
                     "has block {number} at byte {start} of it, but must have it at {least} or after, and before {cbytes}"
                 ));
             }
             _ => {}
         }
-    })?;
-    Ok(wrong)
+    }
+}
+
+/// The starts of blocks in a part of a table.
+fn blocks(table: &[u8]) -> impl Iterator<Item = i32> {
+    table.chunks_exact(INT32).filter_map(<[u8]>::first_chunk).map(|start| i32::from_le_bytes(*start))
 }
 
 /// Goes through the table of blocks, which follows the header. If the file ends before it does, so does this.
@@ -375,8 +457,8 @@ fn each_block<R: Read + Seek>(
     let start = header.header_len as u64;
     let mut number = 0;
     let mut receive = |piece: &[u8]| {
-        for block in piece.chunks_exact(INT32).filter_map(<[u8]>::first_chunk) {
-            receive(number, i32::from_le_bytes(*block));
+        for start in blocks(piece) {
+            receive(number, start);
             number += 1;
         }
     };
@@ -406,10 +488,11 @@ fn streams_end<R: Read + Seek>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -
     let mut last = (0, 0);
     each_block(chunks, entry, &header, &bytes, |number, start| last = last.max((start, number)))?;
     let (start, number) = last;
-    let Some(rest) = header.nbytes.checked_rem(header.blocksize) else { return Ok(None) };
-    let is_short = rest != 0 && header.nblocks() == Some(number + 1) && number > 0;
+    // Of all blocks, only the last one can be shorter.
+    let before = header.blocksize.saturating_mul(number);
+    let length = header.nbytes.saturating_sub(before).min(header.blocksize);
     let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
-    for _ in 0..if is_short { 1 } else { header.nstreams() } {
+    for _ in 0..header.nstreams(length) {
         let Ok((length, _)) = chunks.bytes(entry, end, INT32 as u64)? else { return Ok(None) };
         let Some(&length) = length.first_chunk() else { return Ok(None) };
         end = end.saturating_add((INT32 + stream_len(i32::from_le_bytes(length))) as u64);

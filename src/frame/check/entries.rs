@@ -10,7 +10,7 @@ use crate::frame::chunks::{ChunkPlace, max_offset};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::header::Header;
-use crate::frame::{Error, ErrorKind, Frame};
+use crate::frame::{ChunkCounts, Error, ErrorKind, Frame};
 
 /// The most chunks whose offsets are compared with each other, in 64 MiB of memory. Of more, each is only looked at alone.
 const MAX_COMPARED: usize = 1 << 23;
@@ -18,11 +18,9 @@ const MAX_COMPARED: usize = 1 << 23;
 /// What the entries of an index have in common.
 #[derive(Default)]
 struct Survey {
-    count: u64,
+    counts: ChunkCounts,
     /// Offsets, or numbers of files.
     stored: Vec<u64>,
-    nstored: u64,
-    nspecial: u64,
     /// How many are stored before the first special one.
     nfirst: u64,
     /// Whether a stored one follows a special one.
@@ -36,17 +34,17 @@ impl Survey {
         match place {
             ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
             ChunkPlace::File(number) => self.store(number),
-            ChunkPlace::Special(_) => self.nspecial += 1,
+            ChunkPlace::Special(_) => {}
             ChunkPlace::Invalid(value) => self.invalid = self.invalid.max(Some(value)),
         }
+        *self.counts.of(place) += 1;
     }
 
     fn store(&mut self, number: u64) {
-        self.nstored += 1;
         if self.stored.len() < MAX_COMPARED {
             self.stored.push(number);
         }
-        if self.nspecial == 0 {
+        if self.counts.special() == 0 {
             self.nfirst += 1;
         } else {
             self.is_mixed = true;
@@ -54,13 +52,17 @@ impl Survey {
     }
 }
 
-/// The index begins at this byte of the frame. One that this crate cannot read is not a fault.
-pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, start: u64) -> Result<Vec<Finding>, Error> {
+/// The findings and the counts of the index, which begins at this byte of the frame. One that this crate cannot read is not
+/// a fault.
+pub(super) fn check<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    start: u64,
+) -> Result<(Vec<Finding>, Option<ChunkCounts>), Error> {
     let about = |code| Finding::new(code, Place::ChunkIndex).at(start);
     let mut survey = match survey(frame) {
         Ok(survey) => survey,
-        Err(error) if error.kind() == ErrorKind::Refused => return Ok(Vec::new()),
-        Err(error) => return Ok([error.into_finding()?].into()),
+        Err(error) if error.kind() == ErrorKind::Refused => return Ok((Vec::new(), None)),
+        Err(error) => return Ok(([error.into_finding()?].into(), None)),
     };
     survey.stored.sort_unstable();
     let header = frame.header();
@@ -71,39 +73,39 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, start: u64) -> Result<
             findings.extend(files(&survey.stored, directory, about(Code::ChunkFile))?);
         }
     }
-    if header.nchunks().is_none() && survey.nspecial > 0 {
+    let (special, total) = (survey.counts.special(), survey.counts.total());
+    if header.nchunks().is_none() && special > 0 {
         findings.push(about(Code::LostChunkLength).text(format!(
-            "{} of {} chunks are one value, but how many items they have is not stored",
-            survey.nspecial, survey.count
+            "{special} of {total} chunks are one value, but how many items they have is not stored"
         )));
     }
     // What is computed or fetched when it is read has no chunks before.
     if frame.kind().holds_data() {
         findings.extend(unwritten(&survey, about));
     }
-    Ok(findings)
+    Ok((findings, Some(survey.counts)))
 }
 
 fn survey<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Survey, Error> {
     let header = frame.header().clone();
     let chunks = frame.chunks()?;
-    let mut survey = Survey { count: chunks.len(), ..Survey::default() };
+    let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
+    let mut survey = Survey::default();
     // Two that are the same tell as much as many.
-    let is_repeated = chunks.is_repeated();
-    let most = if is_repeated { 2 } else { usize::MAX };
-    for entry in chunks.take(most) {
-        survey.take(entry?.place, &header);
-    }
-    if is_repeated && survey.nspecial > 0 {
-        survey.nspecial = survey.count;
+    for entry in chunks.take(if is_repeated { 2 } else { usize::MAX }) {
+        let place = entry?.place;
+        survey.take(place, &header);
+        if is_repeated {
+            *survey.counts.of(place) = len;
+        }
     }
     Ok(survey)
 }
 
 /// Whether the data was ever written. There is no certain sign of it.
 fn unwritten(survey: &Survey, about: impl Fn(Code) -> Finding) -> Option<Finding> {
-    let Survey { count, nfirst, nspecial, .. } = *survey;
-    if survey.invalid.is_some() || nspecial == 0 || survey.is_mixed {
+    let (count, nfirst) = (survey.counts.total(), survey.nfirst);
+    if survey.invalid.is_some() || survey.counts.special() == 0 || survey.is_mixed {
         return None;
     }
     if nfirst > 0 {

@@ -17,9 +17,6 @@ const LAST_VERSION: u8 = 3;
 
 const MAX_FILTERS: u8 = 6;
 
-/// Filters from this number on belong to users, so they can mean anything.
-const FIRST_OWN_FILTER: u8 = 160;
-
 /// Checks the header by itself.
 pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let header = frame.header();
@@ -49,7 +46,7 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
                 .text(text),
         );
     }
-    for filter in header.pipeline().filter(|filter| filter.id < FIRST_OWN_FILTER && filter.name().is_none()) {
+    for filter in header.pipeline().filter(|filter| filter.is_unknown()) {
         let text = format!("{filter} is unknown");
         findings.push(header.finding(Code::UnknownFilter, Field::Filters).text(text));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::frame::check::{Report, agreement};
+use crate::frame::check::{Check, Report, agreement};
 use crate::frame::find::lock::{SharedLock, is_over};
 use crate::frame::find::open::{PAUSE, file_with_header};
 use crate::frame::finding::{Code, Finding, Severity};
@@ -18,10 +18,10 @@ const ATTEMPTS: usize = 20;
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Checks the frame in a file until it has no errors, or two checks agree and nothing was written between them.
-pub(super) fn check(path: &Path) -> Result<Report, Error> {
+pub(super) fn check(path: &Path, check: &mut Check<'_>) -> Result<Report, Error> {
     let mut before = None;
     for _ in 0..ATTEMPTS {
-        let report = match check_once(path) {
+        let report = match once(path, check) {
             Err(error) if error.kind() == ErrorKind::Changing => {
                 thread::sleep(INTERVAL);
                 continue;
@@ -44,13 +44,13 @@ pub(super) fn check(path: &Path) -> Result<Report, Error> {
     Err(Error::changing(None))
 }
 
-fn check_once(path: &Path) -> Result<Report, Error> {
+fn once(path: &Path, check: &mut Check<'_>) -> Result<Report, Error> {
     match look(path)? {
         Ok(mut frame) => {
-            let findings = frame.check()?;
-            Ok(Report { frame: Some(frame), findings })
+            let report = check.once(&mut frame)?;
+            Ok(Report { frame: Some(frame), ..report })
         }
-        Err(finding) => Ok(Report { frame: None, findings: [finding].into() }),
+        Err(finding) => Ok(Report { frame: None, findings: [finding].into(), counts: None, unchecked: None }),
     }
 }
 

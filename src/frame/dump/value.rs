@@ -13,7 +13,7 @@ use crate::marker::{
 };
 
 /// A text of at most this many bytes is shown on the line of its marker.
-const MAX_LINE_TEXT: u8 = 9;
+const MAX_LINE_TEXT: u8 = 8;
 
 /// A value, or the start of one that contains others.
 pub(crate) struct Value<'a> {

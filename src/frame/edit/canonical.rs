@@ -7,41 +7,42 @@ use std::string::ToString;
 use std::vec::Vec;
 
 use crate::dtype::Dtype;
+use crate::frame::check::Rules;
+use crate::frame::chunks::ChunkPlace;
 use crate::frame::edit::change::{check_dtype, no_array, wrong_dtype};
 use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::{Array, ArrayLayout};
 use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::flags::FrameType;
 use crate::frame::format::header;
-use crate::frame::format::section::{Section, SectionRules};
+use crate::frame::format::index::{Entry, NewIndex};
+use crate::frame::format::section::{ARRAY_NAME, Section, SectionRules};
 use crate::frame::format::trailer::Trailer;
 use crate::frame::{Error, Frame};
 use crate::{Layout, Meta, to_vec};
 
-/// The version of the format that is written, in the low half of the first byte of flags.
-const VERSION: u8 = 2;
-
-/// The name of the array's metalayer.
-const ARRAY_NAME: &[u8] = b"b2nd";
-
-/// A frame in the present format: a new header, the bytes that are kept of the old frame, and a new trailer if the kept
-/// bytes do not include the old one.
-///
-/// Chunks and chunk index are kept unchanged, because the offsets of chunks count from the end of the header.
+/// A frame in the present format: a new header, and what follows it.
 pub(crate) struct Canonical {
     pub(crate) header: Vec<u8>,
-    pub(crate) kept: Range<u64>,
-    pub(crate) trailer: Vec<u8>,
+    pub(crate) body: Body,
+}
+
+/// What follows the header, with a trailer, which is empty if the old one is kept.
+pub(crate) enum Body {
+    /// Bytes of the old frame, unchanged, because the offsets of chunks count from the end of the header.
+    Kept { range: Range<u64>, trailer: Vec<u8> },
+    /// The chunks one by one, because the frame type changes, and a new index.
+    Moved { index: NewIndex, trailer: Vec<u8> },
 }
 
 impl Canonical {
-    /// The number of bytes that are kept.
-    pub(crate) fn kept_len(&self) -> u64 {
-        self.kept.end.saturating_sub(self.kept.start)
-    }
-
-    /// Converts a frame, with another dtype if one is given. A frame with errors is refused, unless the only one is a lost
-    /// type size.
-    pub(crate) fn of(frame: &mut Frame<File>, dtype: Option<&str>) -> Result<Self, Error> {
+    /// Converts a frame, with another dtype or to a frame type if one is given. A frame with errors is refused, unless the
+    /// only one is a lost type size.
+    pub(crate) fn of(
+        frame: &mut Frame<File>,
+        dtype: Option<&str>,
+        frame_type: Option<FrameType>,
+    ) -> Result<Self, Error> {
         if frame.header.generation == Generation::Beta1 {
             return Err(Error::refused(format_args!(
                 "a header of the first generation ({:#04x}) can be read, but not rewritten",
@@ -58,34 +59,85 @@ impl Canonical {
             }
         }
         let is_present = frame.header.generation == Generation::Present;
-        let (start, mut end) = (frame.header.header_len as u64, frame.header.frame_len);
-        let mut trailer = Vec::new();
-        if !is_present {
-            let old = frame.trailer()?;
-            end = old.offset();
-            trailer = present_trailer(&old)?;
-        }
-        let kept = start..end;
-
-        let array = frame.array()?.ok_or_else(no_array)?;
-        let value = metalayer(&array, typesize, dtype)?;
         let mut header = header::Builder::new();
         header.copy(&frame.header, &frame.bytes);
         header.set(Field::Typesize, &typesize.to_be_bytes());
+        let (body, bytes_after) = match frame_type.filter(|&to| to != frame.header.frame_type) {
+            None => kept(frame)?,
+            Some(to) => {
+                let is_sparse = to == FrameType::Sparse;
+                let (index, cbytes) = moved(frame, is_sparse)?;
+                let trailer = frame.trailer()?;
+                let trailer = if is_present { trailer.bytes().to_vec() } else { present_trailer(&trailer)? };
+                let in_frame = if is_sparse { 0 } else { cbytes };
+                header.set_sparse(is_sparse);
+                header.set(Field::Cbytes, &i64::try_from(cbytes).map_err(|_| too_large())?.to_be_bytes());
+                let bytes_after =
+                    in_frame.saturating_add(index.written_len()).saturating_add(trailer.len() as u64);
+                (Body::Moved { index, trailer }, bytes_after)
+            }
+        };
+
+        // Without an array, there is nothing to bring into the present layout; but the frame type can change.
+        let array = frame.array()?;
+        if array.is_none() && (frame_type.is_none() || dtype.is_some()) {
+            return Err(no_array());
+        }
+        let value = array.as_ref().map(|array| metalayer(array, typesize, dtype)).transpose()?;
         if !is_present {
             let [general, others @ ..] = frame.header.flags;
-            header.set(Field::Flags, &[&[general & 0xf0 | VERSION], &others[..]].concat());
-            header.set(Field::Blocksize, &blocksize(&array, typesize)?.to_be_bytes());
+            header.set(Field::Flags, &[&[general & 0xf0 | header::VERSION], &others[..]].concat());
+            let array = array.as_ref().ok_or_else(no_array)?;
+            header.set(Field::Blocksize, &blocksize(array, typesize)?.to_be_bytes());
         }
-        let layers = frame.metalayers().iter().map(|layer| match frame.array_metalayer() {
-            Some(array) if array == layer => (ARRAY_NAME, &value[..]),
+        let layers = frame.metalayers().iter().map(|layer| match (frame.array_metalayer(), &value) {
+            (Some(array), Some(value)) if array == layer => (ARRAY_NAME.as_bytes(), &value[..]),
             _ => (layer.raw_name(), layer.bytes()),
         });
         let section = Section::build(&SectionRules::HEADER, header.len(), &layers.collect::<Vec<_>>());
-        let bytes_after = end.saturating_sub(start).saturating_add(trailer.len() as u64);
         let header = section.and_then(|section| header.finish(&section, bytes_after));
-        Ok(Self { header: header.ok_or_else(too_large)?, kept, trailer })
+        Ok(Self { header: header.ok_or_else(too_large)?, body })
     }
+}
+
+/// The bytes of a frame that are kept, and how many there will be after the header.
+fn kept(frame: &mut Frame<File>) -> Result<(Body, u64), Error> {
+    let (start, mut end) = (frame.header.header_len as u64, frame.header.frame_len);
+    let mut trailer = Vec::new();
+    if frame.header.generation != Generation::Present {
+        let old = frame.trailer()?;
+        end = old.offset();
+        trailer = present_trailer(&old)?;
+    }
+    let bytes_after = end.saturating_sub(start).saturating_add(trailer.len() as u64);
+    Ok((Body::Kept { range: start..end, trailer }, bytes_after))
+}
+
+/// The index of the chunks in a frame of another type, and the size of all chunks as stored.
+fn moved(frame: &mut Frame<File>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
+    let rules = Rules { may_be_short: is_sparse, ..Rules::new(frame) };
+    let mut chunks = frame.chunks()?;
+    let mut index = NewIndex::new(chunks.len()).ok_or_else(too_large)?;
+    let mut cbytes = 0_u64;
+    while let Some(entry) = chunks.next().transpose()? {
+        let number = entry.number;
+        let new = match entry.place {
+            ChunkPlace::Special(special) if chunks.is_repeated() => {
+                index.set_others(special);
+                break;
+            }
+            ChunkPlace::Special(special) => Entry::Special(special),
+            _ => {
+                let header = rules.header(&mut chunks, &entry)?;
+                let place = if is_sparse { number } else { cbytes };
+                cbytes = cbytes.saturating_add(header.cbytes as u64);
+                Entry::Stored(place)
+            }
+        };
+        index.reserve(number).map_err(|error| Error::refused(format_args!("chunk {number}: {error}")))?;
+        index.set(number, new);
+    }
+    Ok((index, cbytes))
 }
 
 /// The array's metalayer in the present layout.

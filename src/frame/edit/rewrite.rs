@@ -1,22 +1,24 @@
 //! Rewrites a frame in the present format, with another header and the same data.
 
 use core::fmt;
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 use std::boxed::Box;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::string::String;
 use std::time::Instant;
 use std::vec::Vec;
 
-use tempfile::Builder;
-
-use crate::frame::edit::canonical::Canonical;
+use crate::frame::edit::canonical::{Body, Canonical};
 use crate::frame::find::chunk_file;
 use crate::frame::find::lock::{ExclusiveLock, SharedLock};
 use crate::frame::find::open::{SPARSE_INDEX, file_with_header, folder_of, open_at_once};
 use crate::frame::finding::{Finding, Severity};
+use crate::frame::format::flags::FrameType;
+use crate::frame::format::index::Entry;
+use crate::frame::write::place::{Pending, Place};
+use crate::frame::write::sink::{End, Output, Unfinished};
 use crate::frame::{Error, Frame};
 
 /// Bytes that are copied between two reports of progress.
@@ -91,6 +93,7 @@ pub struct Rewrite<'p> {
     from: PathBuf,
     to: PathBuf,
     dtype: Option<String>,
+    frame_type: Option<FrameType>,
     progress: Progress<'p>,
 }
 
@@ -101,7 +104,7 @@ impl<'p> Rewrite<'p> {
     /// Each path is that of a file, or of the directory of a sparse frame.
     pub fn new(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
         let progress = Progress { copied: 0, report: None };
-        Self { from: from.into(), to: to.into(), dtype: None, progress }
+        Self { from: from.into(), to: to.into(), dtype: None, frame_type: None, progress }
     }
 
     /// Sets the dtype of the array. It is needed if the old layout stores none.
@@ -119,6 +122,27 @@ impl<'p> Rewrite<'p> {
     /// ```
     pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
         self.dtype = Some(dtype.into());
+        self
+    }
+
+    /// Sets the frame type: a sparse frame becomes a contiguous one, or the other way round. Without this, it stays.
+    ///
+    /// The chunks are copied one by one, without decompressing them. A hole between chunks, which C-Blosc2 leaves where a
+    /// chunk was replaced or deleted, is not copied. The frame needs no array. The new path must be another one.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Frame, FrameType, Rewrite, is_sparse_frame};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (sparse, contiguous) = (folder.path().join("sparse"), folder.path().join("contiguous"));
+    /// Rewrite::new("tests/data/int32_3x5.b2nd", &sparse).frame_type(FrameType::Sparse).apply()?;
+    /// assert!(is_sparse_frame(&sparse));
+    /// Rewrite::new(&sparse, &contiguous).frame_type(FrameType::Contiguous).apply()?;
+    /// assert_eq!(std::fs::read(&contiguous)?.len(), std::fs::read("tests/data/int32_3x5.b2nd")?.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn frame_type(mut self, frame_type: FrameType) -> Self {
+        self.frame_type = Some(frame_type);
         self
     }
 
@@ -171,7 +195,7 @@ impl<'p> Rewrite<'p> {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn preview(&self) -> Result<Frame, Error> {
-        let job = Job::new(self)?;
+        let (job, _) = Job::new(self)?;
         let (_, _, after) = job.read()?;
         Ok(after)
     }
@@ -211,18 +235,19 @@ impl<'p> Rewrite<'p> {
     /// ```
     pub fn apply(mut self) -> Result<Frame<File>, Error> {
         let mut progress = core::mem::take(&mut self.progress);
-        let job = Job::new(&self)?;
-        if job.is_in_place { job.in_place(&mut progress) } else { job.copy(&mut progress) }
+        let (job, place) = Job::new(&self)?;
+        job.apply(place, &mut progress)
     }
 }
 
 impl fmt::Debug for Rewrite<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from, to, dtype, progress: _ } = self;
+        let Self { from, to, dtype, frame_type, progress: _ } = self;
         f.debug_struct("Rewrite")
             .field("from", from)
             .field("to", to)
             .field("dtype", dtype)
+            .field("frame_type", frame_type)
             .finish_non_exhaustive()
     }
 }
@@ -258,56 +283,54 @@ struct Job<'p> {
     from: &'p Path,
     to: &'p Path,
     dtype: Option<&'p str>,
+    frame_type: Option<FrameType>,
     /// The file of `from` that has the header.
     source: PathBuf,
     is_in_place: bool,
-    /// Decides which lock the frame has. No writer changes it.
+    /// Decides which lock the old frame has. No writer changes it.
     is_sparse: bool,
-    /// The file or directory that gets a new name.
-    target: PathBuf,
-    folder: Folder,
+    /// Whether a directory is written.
+    makes_directory: bool,
 }
 
 impl<'p> Job<'p> {
     /// Checks that the new file can be written at its path.
-    fn new(rewrite: &'p Rewrite<'_>) -> Result<Self, Error> {
-        let Rewrite { from, to, dtype, .. } = rewrite;
+    fn new(rewrite: &'p Rewrite<'_>) -> Result<(Self, Place), Error> {
+        let Rewrite { from, to, dtype, frame_type, .. } = rewrite;
         let source = file_with_header(from)?;
         let is_in_place = is_same(&source, to);
-        if !is_in_place {
-            match to.symlink_metadata() {
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::io("create", to, error)),
-                Ok(_) => return Err(Error::exists(to)),
-            }
+        let old_type = Frame::open(&source)?.header().frame_type;
+        let new_type = frame_type.unwrap_or(old_type);
+        if let Some(FrameType::Unknown(number)) = frame_type {
+            return Err(Error::refused(format_args!("frame type {number} cannot be written")));
         }
-        let is_sparse = Frame::open(&source)?.header().is_sparse();
-        let ends_with_separator =
-            to.as_os_str().as_encoded_bytes().last().is_some_and(|&last| path::is_separator(last.into()));
-        if !is_in_place && !is_sparse && ends_with_separator {
-            return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
-        }
-        let target = if is_in_place {
+        let makes_directory = !is_in_place && new_type == FrameType::Sparse;
+        let place = if !is_in_place {
+            Place::free(to, makes_directory)?
+        } else if new_type == old_type {
             // Without permission to write a file, it must not be replaced either.
             let target = fs::canonicalize(&source)
                 .and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
-            target.map_err(|error| Error::io("write", &source, error))?
+            Place::taken(target.map_err(|error| Error::io("write", &source, error))?)?
         } else {
-            to.clone()
+            return Err(Error::refused(
+                "a frame of another type cannot replace the old one: give a new path",
+            ));
         };
-        let folder = Folder::of(&target)?;
-        let dtype = dtype.as_deref();
-        Ok(Self { from, to, dtype, source, is_in_place, is_sparse, target, folder })
+        let (dtype, frame_type, is_sparse) = (dtype.as_deref(), *frame_type, old_type == FrameType::Sparse);
+        Ok((Self { from, to, dtype, frame_type, source, is_in_place, is_sparse, makes_directory }, place))
     }
 
     /// The old frame, and the new one that is made of it: its parts, and the frame as its header shows it. The new frame
     /// is checked too, because the rules for an older generation do not cover all errors.
     fn read(&self) -> Result<(Frame<File>, Canonical, Frame), Error> {
         let mut frame = Frame::open(self.from)?;
-        let canonical = Canonical::of(&mut frame, self.dtype)?;
+        let canonical = Canonical::of(&mut frame, self.dtype, self.frame_type)?;
         self.check_old(&frame)?;
         let after = Frame::parse(&canonical.header)?;
-        let new = Unwritten { canonical: &canonical, old: &frame.reader, position: 0 };
+        let Body::Kept { range, trailer } = &canonical.body else { return Ok((frame, canonical, after)) };
+        let new =
+            Unwritten { header: &canonical.header, kept: range, trailer, old: &frame.reader, position: 0 };
         match first_error(&after, &self.source, self.from.is_dir(), new)? {
             None => Ok((frame, canonical, after)),
             Some(wrong) => Err(Error::refused(format_args!(
@@ -323,150 +346,167 @@ impl<'p> Job<'p> {
         frame.check_whole(&self.source, &mut file?)
     }
 
-    fn in_place(self, progress: &mut Progress<'_>) -> Result<Frame<File>, Error> {
-        let mut lock = ExclusiveLock::take(&self.source, self.is_sparse)?;
-        let (frame, canonical, after) = self.read()?;
-        let mut new =
-            temporary().tempfile_in(&self.folder.path).map_err(|error| self.folder.uncreatable(error))?;
+    fn apply(self, place: Place, progress: &mut Progress<'_>) -> Result<Frame<File>, Error> {
+        let (mut exclusive, mut _shared) = (None, None);
+        if self.is_in_place {
+            exclusive = ExclusiveLock::take(&self.source, self.is_sparse)?;
+        } else {
+            _shared = SharedLock::take(&self.source, self.is_sparse, Some(Instant::now()))?;
+        }
+        let (mut frame, canonical, after) = self.read()?;
+        let new = place.begin(self.makes_directory, false)?;
         progress.advance(0)?;
-        self.write(&frame, &canonical, new.as_file_mut(), progress)?;
-        check_new(&after, &self.source, self.from.is_dir(), new.as_file())?;
-        let (path, by_directory) = (file_with_header(self.to)?, self.to.is_dir());
+        let Canonical { header, body } = &canonical;
+        let new = match body {
+            Body::Kept { range, trailer } => {
+                if let Some(directory) = new.directory() {
+                    self.copy_chunks(&new, directory, progress)?;
+                }
+                self.write(&frame, [header, trailer], range, &new, progress)?;
+                new
+            }
+            Body::Moved { index, trailer } => {
+                move_chunks(&mut frame, &End { header, index, trailer }, new, progress)?
+            }
+        };
+        if let Ok(metadata) = frame.reader.metadata() {
+            keep_attributes(new.file(), &metadata, self.is_in_place);
+        }
+        if let Some(directory) = new.directory() {
+            keep_modes(directory, &self.source, self.is_sparse);
+        }
+        new.sync()?;
+        self.check_old(&frame)?;
+        let (path, by_directory) = match new.directory() {
+            Some(directory) => (directory.join(SPARSE_INDEX), true),
+            None if self.is_in_place => (self.source.clone(), self.from.is_dir()),
+            None => (self.to.into(), false),
+        };
+        check_new(&after, &path, by_directory, new.file())?;
+        // The path as it was given, which may lead through a link.
+        let given =
+            if self.is_in_place { Some((file_with_header(self.to)?, self.to.is_dir())) } else { None };
         progress.advance(0)?;
-        if let Some(lock) = &mut lock {
+        if let Some(lock) = &mut exclusive {
             lock.raise_counter()?;
         }
         // Some systems do not replace a file that is open.
         drop(frame);
-        let file = new.persist(&self.target).map_err(|error| self.unwritable(error.error))?;
-        // If this fails, the new file still has its name, and is whole.
-        let _ = self.folder.sync();
+        let (file, path) = new.persist()?;
+        let (path, by_directory) = given.unwrap_or((path, self.makes_directory));
         Ok(Frame { path: Some(path), by_directory, ..after.with_reader(file) })
     }
 
-    fn copy(self, progress: &mut Progress<'_>) -> Result<Frame<File>, Error> {
-        let _lock = SharedLock::take(&self.source, self.is_sparse, Some(Instant::now()))?;
-        let (frame, canonical, after) = self.read()?;
-        let uncreatable = |error| self.folder.uncreatable(error);
-        let unwritable = |error| self.unwritable(error);
-        let (file, path) = if self.is_sparse {
-            let old = folder_of(&self.source);
-            let new = temporary().tempdir_in(&self.folder.path).map_err(uncreatable)?;
-            progress.advance(0)?;
-            self.copy_chunks(old, new.path(), progress)?;
-            let index = new.path().join(SPARSE_INDEX);
-            let mut file =
-                File::options().read(true).write(true).create_new(true).open(&index).map_err(unwritable)?;
-            self.write(&frame, &canonical, &mut file, progress)?;
-            check_new(&after, &index, true, &file)?;
-            if let Ok(metadata) = fs::metadata(old) {
-                // Some file systems have no modes.
-                let _ = fs::set_permissions(new.path(), metadata.permissions());
-            }
-            Folder::of(&index)?.sync().map_err(unwritable)?;
-            progress.advance(0)?;
-            let path = self.to.join(SPARSE_INDEX);
-            // Windows does not rename a directory in which a file is open.
-            #[cfg(windows)]
-            drop(file);
-            rename_directory(new.path(), self.to).map_err(unwritable)?;
-            // The directory has been renamed, so there is nothing to remove.
-            let _ = new.keep();
-            #[cfg(windows)]
-            let file = File::open(&path).map_err(|error| Error::io("read", &path, error))?;
-            (file, path)
-        } else {
-            let mut new = temporary().tempfile_in(&self.folder.path).map_err(uncreatable)?;
-            progress.advance(0)?;
-            self.write(&frame, &canonical, new.as_file_mut(), progress)?;
-            check_new(&after, self.to, false, new.as_file())?;
-            progress.advance(0)?;
-            let file = new.persist_noclobber(self.to).map_err(|error| unwritable(error.error))?;
-            (file, self.to.into())
-        };
-        // If this fails, the new file still has its name, and is whole.
-        let _ = self.folder.sync();
-        Ok(Frame { path: Some(path), by_directory: self.is_sparse, ..after.with_reader(file) })
-    }
-
-    /// Writes the new file that has the header.
+    /// Writes the new file that has the header, with bytes of the old one between its two parts.
     fn write(
         &self,
         frame: &Frame<File>,
-        canonical: &Canonical,
-        new: &mut File,
+        [header, trailer]: [&[u8]; 2],
+        kept: &Range<u64>,
+        new: &Pending,
         progress: &mut Progress<'_>,
     ) -> Result<(), Error> {
-        let unwritable = |error| self.unwritable(error);
-        let mut old = &frame.reader;
-        new.write_all(&canonical.header).map_err(unwritable)?;
-        old.seek(SeekFrom::Start(canonical.kept.start)).map_err(|error| frame.unreadable(error))?;
-        if self.copy_bytes(&mut old.take(canonical.kept_len()), &self.source, new, progress)?
-            != canonical.kept_len()
-        {
+        let (mut old, mut file) = (&frame.reader, new.file());
+        file.write_all(header).map_err(|error| new.unwritable(error))?;
+        old.seek(SeekFrom::Start(kept.start)).map_err(|error| frame.unreadable(error))?;
+        let kept_len = len(kept);
+        if copy_bytes(&mut old.take(kept_len), &self.source, &mut file, new, progress)? != kept_len {
             return Err(Error::changing(None));
         }
-        new.write_all(&canonical.trailer).map_err(unwritable)?;
-        if let Ok(metadata) = old.metadata() {
-            keep_attributes(new, &metadata, self.is_in_place);
-        }
-        new.sync_all().map_err(unwritable)?;
-        self.check_old(frame)
+        file.write_all(trailer).map_err(|error| new.unwritable(error))
     }
 
-    fn copy_chunks(&self, from: &Path, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
-        let unwritable = |error| self.unwritable(error);
+    fn copy_chunks(&self, new: &Pending, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
+        let unwritable = |error| new.unwritable(error);
+        let from = folder_of(&self.source);
         for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
             let entry = entry.map_err(|error| Error::io("read", from, error))?;
             let path = entry.path();
             if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
                 let unreadable = |error| Error::io("read", &path, error);
                 let mut old = File::open(&path).map_err(unreadable)?;
-                let new = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
-                let mut new = new.map_err(unwritable)?;
-                self.copy_bytes(&mut old, &path, &mut new, progress)?;
-                keep_attributes(&new, &old.metadata().map_err(unreadable)?, false);
-                new.sync_all().map_err(unwritable)?;
+                let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
+                let mut file = file.map_err(unwritable)?;
+                copy_bytes(&mut old, &path, &mut file, new, progress)?;
+                keep_attributes(&file, &old.metadata().map_err(unreadable)?, false);
+                file.sync_all().map_err(unwritable)?;
             }
         }
         Ok(())
     }
+}
 
-    /// Copies all bytes of a reader of the file `path`, and says how many. An error names the file that it is about, which
-    /// `io::copy` does not tell.
-    fn copy_bytes(
-        &self,
-        old: &mut impl Read,
-        path: &Path,
-        new: &mut File,
-        progress: &mut Progress<'_>,
-    ) -> Result<u64, Error> {
-        let (mut piece, mut copied) = (Vec::new(), 0);
-        loop {
-            piece.clear();
-            let read = old.by_ref().take(PIECE).read_to_end(&mut piece);
-            let read = read.map_err(|error| Error::io("read", path, error))? as u64;
-            if read == 0 {
-                return Ok(copied);
+/// Copies all bytes of a reader of the file `path`, and says how many. An error names the file that it is about, which
+/// `io::copy` does not tell.
+fn copy_bytes(
+    old: &mut impl Read,
+    path: &Path,
+    to: &mut impl Write,
+    new: &Pending,
+    progress: &mut Progress<'_>,
+) -> Result<u64, Error> {
+    let (mut piece, mut copied) = (Vec::new(), 0);
+    loop {
+        piece.clear();
+        let read = old.by_ref().take(PIECE).read_to_end(&mut piece);
+        let read = read.map_err(|error| Error::io("read", path, error))? as u64;
+        if read == 0 {
+            return Ok(copied);
+        }
+        to.write_all(&piece).map_err(|error| new.unwritable(error))?;
+        copied += read;
+        progress.advance(read)?;
+    }
+}
+
+/// Writes a frame of another type, with the chunks of the old one. They must still be as they were for the new index.
+fn move_chunks(
+    frame: &mut Frame<File>,
+    end: &End<'_>,
+    new: Pending,
+    progress: &mut Progress<'_>,
+) -> Result<Pending, Error> {
+    let mut output = Unfinished::begin(new, end.header.len() as u64)?;
+    let mut chunks = frame.chunks()?;
+    while let Some(entry) = chunks.next().transpose()? {
+        let Some(header) = chunks.header(&entry)? else {
+            if chunks.is_repeated() {
+                break;
             }
-            new.write_all(&piece).map_err(|error| self.unwritable(error))?;
-            copied += read;
-            progress.advance(read)?;
+            continue;
+        };
+        let len = header.cbytes as u64;
+        let put = output.put(entry.number, |out| {
+            let mut copied = 0;
+            while copied < len {
+                let piece = chunks.bytes(&entry, copied, PIECE.min(len - copied))?;
+                let piece = piece.map_or_else(|_| Vec::new(), |(bytes, _)| bytes);
+                if piece.is_empty() {
+                    return Err(Error::changing(None));
+                }
+                out.write_all(&piece).map_err(Error::writing)?;
+                copied += piece.len() as u64;
+                progress.advance(piece.len() as u64)?;
+            }
+            Ok(len)
+        })?;
+        if !end.index.has(entry.number, Entry::Stored(put)) {
+            return Err(Error::changing(None));
         }
     }
+    output.end(end)
+}
 
-    /// The error that the new file cannot be written. Something can have got its name since the rewrite began.
-    fn unwritable(&self, error: io::Error) -> Error {
-        match error.kind() {
-            ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => Error::exists(self.to),
-            _ => Error::io("write", self.to, error),
-        }
-    }
+/// The number of bytes that are kept.
+fn len(kept: &Range<u64>) -> u64 {
+    kept.end.saturating_sub(kept.start)
 }
 
 /// The bytes of a new frame before they are written.
 struct Unwritten<'j> {
-    canonical: &'j Canonical,
+    header: &'j [u8],
+    kept: &'j Range<u64>,
+    trailer: &'j [u8],
     old: &'j File,
     position: u64,
 }
@@ -478,8 +518,8 @@ fn rest(bytes: &[u8], offset: u64) -> &[u8] {
 
 impl Read for Unwritten<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Canonical { header, kept, trailer } = self.canonical;
-        let kept_len = self.canonical.kept_len();
+        let Self { header, kept, trailer, .. } = *self;
+        let kept_len = len(kept);
         let read = match self.position.checked_sub(header.len() as u64) {
             None => rest(header, self.position).read(buffer),
             Some(offset) if offset < kept_len => {
@@ -495,8 +535,8 @@ impl Read for Unwritten<'_> {
 
 impl Seek for Unwritten<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let Canonical { header, kept: _, trailer } = self.canonical;
-        let len = self.canonical.kept_len().saturating_add((header.len() + trailer.len()) as u64);
+        let Self { header, kept, trailer, .. } = *self;
+        let len = len(kept).saturating_add((header.len() + trailer.len()) as u64);
         let position = match to {
             SeekFrom::Start(position) => Some(position),
             SeekFrom::End(offset) => len.checked_add_signed(offset),
@@ -528,18 +568,6 @@ fn check_new(after: &Frame, path: &Path, by_directory: bool, new: &File) -> Resu
     }
 }
 
-/// Gives a new directory its name, unless there is something of that name.
-fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
-    // A rename replaces an empty directory, also one that somebody else has made. So it only replaces its own.
-    #[cfg(unix)]
-    fs::create_dir(to)?;
-    fs::rename(new, to).inspect_err(|_| {
-        // What is not empty by now is somebody else's, and stays.
-        #[cfg(unix)]
-        let _ = fs::remove_dir(to);
-    })
-}
-
 /// Gives a new file the mode of the old one and, in place, its owner, as far as the system allows. Only root can change
 /// the owner, and some file systems have neither owners nor modes.
 fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
@@ -556,48 +584,21 @@ fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     let _ = new.set_permissions(old.permissions());
 }
 
-/// Makes temporary files and directories, named `.b2nd-XXXXXX.tmp`.
-fn temporary() -> Builder<'static, 'static> {
-    let mut builder = Builder::new();
-    builder.prefix(".b2nd-").suffix(".tmp");
-    builder
-}
-
-/// The error of creating a temporary file, without its name, which means nothing to the user.
-fn unnamed(error: io::Error) -> io::Error {
-    use ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    match error.kind() {
-        kind @ (PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull) => kind.into(),
-        _ => error,
+/// Gives a new directory and its chunks the modes that the old frame has, as far as the system allows: those of its
+/// directory, or if it was a file, that of the file, with permission to enter for those who may read.
+fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
+    let old = if is_sparse { folder_of(source) } else { source };
+    let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };
+    #[cfg(unix)]
+    if !is_sparse {
+        use std::os::unix::fs::PermissionsExt;
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let _ = fs::set_permissions(entry.path(), old.clone());
+        }
+        let mode = old.mode();
+        let _ = fs::set_permissions(directory, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2));
+        return;
     }
-}
-
-/// The folder in which a file gets its name.
-struct Folder {
-    path: PathBuf,
-    /// Opened in advance, so that nothing can fail after the file has its name.
-    opened: Option<File>,
-}
-
-impl Folder {
-    fn of(file: &Path) -> Result<Self, Error> {
-        let path = folder_of(file).to_path_buf();
-        let is_dir = fs::metadata(&path).and_then(|metadata| {
-            if metadata.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) }
-        });
-        is_dir.map_err(|error| Error::io("create a file in", &path, error))?;
-        // Some systems cannot open a directory, and for some directories there is no permission.
-        let opened = File::open(&path).ok();
-        Ok(Self { path, opened })
-    }
-
-    /// The error that no temporary file can be created.
-    fn uncreatable(&self, error: io::Error) -> Error {
-        Error::io("create a file in", &self.path, unnamed(error))
-    }
-
-    /// Syncs the folder, so that the new name survives a crash.
-    fn sync(&self) -> io::Result<()> {
-        self.opened.as_ref().map_or(Ok(()), File::sync_all)
-    }
+    // The chunks have got the modes of the old ones.
+    let _ = fs::set_permissions(directory, old);
 }

@@ -3,6 +3,8 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::vec::Vec;
 
+use memchr::memmem;
+
 use crate::frame::format::header::{LengthError, MAGIC, MAGIC_OFFSET, START_LEN, Start};
 use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame};
@@ -83,7 +85,8 @@ impl<R: Read + Seek> Scan<R> {
     /// Continues to the next magic bytes, or to the next window.
     fn step(&mut self) -> io::Result<Option<Frame>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
-        let Some(found) = rest.windows(START).position(|bytes| bytes.ends_with(MAGIC)) else {
+        let magic = rest.get(MAGIC_OFFSET..).unwrap_or_default();
+        let Some(found) = memmem::find(magic, MAGIC) else {
             self.advance()?;
             return Ok(None);
         };

@@ -5,8 +5,9 @@
 //! | `embed.b2e` | the frame whose metalayer says which store it is; it can hold members in its data |
 //! | `deep/name.b2nd`, `.b2f`, `.b2b` | a member, whose key is `/deep/name` |
 //! | `deep/__vlmeta__.b2f` | the attributes of the group `/deep`, or of the whole store |
-//! | `_meta.b2f` | in a table only: its vlmetalayer `kind` is `ctable` |
+//! | `deep/_meta.b2f` | makes a table of the folder `deep`, or of the whole store: its vlmetalayer `kind` is `ctable` |
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -14,18 +15,27 @@ use std::string::String;
 use std::vec::Vec;
 use std::{format, vec};
 
+use serde::{Deserialize, Deserializer};
+
 use crate::frame::find::open::is_sparse_frame;
-use crate::frame::find::zip::zip_members;
+use crate::frame::find::zip::members_to_read;
+use crate::frame::format::section::value_of;
 use crate::frame::{Error, Frame, Kind, Trailer};
 
 /// The frame whose metalayer says which store it is.
 const EMBED: &str = "embed.b2e";
 
-/// The frame that makes a table of a tree.
+/// The frame that makes a table of its folder in a tree.
 const TABLE: &str = "_meta.b2f";
 
 /// The extensions of members.
 const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
+
+/// The most bytes of all schemas of a store: a few compressed bytes can claim any number.
+const MAX_SCHEMAS_LEN: usize = 1 << 24;
+
+/// The longest list of a tree's objects that is read, for the same reason.
+const MAX_REGISTRY_LEN: usize = 1 << 24;
 
 /// The name of what holds attributes, which is not a member.
 const ATTRIBUTES: &str = "__vlmeta__";
@@ -43,14 +53,52 @@ const ATTRIBUTES: &str = "__vlmeta__";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     kind: Kind,
-    schema: Option<String>,
     members: Vec<String>,
+    tables: Vec<Table>,
+    mounts: Vec<String>,
+}
+
+/// A table: a store of kind [`CTable`](Kind::CTable), or a folder in a tree. See [`Store::tables`].
+///
+/// ```
+/// use b2nd_serde::frame::Store;
+///
+/// let store = Store::open("tests/data/table.b2z")?.expect("a store");
+/// let [table] = store.tables() else { panic!("not one table") };
+/// assert_eq!(table.key(), "/");
+/// assert!(table.schema().is_some_and(|json| json.contains(r#""name": "number""#)));
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    key: String,
+    schema: Option<String>,
+}
+
+impl Table {
+    /// The key of the table in its store; `/` if the whole store is the table.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What the table says about its columns and rows: JSON, as python-blosc2 writes it. `None` if it is damaged, if the
+    /// schemas of a store have more than 16 MiB, or if it is compressed and the feature `decompress` is off.
+    #[must_use]
+    pub fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+
+    /// Whether a key is in the table.
+    fn has(&self, key: &str) -> bool {
+        self.key == "/" || key.strip_prefix(&self.key).is_some_and(|rest| rest.starts_with('/'))
+    }
 }
 
 impl Store {
     /// Opens a store by the path of its folder or zip file; `None` if there is no `embed.b2e` in it that makes it one.
     ///
-    /// It reads `embed.b2e` and, to recognize a table, `_meta.b2f`. Other members are found by their names.
+    /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
     ///
     /// # Errors
     ///
@@ -69,60 +117,74 @@ impl Store {
     }
 
     fn of_folder(path: &Path) -> Result<Option<Self>, Error> {
-        let embed = path.join(EMBED);
-        if !embed.is_file() {
+        if !is_store_folder(path) {
             return Ok(None);
         }
-        let frame = Frame::open(embed)?;
-        let table = path.join(TABLE);
-        let table = if table.is_file() { Some(Frame::open(table)?) } else { None };
+        let embed = Frame::open(path.join(EMBED))?;
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
-        Ok(Self::new(path, frame, table, &names))
+        Self::new(path, embed, &names, |name| Ok(Some(Frame::open(path.join(name))?)))
     }
 
     fn of_zip(path: &Path) -> Result<Option<Self>, Error> {
         let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
-        let members = zip_members(&file)?;
+        let members = members_to_read(&file, |name| name == EMBED || table_key(name).is_some())?;
         let member = |name: &str| {
             let member = members.iter().find(|member| member.name() == name && member.frame().is_some());
             member.map(|member| Frame::read_at(&file, member.offset())).transpose()
         };
         let Some(frame) = member(EMBED)? else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
-        Ok(Self::new(path, frame, member(TABLE)?, &names))
+        Self::new(path, frame, &names, member)
     }
 
-    /// The store with these files, one of which is `embed.b2e`, and perhaps another one `_meta.b2f`.
+    /// The store with these files, one of which is `embed.b2e`.
     fn new<R: Read + Seek>(
         path: &Path,
         mut embed: Frame<R>,
-        table: Option<Frame<R>>,
         names: &[String],
-    ) -> Option<Self> {
+        open: impl Fn(&str) -> Result<Option<Frame<R>>, Error>,
+    ) -> Result<Option<Self>, Error> {
         let has_extension =
             |extension| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension));
-        let table = table.and_then(|mut frame| frame.trailer().ok()).filter(is_table);
+        let trailer = embed.trailer().ok();
         let kind = match embed.kind() {
-            Kind::TreeStore if table.is_some() => Kind::CTable,
             kind if kind.is_store() => kind,
             // Without a metalayer that tells, python-blosc2 goes by the extension.
             _ if has_extension("b2d") => Kind::DictStore,
             _ if has_extension("b2z") => Kind::TreeStore,
-            _ => return None,
+            _ => return Ok(None),
         };
+        let mut tables = Vec::new();
+        if kind == Kind::TreeStore {
+            let mut room = MAX_SCHEMAS_LEN;
+            for name in names {
+                let Some(key) = table_key(name) else { continue };
+                let trailer = open(name)?.and_then(|mut frame| frame.trailer().ok());
+                let Some(trailer) = trailer.filter(is_table) else { continue };
+                let schema = trailer.vlmetalayer("schema").and_then(|layer| {
+                    room = room.checked_sub(layer.nbytes()?)?;
+                    layer.decode().ok()
+                });
+                tables.push(Table { key, schema });
+            }
+            tables.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        }
+        let kind = if tables.first().is_some_and(|table| table.key == "/") { Kind::CTable } else { kind };
+        let mounts = trailer.as_ref().map(mounts).unwrap_or_default();
         let key = |name: &String| {
             let stem = EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension))?;
-            let is_member = stem != ATTRIBUTES && !stem.ends_with(&format!("/{ATTRIBUTES}"));
-            is_member.then(|| format!("/{stem}"))
+            (!is_attributes(stem)).then(|| format!("/{stem}"))
         };
         let mut members: Vec<String> = names.iter().filter_map(key).collect();
-        if let Ok(trailer) = embed.trailer() {
-            members.extend(trailer.embedded());
+        if kind != Kind::CTable && !tables.is_empty() {
+            members.retain(|key| !tables.iter().any(|table| table.has(key)));
+            members.extend(tables.iter().map(|table| table.key.clone()));
         }
+        members.extend(trailer.iter().flat_map(Trailer::embedded));
+        members.extend(mounts.iter().cloned());
         members.sort_unstable();
         members.dedup();
-        let schema = table.and_then(|trailer| trailer.vlmetalayer("schema")?.decode().ok());
-        Some(Self { kind, schema, members })
+        Ok(Some(Self { kind, members, tables, mounts }))
     }
 
     /// What the store is: [`DictStore`](Kind::DictStore), [`TreeStore`](Kind::TreeStore), [`CTable`](Kind::CTable), …
@@ -131,19 +193,84 @@ impl Store {
         self.kind
     }
 
-    /// What a table says about its columns and rows: JSON, as python-blosc2 writes it. `None` if the store is not a table, or
-    /// if the JSON is compressed and the feature `decompress` is off.
-    #[must_use]
-    pub fn schema(&self) -> Option<&str> {
-        self.schema.as_deref()
-    }
-
-    /// The keys of its members, sorted. They begin with `/`. Attributes are left out, and so are keys that only a
-    /// compressed list has, if the feature `decompress` is off.
+    /// The keys of its members, sorted. They begin with `/`. A table in a tree is one member; if the whole store is a table,
+    /// its members are the parts of the table. Attributes are left out, and so are keys that only a compressed list has, if
+    /// the feature `decompress` is off.
     #[must_use]
     pub fn members(&self) -> &[String] {
         &self.members
     }
+
+    /// The tables: the store itself, or members of a tree. They are sorted by their keys.
+    #[must_use]
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// The keys of members that are stores elsewhere, from which a reader must fetch.
+    #[must_use]
+    pub fn mounts(&self) -> &[String] {
+        &self.mounts
+    }
+
+    /// Whether a file is only a part of the store or of a table in it, and not a member. The name is that in the folder or
+    /// zip file.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Store;
+    ///
+    /// let store = Store::open("tests/data/tree.b2z")?.expect("a store");
+    /// assert!(store.is_part("embed.b2e") && !store.is_part("group/large.b2nd"));
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_part(&self, name: &str) -> bool {
+        let is_in_table = || self.tables.iter().any(|table| table.has(&format!("/{name}")));
+        name == EMBED || name.strip_suffix(".b2f").is_some_and(is_attributes) || is_in_table()
+    }
+}
+
+/// Whether a folder can be a [`Store`]: it has the file `embed.b2e`.
+///
+/// ```
+/// use b2nd_serde::frame::is_store_folder;
+///
+/// assert!(!is_store_folder("tests/data"));
+/// ```
+pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
+    path.as_ref().join(EMBED).is_file()
+}
+
+/// Whether this is the name, without its extension, of what holds attributes.
+fn is_attributes(stem: &str) -> bool {
+    stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+}
+
+/// The key of the table that a file makes of its folder, by the name of the file.
+fn table_key(name: &str) -> Option<String> {
+    let folder = name.strip_suffix(TABLE)?;
+    match folder.strip_suffix('/') {
+        Some(folder) => Some(format!("/{folder}")),
+        None => folder.is_empty().then(|| "/".into()),
+    }
+}
+
+/// The keys of stores elsewhere.
+fn mounts(trailer: &Trailer) -> Vec<String> {
+    /// Something in a tree that is not a frame, and its kind.
+    struct Object(Option<String>);
+
+    impl<'m> Deserialize<'m> for Object {
+        fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
+            value_of("kind", deserializer).map(Self)
+        }
+    }
+
+    let layer = trailer.vlmetalayer("_object_registry");
+    let layer = layer.filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_REGISTRY_LEN));
+    let objects = layer.and_then(|layer| layer.decode::<BTreeMap<String, Object>>().ok());
+    let objects = objects.unwrap_or_default().into_iter();
+    objects.filter(|(_, Object(kind))| kind.as_deref() == Some("remote_store")).map(|(key, _)| key).collect()
 }
 
 /// Whether this trailer of `_meta.b2f` is that of a table.

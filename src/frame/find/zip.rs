@@ -127,7 +127,15 @@ impl Member {
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn zip_members<R: Read + Seek>(mut reader: R) -> Result<Vec<Member>, Error> {
+pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
+    members_to_read(reader, |_| true)
+}
+
+/// The files in a zip file. Only those with a wanted name are read; the content of the others is not known.
+pub(crate) fn members_to_read<R: Read + Seek>(
+    mut reader: R,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Member>, Error> {
     if available(&mut reader, 0).map_err(Error::reading)? == 0 {
         let finding = Finding::new(Code::NotAZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
@@ -157,7 +165,9 @@ pub fn zip_members<R: Read + Seek>(mut reader: R) -> Result<Vec<Member>, Error> 
     }
     refuse_overlaps(&mut members, archive.directory_offset());
     let mut reader = archive.into_inner().into_inner();
-    for member in members.iter_mut().filter(|member| matches!(member.content, Content::Other)) {
+    let is_to_read =
+        |member: &&mut Member| matches!(member.content, Content::Other) && is_wanted(&member.name);
+    for member in members.iter_mut().filter(is_to_read) {
         member.content = content(&mut reader, member.offset, member.len)?;
     }
     Ok(members)

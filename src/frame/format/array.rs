@@ -241,7 +241,8 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
         _ => Code::ArrayMarker,
     };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    let text = format!("metalayer {}: {error}", metalayer.name());
+    // The offset is that in the frame; the one of the error would be that in the metalayer.
+    let text = format!("metalayer {}: {}", metalayer.name(), error.message());
     Finding::new(code, Place::Array).at(at as u64).text(text)
 }
 

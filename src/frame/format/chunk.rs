@@ -47,7 +47,12 @@ const BLOSC2_LEN: usize = 32;
 /// The largest block, decompressed, that C-Blosc2 reads.
 pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
 
+/// The version of the chunk's format, and that of the codec's, in chunks that this crate makes.
+const WRITTEN_VERSION: u8 = 5;
+const WRITTEN_CODEC_VERSION: u8 = 1;
+
 const VERSION: usize = 0;
+const CODEC_VERSION: usize = 1;
 const FLAGS: usize = 2;
 const TYPESIZE: usize = 3;
 const NBYTES: usize = 4;
@@ -55,9 +60,28 @@ const BLOCKSIZE: usize = 8;
 const CBYTES: usize = 12;
 const FILTERS: usize = 16;
 const CODEC: usize = 22;
+const CODEC_META: usize = 23;
 const FILTERS_META: usize = 24;
 const MORE_FLAGS: usize = 31;
 const BLOCK_FLAGS: usize = 30;
+
+/// The parts of a header: the name, the offset and the number of bytes of each. Those from 16 on are in a header of 32
+/// bytes only.
+pub(crate) const PARTS: [(&str, usize, usize); 13] = [
+    ("version", VERSION, 1),
+    ("codec_version", CODEC_VERSION, 1),
+    ("flags", FLAGS, 1),
+    ("typesize", TYPESIZE, 1),
+    ("nbytes", NBYTES, 4),
+    ("blocksize", BLOCKSIZE, 4),
+    ("cbytes", CBYTES, 4),
+    ("filters", FILTERS, 6),
+    ("codec", CODEC, 1),
+    ("codec_meta", CODEC_META, 1),
+    ("filters_meta", FILTERS_META, 6),
+    ("block_flags", BLOCK_FLAGS, 1),
+    ("more_flags", MORE_FLAGS, 1),
+];
 
 /// The flags that a header of 32 bytes has. A chunk of Blosc 1 never has both, because they mean two ways to shuffle
 /// there.
@@ -212,10 +236,36 @@ impl ChunkHeader {
         }
     }
 
-    /// The number of streams of a block, unless it is the last one and shorter: that is one stream. A chunk with a dictionary
-    /// is split as any other, as C-Blosc2 3.3.5 writes it.
-    pub(crate) fn nstreams(&self) -> usize {
-        if self.flags & IS_UNSPLIT == 0 { self.typesize.into() } else { 1 }
+    /// Whether blocks are split into a stream for each byte of an item. A chunk with a dictionary is split as any other, as
+    /// C-Blosc2 3.3.5 writes it.
+    pub(crate) fn is_split(&self) -> bool {
+        self.flags & IS_UNSPLIT == 0
+    }
+
+    /// The number of streams of a block that has this length when decompressed.
+    pub(crate) fn nstreams(&self, length: usize) -> usize {
+        if self.is_split() && !self.is_short(length) { self.typesize.into() } else { 1 }
+    }
+
+    /// Whether a block of this length is the last one, and shorter than the others.
+    fn is_short(&self, length: usize) -> bool {
+        length < self.blocksize.min(self.nbytes)
+    }
+
+    /// The bytes of a block, which begins with these and has this length when decompressed. `None` if a stream does not fit
+    /// in them.
+    pub(crate) fn streams<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
+        let mut rest = bytes;
+        for _ in 0..self.nstreams(length) {
+            let (&length, data) = rest.split_first_chunk()?;
+            rest = data.get(stream_len(i32::from_le_bytes(length))..)?;
+        }
+        bytes.get(..bytes.len() - rest.len())
+    }
+
+    /// Whether the codec is one of those that C-Blosc2 always has, which this crate can decompress.
+    pub(crate) fn has_common_codec(&self) -> bool {
+        matches!(self.codec.and_then(Codec::name), Some("blosclz" | "lz4" | "lz4hc" | "zlib" | "zstd"))
     }
 
     /// The data of a chunk, of at most `longest` bytes, or why it cannot be read.
@@ -243,6 +293,31 @@ impl ChunkHeader {
     }
 }
 
+/// The size of an item as the header of a chunk has it.
+pub(crate) fn typesize_byte(typesize: i32) -> u8 {
+    u8::try_from(typesize).unwrap_or(1)
+}
+
+/// The header of a chunk that is not compressed, of which `body` bytes follow: the data, or the one value of a special
+/// chunk. `None` if a number does not fit.
+pub(crate) fn header_of_stored(
+    special: Option<Special>,
+    typesize: u8,
+    nbytes: usize,
+    blocksize: usize,
+    body: usize,
+) -> Option<[u8; BLOSC2_LEN]> {
+    let size = |size: usize| Some(i32::try_from(size).ok()?.to_le_bytes());
+    let flags = IS_BLOSC2 | if special.is_none() { IS_STORED } else { 0 };
+    let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, flags, typesize];
+    let sizes = [size(nbytes)?, size(blocksize)?, size(body.checked_add(BLOSC2_LEN)?)?];
+    let mut header = [0; BLOSC2_LEN];
+    header.iter_mut().zip(start.iter().chain(sizes.as_flattened())).for_each(|(slot, &byte)| *slot = byte);
+    let [.., more_flags] = &mut header;
+    *more_flags = special.map_or(0, special_bits) << 4;
+    Some(header)
+}
+
 /// The special value of this number. 0 is none.
 fn special(bits: u8) -> Option<Special> {
     Some(match bits {
@@ -252,6 +327,15 @@ fn special(bits: u8) -> Option<Special> {
         4 => Special::Uninitialized,
         _ => return None,
     })
+}
+
+const fn special_bits(special: Special) -> u8 {
+    match special {
+        Special::Zeros => 1,
+        Special::Nan => 2,
+        Special::Value => 3,
+        Special::Uninitialized => 4,
+    }
 }
 
 /// The codec that the flags name; `other` is the byte for those that have no number there.
@@ -283,19 +367,13 @@ pub(crate) fn stream_len(length: i32) -> usize {
 /// of the block when decompressed. `None` if the streams of the block do not fit in the bytes.
 pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option<Vec<u8>> {
     let parsed = ChunkHeader::parse(header)?;
-    // The shorter last block is not split, but as the only one it would not be shorter.
-    let is_short = length < parsed.blocksize.min(parsed.nbytes);
-    let mut rest = block;
-    for _ in 0..if is_short { 1 } else { parsed.nstreams() } {
-        let (&length, data) = rest.split_first_chunk()?;
-        rest = data.get(stream_len(i32::from_le_bytes(length))..)?;
-    }
-    let block = block.get(..block.len() - rest.len())?;
+    let block = parsed.streams(block, length)?;
     let mut chunk = header.get(..parsed.header_len)?.to_vec();
     let start = parsed.header_len + size_of::<i32>();
     chunk.extend(i32::try_from(start).ok()?.to_le_bytes());
     chunk.extend(block);
-    if is_short {
+    // The shorter last block is not split, but as the only one it is not shorter.
+    if parsed.is_short(length) {
         *chunk.get_mut(FLAGS)? |= IS_UNSPLIT;
     }
     for (at, value) in [(NBYTES, length), (BLOCKSIZE, length), (CBYTES, chunk.len())] {
@@ -315,4 +393,27 @@ pub(crate) fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
 #[cfg(not(feature = "decompress"))]
 pub(crate) fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
     Err("the value is compressed; build with the feature `decompress` to read it".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_header_follow_one_another() {
+        let end = PARTS.into_iter().fold(0, |end, (name, offset, len)| {
+            assert_eq!(offset, end, "{name}");
+            end + len
+        });
+        assert_eq!(end, BLOSC2_LEN);
+    }
+
+    #[test]
+    fn the_picture_of_the_header_shows_its_parts() {
+        let source = include_str!("chunk.rs");
+        for (name, offset, len) in PARTS {
+            let row = format!("//! | {offset} | {len} | ");
+            assert!(source.lines().any(|line| line.starts_with(&row)), "{name}: {row:?}");
+        }
+    }
 }

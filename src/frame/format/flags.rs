@@ -60,6 +60,9 @@ impl fmt::Display for Codec {
     }
 }
 
+/// Filters from this number on belong to users, so they can mean anything.
+const FIRST_OWN_FILTER: u8 = 160;
+
 /// A filter of the pipeline, by its number in C-Blosc2, with its parameter.
 ///
 /// ```
@@ -96,6 +99,11 @@ impl Filter {
             _ => return None,
         })
     }
+
+    /// Whether the number belongs neither to a known filter nor to a user.
+    pub(crate) fn is_unknown(self) -> bool {
+        self.id < FIRST_OWN_FILTER && self.name().is_none()
+    }
 }
 
 impl fmt::Display for Filter {
@@ -128,6 +136,15 @@ impl SplitMode {
             1 => Self::Never,
             2 => Self::Auto,
             _ => Self::ForwardCompatible,
+        }
+    }
+
+    pub(crate) fn bits(self) -> u8 {
+        match self {
+            Self::Always => 0,
+            Self::Never => 1,
+            Self::Auto => 2,
+            Self::ForwardCompatible => 3,
         }
     }
 }

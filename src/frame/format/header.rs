@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::cursor::{Cursor, Part};
-use crate::frame::format::fields::{Encoding, Field, Generation, filters};
+use crate::frame::format::fields::{Encoding, FRAME_TYPE, Field, Generation, filters};
 use crate::frame::format::flags::{Codec, Filter, FrameType, SplitMode};
 use crate::marker::{FALSE, Marker, TRUE};
 
@@ -29,6 +29,18 @@ pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
 /// The codec's number in the flags, if the codec itself is with the filters.
 const CODEC_WITH_FILTERS: u8 = 6;
+
+/// The version of the format that is written.
+pub(crate) const VERSION: u8 = 2;
+
+/// The same if chunks may have different sizes.
+const VARIABLE_VERSION: u8 = 3;
+
+/// In the first byte of flags: chunks may have different sizes.
+const HAS_VARIABLE_CHUNKS: u8 = 0x40;
+
+/// In the first byte of flags. All writers set it.
+const HAS_64_BIT_OFFSETS: u8 = 0x10;
 
 /// The offset of a value in a header of the present generation, which has all of them.
 const fn offset(field: Field) -> usize {
@@ -306,7 +318,7 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         frame_len,
         flags,
         version: general & 0x0f,
-        has_variable_chunks: general & 0x40 != 0,
+        has_variable_chunks: general & HAS_VARIABLE_CHUNKS != 0,
         has_variable_blocks: general & 0x80 != 0,
         frame_type: match frame_type {
             _ if generation == Generation::Beta1 => FrameType::Contiguous,
@@ -336,6 +348,18 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
             meta: part(filters::METAS + index),
         }),
     })
+}
+
+/// How new chunks are compressed, by the header.
+#[derive(Clone, Debug)]
+pub(crate) struct Compression {
+    pub(crate) codec: Codec,
+    pub(crate) codec_meta: u8,
+    /// At most 15.
+    pub(crate) level: u8,
+    pub(crate) split_mode: SplitMode,
+    pub(crate) filters: [Filter; 6],
+    pub(crate) uses_dictionary: bool,
 }
 
 /// The bytes of a header of the present generation: markers and values, to which the metalayers are added last.
@@ -370,6 +394,33 @@ impl Builder {
     pub(crate) fn set(&mut self, field: Field, value: &[u8]) {
         let slot = self.bytes.iter_mut().skip(offset(field)).take(field.encoding().len);
         slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
+    }
+
+    /// Sets the flags, the filters and the codec.
+    pub(crate) fn set_compression(
+        &mut self,
+        has_variable_chunks: bool,
+        is_sparse: bool,
+        compression: &Compression,
+    ) {
+        let Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary } = compression;
+        let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
+        let codec_flag = if codec.0 < CODEC_WITH_FILTERS { codec.0 } else { CODEC_WITH_FILTERS };
+        let flags =
+            [version | HAS_64_BIT_OFFSETS, is_sparse.into(), codec_flag | level << 4, split_mode.bits()];
+        self.set(Field::Flags, &flags);
+        let count = [filters.len() as u8];
+        let [ids, metas] = [filters.map(|filter| filter.id), filters.map(|filter| filter.meta)];
+        let more_flags = [u8::from(*uses_dictionary)];
+        let parts = [&count[..], &ids, &[codec.0, *codec_meta], &metas, &more_flags];
+        self.set(Field::Filters, &parts.concat());
+    }
+
+    /// Sets the frame type.
+    pub(crate) fn set_sparse(&mut self, is_sparse: bool) {
+        if let Some(slot) = self.bytes.get_mut(offset(Field::Flags) + FRAME_TYPE) {
+            *slot = is_sparse.into();
+        }
     }
 
     /// The number of bytes before the metalayers.

@@ -15,14 +15,16 @@
 //! one, the index is that value, once. So it can be read in pieces, and no more of it than a piece is in memory.
 
 use core::fmt;
+use core::iter;
 use std::format;
-use std::io::{Read, Seek};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::string::String;
 use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::chunk::{ChunkHeader, Special, decompress, needs_other_blocks, single_block};
-use crate::frame::format::flags::Codec;
+use crate::frame::format::chunk::{
+    ChunkHeader, Special, decompress, header_of_stored, needs_other_blocks, single_block,
+};
 use crate::frame::{Error, Frame};
 
 /// The bytes of an entry.
@@ -64,6 +66,124 @@ impl Entry {
         } else {
             Self::Invalid
         }
+    }
+
+    /// The bits of the entry. A repeated value is stored, so it has none of its own.
+    fn value(self) -> i64 {
+        let bit = match self {
+            Self::Stored(stored) => return i64::try_from(stored).unwrap_or(MISSING),
+            Self::Special(Special::Zeros) => 56,
+            Self::Special(Special::Nan) => 57,
+            Self::Special(Special::Uninitialized) => 58,
+            Self::Special(Special::Value) | Self::Invalid => return MISSING,
+        };
+        MISSING | 1 << bit
+    }
+}
+
+/// The largest number of chunks whose index fits a chunk.
+pub(crate) const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
+
+/// The size of a block of a new index, which C-Blosc2 has too.
+const BLOCK_LEN: usize = 1 << 14;
+
+/// An entry of which nothing is known yet. No writer sets bit 63 alone.
+const MISSING: i64 = i64::MIN;
+
+/// The chunk index of a new frame. It takes 8 bytes for each chunk up to the last one that is set by its number.
+#[derive(Debug)]
+pub(crate) struct NewIndex {
+    entries: Vec<i64>,
+    /// The number of chunks.
+    len: u64,
+    /// All entries that are not set.
+    others: Option<Special>,
+}
+
+impl NewIndex {
+    /// An index of this number of chunks; `None` if there are more than an index can have.
+    pub(crate) fn new(len: u64) -> Option<Self> {
+        (len <= MAX_CHUNKS).then(|| Self { entries: Vec::new(), len, others: None })
+    }
+
+    /// Makes room for the entry of a chunk. After that, [`set`](Self::set) cannot fail.
+    pub(crate) fn reserve(&mut self, number: u64) -> io::Result<()> {
+        let end = usize::try_from(number.saturating_add(1)).map_err(|_| ErrorKind::OutOfMemory)?;
+        let more = end.saturating_sub(self.entries.len());
+        self.entries.try_reserve(more).map_err(|_| ErrorKind::OutOfMemory)?;
+        self.entries.resize(end.max(self.entries.len()), MISSING);
+        Ok(())
+    }
+
+    /// Sets an entry, for which there is room.
+    pub(crate) fn set(&mut self, number: u64, entry: Entry) {
+        if let Some(slot) = usize::try_from(number).ok().and_then(|number| self.entries.get_mut(number)) {
+            *slot = entry.value();
+        }
+    }
+
+    /// Sets all entries that are not set yet.
+    pub(crate) fn set_others(&mut self, special: Special) {
+        self.others = self.others.or(Some(special));
+    }
+
+    /// Whether an entry is set to this.
+    pub(crate) fn has(&self, number: u64, entry: Entry) -> bool {
+        let set = usize::try_from(number).ok().and_then(|number| self.entries.get(number));
+        set == Some(&entry.value())
+    }
+
+    pub(crate) fn is_set(&self, number: u64) -> bool {
+        let entry = usize::try_from(number).ok().and_then(|number| self.entries.get(number));
+        self.others.is_some() || entry.is_some_and(|&entry| entry != MISSING)
+    }
+
+    /// How many entries are not set, and the number of the first one.
+    pub(crate) fn missing(&self) -> Option<(u64, u64)> {
+        let set = self.entries.iter().filter(|&&entry| entry != MISSING).count() as u64;
+        let first = self.entries.iter().position(|&entry| entry == MISSING).unwrap_or(self.entries.len());
+        (self.others.is_none() && set < self.len).then(|| (self.len - set, first as u64))
+    }
+
+    /// The value of all entries, if it is a special one.
+    fn repeated(&self) -> Option<i64> {
+        let mut entries = self.entries().take(self.entries.len().saturating_add(1));
+        let first = entries.next().filter(|&first| first < 0)?;
+        entries.all(|entry| entry == first).then_some(first)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = i64> {
+        let others = self.others.map_or(MISSING, |special| Entry::Special(special).value());
+        let set = self.entries.iter().map(move |&entry| if entry == MISSING { others } else { entry });
+        let rest = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_sub(self.entries.len());
+        set.chain(iter::repeat_n(others, rest))
+    }
+
+    /// The number of bytes that it is written with.
+    pub(crate) fn written_len(&self) -> u64 {
+        let entries = match (self.len, self.repeated()) {
+            (0, _) => return 0,
+            (_, Some(_)) => 1,
+            (len, None) => len,
+        };
+        (ChunkHeader::MAX_LEN as u64).saturating_add(entries.saturating_mul(ENTRY_LEN as u64))
+    }
+
+    /// Writes it as a chunk that is not compressed. There is none if there are no chunks.
+    pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+        if self.len == 0 {
+            return Ok(());
+        }
+        let nbytes = usize::try_from(self.len).ok().and_then(|len| len.checked_mul(ENTRY_LEN));
+        let nbytes = nbytes.ok_or(ErrorKind::OutOfMemory)?;
+        let (special, body) = match self.repeated() {
+            Some(_) => (Some(Special::Value), ENTRY_LEN),
+            None => (None, nbytes),
+        };
+        let header = header_of_stored(special, ENTRY_LEN as u8, nbytes, nbytes.min(BLOCK_LEN), body);
+        to.write_all(&header.ok_or(ErrorKind::InvalidInput)?)?;
+        let entries = body / ENTRY_LEN;
+        self.entries().take(entries).try_for_each(|entry| to.write_all(&entry.to_le_bytes()))
     }
 }
 
@@ -124,6 +244,21 @@ impl Index {
             },
         };
         Ok(Self { start, bytes, header, form })
+    }
+
+    /// The byte of the frame at which it begins.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Its first bytes, at least the header.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The header that it has as a chunk.
+    pub(crate) fn header(&self) -> &ChunkHeader {
+        &self.header
     }
 
     /// The number of entries.
@@ -203,9 +338,8 @@ fn unsupported(header: &ChunkHeader) -> Option<String> {
     if cfg!(not(feature = "decompress")) {
         return Some("it is compressed; build with the feature `decompress`".into());
     }
-    match header.codec.and_then(Codec::name) {
-        Some("blosclz" | "lz4" | "zlib" | "zstd") => {}
-        _ => return Some("it is compressed with another codec than those of Blosc2".into()),
+    if !header.has_common_codec() {
+        return Some("it is compressed with another codec than those of Blosc2".into());
     }
     if needs_other_blocks(header) {
         return Some("its blocks cannot be decompressed one by one".into());

@@ -206,9 +206,11 @@ impl<R> Frame<R> {
     /// The kind of a frame that is not just an array or chunks, and the metalayer that tells it.
     pub(crate) fn told_kind(&self) -> Option<(Kind, &Metalayer)> {
         let [b2nd, _] = ARRAY_NAMES;
-        TELLING.iter().find_map(|&(name, kind)| {
-            let layer = self.metalayer(name)?;
-            (name != LAZY_ARRAY || self.metalayer(b2nd).is_some()).then(|| (kind(layer), layer))
-        })
+        let rank = |layer: &Metalayer| TELLING.iter().position(|&(name, _)| name == layer.name());
+        let counts = |name| name != LAZY_ARRAY || self.metalayer(b2nd).is_some();
+        let telling = self.metalayers().iter().filter_map(|layer| Some((rank(layer)?, layer)));
+        let (rank, layer) =
+            telling.filter(|(_, layer)| counts(layer.name())).min_by_key(|&(rank, _)| rank)?;
+        TELLING.get(rank).map(|(_, kind)| (kind(layer), layer))
     }
 }

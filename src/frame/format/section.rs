@@ -31,8 +31,11 @@ use crate::frame::format::cursor::Cursor;
 use crate::marker::{ARRAY16, BIN32, FIXSTRS, INT32, MAP16, UINT16, fixarray, fixstr, fixstr_len};
 use crate::take_from_slice;
 
-/// The names of an array's metalayer, the present one first.
-pub(crate) const ARRAY_NAMES: [&str; 2] = ["b2nd", "caterva"];
+/// The name of an array's metalayer.
+pub(crate) const ARRAY_NAME: &str = "b2nd";
+
+/// The same with the former one.
+pub(crate) const ARRAY_NAMES: [&str; 2] = [ARRAY_NAME, "caterva"];
 
 /// The bytes of a header or trailer, which its metalayers share. An `Arc<[u8]>` would have to copy them.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
@@ -154,6 +157,9 @@ impl fmt::Debug for Metalayer {
     }
 }
 
+/// The longest name in bytes.
+pub(crate) const MAX_NAME_LEN: usize = 31;
+
 /// The number of bytes before a content: its marker and its length.
 pub(crate) const CONTENT_HEADER: usize = 5;
 
@@ -188,7 +194,7 @@ pub(crate) struct SectionRules {
     count: Code,
     offset: Code,
     length: Code,
-    max_count: u16,
+    pub(crate) max_count: u16,
     /// The offset in the section from which the size of the index counts.
     index_start: usize,
 }
@@ -258,7 +264,9 @@ impl Section {
         let mut bytes = [&[fixarray(3), UINT16], &index_size[..], &[MAP16], &count].concat();
         let mut offset = start + list + LIST_HEADER;
         for (name, content) in metalayers {
-            bytes.push(u8::try_from(name.len()).ok().filter(|&len| len < 32).map(fixstr)?);
+            bytes.push(
+                u8::try_from(name.len()).ok().filter(|&len| usize::from(len) <= MAX_NAME_LEN).map(fixstr)?,
+            );
             bytes.extend(*name);
             bytes.push(INT32);
             bytes.extend(i32::try_from(offset).ok()?.to_be_bytes());
@@ -316,6 +324,14 @@ fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<
 
 /// The value of a key in MessagePack, if that is a map; of several, the last one.
 pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> Option<T> {
+    value_of(key, &mut rmp_serde::Deserializer::from_read_ref(bytes)).ok()?
+}
+
+/// The value of a key, if what is read is a map.
+pub(crate) fn value_of<'m, T: Deserialize<'m>, D: Deserializer<'m>>(
+    key: &str,
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     struct Value<'k, T>(&'k str, PhantomData<T>);
 
     impl<'m, T: Deserialize<'m>> Visitor<'m> for Value<'_, T> {
@@ -338,5 +354,5 @@ pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> O
         }
     }
 
-    rmp_serde::Deserializer::from_read_ref(bytes).deserialize_map(Value(key, PhantomData)).ok()?
+    deserializer.deserialize_map(Value(key, PhantomData))
 }

@@ -51,7 +51,7 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
 /// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
 /// not make us allocate that much.
-const MAX_TRAILER_LEN: usize = 1 << 28;
+pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
 /// The longest value of a vlmetalayer that is decompressed, for the same reason.
 const MAX_VALUE_LEN: usize = 1 << 28;
@@ -248,7 +248,7 @@ const fn start_marker(generation: Generation) -> u8 {
     }
 }
 
-fn part(start: u64) -> Part {
+pub(crate) fn part(start: u64) -> Part {
     Part { place: Place::Trailer, start, marker: Code::TrailerMarker, end: Code::TrailerLength }
 }
 
@@ -361,6 +361,16 @@ impl<R: Read + Seek> Frame<R> {
             return Err(Error::changing(None));
         }
         Trailer::parse_whole(&self.header, suffix).map_err(Error::malformed)
+    }
+
+    /// The bytes of the trailer; or the last bytes of the frame, and why no trailer ends there.
+    pub(crate) fn trailer_bytes(&mut self) -> Result<(Vec<u8>, Result<(), Finding>), Error> {
+        let end = self.last_bytes(END_LEN)?;
+        match length(&self.header, &end).map_err(Error::into_finding) {
+            Ok(length) => Ok((self.last_bytes(length)?, Ok(()))),
+            Err(Ok(finding)) => Ok((end, Err(finding))),
+            Err(Err(error)) => Err(error),
+        }
     }
 
     /// The last bytes of the frame, but none of the header.

@@ -56,9 +56,22 @@ def write():
     for count in 100, 50, 100, 7:
         chunks.append_data(np.arange(count, dtype="<i4"))
     blosc2.SChunk(chunksize=400, data=bytes(range(250)) * 2, urlpath="last_chunk_is_short.b2frame")
+    # A deleted chunk leaves its bytes behind.
+    for name, chunk in ("start", 0), ("middle", 2), ("end", 4):
+        hole = blosc2.SChunk(chunksize=400, urlpath=f"hole_at_{name}.b2frame", cparams={"typesize": 4})
+        for number in range(5):
+            hole.append_data(np.arange(number, number + 100, dtype="<i4"))
+        hole.delete_chunk(chunk)
+    # A table of blocks of more than 256 bytes.
+    options = {"codec": blosc2.Codec.LZ4, "splitmode": blosc2.SplitMode.NEVER_SPLIT, "nthreads": 1}
+    values = (np.arange(2 * 70 * 256) % 97).astype("<u2")
+    blosc2.asarray(values, chunks=(70 * 256,), blocks=(256,), urlpath="many_blocks.b2nd", cparams=options)
     batches = blosc2.BatchArray(urlpath="batch_array.b2frame")
     batches.append([1, 2, 3])
     batches.append(["one", {"two": 2}])
+    batches = blosc2.BatchArray(items_per_block=2, urlpath="blocks_of_any_length.b2frame")
+    batches.append([word * 20 for word in ("one", "two", "three", "four", "five")])
+    batches.append(["six" * 200])
     lists = blosc2.ListArray(spec=blosc2.list(blosc2.int32()), urlpath="list_array.b2frame")
     lists.extend([[1, 2], [], [3]])
     lists.flush()

@@ -1,0 +1,181 @@
+//! Annotated bytes of the headers of a frame's chunks, and of its chunk index.
+
+use core::fmt;
+use core::ops::ControlFlow;
+use std::format;
+use std::io::{Read, Seek};
+use std::string::{String, ToString};
+
+use super::annotator::{Annotator, Stop, counted};
+use super::header::filter_part;
+use crate::dump::{Receiver, Row, Sink, Start};
+use crate::frame::chunks::not_a_chunk;
+use crate::frame::finding::{Code, Place};
+use crate::frame::format::chunk::{ChunkHeader, PARTS, Special};
+use crate::frame::format::cursor::Part;
+use crate::frame::format::index::ENTRY_LEN;
+use crate::frame::{ChunkEntry, ChunkPlace, Codec, Error, Frame};
+
+impl<R: Read + Seek> Frame<R> {
+    /// Passes on what the bytes of the chunks' headers and of the chunk index mean, row by row, until the function breaks
+    /// off.
+    ///
+    /// The chunks come first, each with its header and the length of its data. The offsets of a chunk with a file of its
+    /// own count from the start of that file. If bytes are not the header of a chunk, they are the last row, which says so.
+    /// A frame without chunks has no rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunks`](Self::chunks), its iterator, and [`Chunks::header`](crate::frame::Chunks::header).
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let mut rows = Vec::new();
+    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_chunks(|row| {
+    ///     rows.push(row);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!((&*rows[0].field, &*rows[0].value), ("chunk 0", "at byte 165"));
+    /// assert_eq!((rows[5].offset, &*rows[5].field, &*rows[5].value), (169, "nbytes", "32"));
+    /// let last = rows.last().expect("the entry of the last chunk");
+    /// assert_eq!((last.offset, &*last.field, &*last.value), (477, "chunk 3", "at byte 357"));
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn dump_chunks(&mut self, receive: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), Error> {
+        let sink = &mut Receiver(receive);
+        let end = self.header().frame_len;
+        let codec = self.header().codec;
+        let mut chunks = self.chunks()?;
+        while let Some(entry) = chunks.next().transpose()? {
+            let bytes = chunks.bytes(&entry, 0, ChunkHeader::MAX_LEN as u64)?;
+            let (bytes, _) = bytes.map_err(Error::malformed)?;
+            // The function has broken off, or this was not the header of a chunk.
+            if !matches!(write_chunk(&entry, &bytes, codec, end, sink), Ok(true)) {
+                return Ok(());
+            }
+        }
+        let mut chunks = self.chunks()?;
+        let Some(index) = chunks.index() else { return Ok(()) };
+        let (start, header) = (Start { offset: index.start(), depth: 0, end }, *index.header());
+        let written = write_index(index.bytes(), &header, &start, sink);
+        if written.is_err() || !header.is_uncompressed {
+            return Ok(());
+        }
+        let mut start = start.later(header.header_len, 1);
+        while let Some(entry) = chunks.next().transpose()? {
+            let name = format!("chunk {}", entry.number);
+            let bytes = chunks.entry_bytes(entry.number);
+            if sink.row(&start.row(&bytes, [&"int64 le", &name, &place(&entry)])).is_err() {
+                break;
+            }
+            start = start.later(ENTRY_LEN, 0);
+        }
+        Ok(())
+    }
+}
+
+/// Writes the rows of a chunk, and whether it has a header.
+fn write_chunk(
+    entry: &ChunkEntry,
+    bytes: &[u8],
+    codec: Codec,
+    end: u64,
+    sink: &mut dyn Sink,
+) -> Result<bool, fmt::Error> {
+    let offset = if let ChunkPlace::Frame(offset) = entry.place { offset } else { 0 };
+    let start = Start { offset, depth: 0, end };
+    sink.row(&start.row(&[], [&"", &format_args!("chunk {}", entry.number), &place(entry)]))?;
+    if !entry.is_stored() {
+        return Ok(true);
+    }
+    let header = ChunkHeader::parse(bytes);
+    let fault = header.is_none().then(|| (0, not_a_chunk(entry).message().into()));
+    let rows = Annotator::new(bytes, part(offset), start.later(0, 1), fault, sink);
+    rows.run(|rows| match &header {
+        Some(header) => rows.chunk(&ChunkHeader { codec: header.codec.or(Some(codec)), ..*header }),
+        None => Err(Stop::Fault),
+    })?;
+    Ok(header.is_some())
+}
+
+/// Writes the rows of the chunk index, without its entries.
+fn write_index(bytes: &[u8], header: &ChunkHeader, start: &Start, sink: &mut dyn Sink) -> fmt::Result {
+    let count = counted((header.nbytes / ENTRY_LEN) as u64, "chunk");
+    sink.row(&start.row(&[], [&"", &"chunk index", &count]))?;
+    Annotator::new(bytes, part(start.offset), start.later(0, 1), None, sink).run(|rows| rows.chunk(header))
+}
+
+/// The findings of a cursor over a chunk are not shown.
+fn part(start: u64) -> Part {
+    Part { place: Place::Chunk, start, marker: Code::ChunkHeader, end: Code::ChunkHeader }
+}
+
+/// Where a chunk is.
+fn place(entry: &ChunkEntry) -> String {
+    match entry.place {
+        ChunkPlace::Frame(start) => format!("at byte {start}"),
+        ChunkPlace::File(_) => format!("in {}", entry.file_name().unwrap_or_default()),
+        ChunkPlace::Special(value) => format!("{}, not stored", special(value)),
+        ChunkPlace::Invalid(number) => format!("nowhere: {number}"),
+    }
+}
+
+fn special(value: Special) -> &'static str {
+    match value {
+        Special::Zeros => "all zeros",
+        Special::Nan => "all NaN",
+        Special::Value => "one value",
+        Special::Uninitialized => "not initialized",
+    }
+}
+
+/// How the data of a chunk is stored, and its length.
+pub(super) fn stored(header: &ChunkHeader) -> String {
+    format!("{} bytes, {}", header.cbytes - header.header_len, form(header))
+}
+
+fn form(header: &ChunkHeader) -> String {
+    match (header.special, header.codec) {
+        (Some(value), _) => special(value).into(),
+        _ if header.is_uncompressed => "not compressed".into(),
+        (None, Some(codec)) => format!("{codec}, {}", if header.is_split() { "split" } else { "not split" }),
+        (None, None) => "compressed".into(),
+    }
+}
+
+impl Annotator<'_, '_> {
+    /// Shows the header of a chunk, and how long its data is.
+    fn chunk(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
+        self.chunk_header(header)?;
+        Ok(self.note("data", &stored(header))?)
+    }
+
+    /// Shows the header of a chunk.
+    pub(super) fn chunk_header(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
+        for (name, _, len) in PARTS.into_iter().filter(|&(_, offset, _)| offset < header.header_len) {
+            let bytes = self.cursor.take(len)?;
+            let number = bytes.first_chunk().copied().map(i32::from_le_bytes);
+            let first = bytes.first().copied().unwrap_or_default();
+            let (kind, value) = match (name, number) {
+                ("flags", _) => ("", form(header)),
+                ("nbytes" | "blocksize" | "cbytes", Some(number)) => ("int32 le", number.to_string()),
+                ("block_flags", _) if header.has_variable_blocks => ("", "blocks of any size".into()),
+                ("more_flags", _) => ("", more_flags(header, first)),
+                _ => ("", filter_part(name, bytes)),
+            };
+            self.row([&kind, &name, &value])?;
+        }
+        Ok(())
+    }
+}
+
+/// What the last byte of a header means.
+fn more_flags(header: &ChunkHeader, byte: u8) -> String {
+    match (header.special, header.has_dictionary) {
+        (Some(value), _) => special(value).into(),
+        (None, true) => "dictionary".into(),
+        (None, false) => byte.to_string(),
+    }
+}

@@ -1,0 +1,157 @@
+//! Annotated bytes of a frame's header.
+
+use core::fmt;
+use core::ops::ControlFlow;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use super::annotator::{Annotator, Stop, counted};
+use crate::dump::{Lines, Receiver, Row, Sink, Start};
+use crate::frame::finding::{Code, Place};
+use crate::frame::format::cursor::Part;
+use crate::frame::format::fields::{FILTER_PARTS, Field, Generation};
+use crate::frame::format::flags::{Codec, Filter, FrameType};
+use crate::frame::{Error, Frame, Header};
+use crate::marker::Kind;
+
+/// Shows the bytes of a frame's header with its metalayers, and what each of them means.
+///
+/// Each line is a value: its offset, its bytes, its type, its name and the value itself. If the bytes are not a header,
+/// the lines end at the first wrong byte, and the last line says what is wrong with it. Bytes after the header are not
+/// shown.
+///
+/// ```
+/// use b2nd_serde::frame::dump_header;
+///
+/// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+/// let text = dump_header(&file).to_string();
+/// let lines: Vec<&str> = text.lines().collect();
+/// assert_eq!(lines[0], "   0  9e                                array of 14 header");
+/// assert_eq!(lines[2], "  10  d2 00 00 00 a5                    int32       header_len     165");
+///
+/// let text = dump_header(&file[..20]).to_string();
+/// assert!(text.ends_with("^^ expected 24 bytes of header, but the input ends after 20\n"), "{text}");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn dump_header(bytes: &[u8]) -> HeaderDump<'_> {
+    HeaderDump { bytes }
+}
+
+/// The annotated bytes of a header, from [`dump_header`]. Its `Display` is the text.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderDump<'a> {
+    bytes: &'a [u8],
+}
+
+impl HeaderDump<'_> {
+    /// Passes the lines of the text on as data, one by one, until the function breaks off.
+    pub fn rows(&self, receive: impl FnMut(Row) -> ControlFlow<()>) {
+        // The function has broken off, or there are no more rows.
+        let _ = write(self.bytes, &mut Receiver(receive));
+    }
+}
+
+impl fmt::Display for HeaderDump<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self.bytes, &mut Lines { f })
+    }
+}
+
+/// The offset of the byte that the parser refused, and the reason.
+fn fault(error: &Error, len: usize) -> (usize, String) {
+    match (error.needed(), error.finding()) {
+        (Some(needed), _) => {
+            (len, format!("expected {needed} bytes of header, but the input ends after {len}"))
+        }
+        (None, Some(finding)) => {
+            let offset = finding.offset().and_then(|offset| usize::try_from(offset).ok());
+            (offset.unwrap_or(0), finding.message().into())
+        }
+        (None, None) => (0, error.to_string()),
+    }
+}
+
+/// Writes the rows of a header.
+fn write(prefix: &[u8], sink: &mut dyn Sink) -> fmt::Result {
+    let (frame, fault) = match Frame::parse(prefix) {
+        Ok(frame) => (Some(frame), None),
+        Err(error) => (None, Some(fault(&error, prefix.len()))),
+    };
+    let header = frame.as_ref().map(Frame::header);
+    let bytes = header.and_then(|header| prefix.get(..header.header_len)).unwrap_or(prefix);
+    let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
+    let part = Part { place: Place::Header, start: 0, marker, end };
+    let start = Start { end: bytes.len() as u64, ..Start::default() };
+    Annotator::new(bytes, part, start, fault, sink).run(|rows| rows.header(header))
+}
+
+impl Annotator<'_, '_> {
+    fn header(&mut self, header: Option<&Header>) -> Result<(), Stop> {
+        let marker = self.cursor.byte()?;
+        let generation = Generation::of_marker(marker).ok_or(Stop::Fault)?;
+        self.row([&Kind(marker), &"header", &""])?;
+        for field in Field::ALL.iter().filter(|field| field.offset(generation).is_some()) {
+            match field {
+                Field::Flags => self.flags(header)?,
+                Field::Filters => self.filters()?,
+                Field::Metalayers => {
+                    self.section(field.encoding().name, Annotator::metalayer)?;
+                }
+                field => drop(self.value(field.encoding().name)?),
+            }
+        }
+        Ok(self.raw(usize::MAX, 0)?)
+    }
+
+    fn flags(&mut self, header: Option<&Header>) -> Result<(), Stop> {
+        self.cursor.byte()?;
+        self.row([&"fixstr", &"flags", &"4 bytes"])?;
+        let values = header.map(|header| {
+            let frame_type = match header.frame_type {
+                FrameType::Contiguous => "cframe".into(),
+                FrameType::Sparse => "sframe".into(),
+                FrameType::Unknown(unknown) => format!("type {unknown}"),
+            };
+            let codec = format!("{}, level {}", header.codec, header.level);
+            [format!("version {}", header.version), frame_type, codec, format!("split {}", header.split_mode)]
+        });
+        self.inside(|rows| {
+            for (index, value) in values.unwrap_or_default().iter().enumerate() {
+                rows.cursor.byte()?;
+                rows.row([&"", &format_args!("flags[{index}]"), value])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn filters(&mut self) -> Result<(), Stop> {
+        let [_, count] = self.cursor.array()?;
+        self.row([&"fixext16", &"filters", &counted(count.into(), "filter")])?;
+        self.inside(|rows| {
+            for (name, _, len) in FILTER_PARTS.into_iter().skip(1) {
+                let bytes = rows.cursor.take(len)?;
+                rows.row([&"", &name, &filter_part(name, bytes)])?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What the bytes of a part of the filters mean.
+pub(super) fn filter_part(name: &str, bytes: &[u8]) -> String {
+    let first = bytes.first().copied().unwrap_or_default();
+    match name {
+        "filters" if bytes.iter().all(|&id| id == 0) => "none".into(),
+        "filters" => {
+            let ids = bytes.iter().filter(|&&id| id != 0);
+            let names: Vec<String> = ids.map(|&id| Filter { id, meta: 0 }.to_string()).collect();
+            names.join(", ")
+        }
+        "codec" => Codec(first).to_string(),
+        "more_flags" => if first & 1 == 0 { "no dictionary" } else { "dictionary" }.into(),
+        _ if bytes.iter().all(|&byte| byte == 0) => "0".into(),
+        _ => bytes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    }
+}

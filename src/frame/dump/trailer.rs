@@ -1,0 +1,94 @@
+//! Annotated bytes of a frame's trailer.
+
+use core::fmt;
+use core::ops::ControlFlow;
+use std::io::{Read, Seek};
+use std::string::ToString;
+
+use super::annotator::{Annotator, Stop};
+use super::chunks::stored;
+use crate::dump::{Receiver, Row, Sink, Start};
+use crate::frame::finding::Finding;
+use crate::frame::format::chunk::ChunkHeader;
+use crate::frame::format::fields::Generation;
+use crate::frame::format::trailer::part;
+use crate::frame::{Error, Frame, Header, Trailer};
+use crate::marker::Kind;
+
+impl<R: Read + Seek> Frame<R> {
+    /// Passes on what the bytes of the trailer mean, row by row, until the function breaks off.
+    ///
+    /// If the bytes are not a trailer, the rows end at the first wrong byte, and the last one says what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let mut fields = Vec::new();
+    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_trailer(|row| {
+    ///     fields.push((row.offset, row.field));
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!(fields[..2], [(485, "trailer".into()), (486, "version".into())]);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn dump_trailer(&mut self, receive: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), Error> {
+        let (bytes, found) = self.trailer_bytes()?;
+        // The function has broken off, or there are no more rows.
+        let _ = write(self.header(), &bytes, found.err(), &mut Receiver(receive));
+        Ok(())
+    }
+}
+
+/// Writes the rows of a trailer, or of the last bytes of a frame that has none.
+fn write(header: &Header, bytes: &[u8], fault: Option<Finding>, sink: &mut dyn Sink) -> fmt::Result {
+    let offset = header.frame_len.saturating_sub(bytes.len() as u64);
+    let is_found = fault.is_none();
+    let fault =
+        fault.or_else(|| Trailer::parse(header, bytes).err().and_then(|error| error.into_finding().ok()));
+    let fault = fault.map(|finding| {
+        let at = finding.offset().and_then(|at| usize::try_from(at.saturating_sub(offset)).ok());
+        (at.unwrap_or_default(), finding.message().to_string())
+    });
+    let start = Start { offset, depth: 0, end: header.frame_len };
+    let rows = Annotator::new(bytes, part(offset), start, fault, sink);
+    rows.run(|rows| if is_found { rows.trailer(header.generation) } else { Err(Stop::Fault) })
+}
+
+impl Annotator<'_, '_> {
+    fn trailer(&mut self, generation: Generation) -> Result<(), Stop> {
+        let marker = self.cursor.byte()?;
+        self.row([&Kind(marker), &"trailer", &""])?;
+        let version = self.cursor.byte()?;
+        self.row([&Kind(version), &"version", &version])?;
+        if generation == Generation::Present {
+            self.section("vlmetalayers", |rows, _, content| rows.vlmetalayer(content))?;
+        } else {
+            self.content(self.shown, &[], &mut |rows, _, content| rows.vlmetalayer(content))?;
+        }
+        self.value("trailer_len")?;
+        let [marker, kind] = self.cursor.array()?;
+        self.row([&Kind(marker), &"fingerprint", &format_args!("16 bytes of kind {kind}")])?;
+        Ok(self.raw(usize::MAX, 1)?)
+    }
+
+    /// Shows the chunk that the content of a vlmetalayer is.
+    fn vlmetalayer(&mut self, content: &[u8]) -> Result<(), Stop> {
+        let end = self.shown + content.len();
+        if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len()) {
+            // The cursor has taken the whole content.
+            self.cursor = self.cursor.at(self.shown);
+            self.chunk_header(&header)?;
+            self.note("data", &stored(&header))?;
+            if header.stored(content).is_some() {
+                self.inside(|rows| Ok(rows.values(end)?))?;
+            }
+            self.cursor = self.cursor.at(end);
+        }
+        Ok(self.raw(end, 1)?)
+    }
+}

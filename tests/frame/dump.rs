@@ -1,0 +1,113 @@
+//! The rows of a frame's header, chunks and trailer.
+
+use std::fs;
+use std::io::Cursor;
+use std::ops::ControlFlow;
+
+use crate::common::{chunk_of_zeros, data, frame_of, stored_chunk};
+use b2nd_serde::dump::Row;
+use b2nd_serde::frame::{Frame, dump_header};
+
+/// All rows of a whole frame.
+fn rows(file: &[u8]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut keep = |row| {
+        rows.push(row);
+        ControlFlow::Continue(())
+    };
+    dump_header(file).rows(&mut keep);
+    if let Ok(mut frame) = Frame::read_at(Cursor::new(file), 0) {
+        let _ = frame.dump_chunks(&mut keep);
+        let _ = frame.dump_trailer(&mut keep);
+    }
+    rows
+}
+
+#[test]
+fn all_but_the_data_of_chunks_is_shown_once_and_has_a_meaning() {
+    for name in ["int32_3x5.b2nd", "vlmetalayers.b2nd", "peers/special_some.b2nd", "peers/store.b2e"] {
+        let file = fs::read(data().join(name)).unwrap();
+        let frame = Frame::parse(&file).unwrap();
+        let chunks = frame.header().header_len..frame.header().header_len + frame.header().cbytes as usize;
+        let mut times = vec![0; file.len()];
+        let mut data = 0;
+        for row in rows(&file) {
+            let start = row.offset as usize;
+            assert_eq!(row.bytes, file[start..start + row.bytes.len()], "{name}: {row}");
+            times[start..start + row.bytes.len()].iter_mut().for_each(|times| *times += 1);
+            assert!(!row.field.is_empty() || !row.value.is_empty() || !row.kind.is_empty(), "{name}: {row}");
+            if row.field == "data" && chunks.contains(&start) {
+                data += row.value.split(' ').next().unwrap().parse::<usize>().unwrap();
+            }
+            assert!(row.to_string().chars().count() <= 80 || row.value.chars().count() > 13, "{name}: {row}");
+        }
+        assert!(times.iter().all(|&times| times <= 1), "{name}");
+        let unshown = times.iter().filter(|&&times| times == 0).count();
+        assert_eq!(unshown, data, "{name}: only data");
+    }
+}
+
+#[test]
+fn the_columns_are_the_same_in_all_rows() {
+    for name in ["rank16.b2nd", "vlmetalayers.b2nd", "struct_long.b2nd", "peers/many_metalayers.b2nd"] {
+        for row in rows(&fs::read(data().join(name)).unwrap()) {
+            let cells = row.cells();
+            assert_eq!(cells.concat(), row.to_string(), "{name}");
+            let mut end = cells[..2].concat().chars().count();
+            let texts = [&row.kind, &row.field, &row.value];
+            let columns = cells[2..].iter().zip(texts).zip([40, 52, 67]);
+            for ((cell, text), column) in columns {
+                end += cell.chars().count();
+                assert!(text.is_empty() || end - text.chars().count() == column, "{name}: {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_frame_is_too_bad_for_a_dump() {
+    let good = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    for at in 0..good.len() {
+        for byte in [0, 0x7f, 0x80, 0xff] {
+            let mut bad = good.clone();
+            bad[at] = byte;
+            let rows = rows(&bad);
+            let faults = rows.iter().filter(|row| row.fault.is_some()).count();
+            assert!(faults <= 2, "{at} {byte}: the header and the trailer have one each at most");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_trailer_is_shown_at_its_byte() {
+    let good = frame_of(&[], &[("a", &stored_chunk(b"\xc0")), ("b", &chunk_of_zeros(9))]);
+    let last = |bad: &[u8]| rows(bad).last().unwrap().clone();
+    assert_eq!(last(&good).fault, None);
+    let trailer = Frame::parse(&good).unwrap().header().header_len;
+    for (at, byte, says) in [
+        (trailer, 0x93, "expected array of 4 (0x94) for the trailer, found array of 3 (0x93)"),
+        (trailer + 2, 0x94, "expected array of 3 (0x93) for the metalayers, found array of 4 (0x94)"),
+        (good.len() - 23, 0xcf, "expected uint32 (0xce) for the length of the trailer, found uint64 (0xcf)"),
+    ] {
+        let mut bad = good.clone();
+        bad[at] = byte;
+        let last = last(&bad);
+        assert_eq!((last.offset, last.fault.as_deref()), (at as u64, Some(says)));
+    }
+}
+
+#[test]
+fn the_chunks_of_a_sparse_frame_are_in_their_files() {
+    let mut frame = Frame::open(data().join("sparse.b2nd")).unwrap();
+    let mut places = Vec::new();
+    frame
+        .dump_chunks(|row| {
+            if row.field.starts_with("chunk ") && row.bytes.is_empty() {
+                places.push((row.offset, row.value));
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(places[0], (0, "in 00000000.chunk".into()));
+    assert_eq!(places[4].1, "4 chunks", "the index");
+}
