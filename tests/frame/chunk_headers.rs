@@ -236,6 +236,8 @@ fn blocks_of_any_length_are_in_order() {
     assert!(fell, "no chunk with several blocks");
 }
 
+// The chunk index of one of them is compressed.
+#[cfg(feature = "decompress")]
 #[test]
 fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() {
     for (name, before) in [("start", None), ("middle", Some(1)), ("end", Some(3))] {
