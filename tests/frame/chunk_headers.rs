@@ -279,6 +279,7 @@ fn frames(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn no_healthy_file_has_a_damaged_chunk() {
+    const OTHER_FILTERS: &str = "iron-array/test_binomial_float32_n1_p0.01.iarray";
     let mut paths = Vec::new();
     frames(&data(), &mut paths);
     if let Some((folder, _)) = corpus() {
@@ -291,8 +292,10 @@ fn no_healthy_file_has_a_damaged_chunk() {
             ControlFlow::Continue(())
         });
         let report = check.path(path).unwrap();
-        let found = report.findings.iter().find(|finding| finding.place() == Place::Chunk);
-        assert_eq!(found, None, "{}", path.display());
+        // ironArray compressed one chunk with other filters than its frame has, so this warning is true.
+        let is_known = |finding: &Finding| finding.code() == Code::ChunkFilters && path.ends_with(OTHER_FILTERS);
+        let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
+        assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
         // An old generation, another codec, or no feature to decompress.
         unchecked += usize::from(report.unchecked.is_some());
     }
