@@ -17,7 +17,7 @@ use crate::json::add_line;
 use crate::mend;
 use crate::output::{BOLD, Outcome, Progress, RED, YELLOW, remark, width, wrapped};
 use crate::pool::Pool;
-use crate::store::{StoreRecord, store_at};
+use crate::store::{StoreRecord, store_of_files};
 use crate::text::{self, count};
 use crate::visit::{self, View};
 
@@ -143,8 +143,7 @@ impl Check {
 impl Batch {
     /// Takes what is unusual about a store as a whole.
     fn take_store(&mut self, target: &Target, json: bool) {
-        // If it cannot be opened, the visit of its files tells why.
-        let store = store_at(target).ok().flatten();
+        let store = store_of_files(target);
         for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
             self.with_warnings += u64::from(!record.findings.is_empty());
             if json {

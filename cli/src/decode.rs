@@ -55,8 +55,8 @@ impl Decode {
         let (meta, bytes) = match decode(bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
-                let failure = Failure { path, member: None, error };
-                match (self.json, failure.path.as_str()) {
+                let failure = Failure { path: path.into(), member: None, error };
+                match (self.json, &*failure.path) {
                     (true, _) => io::stdout().write_all(&line(&failure))?,
                     (false, "-") => complain(&failure.error),
                     (false, _) => complain(&failure),

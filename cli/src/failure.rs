@@ -20,7 +20,7 @@ pub(crate) struct Location<'p> {
 
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
-        let path = self.path.to_string_lossy().into_owned();
+        let path = self.path.to_string_lossy().into();
         let mut error: Problem = error.into();
         // The failure shows its own path.
         if let Some((file, action)) = error.file.take().map(|file| *file)
@@ -46,7 +46,7 @@ impl fmt::Display for Location<'_> {
 /// What went wrong with a file.
 #[derive(Serialize)]
 pub(crate) struct Failure {
-    pub(crate) path: String,
+    pub(crate) path: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) member: Option<Box<str>>,
     pub(crate) error: Problem,
@@ -54,7 +54,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn location(&self) -> Location<'_> {
-        Location { path: Path::new(&self.path), member: self.member.as_deref() }
+        Location { path: Path::new(&*self.path), member: self.member.as_deref() }
     }
 }
 

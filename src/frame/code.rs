@@ -298,7 +298,7 @@ codes! {
         "Nothing. A copy made by C-Blosc2 does not have the gap."
     ChunkOffset "chunk-offset" Error
         "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for \
-         which it reads the same data twice. The same goes for a special value that no version of C-Blosc2 knows."
+         which it reads the same data twice. In a sparse frame, the number of a file must be at most cbytes - 32 too. The same goes for a special value that no version of C-Blosc2 knows."
         "Restore the file from another copy. The index can be rebuilt from the chunks."
     ChunkIndexData "chunk-index-data" Error
         "The chunk index is a Blosc2 chunk that cannot be decompressed, or that does not hold offsets. C-Blosc2 does not open such a file."
@@ -315,6 +315,9 @@ codes! {
     ChunkHeader "chunk-header" Error
         "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong items."
         "Restore the file from another copy. The other chunks can be read."
+    ChunkFilters "chunk-filters" Warning
+        "The header of a chunk has other filters than the frame, or filters that no version of C-Blosc2 knows. If it is damaged, its data is read wrong, without an error. A program that changed the compression parameters of an array leaves such chunks too."
+        "If the parameters were not changed, restore the file from another copy."
     ChunkData "chunk-data" Error
         "The data of a chunk cannot be decompressed. C-Blosc2 cannot read the chunk, or not all of its blocks."
         "Restore the file from another copy. The other chunks can be read."
