@@ -117,7 +117,7 @@ fn place(entry: &ChunkEntry) -> String {
     match entry.place {
         ChunkPlace::Frame(start) => format!("byte {start}"),
         ChunkPlace::File(_) => format!("in {}", entry.file_name().unwrap_or_default()),
-        ChunkPlace::Special(value) => format!("{}, not stored", special(value)),
+        ChunkPlace::Special(value) => special(value).into(),
         ChunkPlace::Invalid(number) => format!("nowhere: {number}"),
     }
 }
