@@ -93,10 +93,17 @@ macro_rules! entries {
                 }
             }
 
+            /// Whether fields of these names can be all entries, in their order.
+            #[inline(always)]
+            pub(crate) fn can_be_fields(names: &[&str]) -> bool {
+                let mut names = names.iter();
+                $( names.next().is_some_and(|name| Self::$entry.can_be_field(name)) && )* names.next().is_none()
+            }
+
             /// The entry that a field of this name must be; `None` if the name is not a well-known one.
             ///
             /// Otherwise two fields in the wrong order would be swapped silently.
-            #[inline]
+            #[inline(always)]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {
                     $( $name $( | $other )* => Some(Self::$entry), )*
@@ -126,6 +133,15 @@ entries! {
     DtypeFormat "dtype_format" [] Fixint
     /// The item type as text, as str32.
     Dtype "dtype" [] Str32
+}
+
+impl Entry {
+    /// Whether a field of this name can be this entry: any but one with the well-known name of another. Where the name
+    /// is known at compile time, as in a derived struct, the compiler removes all comparisons.
+    #[inline(always)]
+    pub(crate) fn can_be_field(self, name: &str) -> bool {
+        Self::of_field(name).is_none_or(|own| own == self)
+    }
 }
 
 impl fmt::Display for Entry {
@@ -515,5 +531,20 @@ mod tests {
         assert_eq!(Entry::of_field("block_shape"), Some(Blockshape));
         assert_eq!(Entry::of_field("data_type"), None);
         assert_eq!(Entry::of_field("layout"), None);
+    }
+
+    #[test]
+    fn fields_can_be_the_present_layout_unless_one_has_the_name_of_another_entry() {
+        assert_eq!(Layout::B2nd.entries(), Entry::ALL, "so `can_be_fields` is about this layout");
+        let names = ["version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
+        assert!(Entry::can_be_fields(&names));
+        assert!(Entry::can_be_fields(&["a", "b", "c", "chunks", "block_shape", "f", "g"]));
+        assert!(!Entry::can_be_fields(&names[1..]));
+        assert!(!Entry::can_be_fields(&["a", "b", "c", "d", "e", "f", "g", "h"]));
+        for at in 0..names.len() - 1 {
+            let mut swapped = names;
+            swapped.swap(at, at + 1);
+            assert!(!Entry::can_be_fields(&swapped), "{swapped:?}");
+        }
     }
 }

@@ -132,6 +132,7 @@
 //! The table is for reading and for writing. The one difference is `&[u8]`, which can read a dtype. To serde it is a
 //! sequence, as `Vec<u8>` is, so it needs `serde_bytes` to be written as a dtype.
 //!
+//! - An array is a tuple. Serde knows those of a fixed length; [`dims`] is for fields of any length, and reads faster.
 //! - A type that serializes through its `Display` (`collect_str`) is a string.
 //! - `flatten` turns a struct into a map, so it cannot be used.
 //! - An `untagged` enum is written as its variant. It reads the value into a buffer before it tries a variant, so an
@@ -143,11 +144,11 @@
 //!
 //! | feature | default | what it brings |
 //! |---|---|---|
-//! | | | `no_std`, no allocation: reading and writing slices, [`dump`], [`Shapes`], [`Geometry`] |
+//! | | | `no_std`, no allocation: reading and writing slices, [`dims`], [`dump`], [`Shapes`], [`Geometry`] |
 //! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, and the text of errors that types raise themselves |
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
-//! | `frame` | | the module `frame`: find, check and change the metalayer in a file |
+//! | `frame` | | the module `frame`: find, check and change the metalayer in a file, and write new files |
 //! | `decompress` | | read compressed vlmetalayers, and check a compressed chunk index |
 //!
 //! All but the first row need a machine with atomic compare-and-swap, which thumbv6m and riscv32imc have not, as short
@@ -174,6 +175,7 @@ mod shapes;
 mod wire;
 
 mod de;
+pub mod dims;
 mod ser;
 
 pub mod dump;

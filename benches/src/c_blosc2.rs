@@ -7,7 +7,7 @@ use std::{env, ops, ptr, slice};
 
 use libloading::Library;
 
-use crate::values::Vecs;
+use b2nd_serde_user::vecs::Vecs;
 
 type Serialize = unsafe extern "C" fn(
     ndim: i8,

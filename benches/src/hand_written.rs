@@ -6,7 +6,8 @@ use std::iter;
 
 use b2nd_serde::{Meta, Shapes};
 
-use crate::values::{Arrays, Vecs};
+use b2nd_serde_user::arrays::Arrays;
+use b2nd_serde_user::vecs::Vecs;
 
 const SEVEN_ENTRIES: u8 = 0x97;
 const ARRAY: u8 = 0x90;

@@ -2,8 +2,6 @@
 //!
 //! `benches/ls` runs it. The page goes to the standard output, and that of a whole run to `docs/BENCHMARKS_LS.md`.
 
-mod machine;
-
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -13,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use machine::{compiler, processor, tenth_percentile, version_of};
+use b2nd_serde_benches::machine::{compiler, processor, tenth_percentile, version_of};
 
 /// How much is measured.
 struct Plan {

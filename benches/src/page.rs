@@ -1,20 +1,19 @@
-//! The table, and what has to be said with it.
+//! The page: a table for each profile, and what has to be said with them.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
+use crate::PROFILES;
 use crate::c_blosc2::CBlosc2;
-use crate::compare::{Figures, Outcome};
-use crate::machine::{compiler, processor, version_of};
-use crate::rows::{RANKS, Row};
+use crate::compare::{Figures, Line};
+use crate::rows::{RANKS, ROWS, Row};
+use b2nd_serde_benches::machine::{compiler, processor, version_of};
 
-type Results = [(&'static Row, [Outcome; RANKS.len()])];
+/// What all rounds of a profile have measured.
+type Lines = Vec<Line>;
 
-pub fn page(results: &Results, c_blosc2: Option<&CBlosc2>) -> String {
-    let mut page = String::from(INTRODUCTION);
-    ratios(&mut page, results).expect("a string takes everything");
-    page.push_str(NOTES);
-    times(&mut page, results).expect("a string takes everything");
-    conditions(&mut page, c_blosc2).expect("a string takes everything");
+pub fn page(profiles: &[Lines; PROFILES.len()], c_blosc2: Option<&CBlosc2>) -> String {
+    let mut page = String::new();
+    write_page(&mut page, profiles, c_blosc2).expect("a string takes everything");
     page
 }
 
@@ -22,16 +21,21 @@ const INTRODUCTION: &str = "\
 # Benchmarks
 
 Written by `benches/run`, which repeats it on another machine. Each figure is a ratio: the time of this crate in times
-of the peer, so less than 1 is faster. Both run in one process, in turns of some milliseconds, and in a whole run in
-three rounds; the time of each is the 10th percentile of its turns, which the other programs of a busy machine hardly
-touch. Columns are ranks, all with the dtype `<i4`.
+of the peer, so less than 1 is faster. Columns are ranks, all with the dtype `<i4`.
+
+The functions that are measured are in a crate apart (`benches/user`), compiled as programs are: here with the release
+profile as cargo has it. Ours and the peer take turns of some microseconds in one process. The time of each is the 10th
+percentile of its turns, which the other programs of a busy machine hardly touch; a figure is the median of the ratios of
+several rounds. `benches/instructions` counts instructions instead.
 
 ";
 
 const NOTES: &str = "
 A ratio over its goal is in bold. `cannot`: rmp-serde takes the marker of 16 dimensions, `a0`, for a string.
 
-- The C functions allocate what they write and the dtype that they read; `free` is included.
+- The C functions allocate what they write and the dtype that they read; `free` is included. The arrays that they read
+  into are not zeroed.
+- Own names are `chunks` and `blocks`, as in python-blosc2.
 - The hand-written pair does the same checks as this crate and gives the same output, in plain Rust, for this one
   layout and struct. Of an error it says only that there is one. Into a `Meta` it goes by `Meta::new`, which checks the
   dtype and copies the dimensions once more.
@@ -42,14 +46,31 @@ The times behind them, in ns, ours / theirs:
 
 ";
 
-fn ratios(page: &mut String, results: &Results) -> std::fmt::Result {
+fn write_page(
+    page: &mut String,
+    profiles: &[Lines; PROFILES.len()],
+    c_blosc2: Option<&CBlosc2>,
+) -> fmt::Result {
+    let [release, with_lto @ ..] = profiles;
+    page.push_str(INTRODUCTION);
+    ratios(page, release)?;
+    page.push_str(NOTES);
+    times(page, release)?;
+    for (lines, profile) in with_lto.iter().zip(&PROFILES[1..]) {
+        writeln!(page, "\nThe ratios with `lto = \"{profile}\"`:\n")?;
+        ratios(page, lines)?;
+    }
+    conditions(page, c_blosc2)
+}
+
+fn ratios(page: &mut String, lines: &Lines) -> fmt::Result {
     let ranks = RANKS.map(|rank| rank.to_string()).join(" | ");
     writeln!(page, "| operation | against | goal | {ranks} |")?;
     writeln!(page, "|---|---|---|{}", "---:|".repeat(RANKS.len()))?;
-    for (row, outcomes) in results {
+    for (index, row) in ROWS.iter().enumerate() {
         write!(page, "| {} | {} | {} |", row.operation, row.against, goal(row))?;
-        for (column, outcome) in outcomes.iter().enumerate() {
-            match figures(outcome) {
+        for (column, rank) in RANKS.into_iter().enumerate() {
+            match figures(lines, index, rank) {
                 Err(reason) => write!(page, " {reason} |")?,
                 Ok(figures) => {
                     let ratio = figures.ratio();
@@ -64,9 +85,14 @@ fn ratios(page: &mut String, results: &Results) -> std::fmt::Result {
     Ok(())
 }
 
-fn figures(outcome: &Outcome) -> Result<Figures, &'static str> {
-    let samples = outcome.as_ref().map_err(|reason| *reason)?;
-    Figures::of(samples).ok_or("not measured")
+/// Those of the round with the median ratio.
+fn figures(lines: &Lines, row: usize, ndim: u8) -> Result<Figures, &str> {
+    let lines = lines.iter().filter(|line| line.row == row && line.ndim == ndim);
+    let mut rounds = lines
+        .map(|line| line.figures.as_ref().map_err(String::as_str).copied())
+        .collect::<Result<Vec<_>, _>>()?;
+    rounds.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    rounds.get(rounds.len() / 2).copied().ok_or("not measured")
 }
 
 /// To as many digits as are shown.
@@ -77,22 +103,22 @@ fn round(ratio: f64) -> f64 {
 fn goal(row: &Row) -> String {
     let Some(goals) = row.goal else { return "report".into() };
     let mut goals = goals.map(|goal| format!("{goal:?}")).to_vec();
-    goals.dedup();
+    if goals.iter().all(|goal| *goal == goals[0]) {
+        goals.truncate(1);
+    }
     format!("at most {}", goals.join(" / "))
 }
 
-fn times(page: &mut String, results: &Results) -> std::fmt::Result {
+fn times(page: &mut String, lines: &Lines) -> fmt::Result {
     let ranks = RANKS.map(|rank| rank.to_string()).join(" | ");
     writeln!(page, "| operation | against | {ranks} |")?;
     writeln!(page, "|---|---|{}", "---:|".repeat(RANKS.len()))?;
-    for (row, outcomes) in results {
+    for (index, row) in ROWS.iter().enumerate() {
         write!(page, "| {} | {} |", row.operation, row.against)?;
-        for outcome in outcomes {
-            match figures(outcome) {
+        for rank in RANKS {
+            match figures(lines, index, rank) {
                 Err(reason) => write!(page, " {reason} |")?,
-                Ok(Figures { ours, theirs }) => {
-                    write!(page, " {ours:.1} / {theirs:.1} |")?;
-                }
+                Ok(Figures { ours, theirs }) => write!(page, " {ours:.1} / {theirs:.1} |")?,
             }
         }
         writeln!(page)?;
@@ -100,14 +126,14 @@ fn times(page: &mut String, results: &Results) -> std::fmt::Result {
     Ok(())
 }
 
-fn conditions(page: &mut String, c_blosc2: Option<&CBlosc2>) -> std::fmt::Result {
+fn conditions(page: &mut String, c_blosc2: Option<&CBlosc2>) -> fmt::Result {
     let c_blosc2 = c_blosc2.map_or("absent: B2ND_LIBBLOSC2 is not set", |c_blosc2| &c_blosc2.version);
     writeln!(page, "\n| | |\n|---|---|")?;
     writeln!(page, "| command | `benches/run` |")?;
     writeln!(page, "| processor | {} |", processor())?;
-    writeln!(page, "| compiler | {}, release profile as cargo has it |", compiler())?;
+    writeln!(page, "| compiler | {} |", compiler())?;
     writeln!(page, "| C-Blosc2 | {c_blosc2} |")?;
-    for package in ["b2nd-serde", "serde", "rmp-serde", "blosc2-pure-rs", "criterion"] {
+    for package in ["b2nd-serde", "serde", "rmp-serde", "blosc2-pure-rs"] {
         writeln!(page, "| {package} | {} |", version_of(package))?;
     }
     Ok(())

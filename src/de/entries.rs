@@ -161,9 +161,9 @@ impl Names {
     /// A struct must take them by name if it has a field for an entry that the layout lacks, because serde's
     /// `visit_seq` cannot leave out a field in the middle. `fields` also lists aliases, so its length is not the number
     /// of entries. Only this is certain: a well-known name must be in the position of its own entry.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
-        if layout == Layout::B2nd && is_plain(fields) {
+        if layout == Layout::B2nd && Entry::can_be_fields(fields) {
             return Ok(None);
         }
         Self::match_names(fields, layout)
@@ -207,17 +207,10 @@ impl Names {
     }
 }
 
-/// Whether the fields are the entries of the present layout, by their own names.
-#[inline]
-fn is_plain(fields: &[&str]) -> bool {
-    let entries = Layout::B2nd.entries();
-    fields.len() == entries.len() && fields.iter().zip(entries).all(|(&field, entry)| field == entry.name())
-}
-
 /// Checks that each well-known name is in the position of its own entry.
 fn check_positions(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     for (&field, &entry) in fields.iter().zip(layout.entries()) {
-        if Entry::of_field(field).is_some_and(|own| own != entry) {
+        if !entry.can_be_field(field) {
             return Err(Error::new(Detail::FieldOrder { field, layout }).in_entry(entry));
         }
     }

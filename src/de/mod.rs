@@ -49,9 +49,13 @@ use methods::transparent;
 #[inline]
 pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error> {
     let mut deserializer = Deserializer::new(bytes);
-    let value = deserializer.value()?;
-    deserializer.end()?;
-    Ok(value)
+    let result = T::deserialize(&mut deserializer);
+    // The result stays whole: to take it apart and put it together again would copy what was read.
+    if result.is_ok() {
+        deserializer.end()?;
+        return result;
+    }
+    result.map_err(|error| error.at(deserializer.offset()))
 }
 
 /// Reads a value from the metalayer at the front of the input, and returns it with the rest of the input.
@@ -72,8 +76,10 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
 #[inline]
 pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T, &'de [u8]), Error> {
     let mut deserializer = Deserializer::new(bytes);
-    let value = deserializer.value()?;
-    Ok((value, deserializer.input.rest()))
+    match T::deserialize(&mut deserializer) {
+        Ok(value) => Ok((value, deserializer.input.rest())),
+        Err(error) => Err(error.at(deserializer.offset())),
+    }
 }
 
 /// Reads a value from a reader, up to its end. Bytes after the metalayer are an error.
@@ -152,15 +158,6 @@ impl<'de> Deserializer<'de> {
     #[inline]
     pub fn end(&self) -> Result<(), Error> {
         self.input.end()
-    }
-
-    /// Reads a value. An error without a place gets the current position.
-    #[inline]
-    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, Error> {
-        match T::deserialize(&mut *self) {
-            Ok(value) => Ok(value),
-            Err(error) => Err(error.at(self.offset())),
-        }
     }
 
     /// Lets the visitor take all entries in their order.

@@ -12,8 +12,11 @@ use crate::{marker, wire};
 
 mod serde;
 
-/// A dimension vector. Up to 4 dimensions need no heap; few arrays have more.
-type Vector<W> = SmallVec<[W; 4]>;
+/// So many dimensions need no heap; few arrays have more.
+const IN_PLACE: usize = 4;
+
+/// A dimension vector.
+type Vector<W> = SmallVec<[W; IN_PLACE]>;
 
 /// A metalayer in any layout, with all its entries.
 ///

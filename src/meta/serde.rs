@@ -6,7 +6,7 @@ use ecow::EcoString;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::{Meta, Vector};
+use super::{IN_PLACE, Meta, Vector};
 use crate::error::{Detail, Error};
 use crate::layout::{Entry, EntrySet, Layout, MAX_NDIM, META_FIELDS, META_STRUCT};
 
@@ -217,10 +217,11 @@ impl<'de> DeserializeSeed<'de> for Fill<'_> {
     }
 }
 
-/// Reads a dimension vector. A hostile length must not make us allocate more than 16 dimensions.
+/// Reads a dimension vector: into an array, because to ask a growing vector for room costs more for each dimension than
+/// to read it. A hostile length must not make us allocate more than 16 dimensions.
 struct FillVector<'a, W>(&'a mut Vector<W>);
 
-impl<'de, W: Deserialize<'de>> Visitor<'de> for FillVector<'_, W> {
+impl<'de, W: Deserialize<'de> + Copy + Default> Visitor<'de> for FillVector<'_, W> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -229,15 +230,28 @@ impl<'de, W: Deserialize<'de>> Visitor<'de> for FillVector<'_, W> {
 
     #[inline]
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let most = usize::from(MAX_NDIM);
-        self.0.reserve_exact(seq.size_hint().unwrap_or_default().min(most));
+        let mut dimensions = [W::default(); MAX_NDIM as usize];
+        let mut ndim = 0;
         while let Some(dimension) = seq.next_element()? {
-            if self.0.len() == most {
-                return Err(de::Error::invalid_length(most + 1, &self));
-            }
-            self.0.push(dimension);
+            let Some(slot) = dimensions.get_mut(ndim) else {
+                return Err(de::Error::invalid_length(ndim + 1, &self));
+            };
+            *slot = dimension;
+            ndim += 1;
         }
+        *self.0 = vector(&dimensions, ndim);
         Ok(())
+    }
+}
+
+/// The first of the dimensions, which are copied one by one where they are few: to copy what was just written at once, in
+/// larger pieces, stalls the processor.
+#[inline]
+fn vector<W: Copy>(dimensions: &[W; MAX_NDIM as usize], ndim: usize) -> Vector<W> {
+    let &[a, b, c, d, ..] = dimensions;
+    match dimensions.get(..ndim) {
+        Some(long) if ndim > IN_PLACE => Vector::from_slice(long),
+        _ => Vector::from_buf_and_len([a, b, c, d], ndim.min(IN_PLACE)),
     }
 }
 

@@ -60,9 +60,7 @@ impl<'s> Entries<'s> {
     #[inline]
     fn check_name(&self, key: &'static str) -> Result<(), Error> {
         match self.layout.entry(self.next) {
-            Some(entry) if key != entry.name() && names_another(key, entry) => {
-                Err(field_order(key, entry, self.layout))
-            }
+            Some(entry) if !entry.can_be_field(key) => Err(field_order(key, entry, self.layout)),
             _ => Ok(()),
         }
     }
@@ -136,12 +134,6 @@ fn has_field(layout: Layout, key: &str) -> bool {
     Entry::of_field(key).is_some_and(|entry| layout.has(entry))
 }
 
-/// Whether the name of a field is that of another entry.
-#[inline(never)]
-fn names_another(field: &str, here: Entry) -> bool {
-    Entry::of_field(field).is_some_and(|own| own != here)
-}
-
 #[cold]
 fn field_order(field: &'static str, here: Entry, layout: Layout) -> Error {
     Error::new(Detail::FieldOrder { field, layout }).in_entry(here)
@@ -179,12 +171,12 @@ impl SerializeTuple for Entries<'_> {
     type Ok = ();
     type Error = Error;
 
-    #[inline]
+    #[inline(always)]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.entry(value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(self) -> Result<(), Error> {
         self.finish()
     }
@@ -194,12 +186,12 @@ impl SerializeTupleStruct for Entries<'_> {
     type Ok = ();
     type Error = Error;
 
-    #[inline]
+    #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.entry(value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(self) -> Result<(), Error> {
         self.finish()
     }

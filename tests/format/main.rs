@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod data_model;
+mod dims;
 mod errors;
 mod messagepack;
 mod meta;

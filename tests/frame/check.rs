@@ -17,6 +17,23 @@ fn errors(findings: &[Finding]) -> Vec<Code> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
+/// Calls of this thread that read, as far as the system counts them.
+#[cfg(target_os = "linux")]
+fn reads() -> Option<u64> {
+    let counts = fs::read_to_string("/proc/thread-self/io").ok()?;
+    counts.lines().find_map(|line| line.strip_prefix("syscr: ")?.parse().ok())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_file_is_read_twice() {
+    let path = data().join("peers/two_filters.b2nd");
+    let (Some(before), Some(between)) = (reads(), reads()) else { return };
+    assert_eq!(check(path).unwrap().findings, []);
+    let after = reads().unwrap();
+    assert_eq!(after - between - (between - before), 2, "the header to know it, and the whole file");
+}
+
 #[test]
 fn of_the_corpus_only_two_files_are_wrong_and_both_really_are() {
     let Some((folder, entries)) = corpus() else { return };
@@ -512,6 +529,7 @@ fn every_code_is_found_and_says_what_to_do() {
         Code::ChunkFile,
         Code::ChunkHeader,
         Code::ChunkData,
+        Code::ChunkFilters,
         Code::ChunkOverlap,
     ]);
     assert_eq!(all, Code::ALL.iter().copied().collect());

@@ -47,7 +47,14 @@ pub(super) fn check(path: &Path, check: &mut Check<'_>) -> Result<Report, Error>
 fn once(path: &Path, check: &mut Check<'_>) -> Result<Report, Error> {
     match look(path)? {
         Ok(mut frame) => {
-            let report = check.once(&mut frame)?;
+            // A small file is read once more as a whole, instead of each part of it and then the header again.
+            let report = match frame.in_memory()? {
+                Some(mut small) => {
+                    let Report { findings, counts, unchecked, .. } = check.once(&mut small)?;
+                    Report { frame: None, findings, counts, unchecked }
+                }
+                None => check.once(&mut frame)?,
+            };
             Ok(Report { frame: Some(frame), ..report })
         }
         Err(finding) => Ok(Report { frame: None, findings: [finding].into(), counts: None, unchecked: None }),

@@ -70,6 +70,31 @@ impl Frame<File> {
     }
 }
 
+impl Frame<File> {
+    /// The same frame with the whole file in memory, if one read has all of it. The file is read again, so the header in
+    /// memory may be another one by now.
+    pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
+        if self.header.frame_len >= FIRST_READ {
+            return Ok(None);
+        }
+        let read = read_once(FIRST_READ, |bytes| read_start(&self.reader, bytes));
+        let file = read.map_err(|error| self.unreadable(error))?;
+        if file.len() as u64 == FIRST_READ {
+            return Ok(None);
+        }
+        let Self { header, bytes, section, offset, path, by_directory, reader: _ } = self;
+        Ok(Some(Frame {
+            header: header.clone(),
+            bytes: bytes.clone(),
+            section: section.clone(),
+            offset: *offset,
+            path: path.clone(),
+            by_directory: *by_directory,
+            reader: io::Cursor::new(file),
+        }))
+    }
+}
+
 /// Opens a file to read, without blocking, so that a FIFO cannot hang us.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
@@ -88,7 +113,11 @@ fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
     #[cfg(not(unix))]
-    return { file }.read(bytes);
+    {
+        let mut file = file;
+        file.seek(SeekFrom::Start(0))?;
+        file.read(bytes)
+    }
 }
 
 /// Whether a path is the directory of a sparse frame.

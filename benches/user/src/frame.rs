@@ -1,0 +1,11 @@
+//! The first bytes of a file.
+
+use b2nd_serde::frame::{Error, Frame};
+
+/// Reads the header and its array, and says how many dimensions that has.
+#[inline(never)]
+pub fn read(prefix: &[u8]) -> Result<usize, Error> {
+    let frame = Frame::parse(prefix)?;
+    let array = frame.array()?;
+    Ok(array.map_or(0, |array| array.shape().len()))
+}
