@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import blosc2
+import ml_dtypes  # noqa: F401, makes NumPy know its dtypes
 from vectors import PYTHON_BLOSC2, VECTORS, ask
 
 PAGE = VECTORS.parent.parent / "docs/COMPARE.md"
