@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use b2nd_serde::frame::Kind;
 use clap::Args;
 
+use crate::address::{Inside, Location};
 use crate::counts::Counts;
 use crate::failure::Failure;
 use crate::input::{Paths, Stores, Target};
@@ -14,7 +15,7 @@ use crate::json::add_line;
 use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
 use crate::row::{MAX_CELL_WIDTH, Row};
-use crate::store::{StoreRecord, store_of_files, visit_files};
+use crate::store::{StoreRecord, store_of_files, table_at, visit_files};
 use crate::summary::Summary;
 use crate::table::{Columns, Side};
 use crate::tree::Tree;
@@ -36,7 +37,8 @@ use crate::visit::{self, View};
   b2nd ls data/
   b2nd ls --json --unordered data/ | jq -r 'select(.ndim == 3) | .path'
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
-  b2nd ls --scan measurements.h5")]
+  b2nd ls --scan measurements.h5
+  b2nd ls --print0 data/ | xargs -0 b2nd info")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Ls {
     #[command(flatten)]
@@ -56,6 +58,9 @@ pub(crate) struct Ls {
     /// Draw folders and stores as a tree, with the columns of tables
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
+    /// Print only the address of each array and store, exactly, with a NUL byte after it, as `xargs -0` reads them
+    #[arg(long, conflicts_with_all = ["json", "summary", "long", "tree"])]
+    print0: bool,
 }
 
 /// What is made of each frame.
@@ -65,6 +70,7 @@ enum Form {
     Tree,
     Json,
     Summary,
+    Addresses,
 }
 
 /// What was found in some files, for the listing.
@@ -84,8 +90,9 @@ const LINE_LEN: usize = 1024;
 
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, scan, json, summary, long, tree } = self;
+        let Self { paths, scan, json, summary, long, tree, print0 } = self;
         let form = match (summary, json, tree) {
+            _ if print0 => Form::Addresses,
             (true, ..) => Form::Summary,
             (_, true, _) => Form::Json,
             (.., true) => Form::Tree,
@@ -103,6 +110,10 @@ impl Ls {
                     Ok(target) if !scan && (target.is_store || target.is_named_zip()) => {
                         batch.visit_store(&target, options, form);
                     }
+                    Ok(target) if matches!(target.inside, Inside::Member(_)) => match table_at(&target) {
+                        Some(table) => batch.take_store(table, form),
+                        None => options.visit_target(&target, &mut |view| batch.take(view, form, false)),
+                    },
                     target => options.visit(target, &mut |view| batch.take(view, form, false)),
                 }
             }
@@ -125,12 +136,18 @@ impl Batch {
         visit_files(target, store.as_ref(), options, &mut |view| self.take(view, form, is_member));
     }
 
+    fn add_address(&mut self, location: Location<'_>) {
+        self.json.extend(location.address());
+        self.json.push(0);
+    }
+
     fn take_store(&mut self, record: StoreRecord, form: Form) {
         let is_table = record.kind == Kind::CTable;
         *(if is_table { &mut self.counts.tables } else { &mut self.counts.stores }) += 1;
         match form {
             Form::Summary => self.summary.add_kind(record.kind),
             Form::Json => add_line(&mut self.json, &record),
+            Form::Addresses => self.add_address(record.address.location()),
             Form::Rows | Form::Tree => self.rows.push(Row::of_store(record)),
         }
     }
@@ -167,6 +184,7 @@ impl Batch {
                 self.summary.add(array);
             }
             Form::Json => add_line(&mut self.json, &view.record()),
+            Form::Addresses => self.add_address(view.location),
             Form::Rows | Form::Tree => self.rows.push(Row { is_member, ..Row::of_array(view, array) }),
         }
     }

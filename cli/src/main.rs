@@ -1,5 +1,6 @@
 //! The command `b2nd`: what Blosc2 array is in this file?
 
+mod address;
 mod change;
 mod check;
 mod chunks;

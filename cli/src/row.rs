@@ -1,10 +1,10 @@
 //! What `ls` shows of an array, a store or a table: cells for a table or a tree.
 
 use std::array;
-use std::path::PathBuf;
 
 use b2nd_serde::frame::{Array, ChunkCounts, Kind, Severity};
 
+use crate::address::Address;
 use crate::json::{item_size, nbytes, parsed_dtype};
 use crate::output::RED;
 use crate::store::{StoreRecord, TableRecord};
@@ -17,9 +17,7 @@ pub(crate) const MAX_CELL_WIDTH: usize = 15;
 
 /// What `ls` shows, in a table or in a tree.
 pub(crate) struct Row {
-    pub(crate) path: PathBuf,
-    /// Where in the file it is: `:` and the name of a member, or `@` and an offset.
-    pub(crate) inner: Option<String>,
+    pub(crate) address: Address,
     /// Shape, chunks, blocks, dtype, nbytes, cbytes, and with --long the stored chunks.
     pub(crate) cells: [String; 7],
     /// What it is, if it is not just an array.
@@ -48,8 +46,7 @@ impl Row {
             None => text::clean(array.dtype().unwrap_or("-")),
         };
         Self {
-            path: view.location.path.into(),
-            inner: inner(&view),
+            address: view.location.into(),
             cells: [
                 short(array.shape()),
                 short(array.chunkshape()),
@@ -68,7 +65,7 @@ impl Row {
 
     /// The row of a store: how many members it has, or of a table, its rows and how many columns.
     pub(crate) fn of_store(record: StoreRecord) -> Self {
-        let StoreRecord { path, member, kind, members, table, .. } = record;
+        let StoreRecord { address, kind, members, table, .. } = record;
         let members = members.unwrap_or_default();
         let (rows, holds, below) = if let Some(TableRecord { rows, columns }) = table {
             let rows = rows.map_or("-".into(), |rows| rows.to_string());
@@ -87,8 +84,7 @@ impl Row {
         };
         let none = || String::from("-");
         Self {
-            path,
-            inner: member.map(|member| format!(":{}", text::clean(&member))),
+            address,
             cells: [rows, none(), none(), holds, none(), none(), String::new()],
             kind: Some(kind),
             errors: String::new(),
@@ -100,8 +96,7 @@ impl Row {
     /// The row of a frame without an array.
     pub(crate) fn of_frame(view: View<'_>) -> Self {
         Self {
-            path: view.location.path.into(),
-            inner: inner(&view),
+            address: view.location.into(),
             cells: array::from_fn(|cell| if cell < 6 { "-".into() } else { String::new() }),
             kind: Some(view.kind),
             errors: errors(view),
@@ -112,8 +107,7 @@ impl Row {
 
     /// The line in the table.
     pub(crate) fn line(&self, columns: &Columns<7>) -> String {
-        let inner = self.inner.as_deref().unwrap_or_default();
-        format!("{}  {}{inner}{}\n", columns.line(&self.cells), text::path(&self.path), self.end())
+        format!("{}  {}{}\n", columns.line(&self.cells), self.address.location(), self.end())
     }
 
     /// The kind and the codes of its errors, as they end a line.
@@ -121,12 +115,6 @@ impl Row {
         let kind = self.kind.map(|kind| format!("  {kind}")).unwrap_or_default();
         if self.errors.is_empty() { kind } else { format!("{kind}  {RED}{}{RED:#}", self.errors) }
     }
-}
-
-/// Where in its file a frame is.
-fn inner(view: &View<'_>) -> Option<String> {
-    let offset = || (view.offset > 0).then(|| format!("@{}", view.offset));
-    view.location.member.map(|member| format!(":{}", text::clean(member))).or_else(offset)
 }
 
 /// The codes of the errors of a frame.
