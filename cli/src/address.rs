@@ -21,7 +21,7 @@ use b2nd_serde::frame::{Code, Content, Frame, is_sparse_frame, zip_member};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::failure::{Failure, Problem};
+use crate::failure::Problem;
 use crate::hex::hex;
 use crate::output::await_stdin;
 use crate::text;
@@ -35,6 +35,8 @@ pub(crate) enum Inside<S> {
     Offset(u64),
     /// There is no file, but standard input. The path is `-`.
     Stdin,
+    /// There is no file, but a URL, which is the path.
+    Url,
 }
 
 impl Inside<String> {
@@ -44,6 +46,7 @@ impl Inside<String> {
             Self::Member(name) => Inside::Member(name),
             Self::Offset(offset) => Inside::Offset(*offset),
             Self::Stdin => Inside::Stdin,
+            Self::Url => Inside::Url,
         }
     }
 }
@@ -56,18 +59,17 @@ pub(crate) struct Address {
 }
 
 /// The addresses of the command line. After `--` there are only paths.
-pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Result<Address, Failure>> + Send {
+pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + Send {
     let paths = std::env::args_os().skip_while(|argument| argument != "--").skip(1).count();
     let first_path = arguments.len().saturating_sub(paths);
-    let read =
-        move |(index, path)| if index < first_path { Address::read(path) } else { Ok(Address::of(path)) };
+    let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::of(path) };
     arguments.into_iter().enumerate().map(read)
 }
 
 /// An address of the command line, if the command has as many as there are here.
-pub(crate) fn given_all<const N: usize>(arguments: [&PathBuf; N]) -> [Result<Address, Failure>; N] {
+pub(crate) fn given_all<const N: usize>(arguments: [&PathBuf; N]) -> [Address; N] {
     let mut addresses = given(arguments.map(Clone::clone).to_vec());
-    arguments.map(|path| addresses.next().unwrap_or_else(|| Ok(Address::of(path.clone()))))
+    arguments.map(|path| addresses.next().unwrap_or_else(|| Address::of(path.clone())))
 }
 
 impl From<Location<'_>> for Address {
@@ -77,6 +79,7 @@ impl From<Location<'_>> for Address {
             Inside::Member(name) => Inside::Member(name.into()),
             Inside::Offset(offset) => Inside::Offset(offset),
             Inside::Stdin => Inside::Stdin,
+            Inside::Url => Inside::Url,
         };
         Self { path: path.into(), inside }
     }
@@ -94,23 +97,20 @@ impl Address {
     }
 
     /// Reads an address.
-    pub(crate) fn read(text: PathBuf) -> Result<Self, Failure> {
+    pub(crate) fn read(text: PathBuf) -> Self {
         let bytes = text.as_os_str().as_encoded_bytes();
         if starts_as_path(bytes) {
-            return Ok(Self::of(text));
+            return Self::of(text);
         }
-        if let Some(scheme) = scheme(bytes) {
-            let message = format!(
-                "`{scheme}://` cannot be read; copy what is there to a file, or write ./ before the path of a file"
-            );
-            return Err(Location::of(&text).failure(Problem::new("refused", message)));
+        if scheme(bytes).is_some() {
+            return Self { path: text, inside: Inside::Url };
         }
         if bytes == b"-" {
-            return Ok(Self::stdin());
+            return Self::stdin();
         }
         // Most paths have neither, and need no look at the disk.
         if !bytes.iter().any(|byte| b":@".contains(byte)) || fs::symlink_metadata(&text).is_ok() {
-            return Ok(Self::of(text));
+            return Self::of(text);
         }
         let place = (1..bytes.len()).rev().find_map(|at| {
             let (path, rest) = bytes.split_at(at);
@@ -118,7 +118,7 @@ impl Address {
             let path = path_of(path.to_vec());
             path.is_file().then_some(Self { path, inside })
         });
-        Ok(place.unwrap_or_else(|| Self::of(text)))
+        place.unwrap_or_else(|| Self::of(text))
     }
 
     pub(crate) fn location(&self) -> Location<'_> {
@@ -152,6 +152,10 @@ impl Address {
                     return Err(Problem::new(Code::NotAFrame.name(), "standard input is empty"));
                 }
                 return Ok((Reader::Bytes(Cursor::new(bytes)), 0));
+            }
+            Inside::Url => {
+                let message = "a URL cannot be read; copy what is there to a file. The path of a file can begin with ./";
+                return Err(Problem::new("refused", message));
             }
             Inside::Whole if is_sparse_frame(&self.path) => {
                 return Ok((Reader::File(File::open(self.path.join("chunks.b2frame"))?), 0));
@@ -301,7 +305,7 @@ impl<'p> Location<'p> {
         let path = self.path.as_os_str().as_encoded_bytes();
         // What would be read as an option, standard input or a URL.
         let is_special = |path: &[u8]| path.starts_with(b"-") || scheme(path).is_some();
-        if self.inside == Inside::Stdin {
+        if matches!(self.inside, Inside::Stdin | Inside::Url) {
             return path.to_vec();
         }
         if self.inside == Inside::Whole {
@@ -319,7 +323,7 @@ impl<'p> Location<'p> {
         match self.inside {
             Inside::Member(name) => address.extend([b":", name.as_bytes()].concat()),
             Inside::Offset(offset) => address.extend(format!("@{offset}").bytes()),
-            Inside::Whole | Inside::Stdin => {}
+            Inside::Whole | Inside::Stdin | Inside::Url => {}
         }
         address
     }
@@ -382,13 +386,17 @@ mod tests {
             ("a@99999999999999999999", "a@99999999999999999999", Inside::Whole),
             ("folder:x", "folder:x", Inside::Whole),
         ] {
-            let read = Address::read(at(text)).ok().unwrap();
+            let read = Address::read(at(text));
             assert_eq!(read, Address { path: at(path), inside }, "{text}");
         }
-        for (text, inside) in [("-", Inside::Stdin), ("./-", Inside::Whole), ("./s3://x", Inside::Whole)] {
-            assert_eq!(Address::read(text.into()).ok().unwrap().inside, inside, "{text}");
+        for (text, inside) in [
+            ("-", Inside::Stdin),
+            ("./-", Inside::Whole),
+            ("./s3://x", Inside::Whole),
+            ("s3://x/y", Inside::Url),
+        ] {
+            assert_eq!(Address::read(text.into()).inside, inside, "{text}");
         }
-        assert!(Address::read("s3://x/y".into()).is_err());
     }
 
     #[test]
@@ -400,5 +408,6 @@ mod tests {
         assert_eq!(inner("../a", Inside::Offset(3)), "../a@3");
         assert!(path::is_separator(inner("-a", Inside::Offset(3)).chars().next().unwrap()) || cfg!(windows));
         assert_eq!(inner("-", Inside::Stdin), "-");
+        assert_eq!(inner("s3://x", Inside::Url), "s3://x");
     }
 }

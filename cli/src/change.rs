@@ -67,18 +67,17 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
 }
 
 /// The path of an address, if a command can change or write what is there. It needs a file or folder of its own.
-pub(crate) fn whole(address: Result<Address, Failure>) -> Result<PathBuf, Failure> {
-    let address = address?;
+pub(crate) fn whole(address: Address) -> Result<PathBuf, Failure> {
     let message = match &address.inside {
         Inside::Whole => return Ok(address.path),
         Inside::Member(_) => {
-            "a member of a zip file cannot be changed, read or written by this command: the zip file has its checksum; \
-             extract it first"
+            "this command cannot use a member of a zip file, which has checksums of its own; extract the member first"
         }
         Inside::Offset(_) => {
-            "this command needs a frame that is a file of its own; other data of the file would depend on this one"
+            "this command cannot use a frame inside a file; it needs one with a file of its own"
         }
         Inside::Stdin => "this command cannot use standard input or output; it needs the path of a frame",
+        Inside::Url => "this command cannot use a URL; it needs the path of a frame",
     };
     Err(address.location().failure(Problem::new("refused", message)))
 }

@@ -60,8 +60,8 @@ impl ChunkList {
     pub(crate) fn run(self) -> Outcome {
         let [address] = given_all([&self.file]);
         let mut stdout = BufWriter::new(anstream::stdout().lock());
-        let result = match address.and_then(|address| Ok((open(&address)?, address))) {
-            Ok((mut frame, address)) => {
+        let result = match open(&address) {
+            Ok(mut frame) => {
                 let location = address.location();
                 self.list(location, &mut frame, &mut stdout)?.map_err(|error| location.failure(error))
             }

@@ -80,10 +80,8 @@ const TROUBLE: u8 = 2;
 
 impl Diff {
     pub(crate) fn run(self) -> Outcome {
-        let [a, b] = given_all([&self.a, &self.b]).map(|address| {
-            let address = address?;
-            Ok::<_, Failure>((values(&address)?, address.location().to_string()))
-        });
+        let [a, b] = given_all([&self.a, &self.b])
+            .map(|address| Ok::<_, Failure>((values(&address)?, address.location().to_string())));
         let compared = a.and_then(|(a, name)| b.map(|(b, other)| (differences(a, b), [name, other])));
         let (differences, names) = match compared {
             Ok(compared) => compared,

@@ -15,7 +15,7 @@ use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 
 use crate::address::{Address, Inside, given_all};
-use crate::failure::{Failure, Problem};
+use crate::failure::Problem;
 use crate::hex::{Bytes, from_text, hex, unhex_argument};
 use crate::json::write_line;
 use crate::output::{BOLD, DIM, Outcome, RED, await_stdin, complain, width, wrapped};
@@ -64,18 +64,12 @@ impl Dump {
                 let [address] = given_all([file]);
                 address
             }
-            None => Ok(Address::stdin()),
+            None => Address::stdin(),
         };
-        let (address, bytes) = match address {
-            Err(Failure { address, error }) => (address, Err(error)),
-            Ok(address) => {
-                let bytes = match (&self.hex, &address.inside) {
-                    (Some(Bytes(bytes)), _) => Ok(bytes.clone()),
-                    (None, Inside::Stdin) => stdin_bytes(longest).and_then(from_text).map_err(Problem::from),
-                    _ => read(&address).and_then(|bytes| Ok(from_text(bytes)?)),
-                };
-                (address, bytes)
-            }
+        let bytes = match (&self.hex, &address.inside) {
+            (Some(Bytes(bytes)), _) => Ok(bytes.clone()),
+            (None, Inside::Stdin) => stdin_bytes(longest).and_then(from_text).map_err(Problem::from),
+            _ => read(&address).and_then(|bytes| Ok(from_text(bytes)?)),
         };
         let problem = if self.json {
             let report = Report { dump: &self, address: &address, bytes, problem: RefCell::new(None) };

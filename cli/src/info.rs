@@ -46,11 +46,10 @@ impl Info {
         let options = visit::Options { depth: Some(Depth::Frame), meta: true, ..visit::Options::default() };
         let several = self.files.len() > 1;
         for address in given(self.files.clone()) {
+            let target = Target::given(address);
             let mut page = Vec::new();
-            let target = address.map(Target::given);
-            let found = target.and_then(|target| Ok((store_at(&target)?, target)));
-            let (store, target) = match found {
-                Ok(found) => found,
+            let store = match store_at(&target) {
+                Ok(store) => store,
                 Err(failure) => {
                     code = ExitCode::FAILURE;
                     self.tell(&failure, &mut page);

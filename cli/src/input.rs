@@ -74,7 +74,7 @@ impl Paths {
     /// All files to visit, in the order of the paths; in folders by name.
     pub(crate) fn targets(self, stores: Stores) -> Targets {
         let roots = match self.files_from {
-            None => Box::new(given(self.roots)),
+            None => Box::new(given(self.roots).map(Ok)),
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let (ext, follow, unordered) = (self.ext, self.follow, self.unordered);
@@ -131,7 +131,7 @@ fn listed(list: PathBuf, end: u8) -> Roots {
 
 /// Reads a line of a list. It may be one that `ls` has printed. `find` prints paths that exist, or begin with `./`.
 fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
-    let address = Address::read(path_of(line))?;
+    let address = Address::read(path_of(line));
     if address.inside == Inside::Stdin {
         let message =
             "standard input must be given as an argument, not in a list; a file of this name is ./-";

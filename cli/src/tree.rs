@@ -56,7 +56,7 @@ impl Tree {
                 _ => text::clean(&name),
             }),
             Inside::Offset(offset) => Some(format!("@{offset}")),
-            Inside::Whole | Inside::Stdin => None,
+            Inside::Whole | Inside::Stdin | Inside::Url => None,
         };
         let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
         let (mut node, rest) = match root {
