@@ -148,7 +148,7 @@
 //! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, and the text of errors that types raise themselves |
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
-//! | `frame` | | the module `frame`: find, check and change the metalayer in a file |
+//! | `frame` | | the module `frame`: find, check and change the metalayer in a file, and write new files |
 //! | `decompress` | | read compressed vlmetalayers, and check a compressed chunk index |
 //!
 //! All but the first row need a machine with atomic compare-and-swap, which thumbv6m and riscv32imc have not, as short

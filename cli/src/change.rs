@@ -29,13 +29,14 @@ impl Change {
         let dimensions = |shape: Option<&[i64]>| shape.map_or("none".into(), text::short);
         let blocks = |blocks: Option<&[i32]>| blocks.map_or("none".into(), text::short);
         let name = |name: Option<&str>| text::clean(name.unwrap_or("none"));
+        let frame = |record: &Record<'_>| format!("{}, {} bytes", record.container, record.frame_len);
         let pairs = [
             ("shape", dimensions(before.shape), dimensions(after.shape)),
             ("blocks", blocks(before.blocks), blocks(after.blocks)),
             ("dtype", name(before.dtype), name(after.dtype)),
             ("layout", name(before.layout), name(after.layout)),
             ("header", format!("{} bytes", before.header_len), format!("{} bytes", after.header_len)),
-            ("frame", format!("{} bytes", before.frame_len), format!("{} bytes", after.frame_len)),
+            ("frame", frame(&before), frame(&after)),
         ];
         let mut text = String::new();
         for (what, before, after) in pairs.into_iter().filter(|(_, before, after)| before != after) {
@@ -56,18 +57,13 @@ impl Change {
 /// Why a file could not be changed or written. The message does not repeat the path.
 pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     let location = Location { path, member: None };
-    match error.kind() {
-        ErrorKind::Exists => location.failure(Problem::new(
-            "refused",
-            "already exists; TO must be a new path, or the same file as FROM",
-        )),
-        _ => {
-            let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame);
-            let hint =
-                (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
-            location.failure(Problem { hint, ..Problem::from(error) })
-        }
+    if error.kind() == ErrorKind::Exists {
+        let message = "already exists; TO must be a new path, or the same file as FROM";
+        return location.failure(Problem::new("refused", message));
     }
+    let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame);
+    let hint = (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
+    location.failure(Problem { hint, ..Problem::from(error) })
 }
 
 /// How to report a change.

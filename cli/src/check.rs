@@ -10,20 +10,22 @@ use std::sync::{Mutex, PoisonError};
 use b2nd_serde::frame::{Code, Depth, Finding, Severity};
 use clap::Args;
 
+use crate::explain::Explanation;
 use crate::failure::{Failure, Location};
 use crate::input::{Paths, Stores, Target};
 use crate::json::add_line;
-use crate::output::{Outcome, Progress, RED, YELLOW, remark};
+use crate::mend;
+use crate::output::{BOLD, Outcome, Progress, RED, YELLOW, remark, width, wrapped};
 use crate::pool::Pool;
-use crate::store::{StoreRecord, store_at};
+use crate::store::{StoreRecord, store_of_files};
 use crate::text::{self, count};
 use crate::visit::{self, View};
 
 /// Check frames for errors and warnings
 ///
 /// Errors: readers must reject the file. Warnings: unusual, but readable. A file that cannot be read, or is not a
-/// frame, is shown as an error and counted as a failure. Standard output has a line for each finding; standard error
-/// explains their codes.
+/// frame, is shown as an error and counted as a failure. Standard output has a line for each finding, and the
+/// command that mends a file if there is one; standard error explains the codes, as `b2nd explain` does.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
@@ -127,7 +129,10 @@ impl Check {
             remark(&all.unchecked);
         }
         if !json {
-            all.codes.iter().for_each(|&code| explain(code));
+            for &code in &all.codes {
+                // Standard error may be closed.
+                let _ = writeln!(anstream::stderr(), "\n{}", Explanation::from(code).to_string().trim_end());
+            }
             remark(&all);
         }
         let has_failed = all.failures + all.with_errors > 0 || strict && all.with_warnings > 0;
@@ -138,8 +143,7 @@ impl Check {
 impl Batch {
     /// Takes what is unusual about a store as a whole.
     fn take_store(&mut self, target: &Target, json: bool) {
-        // If it cannot be opened, the visit of its files tells why.
-        let store = store_at(target).ok().flatten();
+        let store = store_of_files(target);
         for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
             self.with_warnings += u64::from(!record.findings.is_empty());
             if json {
@@ -173,6 +177,7 @@ impl Batch {
                         self.show(&view.location, finding.severity(), finding.code().name(), finding);
                         self.codes.insert(finding.code());
                     }
+                    self.show_mending(&view);
                 }
             }
             Err(failure) => {
@@ -190,8 +195,17 @@ impl Batch {
     fn show(&mut self, location: &Location<'_>, severity: Severity, kind: &str, what: &dyn Display) {
         let style = if severity == Severity::Error { RED } else { YELLOW };
         let what = text::clean(&what.to_string());
-        let line = format!("{location}: {style}{severity}{style:#}: {kind}: {what}\n");
-        self.text.extend(line.bytes());
+        let line = format!("{location}: {style}{severity}{style:#}: {kind}: {what}");
+        let line = wrapped(&line, width(&io::stdout()), "    ");
+        self.text.extend(line.bytes().chain(*b"\n"));
+    }
+
+    /// Shows the command that mends what was found, if there is one. It is one line, to be copied.
+    fn show_mending(&mut self, view: &View<'_>) {
+        let is_file = view.location.member.is_none() && view.offset == 0;
+        if let Some(command) = mend::command(view.location.path, view.findings.iter().filter(|_| is_file)) {
+            self.text.extend(format!("{}: to mend it: {BOLD}{command}{BOLD:#}\n", view.location).bytes());
+        }
     }
 }
 
@@ -233,14 +247,4 @@ impl Display for Batch {
             failures => write!(f, ", {}", count(failures, "failure")),
         }
     }
-}
-
-/// Prints what a code means and what to do.
-fn explain(code: Code) {
-    let width = textwrap::termwidth().min(80);
-    let options = textwrap::Options::new(width).initial_indent("    ").subsequent_indent("    ");
-    let meaning = textwrap::fill(code.meaning(), &options);
-    let advice = textwrap::fill(&format!("What to do: {}", code.advice()), &options);
-    // Standard error may be closed.
-    let _ = writeln!(io::stderr(), "\n{code}\n{meaning}\n{advice}");
 }

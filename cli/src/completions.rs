@@ -10,7 +10,7 @@ use crate::output::Outcome;
 
 /// Print a shell script that completes b2nd command lines
 #[derive(Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   b2nd completions bash > ~/.local/share/bash-completion/completions/b2nd")]
 pub(crate) struct Completions {
     /// Shell to write the script for

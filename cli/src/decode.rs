@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use b2nd_serde::{Meta, from_slice};
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use crate::dump::{LONGEST, first_bytes, stdin_bytes};
 use crate::failure::{Failure, Location, Problem};
@@ -29,7 +29,7 @@ pub(crate) struct Decode {
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Bytes to decode instead of a file, as hexadecimal digits
-    #[arg(long, value_name = "DIGITS", value_parser = unhex_argument)]
+    #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
     /// Print a JSON object
     #[arg(long)]
@@ -55,8 +55,8 @@ impl Decode {
         let (meta, bytes) = match decode(bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
-                let failure = Failure { path, member: None, error };
-                match (self.json, failure.path.as_str()) {
+                let failure = Failure { path: path.into(), member: None, error };
+                match (self.json, &*failure.path) {
                     (true, _) => io::stdout().write_all(&line(&failure))?,
                     (false, "-") => complain(&failure.error),
                     (false, _) => complain(&failure),

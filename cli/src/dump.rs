@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anstyle::Style;
 use b2nd_serde::Deserializer;
 use b2nd_serde::dump::{Row, metalayer};
 use b2nd_serde::frame::{self, Code, Error, Frame, is_sparse_frame};
@@ -117,10 +118,10 @@ impl Dump {
             if is_over {
                 return ControlFlow::Break(());
             }
-            fault = row
-                .fault
-                .as_ref()
-                .map(|fault| Problem { offset: Some(row.offset), ..Problem::new("malformed", fault) });
+            fault = row.fault.as_ref().map(|fault| Problem {
+                offset: Some(row.offset),
+                ..Problem::new("malformed", fault.as_str())
+            });
             let flow = receive(row);
             is_over = fault.is_some() || flow.is_break();
             flow
@@ -171,9 +172,10 @@ impl Dump {
 /// The lines of a row. At a terminal, the message about a fault is wrapped.
 fn text(row: &Row, width: Option<usize>) -> String {
     let [offset, bytes, kind, field, value] = row.cells();
-    let start = bytes.len() - bytes.trim_start().len() + offset.len();
+    let start = offset.len() + bytes.len() - bytes.trim_start().len();
     let value = clean(&value);
-    let line = format!("{DIM}{offset}{DIM:#}{bytes}{DIM}{kind}{DIM:#}{BOLD}{field}{BOLD:#}{value}\n");
+    let (offset, kind, field) = (painted(DIM, &offset), painted(DIM, &kind), painted(BOLD, &field));
+    let line = format!("{offset}{bytes}{kind}{field}{value}\n");
     match &row.fault {
         None => line,
         Some(fault) => {
@@ -182,6 +184,14 @@ fn text(row: &Row, width: Option<usize>) -> String {
             let fault = fault.replace('\n', &format!("\n{indent}   "));
             format!("{line}{indent}{RED}^^{RED:#} {fault}\n")
         }
+    }
+}
+
+/// A text in a style, but for the spaces before it.
+fn painted(style: Style, text: &str) -> String {
+    match text.trim_start_matches(' ') {
+        "" => String::new(),
+        text_only => format!("{}{style}{text_only}{style:#}", &text[..text.len() - text_only.len()]),
     }
 }
 

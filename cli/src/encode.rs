@@ -1,19 +1,20 @@
 //! `b2nd encode`: a metalayer from shapes and a dtype.
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::num::IntErrorKind;
 use std::process::ExitCode;
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
-use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command, ValueHint};
 
 use crate::failure::{Failure, Problem};
 use crate::hex::hex;
 use crate::json::{MetaRecord, line};
-use crate::output::{Outcome, complain};
+use crate::output::{Outcome, complain, remark};
 
 /// Encode a metalayer from shapes and a dtype, and check that they fit together
 #[derive(Args)]
@@ -21,17 +22,20 @@ use crate::output::{Outcome, complain};
   b2nd encode --shape 400,3 --chunks 110,3 --blocks 57,3 --dtype '|u1'
   b2nd encode --shape 3,5 --chunks 2,3 --blocks 1,2 --dtype int32 | b2nd dump")]
 pub(crate) struct Encode {
-    /// Array shape, such as 400,3; () for a scalar
+    /// Array shape, such as 400,3 or 400x3; () for a scalar
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
     shape: Numbers<i64>,
     /// Chunk shape, with as many numbers as --shape
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
     chunks: Numbers<i32>,
     /// Block shape, with as many numbers as --shape
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
     blocks: Numbers<i32>,
     /// NumPy dtype, such as uint8 or |u1; layout caterva does not store it
-    #[arg(long, required_unless_present = "layout")]
+    #[arg(long, required_unless_present = "layout", value_parser = dtype(), hide_possible_values = true)]
     #[arg(required_if_eq_any(layouts_with_dtype().map(|name| ("layout", name))))]
     dtype: Option<String>,
     /// Layout of the metalayer; all but b2nd are old
@@ -59,7 +63,7 @@ fn layouts_with_dtype() -> impl Iterator<Item = &'static str> {
 #[derive(Clone)]
 pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
 
-/// Parses numbers between commas, also in brackets, as Python prints a tuple or a list.
+/// Parses numbers between commas, also in brackets, as Python prints a tuple or a list; or with `x` between them.
 pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String> {
     let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
     let inner = inner.trim_end_matches([',', ' ']);
@@ -80,8 +84,52 @@ pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String
             }
         }
     };
-    inner.split(',').map(number).collect::<Result<_, _>>().map(Numbers)
+    inner.split([',', 'x']).map(number).collect::<Result<_, _>>().map(Numbers)
 }
+
+/// Takes any text; completions offer these.
+#[derive(Clone)]
+pub(crate) struct Offered(pub(crate) Vec<&'static str>);
+
+impl TypedValueParser for Offered {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
+
+/// Takes any dtype; completions offer the usual ones.
+pub(crate) fn dtype() -> Offered {
+    Offered(USUAL_DTYPES.into())
+}
+
+/// The dtypes that completions offer.
+const USUAL_DTYPES: [&str; 14] = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+];
 
 /// The dtype as a metalayer stores it: its type string, or in layout b2nd-six its name. The library reports a text that
 /// is not a dtype, so it is returned as it is.
@@ -112,6 +160,7 @@ impl Encode {
                 return Ok(ExitCode::FAILURE);
             }
         };
+        self.warn();
         let output = match (self.json, self.raw) {
             (true, _) => line(&MetaRecord::new(&meta, &bytes)),
             (false, true) => bytes,
@@ -121,6 +170,18 @@ impl Encode {
         stdout.write_all(&output)?;
         stdout.flush()?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says what C-Blosc2 reads, but not every program.
+    fn warn(&self) {
+        for (dimension, (block, chunk)) in self.blocks.0.iter().zip(&self.chunks.0).enumerate() {
+            if block > chunk {
+                remark(&format_args!(
+                    "--blocks has {block} in dimension {dimension}, more than the {chunk} of --chunks: \
+                     python-blosc2 makes no such array"
+                ));
+            }
+        }
     }
 
     fn encode(&self) -> Result<(Meta, Vec<u8>), Box<dyn Error>> {

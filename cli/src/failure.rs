@@ -20,13 +20,13 @@ pub(crate) struct Location<'p> {
 
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
-        let path = self.path.to_string_lossy().into_owned();
+        let path = self.path.to_string_lossy().into();
         let mut error: Problem = error.into();
         // The failure shows its own path.
         if let Some((file, action)) = error.file.take().map(|file| *file)
             && file != self.path
         {
-            error.message = format!("{action}: {}", error.message);
+            error.message = format!("{action}: {}", error.message).into();
         }
         Failure { path, member: self.member.map(Into::into), error }
     }
@@ -46,7 +46,7 @@ impl fmt::Display for Location<'_> {
 /// What went wrong with a file.
 #[derive(Serialize)]
 pub(crate) struct Failure {
-    pub(crate) path: String,
+    pub(crate) path: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) member: Option<Box<str>>,
     pub(crate) error: Problem,
@@ -54,7 +54,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn location(&self) -> Location<'_> {
-        Location { path: Path::new(&self.path), member: self.member.as_deref() }
+        Location { path: Path::new(&*self.path), member: self.member.as_deref() }
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Problem {
     pub(crate) kind: &'static str,
     /// The byte of the frame, or of the bytes that were given.
     pub(crate) offset: Option<u64>,
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     /// The finding, if the problem is one.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
@@ -83,7 +83,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: &'static str, message: impl Into<Box<str>>) -> Self {
         Self { kind, offset: None, message: message.into(), finding: None, file: None, hint: None }
     }
 }
@@ -148,7 +148,7 @@ impl fmt::Display for Problem {
         let message = match (&self.finding, self.offset) {
             (Some(finding), _) => finding.to_string(),
             (None, Some(offset)) => format!("byte {offset}: {}", self.message),
-            (None, None) => self.message.clone(),
+            (None, None) => self.message.to_string(),
         };
         f.write_str(&text::clean(&message))?;
         self.hint.map_or(Ok(()), |hint| f.write_str(hint))

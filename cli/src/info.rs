@@ -1,19 +1,22 @@
 //! `b2nd info`: everything about each array. The first lines are those of python-blosc2's `info`.
 
 use std::fmt::{self, Display};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use b2nd_serde::frame::{Depth, Header};
 use clap::Args;
 use serde_json::value::RawValue;
+use unicode_width::UnicodeWidthStr;
 
+use crate::diff::codec;
 use crate::failure::Failure;
 use crate::input::Target;
 use crate::json::{CountsRecord, Record, add_line};
-use crate::output::{Outcome, complain, remark, write_finding};
+use crate::output::{DIM, Outcome, complain, remark, width, write_finding};
 use crate::store::{StoreRecord, held, store_at};
+use crate::table::shortened;
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
 
@@ -21,12 +24,12 @@ use crate::visit::{self, View};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd info array.b2nd
-  b2nd info --meta --json *.b2nd | jq .vlmetalayers")]
+  b2nd info --json *.b2nd | jq .vlmetalayers")]
 pub(crate) struct Info {
     /// Frames, sparse frames (directories), stores, or zip files of frames
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Show the values of vlmetalayers, and of metalayers other than the array's own
+    /// Show the values of metalayers whole, however long; otherwise each one has a line
     #[arg(long)]
     meta: bool,
     /// Print a JSON object for each frame, one per line
@@ -39,8 +42,7 @@ impl Info {
         let mut stdout = anstream::stdout();
         let mut code = ExitCode::SUCCESS;
         let mut shown = 0;
-        let options =
-            visit::Options { depth: Some(Depth::Frame), meta: self.meta, ..visit::Options::default() };
+        let options = visit::Options { depth: Some(Depth::Frame), meta: true, ..visit::Options::default() };
         let several = self.files.len() > 1;
         for path in &self.files {
             let target = Target::given(path.clone());
@@ -62,7 +64,7 @@ impl Info {
                 if self.json {
                     add_line(&mut page, record);
                 } else {
-                    page.extend(format!("{}{record}", separator(shown)).bytes());
+                    page.extend(painted(&format!("{}{record}", separator(shown))).bytes());
                     shown += 1;
                 }
             }
@@ -78,8 +80,8 @@ impl Info {
                     Ok(view) if self.json => add_line(&mut page, &view.record()),
                     Ok(view) => {
                         let with_path = several || view.location.member.is_some();
-                        let page_of = Page { view: &view, with_path };
-                        page.extend(format!("{}{page_of}", separator(shown)).bytes());
+                        let page_of = Page { view: &view, with_path, whole: self.meta };
+                        page.extend(painted(&format!("{}{page_of}", separator(shown))).bytes());
                         shown += 1;
                     }
                     Err(failure) => {
@@ -117,6 +119,8 @@ fn separator(shown: usize) -> &'static str {
 struct Page<'s> {
     view: &'s View<'s>,
     with_path: bool,
+    /// Whether long values are shown whole.
+    whole: bool,
 }
 
 impl Display for Page<'_> {
@@ -155,7 +159,7 @@ impl Display for Page<'_> {
         frame(record, header, f)?;
         chunks(record, header, f)?;
         compression(record, header, f)?;
-        metalayers(record, f)?;
+        metalayers(record, self.whole, f)?;
         let mut findings = self.view.findings.iter();
         findings.try_for_each(|finding| write_finding(f, finding.code(), &finding.to_string()))
     }
@@ -230,38 +234,51 @@ fn stored_chunks(counts: CountsRecord, f: &mut fmt::Formatter<'_>) -> fmt::Resul
 }
 
 fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    writeln!(f, "codec   : {}, level {}", record.codec, record.clevel)?;
+    let dictionary = if header.uses_dictionary { ", with a dictionary" } else { "" };
+    let codec = codec(header.codec, header.codec_meta);
+    writeln!(f, "codec   : {codec}, level {}{dictionary}", record.clevel)?;
+    writeln!(f, "split   : {}", header.split_mode)?;
     let filters: Vec<String> = header.pipeline().map(|filter| filter.to_string()).collect();
     let filters = if filters.is_empty() { "none".into() } else { filters.join(", ") };
     writeln!(f, "filters : {filters}")
 }
 
 /// The metalayers except that of the array.
-fn metalayers(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
-        let name = text::clean(layer.name);
-        match (&layer.value, &layer.error) {
-            (Some(value), _) => writeln!(f, "meta    : {name} = {}", shown(value))?,
-            (None, Some(error)) => writeln!(f, "meta    : {}", text::clean(error))?,
-            (None, None) => writeln!(f, "meta    : {name}, {} bytes at byte {}", layer.len, layer.offset)?,
+fn metalayers(record: &Record<'_>, whole: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut line = |label, name: &str, value: Option<&RawValue>, error: Option<&str>| {
+        let name = text::clean(name);
+        match value {
+            Some(value) if whole => writeln!(f, "{label:8}: {name} = {}", text::clean(value.get())),
+            Some(value) => writeln!(f, "{label:8}: {}", shown(&name, value)),
+            // It names the metalayer.
+            None => writeln!(f, "{label:8}: {}", text::clean(error.unwrap_or(&name))),
         }
+    };
+    for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
+        line("meta", layer.name, layer.value.as_deref(), layer.error.as_deref())?;
     }
-    match &record.vlmetalayers {
-        None if record.has_vlmetalayers => writeln!(f, "vlmeta  : yes, --meta shows them"),
-        None => Ok(()),
-        Some(layers) => layers.iter().try_for_each(|layer| match (&layer.value, &layer.error) {
-            (Some(value), _) => writeln!(f, "vlmeta  : {} = {}", text::clean(&layer.name), shown(value)),
-            (None, error) => writeln!(f, "vlmeta  : {}", text::clean(error.as_deref().unwrap_or_default())),
-        }),
+    for layer in record.vlmetalayers.iter().flatten() {
+        line("vlmeta", &layer.name, layer.value.as_deref(), layer.error.as_deref())?;
     }
+    Ok(())
 }
 
-/// The text of a value, cut where it is long.
-fn shown(value: &RawValue) -> String {
-    const LONGEST: usize = 400;
-    let text = text::clean(value.get());
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}… ({} bytes, whole with --json)", &text[..end], text.len()),
-        None => text,
+/// The name and the value of a metalayer, cut at the end of the line. A value that is cut is followed by its length.
+fn shown(name: &str, value: &RawValue) -> String {
+    let room = width(&io::stdout()).unwrap_or(80).saturating_sub(10);
+    let line = format!("{name} = {}", text::clean(value.get()));
+    if line.width() <= room {
+        return line;
     }
+    let length = format!(" ({} bytes)", value.get().len());
+    shortened(&line, room.saturating_sub(length.len())) + &length
+}
+
+/// The page with dim labels, which end at the first colons.
+fn painted(page: &str) -> String {
+    let line = |line: &str| match line.split_at_checked(9) {
+        Some((label, rest)) if label.ends_with(':') => format!("{DIM}{label}{DIM:#}{rest}"),
+        _ => line.into(),
+    };
+    page.split_inclusive('\n').map(line).collect()
 }

@@ -6,11 +6,11 @@ use std::path::{self, Path, PathBuf};
 use std::{iter, thread};
 
 use b2nd_serde::frame::{is_sparse_frame, is_store_folder};
-use clap::Args;
+use clap::{Args, ValueHint};
 use walkdir::WalkDir;
 
 use crate::failure::{self, Failure, Location, Problem};
-use crate::output::remark;
+use crate::output::{await_stdin, remark};
 use crate::text;
 
 /// The extensions of frames and of zip files of frames.
@@ -32,7 +32,7 @@ pub(crate) struct Paths {
     #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths")]
     null: bool,
     /// In folders, visit only files with these extensions, such as b2nd,b2z
-    #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension)]
+    #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension, value_hint = ValueHint::Other)]
     ext: Vec<String>,
     /// Follow symbolic links in folders
     #[arg(short = 'L', long)]
@@ -41,7 +41,7 @@ pub(crate) struct Paths {
     #[arg(long)]
     pub(crate) unordered: bool,
     /// Number of threads [default: number of cores, at least 16]
-    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    #[arg(short, long, value_name = "N", value_parser = jobs, value_hint = ValueHint::Other)]
     jobs: Option<u16>,
 }
 
@@ -97,6 +97,7 @@ type Roots = Box<dyn Iterator<Item = Result<PathBuf, Failure>> + Send>;
 
 fn listed(list: PathBuf, end: u8) -> Roots {
     let reader: Box<dyn BufRead + Send> = if list == Path::new("-") {
+        await_stdin("paths");
         Box::new(BufReader::new(io::stdin()))
     } else {
         match File::open(&list) {
@@ -107,7 +108,7 @@ fn listed(list: PathBuf, end: u8) -> Roots {
         }
     };
     let mut lines = Some(reader.split(end));
-    Box::new(iter::from_fn(move || {
+    let paths = iter::from_fn(move || {
         loop {
             match lines.as_mut()?.next()? {
                 Ok(line) => {
@@ -122,7 +123,9 @@ fn listed(list: PathBuf, end: u8) -> Roots {
                 }
             }
         }
-    }))
+    });
+    // Each thread asks for more, but a terminal must be told its end only once.
+    Box::new(paths.fuse())
 }
 
 /// A line of a file from Windows ends with a carriage return too.

@@ -14,7 +14,7 @@ use crate::json::add_line;
 use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
 use crate::row::{MAX_CELL_WIDTH, Row};
-use crate::store::{StoreRecord, store_at, visit_files};
+use crate::store::{StoreRecord, store_of_files, visit_files};
 use crate::summary::Summary;
 use crate::table::{Columns, Side};
 use crate::tree::Tree;
@@ -117,8 +117,7 @@ impl Ls {
 impl Batch {
     /// Takes a store, the tables in it, and its members that are frames.
     fn visit_store(&mut self, target: &Target, options: visit::Options<'_>, form: Form) {
-        // If it cannot be opened, the visit of its files tells why.
-        let store = store_at(target).ok().flatten();
+        let store = store_of_files(target);
         for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
             self.take_store(record, form);
         }
@@ -142,9 +141,9 @@ impl Batch {
             Err(failure) => {
                 self.counts.failures += 1;
                 if self.is_json {
-                    add_line(&mut self.json, &failure)
+                    add_line(&mut self.json, &failure);
                 } else {
-                    self.failures.push(failure)
+                    self.failures.push(failure);
                 }
                 return;
             }
@@ -249,7 +248,7 @@ impl Listing {
         let rows = self.rows.iter().map(|row| &row.cells);
         header.iter().chain(rows).for_each(|cells| self.columns.fit(cells));
         if let Some(header) = header {
-            text += &format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header));
+            text = format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header));
         }
         for row in self.rows.drain(..) {
             text += &row.line(&self.columns);

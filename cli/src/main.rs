@@ -6,8 +6,10 @@ mod chunks;
 mod completions;
 mod counts;
 mod decode;
+mod diff;
 mod dump;
 mod encode;
+mod explain;
 mod failure;
 mod hex;
 mod info;
@@ -16,6 +18,7 @@ mod interrupt;
 mod json;
 mod ls;
 mod man;
+mod mend;
 mod messagepack;
 mod output;
 mod pool;
@@ -46,8 +49,8 @@ use clap::{CommandFactory, Parser, Subcommand};
     arg_required_else_help = true,
     after_help = "Exit status:
   0  success
-  1  a file failed, or `check` found errors
-  2  wrong usage"
+  1  a file failed, `check` found errors, or `diff` found differences
+  2  wrong usage; for `diff`, any trouble"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -62,6 +65,8 @@ enum Command {
     Ls(ls::Ls),
     Check(check::Check),
     Chunks(chunks::ChunkList),
+    Diff(diff::Diff),
+    Explain(explain::Explain),
     Dump(dump::Dump),
     Encode(encode::Encode),
     Decode(decode::Decode),
@@ -72,13 +77,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| output::wrong_usage(&error));
     arguments.color.write_global();
     let result = match arguments.command {
         Command::Info(command) => command.run(),
         Command::Ls(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Chunks(command) => command.run(),
+        Command::Diff(command) => command.run(),
+        Command::Explain(command) => command.run(),
         Command::Dump(command) => command.run(),
         Command::Encode(command) => command.run(),
         Command::Decode(command) => command.run(),

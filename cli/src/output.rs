@@ -31,6 +31,17 @@ pub(crate) fn remark(what: &dyn Display) {
     tell(&format!("b2nd: {what}"));
 }
 
+/// Prints what is wrong with the command line, or the help that was asked for, and ends the process.
+pub(crate) fn wrong_usage(error: &clap::Error) -> ! {
+    if let Some(width) = width(&io::stderr()).filter(|_| error.use_stderr()) {
+        let text = error.render().ansi().to_string();
+        let lines = text.lines().map(|line| wrapped(line, Some(width), "       ") + "\n");
+        let _ = write!(anstream::stderr(), "{}", lines.collect::<String>());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
+}
+
 fn tell(text: &str) {
     // Standard error may be closed.
     let _ = writeln!(anstream::stderr(), "{}", wrapped(text, width(&io::stderr()), "      "));
@@ -65,7 +76,8 @@ pub(crate) fn await_stdin(what: &str) {
 pub(crate) fn write_finding(f: &mut fmt::Formatter<'_>, code: Code, message: &str) -> fmt::Result {
     let severity = code.severity();
     let style = if severity == Severity::Error { RED } else { YELLOW };
-    writeln!(f, "{style}{severity:8}{style:#}: {code}, {}", text::clean(message))
+    let line = format!("{style}{severity:8}{style:#}: {code}, {}", text::clean(message));
+    writeln!(f, "{}", wrapped(&line, width(&io::stdout()), "          "))
 }
 
 /// Progress is shown only if the work takes longer than this.

@@ -1,5 +1,6 @@
 //! Threads that work through a list in batches, and pass the results on in order or as they come.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -24,11 +25,28 @@ struct Source<I> {
 }
 
 /// Where the results go.
-struct Sink<F> {
+struct Sink<F, T> {
     take: F,
     /// Batches passed on so far.
     batches: usize,
+    /// Results that were ready before their turn: at most one for each thread, so memory does not grow.
+    early: BTreeMap<usize, T>,
     result: io::Result<()>,
+}
+
+impl<F: FnMut(T) -> io::Result<()>, T> Sink<F, T> {
+    /// The result whose turn it is, if it is ready.
+    fn next_in_order(&mut self) -> Option<T> {
+        self.early.remove(&self.batches)
+    }
+
+    /// Passes a result on.
+    fn pass(&mut self, done: T) {
+        if self.result.is_ok() {
+            self.result = (self.take)(done);
+        }
+        self.batches += 1;
+    }
 }
 
 impl Pool {
@@ -41,23 +59,31 @@ impl Pool {
     ) -> io::Result<()>
     where
         I: Iterator + Send,
+        T: Send,
     {
         let source = Mutex::new(Source { items, batches: 0 });
-        let sink = Mutex::new(Sink { take, batches: 0, result: Ok(()) });
+        let sink = Mutex::new(Sink { take, batches: 0, early: BTreeMap::new(), result: Ok(()) });
         let turn = Condvar::new();
         let work_on = || {
             let _release = Release { sink: &sink, turn: &turn };
             while let Some((number, batch)) = self.batch(&source) {
                 let done = work(batch);
                 let mut sink = lock(&sink);
-                while self.is_ordered && sink.batches != number && sink.result.is_ok() {
-                    sink = turn.wait(sink).unwrap_or_else(PoisonError::into_inner);
+                if self.is_ordered {
+                    while number >= sink.batches + self.jobs && sink.result.is_ok() {
+                        sink = turn.wait(sink).unwrap_or_else(PoisonError::into_inner);
+                    }
+                    sink.early.insert(number, done);
+                    let before = sink.batches;
+                    while let Some(done) = sink.next_in_order() {
+                        sink.pass(done);
+                    }
+                    if sink.batches > before {
+                        turn.notify_all();
+                    }
+                } else {
+                    sink.pass(done);
                 }
-                if sink.result.is_ok() {
-                    sink.result = (sink.take)(done);
-                }
-                sink.batches += 1;
-                turn.notify_all();
                 if sink.result.is_err() {
                     break;
                 }
@@ -88,12 +114,12 @@ impl Pool {
 }
 
 /// Releases the other threads if this one panics: they may be waiting for its batch.
-struct Release<'p, F> {
-    sink: &'p Mutex<Sink<F>>,
+struct Release<'p, F, T> {
+    sink: &'p Mutex<Sink<F, T>>,
     turn: &'p Condvar,
 }
 
-impl<F> Drop for Release<'_, F> {
+impl<F, T> Drop for Release<'_, F, T> {
     fn drop(&mut self) {
         if thread::panicking() {
             lock(self.sink).result = Err(io::Error::other("a thread has panicked"));

@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use b2nd_serde::frame::{self, Error, ErrorKind, Frame, Generation};
+use b2nd_serde::frame::{self, Error, ErrorKind, Frame, FrameType, Generation};
 use clap::Args;
 
 use crate::change::{Change, ChangeReport, failure};
+use crate::encode::dtype;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::output::{Outcome, Progress};
@@ -16,9 +17,12 @@ use crate::output::{Outcome, Progress};
 /// The compressed chunks are copied unchanged. If TO is the same file as FROM, the new one replaces the old one, and
 /// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist, and gets the permissions
 /// of FROM, but not its owner.
+///
+/// With --contiguous or --sparse, FROM can be any frame, also one without an array, and TO must not exist.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd rewrite old.caterva new.b2nd --dtype uint16
+  b2nd rewrite --contiguous folder.b2nd one_file.b2nd
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
 pub(crate) struct Rewrite {
     /// Frame to read: a file, or a sparse frame (directory)
@@ -26,8 +30,14 @@ pub(crate) struct Rewrite {
     /// Path of the new frame
     to: PathBuf,
     /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
-    #[arg(long)]
+    #[arg(long, value_parser = dtype(), hide_possible_values = true)]
     dtype: Option<String>,
+    /// Write one file, also if FROM is a sparse frame
+    #[arg(long)]
+    contiguous: bool,
+    /// Write a sparse frame: a directory with a file for each chunk
+    #[arg(long, conflicts_with = "contiguous")]
+    sparse: bool,
     /// Show what would change, or why it cannot; write nothing and take no lock
     #[arg(long)]
     dry_run: bool,
@@ -62,6 +72,9 @@ impl Rewrite {
         });
         if let Some(dtype) = &self.dtype {
             rewrite = rewrite.dtype(dtype);
+        }
+        if self.contiguous || self.sparse {
+            rewrite = rewrite.frame_type(if self.sparse { FrameType::Sparse } else { FrameType::Contiguous });
         }
         let after = if self.dry_run {
             rewrite.preview()

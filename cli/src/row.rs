@@ -7,7 +7,7 @@ use b2nd_serde::frame::{Array, ChunkCounts, Kind, Severity};
 
 use crate::json::{item_size, nbytes, parsed_dtype};
 use crate::output::RED;
-use crate::store::StoreRecord;
+use crate::store::{StoreRecord, TableRecord};
 use crate::table::{Columns, shortened};
 use crate::text::{self, count, short, short_size};
 use crate::visit::View;
@@ -70,26 +70,20 @@ impl Row {
     pub(crate) fn of_store(record: StoreRecord) -> Self {
         let StoreRecord { path, member, kind, members, table, .. } = record;
         let members = members.unwrap_or_default();
-        let (rows, holds, below) = match table {
-            Some(table) => {
-                let rows = table.rows.map_or("-".into(), |rows| rows.to_string());
-                let holds = count(table.columns.len() as u64, "column");
-                let below = table.columns.into_iter().map(|column| {
-                    let shape =
-                        [rows.clone()].into_iter().chain(column.item_shape.iter().map(ToString::to_string));
-                    [
-                        text::clean(&column.name),
-                        shape.collect::<Vec<_>>().join(","),
-                        text::clean(&column.kind),
-                    ]
-                });
-                let below = below.collect();
-                (rows, holds, Below::Columns(below))
-            }
-            None => {
-                let holds = count(members.len() as u64, "member");
-                ("-".into(), holds, Below::Keys(members.iter().map(|key| text::clean(key)).collect()))
-            }
+        let (rows, holds, below) = if let Some(TableRecord { rows, columns }) = table {
+            let rows = rows.map_or("-".into(), |rows| rows.to_string());
+            let below = columns.iter().map(|column| {
+                let shape = match &*column.item_shape {
+                    [] => rows.clone(),
+                    items => format!("{rows},{}", short(items)),
+                };
+                [text::clean(&column.name), shape, text::clean(&column.kind)]
+            });
+            let below = Below::Columns(below.collect());
+            (rows, count(columns.len() as u64, "column"), below)
+        } else {
+            let keys = members.iter().map(|key| text::clean(key)).collect();
+            ("-".into(), count(members.len() as u64, "member"), Below::Keys(keys))
         };
         let none = || String::from("-");
         Self {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use b2nd_serde::Layout;
 use b2nd_serde::frame::{ArrayLayout, Error, Frame};
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueHint};
 
 use crate::change::{Change, ChangeReport, failure};
-use crate::encode::{Numbers, numbers, spelled};
+use crate::encode::{Numbers, dtype, numbers, spelled};
 use crate::output::Outcome;
 
 /// Change the shape or dtype of an array in its file, without touching its data
@@ -24,11 +24,12 @@ use crate::output::Outcome;
 pub(crate) struct Set {
     /// Frame to change: a file, or a sparse frame (directory)
     file: PathBuf,
-    /// New shape, such as 400,3
+    /// New shape, such as 400,3 or 400x3
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
     /// New NumPy dtype, such as float32 or <f4
-    #[arg(long)]
+    #[arg(long, value_parser = dtype(), hide_possible_values = true)]
     dtype: Option<String>,
     /// Show what would change, or why it cannot; write nothing and take no lock
     #[arg(long)]

@@ -224,6 +224,12 @@ pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
     }
 }
 
+/// The store of many files that a folder or zip file is. If it cannot be opened, the visit of its files tells why. An embed
+/// store is one file: beside one that is called `embed.b2e` there can be anything.
+pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
+    store_at(target).ok().flatten().filter(|store| store.kind() != Kind::EmbedStore)
+}
+
 /// Visits the frames in a folder or zip file, but not those that are only a part of this store.
 pub(crate) fn visit_files(
     target: &Target,

@@ -105,8 +105,7 @@ impl Node {
     fn draw(&self, name: &str, before: &str, branches: [&str; 2], take: &mut Take<'_>) -> io::Result<()> {
         let [branch, below] = branches;
         let (line, below) = (self.line.as_deref(), format!("{before}{below}"));
-        let cells =
-            line.map_or(Default::default(), |line| line.cells.each_ref().map(|cell| cell.to_string()));
+        let cells = line.map_or(Default::default(), |line| line.cells.each_ref().map(ToString::to_string));
         let [shape, dtype, nbytes, stored] = cells;
         let end = line.map_or("", |line| &line.end);
         take(&[format!("{before}{branch}{name}"), shape, dtype, nbytes, stored], end)?;

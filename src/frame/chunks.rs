@@ -147,6 +147,34 @@ pub struct Chunks<'f, R> {
     piece: Vec<u8>,
     /// The number of the piece; `None` before the first one.
     piece_number: Option<u64>,
+    near: Near,
+}
+
+/// The bytes that were read last. Where small chunks lie near each other, one read has the headers of many.
+#[derive(Debug, Default)]
+struct Near {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Near {
+    /// From one read to the next, the distance up to which more is read than asked for.
+    const DISTANCE: u64 = 1 << 11;
+
+    /// The bytes that are read then.
+    const LEN: u64 = 1 << 15;
+
+    fn get(&self, start: u64, length: u64) -> Option<&[u8]> {
+        let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
+        self.bytes.get(from..)?.get(..usize::try_from(length).ok()?)
+    }
+
+    /// How much to read at an offset.
+    fn length(&self, start: u64, length: u64) -> u64 {
+        let end = self.start.saturating_add(self.bytes.len() as u64);
+        let is_near = start >= self.start && start <= end.saturating_add(Self::DISTANCE);
+        if is_near { length.max(Self::LEN) } else { length }
+    }
 }
 
 impl<R: Read + Seek> Frame<R> {
@@ -177,7 +205,14 @@ impl<R: Read + Seek> Frame<R> {
     /// ```
     pub fn chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
         let index = if self.header().nbytes > 0 { Some(self.open_index()?) } else { None };
-        Ok(Chunks { frame: self, index, next: 0, piece: Vec::new(), piece_number: None })
+        Ok(Chunks {
+            frame: self,
+            index,
+            next: 0,
+            piece: Vec::new(),
+            piece_number: None,
+            near: Near::default(),
+        })
     }
 
     /// Counts the chunks that are stored, and those that have one value instead.
@@ -294,7 +329,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
             ChunkPlace::Frame(start) => {
                 let room = index_start(self.frame.header()).saturating_sub(start);
                 let length = length.min(room.saturating_sub(from));
-                Ok(Ok((self.frame.bytes_at(start.saturating_add(from), length)?, room)))
+                Ok(Ok((self.near(start.saturating_add(from), length)?, room)))
             }
             ChunkPlace::File(number) => {
                 let Some(directory) = chunk_file::directory(self.frame) else {
@@ -322,6 +357,20 @@ impl<R: Read + Seek> Chunks<'_, R> {
             }
             ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => Ok(Ok((Vec::new(), 0))),
         }
+    }
+
+    /// Bytes of the frame that are before the end of the chunks.
+    fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        if let Some(bytes) = self.near.get(start, length) {
+            return Ok(bytes.to_vec());
+        }
+        let longest = self.near.length(start, length).min(self.end().saturating_sub(start));
+        let bytes = self.frame.bytes_at(start, longest.max(length))?;
+        if length > Near::LEN {
+            return Ok(bytes);
+        }
+        self.near = Near { start, bytes };
+        Ok(self.near.get(start, length).unwrap_or_default().to_vec())
     }
 
     /// The number of chunks.

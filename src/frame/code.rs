@@ -298,7 +298,7 @@ codes! {
         "Nothing. A copy made by C-Blosc2 does not have the gap."
     ChunkOffset "chunk-offset" Error
         "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for \
-         which it reads the same data twice. The same goes for a special value that no version of C-Blosc2 knows."
+         which it reads the same data twice. In a sparse frame, the number of a file must be at most cbytes - 32 too. The same goes for a special value that no version of C-Blosc2 knows."
         "Restore the file from another copy. The index can be rebuilt from the chunks."
     ChunkIndexData "chunk-index-data" Error
         "The chunk index is a Blosc2 chunk that cannot be decompressed, or that does not hold offsets. C-Blosc2 does not open such a file."
@@ -315,6 +315,9 @@ codes! {
     ChunkHeader "chunk-header" Error
         "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong items."
         "Restore the file from another copy. The other chunks can be read."
+    ChunkFilters "chunk-filters" Warning
+        "The header of a chunk has other filters than the frame, or filters that no version of C-Blosc2 knows. If it is damaged, its data is read wrong, without an error. A program that changed the compression parameters of an array leaves such chunks too."
+        "If the parameters were not changed, restore the file from another copy."
     ChunkData "chunk-data" Error
         "The data of a chunk cannot be decompressed. C-Blosc2 cannot read the chunk, or not all of its blocks."
         "Restore the file from another copy. The other chunks can be read."
@@ -350,6 +353,73 @@ codes! {
     VlmetalayerChunk "vlmetalayer-chunk" Warning
         "A vlmetalayer is not a Blosc2 chunk, or has another length than its chunk. Its value cannot be read."
         "Set the vlmetalayer anew."
+}
+
+/// What changes bytes by itself.
+const DAMAGE: &str =
+    "Bytes were damaged: by a disk, by a transfer, or by a program that wrote into the file.";
+
+impl Code {
+    /// What usually leads to this, in a sentence.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Code;
+    ///
+    /// assert!(Code::Truncated.cause().starts_with("A copy or download was stopped"));
+    /// ```
+    #[must_use]
+    pub fn cause(self) -> &'static str {
+        match self {
+            Self::NotAFrame => {
+                "It is a file of another kind, or its first bytes were never written or are lost."
+            }
+            Self::Truncated => "A copy or download was stopped, the disk was full, or a writer was killed.",
+            Self::LongerFile => "Something was appended, or the frame was written over a longer file.",
+            Self::NotAZip | Self::ZipMember => "A copy or download was stopped, or bytes were damaged.",
+            Self::FrameVersion | Self::UnknownFilter | Self::ArrayVersion | Self::UnknownDtypeFormat => {
+                "A newer program wrote the file, or the byte is damaged."
+            }
+            Self::FrameType => "The file was moved out of the directory of a sparse frame, or into one.",
+            Self::OldFrame => "A program with a beta release of C-Blosc2 2.0 wrote the file.",
+            Self::OldLayout => "Caterva wrote the file, or a C-Blosc2 of January or February 2023.",
+            Self::UnsetBlockshape => "Caterva 0.2 or 0.3 wrote the file.",
+            Self::LostTypesize => {
+                "python-blosc2 wrote an array with items of more than 255 bytes that was not contiguous in memory."
+            }
+            Self::IndexSize | Self::MetalayerList | Self::DuplicateMetalayer => {
+                "A program other than C-Blosc2 wrote the file, or bytes were damaged."
+            }
+            Self::MisnamedArray => {
+                "A byte of the name is damaged, or a program gave the metalayer another name."
+            }
+            Self::ActiveObject => {
+                "A lazy expression, a proxy or a reference to an array elsewhere was saved, as its author wanted."
+            }
+            Self::StaleTail => "A release of python-blosc2 or python-caterva squeezed the array.",
+            Self::HighRank => "The array was made with so many dimensions.",
+            Self::ChunksizeMismatch => {
+                "python-caterva squeezed the array and left its chunks, or bytes were damaged."
+            }
+            Self::EmptyChunksize => {
+                "The writer left a number that has no meaning as long as there are no items."
+            }
+            Self::InterruptedResize => {
+                "A program that resized the array was killed half-way, or is still at work: it writes the sizes and \
+                 the shape one after the other."
+            }
+            Self::DtypeMismatch => "The writer stated a dtype that does not fit the data.",
+            Self::UnknownDtype => "A library with dtypes of its own wrote the file, or the text is damaged.",
+            Self::ChunkIndexPlace | Self::ChunkIndexCount | Self::TrailerPlace => {
+                "A writer was killed or is still at work, or bytes were damaged."
+            }
+            Self::ChunkIndexGap => "A program changed the chunks in the file, and left old bytes there.",
+            Self::LostChunkLength => "python-blosc2 appended a chunk of zeros to chunks of different sizes.",
+            Self::NoData | Self::NeverWritten => "A writer was killed, or the array was meant to be so.",
+            Self::ChunkFile => "The directory was not copied in full, or a resize was killed.",
+            Self::VlmetalayerFlag => "A writer changed the trailer, but not the header.",
+            _ => DAMAGE,
+        }
+    }
 }
 
 impl fmt::Display for Code {

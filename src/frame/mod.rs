@@ -30,7 +30,11 @@
 //! reads the chunks too.
 //!
 //! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, or the dtype or any metalayer if its
-//! length stays the same. [`Rewrite`] converts an older frame to the present format, and adds a dtype if it has none.
+//! length stays the same. [`Rewrite`] converts an older frame to the present format, and adds a dtype if it has none; it also
+//! makes a sparse frame of a contiguous one, and back.
+//!
+//! [`FrameBuilder`] makes a new frame from an array's [`Meta`](crate::Meta) and chunks that are ready: compressed by any
+//! Blosc2 compressor, stored as they are, or all of one value.
 //!
 //! # What bytes can cost
 //!
@@ -55,7 +59,9 @@
 //! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the schemas of tables | 16, and 16 MiB for the keys, 16 MiB for the schemas |
 //! | [`scan`] | the file | 2 MiB in all |
 //! | [`zip_members`] | the directory of the file, and headers of at most 1 MiB | 16 |
-//! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer |
+//! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
+//!
+//! A [`FrameWriter`] takes 8 bytes for each chunk, and the metalayers that it is given.
 
 // In the order of the methods on the page of `Frame`: what makes one, what reads it, what changes it.
 mod find;

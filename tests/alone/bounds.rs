@@ -11,8 +11,10 @@ use std::time::Duration;
 use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, offset_field, stored_chunk};
 use allocation_counter::measure;
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::frame::{Frame, Rewrite, Trailer, check, dump_header, scan, zip_members};
-use b2nd_serde::{Meta, dump, from_reader, from_slice, take_from_slice, to_vec};
+use b2nd_serde::frame::{
+    Frame, FrameBuilder, FrameType, Rewrite, Special, Trailer, check, dump_header, scan, zip_members,
+};
+use b2nd_serde::{Meta, Shapes, dump, from_reader, from_slice, take_from_slice, to_vec};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
 /// The bytes that anything may cost, however little is read.
@@ -174,6 +176,9 @@ fn a_frame_costs_what_is_there() {
     let ordinary = &frames()[0].1;
     fs::write(&path, ordinary).unwrap();
     bounded("rewrite", ordinary.len(), 8, || assert!(Rewrite::new(&path, &other).apply().is_ok()));
+    fs::remove_file(&other).unwrap();
+    let rewrite = || Rewrite::new(&path, &other).frame_type(FrameType::Sparse).apply();
+    bounded("change of type", ordinary.len(), 16, || assert!(rewrite().is_ok()));
     bounded("check of a file", ordinary.len(), 8, || drop(check(&path)));
 }
 
@@ -275,4 +280,60 @@ fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
         let index = (1 << 20) + 1024 * 32;
         bounded(&format!("{count} chunks"), index, 4, || drop(Frame::open(folder.path()).unwrap().check()));
     }
+}
+
+/// A file that keeps nothing.
+#[derive(Debug, Default)]
+struct Nowhere {
+    position: u64,
+}
+
+impl Write for Nowhere {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.position += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl std::io::Seek for Nowhere {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        match to {
+            std::io::SeekFrom::Start(position) => self.position = position,
+            std::io::SeekFrom::Current(0) => {}
+            other => panic!("{other:?}"),
+        }
+        Ok(self.position)
+    }
+}
+
+#[test]
+fn a_new_frame_costs_8_bytes_for_each_chunk() {
+    let begin = |chunks: i64| {
+        let meta = Meta::new(
+            Shapes { shape: &[chunks << 10], chunkshape: &[1 << 10], blockshape: &[1 << 10] },
+            "|u1",
+        );
+        FrameBuilder::new(meta.unwrap()).write_to(Nowhere::default()).unwrap()
+    };
+    let items = [7; 1 << 10];
+    for chunks in [1000, 1 << 20] {
+        bounded(&format!("{chunks} chunks"), usize::try_from(chunks).unwrap(), 8, || {
+            let mut writer = begin(chunks);
+            for number in 0..writer.nchunks() {
+                writer.stored(number, &items).unwrap();
+            }
+            let written = writer.finish().unwrap().position;
+            assert!(written > u64::try_from(chunks).unwrap() * (1 << 10));
+        });
+    }
+    // What an array claims costs nothing before a chunk is given.
+    bounded("268435451 chunks", 0, 0, || {
+        let mut writer = begin(268_435_451);
+        writer.fill(Special::Zeros).unwrap();
+        writer.finish().unwrap();
+    });
 }

@@ -529,6 +529,7 @@ fn every_code_is_found_and_says_what_to_do() {
         Code::ChunkFile,
         Code::ChunkHeader,
         Code::ChunkData,
+        Code::ChunkFilters,
         Code::ChunkOverlap,
     ]);
     assert_eq!(all, Code::ALL.iter().copied().collect());

@@ -34,6 +34,29 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     assert_eq!(Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap(), []);
 }
 
+/// C-Blosc2 3.3.5 opens this frame with 35 bytes of chunks, and not with 34.
+#[test]
+fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("chunks.b2frame");
+    let mut bytes = fs::read(&file).unwrap();
+    for (cbytes, is_open) in [(316_i64, true), (35, true), (34, false), (0, false)] {
+        bytes[39..47].copy_from_slice(&cbytes.to_be_bytes());
+        fs::write(&file, &bytes).unwrap();
+        let findings = check(&path).unwrap().findings;
+        assert_eq!(findings.is_empty(), is_open, "{cbytes}: {findings:?}");
+        if cbytes == 34 {
+            assert_eq!(findings[0].code(), Code::ChunkOffset);
+            assert_eq!(
+                findings[0].message(),
+                "a chunk is in 00000003.chunk, number 3, but with 34 bytes of chunks C-Blosc2 opens numbers up to 2"
+            );
+        }
+    }
+}
+
 /// A chunk index that repeats a file's number: 40 bytes for four chunks.
 #[test]
 fn chunks_that_all_have_the_same_file_are_found() {
@@ -118,6 +141,7 @@ fn with_chunks(count: u32) -> Vec<u8> {
     let frame_len = file.len() as u64;
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
     file[30..38].copy_from_slice(&(i64::from(header.chunksize) * i64::from(count)).to_be_bytes());
+    file[39..47].copy_from_slice(&(80 * i64::from(count)).to_be_bytes());
     // Of how many chunks the array would be is not the question here.
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");

@@ -178,6 +178,40 @@ fn a_block_is_looked_for_in_a_long_table_too() {
     }
 }
 
+/// Another filter is as valid as the right one, but the data is read wrong.
+#[test]
+fn chunks_with_other_filters_than_the_frame_are_found() {
+    let (file, starts) = compressed();
+    let has = |at: usize, value: u8| {
+        let mut damaged = file.clone();
+        damaged[starts[1] + at] = value;
+        let findings = findings(damaged);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].code(), Code::ChunkFilters);
+        findings[0].message().to_owned()
+    };
+    let says = |filters: &str| format!("chunk 1 has {filters}, but the frame has shuffle; such chunks: 1");
+    assert_eq!(has(21, 2), says("bitshuffle"));
+    assert_eq!(has(21, 0), says("no filter"));
+    assert_eq!(has(16, 4), says("trunc_prec, shuffle"));
+    assert_eq!(has(29, 3), says("shuffle (3)"));
+}
+
+#[test]
+fn a_value_is_an_item_and_has_no_data() {
+    let file = fs::read(data().join("peers/special_full.b2nd")).unwrap();
+    let start = Frame::parse(&file).unwrap().header().header_len;
+    for (at, value, says) in [
+        (12, 36, "chunk 0 repeats a value of 4 bytes, but items have 8"),
+        (2, 7, "chunk 0 has one value, but also data or a dictionary"),
+        (31, 0x31, "chunk 0 has one value, but also data or a dictionary"),
+    ] {
+        let mut damaged = file.clone();
+        damaged[start + at] = value;
+        assert_eq!(findings(damaged)[0].message(), says);
+    }
+}
+
 #[test]
 fn blocks_of_any_length_are_in_order() {
     let path = data().join("peers/blocks_of_any_length.b2frame");

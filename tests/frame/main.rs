@@ -10,6 +10,7 @@ mod chunks;
 #[path = "../common/mod.rs"]
 mod common;
 mod dump;
+mod frame_type;
 mod inside;
 mod kind;
 mod magic;

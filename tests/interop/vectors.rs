@@ -1,4 +1,4 @@
-//! The conformance vectors through blosc2-pure-rs, which needs no installation.
+//! The conformance vectors through blosc2-pure-rs and rmp-serde, which need no installation.
 
 #![cfg(feature = "decompress")]
 
@@ -7,9 +7,11 @@ use std::fs;
 use blosc2_pure_rs::{B2ndArray, B2ndMeta, Schunk, b2nd_open, blosc2_schunk_open};
 use serde_json::{Value, json};
 
+use crate::common::Seven;
 use crate::common::vectors::{Answer, Answers, InFile, Verdict, hold_answers, read};
 
-const WHO: &str = "blosc2-pure-rs 0.2.4";
+const PURE_RS: &str = "blosc2-pure-rs 0.2.4";
+const RMP_SERDE: &str = "rmp-serde 1.3";
 
 /// What is done with a vector, unless it is what the verdict says. Of the values that are read, those that the vector
 /// has must be the same.
@@ -76,7 +78,7 @@ fn blosc2_pure_rs_reads_the_metalayers_as_the_vectors_say() {
         };
         answers.insert(vector.name, Answer { does: does.into(), why: why.into() });
     }
-    hold_answers("metalayers.json", WHO, &answers);
+    hold_answers("metalayers.json", PURE_RS, &answers);
 }
 
 fn of_chunks(schunk: &Schunk) -> Value {
@@ -132,5 +134,28 @@ fn blosc2_pure_rs_opens_the_frames_as_the_vectors_say() {
         };
         answers.insert(vector.name, Answer { does: does.into(), why: why.into() });
     }
-    hold_answers("frames.json", WHO, &answers);
+    hold_answers("frames.json", PURE_RS, &answers);
+}
+
+/// As what it is made for: a reader of `MessagePack` that knows nothing of this format.
+#[test]
+fn rmp_serde_reads_the_metalayers_as_the_vectors_say() {
+    let mut answers = Answers::new();
+    for vector in read("metalayers.json") {
+        let read = rmp_serde::from_slice::<Seven>(&vector.bytes()).ok().map(|seven| json!(seven));
+        let Some(does) = does(&vector, read.as_ref()) else { continue };
+        let name = &*vector.name;
+        let why = match (does, vector.error["kind"].as_str(), vector.values["layout"].as_str()) {
+            ("accept", Some("marker" | "layout"), _) => "MessagePack has several forms of each value",
+            ("accept", Some("rank"), _) => "no two entries are compared with each other",
+            ("accept", Some("nul"), _) => "a NUL is a character as any other",
+            ("accept", Some("trailing-bytes"), _) => "what is left is not looked at",
+            ("refuse", Some("utf8"), _) => "a string must be UTF-8",
+            ("refuse", ..) if name.ends_with("rank 16") => "a0 is an empty string in MessagePack",
+            ("refuse", ..) => "the struct has seven fields, the first byte another number",
+            other => panic!("{name}: {other:?}"),
+        };
+        answers.insert(vector.name, Answer { does: does.into(), why: why.into() });
+    }
+    hold_answers("metalayers.json", RMP_SERDE, &answers);
 }

@@ -168,6 +168,47 @@ fn a_frame_inside_another_file_is_dumped_at_its_offset() {
 }
 
 #[test]
+fn the_rest_of_a_frame_byte_by_byte() {
+    let rest = |arguments: &[&str]| {
+        let output = run(&data(), &[&["dump"], arguments].concat());
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{arguments:?}");
+        text(&output.stdout).to_owned()
+    };
+    let header = rest(&["vlmetalayers.b2nd"]);
+    let all = rest(&["vlmetalayers.b2nd", "--chunks", "--trailer"]);
+    snapshot("dump_rest", all.strip_prefix(&header).unwrap());
+    let (chunks, trailer) =
+        (rest(&["--chunks", "vlmetalayers.b2nd"]), rest(&["--trailer", "vlmetalayers.b2nd"]));
+    assert_eq!(all, chunks + trailer.strip_prefix(&header).unwrap());
+
+    let sparse = rest(&["--chunks", "sparse.b2nd"]);
+    assert!(sparse.contains("chunk 3        in 00000003.chunk\n"), "{sparse}");
+    let bytes = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let piped = run_with(&bytes, here(), &["dump", "--chunks", "--trailer"]);
+    assert_eq!(text(&piped.stdout), all, "as bytes");
+    let member = rest(&["--chunks", "--trailer", "--offset", "46", "tree.b2z"]);
+    assert!(member.contains("fingerprint"), "{member}");
+}
+
+#[test]
+fn what_follows_a_bad_header_is_not_shown() {
+    let folder = folder();
+    let output = run(folder.path(), &["dump", "--chunks", "--trailer", "bad/marker.b2nd"]);
+    let last = "^^ expected int64 (0xd3) for shape[0], found int32 (0xd2)\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), ""));
+    assert!(text(&output.stdout).ends_with(last), "{}", text(&output.stdout));
+    let cut = run(folder.path(), &["dump", "--trailer", "bad/cut.b2nd"]);
+    assert_eq!(cut.status.code(), Some(1));
+    assert!(text(&cut.stdout).contains("shape[1]") && text(&cut.stderr).contains("cut short"));
+    let metalayer = run(here(), &["dump", "--trailer", "--hex", EXAMPLE_HEX]);
+    assert_eq!(metalayer.status.code(), Some(1));
+    assert!(text(&metalayer.stdout).contains("shape[1]"));
+    assert_eq!(text(&metalayer.stderr), "b2nd: a metalayer by itself has no chunks and no trailer\n");
+    let json = &objects(&run(folder.path(), &["dump", "--json", "--trailer", "bad/cut.b2nd"]))[0];
+    assert!(json["values"].as_array().unwrap().len() > 30 && json["error"]["kind"] == "truncated", "{json}");
+}
+
+#[test]
 fn encode_gives_the_bytes_of_the_draft_specification() {
     let output = run(here(), &EXAMPLE);
     assert_eq!(text(&output.stdout), format!("{EXAMPLE_HEX}\n"));
@@ -175,6 +216,8 @@ fn encode_gives_the_bytes_of_the_draft_specification() {
     assert_eq!(raw.stdout, unhex(EXAMPLE_HEX));
     let tuples = ["encode", "--shape", "(3, 5)", "--chunks", "[2, 3]", "--blocks", "1, 2", "--dtype", "<i4"];
     assert_eq!(run(here(), &tuples).stdout, output.stdout);
+    let crosses = ["encode", "--shape", "3x5", "--chunks", "2 x 3", "--blocks", "1x2", "--dtype", "<i4"];
+    assert_eq!(run(here(), &crosses).stdout, output.stdout);
     let scalar =
         run(here(), &["encode", "--shape", "()", "--chunks", "()", "--blocks", "", "--dtype", "|u1"]);
     let expected =
@@ -204,9 +247,20 @@ fn encode_says_why_shapes_do_not_work_together() {
 }
 
 #[test]
+fn blocks_that_exceed_their_chunks_are_a_remark() {
+    let shapes = ["encode", "--shape", "3,5", "--chunks", "2,3", "--dtype", "<i4", "--blocks"];
+    let output = run(here(), &[&shapes[..], &["2,4"]].concat());
+    let remark = "b2nd: --blocks has 4 in dimension 1, more than the 3 of --chunks: python-blosc2 makes no such array\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), remark));
+    assert!(!output.stdout.is_empty());
+    assert_eq!(text(&run(here(), &[&shapes[..], &["2,3"]].concat()).stderr), "");
+}
+
+#[test]
 fn numbers_that_cannot_be_read_are_shown_with_their_range() {
     for (chunks, expected) in [
-        ("3x5", "'3x5' is not a whole number; write numbers between commas, such as 400,3"),
+        ("3z5", "'3z5' is not a whole number; write numbers between commas, such as 400,3"),
+        ("3xx5", "'' is not a whole number; write numbers between commas, such as 400,3"),
         ("3,,5", "'' is not a whole number; write numbers between commas, such as 400,3"),
         ("1,2147483648", "2147483648 is out of range: must be 0 to 2147483647 (int32)"),
         (&"9".repeat(50), "is out of range: must be 0 to 2147483647 (int32)"),

@@ -74,6 +74,34 @@ fn what_cannot_be_changed_says_why_and_stays() {
 }
 
 #[test]
+fn a_rewrite_changes_the_frame_type_and_needs_no_array() {
+    let folder = copies();
+    let copy = |from: &str, to: &str| fs::copy(data().join(from), folder.path().join(to)).unwrap();
+    copy("peers/last_chunk_is_short.b2frame", "plain.b2frame");
+    copy("vlmetalayers.b2nd", "layers.b2nd");
+    let mut text = String::new();
+    for arguments in [
+        &["rewrite", "--sparse", "--dry-run", "layers.b2nd", "sparse.b2nd"][..],
+        &["rewrite", "--sparse", "layers.b2nd", "sparse.b2nd"],
+        &["rewrite", "--contiguous", "sparse.b2nd", "back.b2nd"],
+        &["rewrite", "--sparse", "--dtype", "<u2", "uint16_6x8.caterva", "old.b2nd"],
+        &["rewrite", "--contiguous", "plain.b2frame", "copy.b2frame"],
+        &["rewrite", "plain.b2frame", "refused.b2frame"],
+        &["rewrite", "--sparse", "layers.b2nd", "layers.b2nd"],
+        &["rewrite", "--sparse", "layers.b2nd", "back.b2nd"],
+        &["rewrite", "--sparse", "--contiguous", "layers.b2nd", "new.b2nd"],
+    ] {
+        let output = run(folder.path(), arguments);
+        text += &format!("$ b2nd {}\n{}\n", arguments.join(" "), screen(&output));
+    }
+    snapshot("rewrite_frame_type", &text);
+    for name in ["sparse.b2nd", "back.b2nd", "copy.b2frame", "old.b2nd"] {
+        assert_eq!(check(folder.path().join(name)).unwrap().findings, [], "{name}");
+    }
+    assert!(!folder.path().join("new.b2nd").exists());
+}
+
+#[test]
 fn a_zip_file_cannot_be_changed_and_a_message_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(data().join("tree.b2z"), folder.path().join("tree.b2z")).unwrap();

@@ -70,3 +70,40 @@ fn every_released_package_wrote_files_without_errors() {
     assert!(with_errors.iter().all(|path| path.ends_with("slice_int.cat")), "{with_errors:?}");
     assert_eq!(with_errors.len(), 2);
 }
+
+#[test]
+fn the_command_that_check_names_mends_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, options, status) in [
+        ("squeezed.caterva", " --dtype uint16  # or another dtype of 2 bytes", 0),
+        ("peers/lost_typesize_record.b2nd", "", 1),
+    ] {
+        let from = format!("it's {}", name.rsplit('/').next().unwrap());
+        std::fs::copy(data().join(name), folder.path().join(&from)).unwrap();
+        let output = run(folder.path(), &["check", &from]);
+        assert_eq!(output.status.code(), Some(status));
+        let named = text(&output.stdout).lines().last().unwrap();
+        let (_, command) = named.split_once(": to mend it: b2nd ").expect(named);
+        let to = from.replace(".caterva", ".b2nd");
+        let quoted = |name: &str| format!("'{}'", name.replace('\'', r"'\''"));
+        assert_eq!(command, format!("rewrite {} {}{options}", quoted(&from), quoted(&to)));
+        let command = [env!("CARGO_BIN_EXE_b2nd"), command].join(" ");
+        if cfg!(unix) {
+            let ran =
+                std::process::Command::new("sh").args(["-c", &command]).current_dir(folder.path()).status();
+            assert!(ran.unwrap().success(), "{command}");
+            let mended = run(folder.path(), &["check", &to]);
+            assert_eq!(mended.status.code(), Some(0), "{}", text(&mended.stdout));
+            assert!(!text(&mended.stdout).contains("to mend it"), "{}", text(&mended.stdout));
+        }
+    }
+}
+
+#[test]
+fn no_command_is_named_where_none_mends() {
+    let folder = folder();
+    let output = run(folder.path(), &["check"]);
+    let named: Vec<_> = text(&output.stdout).lines().filter(|line| line.contains("to mend it")).collect();
+    assert_eq!(named.len(), 1, "{named:?}");
+    assert!(named[0].starts_with("squeezed.caterva: "), "not a resize, nor what is in a zip file: {named:?}");
+}

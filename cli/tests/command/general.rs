@@ -87,11 +87,12 @@ fn a_frame_without_an_array_shows_its_super_chunk() {
 }
 
 #[test]
-fn meta_shows_the_values_of_other_metalayers() {
-    let output = run(&["info", "--meta", "tests/data/vlmetalayers.b2nd"]);
-    crate::common::snapshot("info_meta", text(&output.stdout));
+fn the_values_of_other_metalayers_have_a_line_each_and_with_meta_are_whole() {
     let output = run(&["info", "tests/data/vlmetalayers.b2nd"]);
-    assert!(!text(&output.stdout).contains("kelvin"));
+    crate::common::snapshot("info_meta", text(&output.stdout));
+    assert!(text(&output.stdout).lines().all(|line| line.chars().count() <= 80));
+    let output = run(&["info", "--meta", "tests/data/vlmetalayers.b2nd"]);
+    assert!(text(&output.stdout).contains(&format!("note = \"{}\"\n", "x".repeat(1000))));
 }
 
 #[test]
@@ -156,8 +157,21 @@ fn colour_is_only_where_it_is_wanted() {
     assert!(!is_coloured(&[], &[("NO_COLOR", "1")]));
 }
 
-const COMMANDS: [&str; 10] =
-    ["info", "ls", "check", "dump", "encode", "decode", "set", "rewrite", "completions", "man"];
+const COMMANDS: [&str; 13] = [
+    "info",
+    "ls",
+    "check",
+    "chunks",
+    "diff",
+    "explain",
+    "dump",
+    "encode",
+    "decode",
+    "set",
+    "rewrite",
+    "completions",
+    "man",
+];
 
 #[test]
 fn every_command_has_help_with_an_example_and_a_manual_page() {
@@ -178,11 +192,56 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
 }
 
 #[test]
-fn the_examples_of_a_manual_page_keep_their_lines() {
+fn the_examples_of_a_manual_page_can_be_copied() {
     let page = run(&["man", "ls"]);
     let (_, examples) = text(&page.stdout).split_once(".SH EXAMPLES\n.nf\n").unwrap();
-    assert_eq!(examples.lines().last(), Some(".fi"));
+    let (examples, status) = examples.split_once(".fi\n.SH EXIT STATUS\n.nf\n").unwrap();
     assert!(examples.contains("| b2nd ls \\-0 \\-\\-files\\-from \\- \\-\\-summary\n"), "{examples}");
+    assert!(examples.lines().all(|line| line.starts_with("\\&")), "{examples}");
+    assert!(
+        status.starts_with("\\&0  success\n\\&1  a file failed\n") && status.ends_with("\n.fi\n"),
+        "{status}"
+    );
+    // A typographic character would not be read by a shell.
+    assert!(!text(&page.stdout).contains(['`', '^', '~', '\'']) || text(&page.stdout).contains(".ds Aq '"));
+    for page in ["check", "chunks", "explain"] {
+        assert!(!text(&run(&["man", page]).stdout).contains('`'), "{page}");
+    }
+}
+
+#[test]
+fn all_manual_pages_are_written_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("share/man1");
+    let output = run(&["man", "--dir", pages.to_str().unwrap()]);
+    assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), "", ""));
+    for (command, name) in COMMANDS.iter().map(|name| (*name, format!("b2nd-{name}.1"))) {
+        assert_eq!(fs::read(pages.join(&name)).unwrap(), run(&["man", command]).stdout, "{name}");
+    }
+    assert_eq!(fs::read(pages.join("b2nd.1")).unwrap(), run(&["man"]).stdout);
+    assert_eq!(fs::read_dir(&pages).unwrap().count(), COMMANDS.len() + 1, "one for each command of the help");
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert_eq!(run(&["man", "--dir", file.to_str().unwrap()]).status.code(), Some(1));
+}
+
+#[test]
+fn completions_offer_values_and_not_files() {
+    let script = run(&["completions", "bash"]).stdout;
+    let of = |option: &str| {
+        let (_, rest) = text(&script).split_once(&format!("                {option})\n")).unwrap();
+        rest.lines().next().unwrap().trim().to_owned()
+    };
+    assert_eq!(
+        of("--layout"),
+        r#"COMPREPLY=($(compgen -W "b2nd b2nd-mismarked b2nd-six caterva" -- "${cur}"))"#
+    );
+    assert!(of("--dtype").contains("int8 int16"), "{}", of("--dtype"));
+    for option in ["--shape", "--blocks", "--hex", "--jobs", "--ext"] {
+        assert!(!of(option).contains("compgen -f"), "{option}: {}", of(option));
+    }
+    assert!(of("--files-from").contains("compgen -f"));
+    assert!(text(&script).contains("interrupted-resize"), "the codes to explain");
 }
 
 #[test]
@@ -249,6 +308,8 @@ fn wrong_usage_is_status_2() {
         &["set", "array.b2nd"],
         &["rewrite", "array.b2nd"],
         &["man", "no-such-command"],
+        &["explain", "no-such-code"],
+        &["diff", "array.b2nd"],
         &["completions", "no-such-shell"],
     ] {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");

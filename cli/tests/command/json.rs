@@ -45,7 +45,7 @@ fn every_object_is_as_the_schema_says() {
     let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
     let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
     fs::copy(data().join("table.b2z"), folder.path().join("table.b2z")).unwrap();
-    let cases: [(&[&str], &str, usize); 18] = [
+    let cases: [(&[&str], &str, usize); 22] = [
         (&["ls", "--json", "images"], "frame", 3),
         (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
         (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
@@ -68,6 +68,10 @@ fn every_object_is_as_the_schema_says() {
         (&["decode", "--json", "--hex", "97c0"], "failure", 1),
         (&["dump", "--json", "scalar.b2nd"], "dump", 1),
         (&["dump", "--json", "bad/marker.b2nd"], "dump", 1),
+        (&["dump", "--json", "--chunks", "--trailer", "sparse.b2nd"], "dump", 1),
+        (&["diff", "--json", "scalar.b2nd", "images/2024/b.b2nd"], "diff", 1),
+        (&["diff", "--json", "scalar.b2nd", "none"], "failure", 1),
+        (&["explain", "--json", "old-layout", "io"], "explanation", 2),
     ];
     for (arguments, kind, count) in cases {
         let output = run(folder.path(), arguments);

@@ -165,3 +165,14 @@ fn a_store_with_members_that_have_no_data_of_their_own_says_which() {
     let warning = "must evaluate or fetch what these files say: group/lazy.b2nd (LazyExpr)\n";
     assert!(page.contains(warning), "{page}");
 }
+
+#[test]
+fn a_folder_with_an_embed_store_among_its_files_is_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
+    std::fs::copy(data().join("int32_3x5.b2nd"), folder.path().join("a.b2nd")).unwrap();
+    let output = run(folder.path(), &["ls", "--json", "."]);
+    let kinds: Vec<_> = objects(&output).iter().map(|object| object["path"].clone()).collect();
+    assert_eq!(kinds, ["a.b2nd", "embed.b2e"]);
+    assert_eq!(objects(&output)[1]["members"], serde_json::json!(["/node"]));
+}

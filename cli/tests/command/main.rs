@@ -6,6 +6,7 @@ mod check;
 mod chunks;
 #[path = "../../../tests/common/mod.rs"]
 mod common;
+mod diff;
 mod general;
 mod interop;
 mod json;

@@ -17,7 +17,13 @@ use signal_hook::consts::SIGINT;
 
 /// The command, whose streams are a terminal unless they are set later, and both ends of that terminal.
 fn at_terminal(folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
+    at_terminal_of(80, folder, arguments)
+}
+
+/// The same, at a terminal of this width.
+fn at_terminal_of(width: u16, folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
     let (pty, pts) = pty_process::blocking::open().unwrap();
+    pty.resize(pty_process::Size::new(24, width)).unwrap();
     (Started::from(b2nd(folder, arguments)).env("TERM", "xterm"), pty, pts)
 }
 
@@ -137,4 +143,83 @@ fn a_terminal_gets_colours_and_a_header_and_a_pipe_does_not() {
     assert!(shown.contains("\u{1b}[1mSHAPE"), "{shown:?}");
     let piped = run(folder.path(), &["ls", "images"]);
     assert!(!text(&piped.stdout).contains('\u{1b}') && !text(&piped.stdout).contains("SHAPE"));
+}
+
+/// What a terminal of this width shows, without colours.
+fn shown_at(width: u16, arguments: &[&str]) -> String {
+    let (command, mut pty, pts) = at_terminal_of(width, &data(), arguments);
+    let mut child = command.spawn(pts).unwrap();
+    let shown = screen(&mut pty, None);
+    child.wait().unwrap();
+    anstream::adapter::strip_str(&shown).to_string().replace("\r\n", "\n")
+}
+
+#[test]
+fn lines_are_broken_between_words_at_a_terminal_only() {
+    let cases: [&[&str]; 4] = [
+        &["info", "README.md"],
+        &["check", "rank16.b2nd"],
+        &["info", "peers/proxy.b2nd"],
+        &["encode", "--shape", "3z", "--chunks", "1", "--blocks", "1", "--dtype", "int32"],
+    ];
+    for arguments in cases {
+        let shown = shown_at(40, arguments);
+        let long = shown.lines().find(|line| line.chars().count() > 40);
+        // A line of `info` that is not prose is not broken.
+        assert!(long.is_none_or(|line| line.starts_with("frame   :")), "{arguments:?}: {shown}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let output = run(&data(), arguments);
+        let piped = [text(&output.stdout), text(&output.stderr)].concat();
+        if arguments[0] != "info" || arguments[1] == "README.md" {
+            assert_eq!(words(&shown), words(&piped), "{arguments:?}");
+        }
+    }
+    let output = run(&data(), &["info", "README.md"]);
+    assert_eq!(text(&output.stderr).lines().count(), 1);
+    let shown = shown_at(40, &["info", "README.md"]);
+    assert!(
+        shown.lines().count() > 1 && shown.lines().skip(1).all(|line| line.starts_with("      ")),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_value_of_a_metalayer_fits_the_terminal() {
+    let shown = shown_at(40, &["info", "vlmetalayers.b2nd"]);
+    assert!(shown.contains("\nvlmeta  : note = \"xxxxxxxx… (1002 bytes)\n"), "{shown}");
+    let shown = shown_at(120, &["info", "vlmetalayers.b2nd"]);
+    assert!(shown.contains(&format!("note = \"{}… (1002 bytes)\n", "x".repeat(88))), "{shown}");
+    let shown = shown_at(40, &["diff", "int32_3x5.b2nd", "vlmetalayers.b2nd"]);
+    assert!(shown.lines().all(|line| line.chars().count() <= 40), "{shown}");
+}
+
+#[test]
+fn a_dump_has_colours_and_the_same_lines() {
+    let (command, mut pty, pts) = at_terminal(&data(), &["dump", "--chunks", "--trailer", "int32_3x5.b2nd"]);
+    let mut child = command.spawn(pts).unwrap();
+    let shown = screen(&mut pty, None);
+    assert!(child.wait().unwrap().success());
+    assert!(shown.contains("       \u{1b}[1mheader_len\u{1b}[0m     165\r\n"), "{}", &shown[..900]);
+    let plain = anstream::adapter::strip_str(&shown).to_string().replace("\r\n", "\n");
+    assert_eq!(plain, text(&run(&data(), &["dump", "--chunks", "--trailer", "int32_3x5.b2nd"]).stdout));
+    assert!(plain.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn a_command_that_waits_for_a_terminal_says_so_and_ends_with_one_ctrl_d() {
+    for (arguments, what) in [
+        (&["dump"][..], "reading bytes or hexadecimal digits from the terminal; Ctrl-D"),
+        (&["decode"], "reading bytes or hexadecimal digits from the terminal; Ctrl-D"),
+        (&["ls", "--files-from", "-"], "reading paths from the terminal; Ctrl-D"),
+    ] {
+        let (command, mut pty, pts) = at_terminal(&data(), arguments);
+        let mut child = command.spawn(pts).unwrap();
+        let shown = screen(&mut pty, Some("Ctrl-D"));
+        assert!(shown.contains(what), "{shown:?}");
+        pty.write_all(b"\x04").unwrap();
+        screen(&mut pty, None);
+        child.wait().unwrap();
+    }
+    let piped = crate::run::run_with(b"", &data(), &["decode"]);
+    assert!(!text(&piped.stderr).contains("Ctrl-D"));
 }

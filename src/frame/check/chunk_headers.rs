@@ -11,6 +11,7 @@ use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, not_a_chunk};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len, typesize_byte};
+use crate::frame::format::flags::Filter;
 use crate::frame::format::header::Header;
 use crate::frame::{Error, ErrorKind, Frame};
 
@@ -22,6 +23,9 @@ const PIECE: u64 = 1 << 16;
 
 /// The most chunks that are compared with each other, in 192 MiB of memory.
 const MAX_COMPARED: usize = 1 << 23;
+
+/// From this number on, every program can use filters of its own.
+const FIRST_OF_USERS: u8 = 160;
 
 /// The most findings about single chunks. A damaged file can have one for each of a million.
 const MAX_FINDINGS: usize = 20;
@@ -114,6 +118,12 @@ impl Rules {
 fn wrong_body(header: &ChunkHeader) -> Option<String> {
     let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
     let body = cbytes - header_len;
+    if header.special.is_some() && (header.is_uncompressed || header.has_dictionary) {
+        return Some("has one value, but also data or a dictionary".into());
+    }
+    if header.has_variable_blocks && !has_table(header) {
+        return Some("has blocks of any length, but none is compressed".into());
+    }
     match header.special {
         Some(Special::Value) => {
             let fits = body > 0 && nbytes % body == 0;
@@ -132,6 +142,51 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
             _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
         },
     }
+}
+
+/// What the chunks of a frame have in common if its writer did nothing unusual.
+struct Usual {
+    /// The bytes of an item, where they are known.
+    itemsize: Option<usize>,
+    /// The filters in use.
+    filters: Option<Vec<Filter>>,
+}
+
+impl Usual {
+    /// Only of an array something is known.
+    fn new<R>(frame: &Frame<R>) -> Self {
+        let header = frame.header();
+        let is_array = frame.array().is_ok_and(|array| array.is_some());
+        // A lost type size is 1.
+        let itemsize = usize::try_from(header.typesize).ok().filter(|&size| is_array && size > 1);
+        Self { itemsize, filters: is_array.then(|| header.pipeline().collect()) }
+    }
+
+    /// What is wrong with a chunk of one value, which is an item.
+    fn wrong_value(&self, header: &ChunkHeader) -> Option<String> {
+        let body = header.cbytes.saturating_sub(header.header_len);
+        let itemsize = self.itemsize.filter(|&itemsize| itemsize != body)?;
+        (header.special == Some(Special::Value))
+            .then(|| format!("repeats a value of {body} bytes, but items have {itemsize}"))
+    }
+
+    /// The filters of a chunk, if they are not those of the frame or not known.
+    fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
+        if !has_table(header) || header.header_len < ChunkHeader::MAX_LEN {
+            return None;
+        }
+        let filters = || header.filters.iter().filter(|filter| filter.id != 0);
+        let is_other = match &self.filters {
+            Some(expected) => !filters().eq(expected),
+            None => filters().any(|filter| filter.name().is_none() && filter.id < FIRST_OF_USERS),
+        };
+        is_other.then(|| list(filters()))
+    }
+}
+
+fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
+    let names: Vec<String> = filters.map(ToString::to_string).collect();
+    if names.is_empty() { "no filter".into() } else { names.join(", ") }
 }
 
 /// The bytes of the table of blocks.
@@ -209,7 +264,7 @@ fn look<R: Read + Seek>(
     depth: Depth,
     progress: &mut Progress<'_>,
 ) -> Result<Found, Error> {
-    let rules = Rules::new(frame);
+    let (rules, usual) = (Rules::new(frame), Usual::new(frame));
     let header = frame.header().clone();
     // An index can name a million files that do not exist.
     let listed = chunk_file::directory(frame).and_then(|directory| chunk_files::list(directory).ok());
@@ -221,7 +276,7 @@ fn look<R: Read + Seek>(
     }
     let is_repeated = chunks.is_repeated();
     let mut found = Found::default();
-    let mut survey = Survey { depth, spans: Vec::new(), nbytes: 0, is_whole: true };
+    let mut survey = Survey { depth, spans: Vec::new(), nbytes: 0, other_filters: None, is_whole: true };
     loop {
         let entry = match chunks.next().transpose() {
             Ok(Some(entry)) => entry,
@@ -239,7 +294,7 @@ fn look<R: Read + Seek>(
         };
         if is_missing {
             survey.is_whole = false;
-        } else if let Err(finding) = survey.take(&mut chunks, &rules, &entry, &mut found)? {
+        } else if let Err(finding) = survey.take(&mut chunks, (&rules, &usual), &entry, &mut found)? {
             survey.is_whole = false;
             found.push(finding);
         }
@@ -254,6 +309,15 @@ fn look<R: Read + Seek>(
     if let Some(finding) = survey.total(&header) {
         found.push(finding);
     }
+    if let Some((count, first)) = survey.other_filters {
+        let text = match &usual.filters {
+            Some(filters) => {
+                format!("{first}, but the frame has {}; such chunks: {count}", list(filters.iter()))
+            }
+            None => format!("{first}, which is not known; such chunks: {count}"),
+        };
+        found.push(Finding::new(Code::ChunkFilters, Place::Chunk).text(text));
+    }
     Ok(found)
 }
 
@@ -263,6 +327,8 @@ struct Survey {
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
     nbytes: u64,
+    /// Chunks with other filters than the frame: how many, and what the first one has.
+    other_filters: Option<(u64, String)>,
     /// Whether all chunks are stored and have a good header.
     is_whole: bool,
 }
@@ -271,7 +337,7 @@ impl Survey {
     fn take<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
-        rules: &Rules,
+        (rules, usual): (&Rules, &Usual),
         entry: &ChunkEntry,
         found: &mut Found,
     ) -> Result<Result<(), Finding>, Error> {
@@ -287,7 +353,8 @@ impl Survey {
             return Ok(Ok(()));
         };
         let Some(header) = ChunkHeader::parse(&bytes) else { return Ok(Err(not_a_chunk(entry))) };
-        if let Some(why) = rules.violation(&header, entry.nbytes, room) {
+        let violation = rules.violation(&header, entry.nbytes, room);
+        if let Some(why) = violation.or_else(|| usual.wrong_value(&header)) {
             return Ok(Err(wrong(entry, &why)));
         }
         let why = check_table(chunks, entry, &header, &bytes)?;
@@ -295,6 +362,10 @@ impl Survey {
             return Ok(Err(wrong(entry, &why)));
         }
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
+        if let Some(filters) = usual.other_filters(&header) {
+            let first = || (0, format!("chunk {} has {filters}", entry.number));
+            self.other_filters.get_or_insert_with(first).0 += 1;
+        }
         match entry.place {
             ChunkPlace::Frame(start) if self.spans.len() < MAX_COMPARED => {
                 let end = start.saturating_add(header.cbytes as u64);

@@ -6,7 +6,7 @@ use std::vec::Vec;
 use crate::frame::find::open::SPARSE_INDEX;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::fields::{FRAME_TYPE, Field, Generation};
-use crate::frame::format::flags::FrameType;
+use crate::frame::format::flags::{FrameType, MAX_FILTERS};
 use crate::frame::format::header::cut_short;
 use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Frame, Metalayer};
@@ -14,8 +14,6 @@ use crate::marker::ARRAY16;
 
 /// The last version of the format that is known.
 const LAST_VERSION: u8 = 3;
-
-const MAX_FILTERS: u8 = 6;
 
 /// Checks the header by itself.
 pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {

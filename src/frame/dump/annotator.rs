@@ -122,7 +122,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         name: &[u8],
         content: &mut impl FnMut(&mut Self, &[u8], &'a [u8]) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let name = if name.is_empty() { String::new() } else { format!("{}: ", Printable(name)) };
+        let name = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
         if offset < self.shown {
             // Otherwise 16 metalayers in the same place would cost as much as 16 of them.
             let start = self.start.offset.saturating_add(offset as u64);
@@ -134,9 +134,9 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.shown = offset;
         let marker = self.cursor.byte()?;
         let len = u32::from_be_bytes(self.cursor.array()?);
-        self.row([&Kind(marker), &"content", &format_args!("{name}{len} bytes")])?;
+        self.row([&Kind(marker), &"content", &format_args!("{name}{len} B")])?;
         let bytes = self.cursor.take(usize::try_from(len).map_err(|_| Stop::Fault)?)?;
-        let name = name.strip_suffix(": ").unwrap_or_default().as_bytes();
+        let name = name.strip_suffix(", ").unwrap_or_default().as_bytes();
         self.inside(|rows| content(rows, name, bytes))
     }
 

@@ -131,16 +131,17 @@ fn special(value: Special) -> &'static str {
     }
 }
 
-/// How the data of a chunk is stored, and its length.
+/// The length of the data of a chunk.
 pub(super) fn stored(header: &ChunkHeader) -> String {
-    format!("{} bytes, {}", header.cbytes - header.header_len, form(header))
+    counted((header.cbytes - header.header_len) as u64, "byte")
 }
 
+/// How the data of a chunk is stored.
 fn form(header: &ChunkHeader) -> String {
     match (header.special, header.codec) {
         (Some(value), _) => special(value).into(),
-        _ if header.is_uncompressed => "not compressed".into(),
-        (None, Some(codec)) => format!("{codec}, {}", if header.is_split() { "split" } else { "not split" }),
+        _ if header.is_uncompressed => "uncompressed".into(),
+        (None, Some(codec)) => format!("{codec}, {}", if header.is_split() { "split" } else { "unsplit" }),
         (None, None) => "compressed".into(),
     }
 }

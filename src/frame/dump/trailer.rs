@@ -72,7 +72,7 @@ impl Annotator<'_, '_> {
         }
         self.value("trailer_len")?;
         let [marker, kind] = self.cursor.array()?;
-        self.row([&Kind(marker), &"fingerprint", &format_args!("16 bytes of kind {kind}")])?;
+        self.row([&Kind(marker), &"fingerprint", &format_args!("kind {kind}")])?;
         Ok(self.raw(usize::MAX, 1)?)
     }
 

@@ -39,12 +39,13 @@ const PIECE: u64 = 1 << 22;
 /// | a [type size that was lost](crate::frame::Code::LostTypesize) | writes the size of the dtype's items |
 /// | a header of the second generation (`9d`) | makes header and trailer of the present generation (`9e`) |
 /// | a header of the first generation (`9c`) | refuses it |
+/// | sparse or contiguous | makes the other type, if you [ask for it](Self::frame_type); then the frame needs no array |
 ///
 /// C-Blosc2 can then open frames that it could not open before. python-blosc2 sees a Caterva file as an array again;
 /// without the rewrite, version 3 and later open it as plain chunks, without a shape.
 ///
-/// Chunks, chunk index, trailer and all other metalayers are copied unchanged; only an older trailer is converted.
-/// Nothing is decompressed.
+/// Chunks, chunk index, trailer and all other metalayers are copied unchanged; only an older trailer is converted, and a frame
+/// of another type gets a new chunk index. Nothing is decompressed.
 ///
 /// A frame in which [`check`](crate::frame::check()) finds any other error is refused, because the error would be copied. A
 /// frame that is only a part of its file is refused too. The new frame is also checked before it gets its name.
@@ -59,7 +60,7 @@ const PIECE: u64 = 1 << 22;
 /// which is empty for a moment before the written one replaces it.
 /// A symbolic link remains a symbolic link.
 ///
-/// The new file gets the mode of the old one; in place, it also gets its owner and group. If the system does not allow
+/// The new file gets the mode of the old one, and if a directory is made of a file, those who may read it may enter; in place, it also gets its owner and group. If the system does not allow
 /// this, it is left out without an error. Hard links and extended attributes are lost. In place, you need permission to
 /// write the old file.
 ///
@@ -204,7 +205,7 @@ impl<'p> Rewrite<'p> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the frame cannot be rewritten.
+    /// - [`Refused`] if the frame cannot be rewritten, or not in place.
     /// - [`Malformed`] if the frame has an error.
     /// - [`Exists`] if there is already something else at the new path.
     /// - [`Locked`] if another process holds the lock.

@@ -294,22 +294,22 @@ impl ChunkHeader {
 }
 
 /// The size of an item as the header of a chunk has it.
-pub(crate) fn typesize_byte(typesize: i32) -> u8 {
-    u8::try_from(typesize).unwrap_or(1)
+pub(crate) fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
+    typesize.try_into().unwrap_or(1)
 }
 
 /// The header of a chunk that is not compressed, of which `body` bytes follow: the data, or the one value of a special
 /// chunk. `None` if a number does not fit.
 pub(crate) fn header_of_stored(
     special: Option<Special>,
-    typesize: u8,
+    typesize: usize,
     nbytes: usize,
     blocksize: usize,
     body: usize,
 ) -> Option<[u8; BLOSC2_LEN]> {
     let size = |size: usize| Some(i32::try_from(size).ok()?.to_le_bytes());
     let flags = IS_BLOSC2 | if special.is_none() { IS_STORED } else { 0 };
-    let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, flags, typesize];
+    let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, flags, typesize_byte(typesize)];
     let sizes = [size(nbytes)?, size(blocksize)?, size(body.checked_add(BLOSC2_LEN)?)?];
     let mut header = [0; BLOSC2_LEN];
     header.iter_mut().zip(start.iter().chain(sizes.as_flattened())).for_each(|(slot, &byte)| *slot = byte);

@@ -60,6 +60,9 @@ impl fmt::Display for Codec {
     }
 }
 
+/// The most filters of a frame.
+pub(crate) const MAX_FILTERS: u8 = 6;
+
 /// Filters from this number on belong to users, so they can mean anything.
 const FIRST_OWN_FILTER: u8 = 160;
 

@@ -9,7 +9,7 @@ use std::vec::Vec;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::fields::{Encoding, FRAME_TYPE, Field, Generation, filters};
-use crate::frame::format::flags::{Codec, Filter, FrameType, SplitMode};
+use crate::frame::format::flags::{Codec, Filter, FrameType, MAX_FILTERS, SplitMode};
 use crate::marker::{FALSE, Marker, TRUE};
 
 pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";
@@ -358,7 +358,7 @@ pub(crate) struct Compression {
     /// At most 15.
     pub(crate) level: u8,
     pub(crate) split_mode: SplitMode,
-    pub(crate) filters: [Filter; 6],
+    pub(crate) filters: [Filter; MAX_FILTERS as usize],
     pub(crate) uses_dictionary: bool,
 }
 
@@ -409,10 +409,9 @@ impl Builder {
         let flags =
             [version | HAS_64_BIT_OFFSETS, is_sparse.into(), codec_flag | level << 4, split_mode.bits()];
         self.set(Field::Flags, &flags);
-        let count = [filters.len() as u8];
         let [ids, metas] = [filters.map(|filter| filter.id), filters.map(|filter| filter.meta)];
         let more_flags = [u8::from(*uses_dictionary)];
-        let parts = [&count[..], &ids, &[codec.0, *codec_meta], &metas, &more_flags];
+        let parts = [&[MAX_FILTERS][..], &ids, &[codec.0, *codec_meta], &metas, &more_flags];
         self.set(Field::Filters, &parts.concat());
     }
 

@@ -90,7 +90,7 @@ const BLOCK_LEN: usize = 1 << 14;
 /// An entry of which nothing is known yet. No writer sets bit 63 alone.
 const MISSING: i64 = i64::MIN;
 
-/// The chunk index of a new frame. It takes 8 bytes for each chunk up to the last one that is set by its number.
+/// The chunk index of a new frame. It takes 8 bytes for each chunk, but none before one is set by its number.
 #[derive(Debug)]
 pub(crate) struct NewIndex {
     entries: Vec<i64>,
@@ -108,9 +108,11 @@ impl NewIndex {
 
     /// Makes room for the entry of a chunk. After that, [`set`](Self::set) cannot fail.
     pub(crate) fn reserve(&mut self, number: u64) -> io::Result<()> {
-        let end = usize::try_from(number.saturating_add(1)).map_err(|_| ErrorKind::OutOfMemory)?;
-        let more = end.saturating_sub(self.entries.len());
-        self.entries.try_reserve(more).map_err(|_| ErrorKind::OutOfMemory)?;
+        let [end, len] = [number.saturating_add(1), self.len].map(usize::try_from);
+        let (end, len) = (end.map_err(|_| ErrorKind::OutOfMemory)?, len.map_err(|_| ErrorKind::OutOfMemory)?);
+        // All at once, because a vector that grows takes more.
+        let more = len.max(end).saturating_sub(self.entries.len());
+        self.entries.try_reserve_exact(more).map_err(|_| ErrorKind::OutOfMemory)?;
         self.entries.resize(end.max(self.entries.len()), MISSING);
         Ok(())
     }
@@ -180,7 +182,7 @@ impl NewIndex {
             Some(_) => (Some(Special::Value), ENTRY_LEN),
             None => (None, nbytes),
         };
-        let header = header_of_stored(special, ENTRY_LEN as u8, nbytes, nbytes.min(BLOCK_LEN), body);
+        let header = header_of_stored(special, ENTRY_LEN, nbytes, nbytes.min(BLOCK_LEN), body);
         to.write_all(&header.ok_or(ErrorKind::InvalidInput)?)?;
         let entries = body / ENTRY_LEN;
         self.entries().take(entries).try_for_each(|entry| to.write_all(&entry.to_le_bytes()))

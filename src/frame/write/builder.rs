@@ -220,7 +220,9 @@ impl FrameBuilder {
 
     /// Begins to write a sparse frame: a directory with a file for each stored chunk.
     ///
-    /// Also the directory has another name until it is finished, and nothing is left of it before.
+    /// Also the directory has another name until it is finished, and nothing is left of it before. Its chunk files are not
+    /// synced, because for each one that takes as long as to write it: after a failure of power,
+    /// [`check`](crate::frame::check()) tells whether they are whole.
     ///
     /// # Errors
     ///

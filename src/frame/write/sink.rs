@@ -165,7 +165,7 @@ impl Unfinished {
         begun.map(|begun| Self(Kind::Contiguous(begun))).map_err(|error| Error::io("write", &named, error))
     }
 
-    fn new(&self) -> &Pending {
+    fn pending(&self) -> &Pending {
         match &self.0 {
             Kind::Contiguous(contiguous) => contiguous.out.get_ref(),
             Kind::Sparse(new) => new,
@@ -174,7 +174,7 @@ impl Unfinished {
 
     /// Writes the rest of the frame.
     pub(crate) fn end(self, end: &End<'_>) -> Result<Pending, Error> {
-        let to = self.new().to().to_path_buf();
+        let to = self.pending().to().to_path_buf();
         let written = match self.0 {
             Kind::Contiguous(contiguous) => contiguous.end(end),
             Kind::Sparse(new) => {
@@ -198,7 +198,7 @@ impl Output for Unfinished {
             Kind::Contiguous(contiguous) => contiguous.put(number, write),
             Kind::Sparse(new) => put_file(new, number, write),
         };
-        put.map_err(|error| error.at(self.new().to()))
+        put.map_err(|error| error.at(self.pending().to()))
     }
 }
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::frame::Error;
 use crate::frame::check::{Rules, wrong_table};
-use crate::frame::format::chunk::{ChunkHeader, Special, header_of_stored, typesize_byte};
+use crate::frame::format::chunk::{ChunkHeader, Special, header_of_stored};
 use crate::frame::format::fields::Field;
 use crate::frame::format::index::Entry;
 use crate::frame::write::builder::{Plan, Sizes};
@@ -17,7 +17,7 @@ use crate::frame::write::sink::{End, Output, Sink};
 /// before it is written: its number, its length, and its header against the array. After an error about a chunk, the frame
 /// is as it was before, and the chunk can be given again.
 ///
-/// Chunks are not kept: memory is 8 bytes for each chunk up to the largest number.
+/// Chunks are not kept: memory is 8 bytes for each of them.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -182,8 +182,8 @@ impl<S: Sink> FrameWriter<S> {
 
     /// Writes the rest of the frame, and gives it its name if it is one of a path.
     ///
-    /// Returns the opened frame, or what was given to [`write_to`](crate::frame::FrameBuilder::write_to). What has a path is
-    /// synced before it gets its name.
+    /// Returns the opened frame, or what was given to [`write_to`](crate::frame::FrameBuilder::write_to). A file is synced
+    /// before it gets its name.
     ///
     /// # Errors
     ///
@@ -241,17 +241,16 @@ impl<S: Sink> FrameWriter<S> {
     fn check_special(&self, special: Special) -> Result<(), &'static str> {
         match (special, self.plan.sizes.typesize) {
             (Special::Value, _) => Err("cannot repeat a value without it; `repeat` takes it"),
-            (Special::Nan, 4 | 8) => Ok(()),
+            (Special::Nan, 4 | 8) | (Special::Zeros | Special::Uninitialized, _) => Ok(()),
             (Special::Nan, _) => Err("cannot be NaN: only items of 4 or 8 bytes can"),
-            (Special::Zeros | Special::Uninitialized, _) => Ok(()),
         }
     }
 
     fn put_stored(&mut self, number: u64, special: Option<Special>, body: &[u8]) -> Result<(), Error> {
-        let Sizes { typesize, blocksize, .. } = self.plan.sizes;
-        let blocksize = usize::try_from(blocksize).unwrap_or_default();
-        let header =
-            header_of_stored(special, typesize_byte(typesize), self.chunk_nbytes(), blocksize, body.len());
+        let Sizes { typesize, blocksize, chunksize, .. } = self.plan.sizes;
+        let [typesize, blocksize, nbytes] =
+            [typesize, blocksize, chunksize].map(|size| usize::try_from(size).unwrap_or_default());
+        let header = header_of_stored(special, typesize, nbytes, blocksize, body.len());
         let header = header.ok_or_else(|| refused(number, "is larger than the format allows"))?;
         self.put(number, [&header, body])
     }

@@ -1,0 +1,109 @@
+"""Measures `b2nd chunks` and `b2nd check --chunks` beside python-blosc2's `iterchunks_info`.
+
+    chunks.py B2ND           writes docs/BENCHMARKS_CHUNKS.md
+    chunks.py B2ND --quick   a hundredth of it; only prints
+"""
+
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+COMMANDS = (["chunks", "--json"], ["check", "--chunks"], ["check", "--data"])
+MEBIBYTE = 1 << 20
+
+PAGE = """\
+# Benchmarks of `b2nd chunks` and `b2nd check`
+
+Written by `benches/chunks`, which repeats it on another machine. Frames of LZ4 chunks, in the page cache. The contenders take turns;
+the shortest of {rounds} times counts. python-blosc2 is a loop over `iterchunks_info` of opened files in one process, whose
+start does not count; `b2nd` is the whole process.
+
+| files | contender | chunks a second | files a second | to python-blosc2 | MiB at the peak |
+|---|---|---:|---:|---:|---:|
+"""
+
+
+def make(path, count, length):
+    """A contiguous frame of chunks of this length, which compress a little."""
+    # Chunks are appended much faster to what is not contiguous.
+    schunk = blosc2.SChunk(chunksize=length, contiguous=False, cparams={"typesize": 1, "codec": blosc2.Codec.LZ4, "nthreads": 1})
+    rng = np.random.default_rng(1)
+    pool = [rng.integers(0, 256, length // 2, "u1").tobytes() + bytes(length - length // 2) for _ in range(16)]
+    for number in range(count):
+        schunk.append_data(pool[number % 16])
+    path.write_bytes(schunk.to_cframe())
+
+
+def python(paths):
+    start = time.perf_counter()
+    for path in paths:
+        for _ in blosc2.open(str(path), mode="r").iterchunks_info():
+            pass
+    return time.perf_counter() - start
+
+
+def b2nd(program, command, paths):
+    start = time.perf_counter()
+    # `chunks` takes one file.
+    groups = [[path] for path in paths] if command[0] == "chunks" else [paths]
+    for group in groups:
+        subprocess.run([program, *command, *group], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - start
+
+
+def peak(program, command, path):
+    """The most memory in KiB; `None` where the system does not tell."""
+    process = subprocess.Popen([program, *command, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    most = None
+    while process.poll() is None:
+        try:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+        except OSError:
+            break
+        lines = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+        # Right after its start, the process is still a copy of this one.
+        if lines and Path(program).name in status.splitlines()[0]:
+            most = int(lines[0].split()[1])
+        time.sleep(0.001)
+    process.wait()
+    return most
+
+
+def main():
+    program, is_quick = sys.argv[1], "--quick" in sys.argv
+    rounds, part = (1, 100) if is_quick else (3, 1)
+    frames = [(1, 1_000_000 // part, 200), (1, 20_000 // part, 200), (1, 400 // part, MEBIBYTE), (1000 // part, 10, 2000)]
+    page = PAGE.format(rounds=rounds)
+    for files, count, length in frames:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder) / f"{number}.b2frame" for number in range(files)]
+            make(paths[0], count, length)
+            for path in paths[1:]:
+                path.write_bytes(paths[0].read_bytes())
+            times = {}
+            for _ in range(rounds):
+                times.setdefault("python-blosc2", []).append(python(paths))
+                for command in COMMANDS:
+                    times.setdefault(" ".join(["b2nd", *command]), []).append(b2nd(program, command, paths))
+            peaks = [None, *(peak(program, command, paths[0]) for command in COMMANDS)]
+        name = f"{files:,} of {count:,} chunks of {length:,} bytes"
+        slowest = min(times["python-blosc2"])
+        for (contender, all_times), most in zip(times.items(), peaks):
+            best = min(all_times)
+            memory = f"{most / 1024:.1f}" if most else ""
+            page += f"| {name} | `{contender}` | {files * count / best:.0f} | {files / best:.1f} | {slowest / best:.1f} | {memory} |\n"
+    page += f"\npython-blosc2 {blosc2.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores\n"
+    print(page)
+    if not is_quick:
+        docs = Path(__file__).parents[2] / "docs"
+        (docs / "BENCHMARKS_CHUNKS.md").write_text(page)
+
+
+main()

@@ -1,0 +1,262 @@
+//! `b2nd diff`: what two frames do not have in common, but for their data.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use b2nd_serde::frame::{Array, Codec, Error, Frame, Trailer, Vlmetalayer};
+use clap::Args;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use unicode_width::UnicodeWidthStr;
+
+use crate::failure::{Failure, Location};
+use crate::json::{Record, line};
+use crate::messagepack;
+use crate::output::{BOLD, Outcome, complain, width};
+use crate::table::{Columns, Side, shortened};
+use crate::text::{self, Tuple, clean};
+
+/// Show how two frames differ: shape, chunks, blocks, dtype, compression, metalayers; not data
+///
+/// One line per difference. The data is not compared, and neither is how long the frames are: two frames without a
+/// difference can hold other items. Metalayers are compared by their values.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd diff a.b2nd b.b2nd
+  b2nd diff --json a.b2nd b.b2nd | jq -r '.differences[].field'
+
+Exit status:
+  0  no difference
+  1  some differences
+  2  trouble: a file cannot be read, or wrong usage")]
+pub(crate) struct Diff {
+    /// File, or sparse frame (directory)
+    a: PathBuf,
+    /// File or sparse frame to compare it with
+    b: PathBuf,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A value as it is shown, which is compared, and as JSON.
+#[derive(Clone)]
+struct Shown {
+    text: String,
+    json: String,
+}
+
+/// The values of a frame by their names, in the order in which they are shown.
+type Values = Vec<(&'static str, Option<String>, Shown)>;
+
+/// What `--json` prints. Scripts rely on these names.
+#[derive(Serialize)]
+struct DiffRecord<'d> {
+    a: &'d str,
+    b: &'d str,
+    differences: &'d [Difference],
+}
+
+/// A value that differs. A metalayer that one of the two lacks has no value there.
+#[derive(Serialize)]
+struct Difference {
+    field: &'static str,
+    /// The name of a metalayer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    a: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    b: Option<Box<RawValue>>,
+    #[serde(skip)]
+    texts: [String; 3],
+}
+
+/// The exit status of trouble, as that of `cmp`.
+const TROUBLE: u8 = 2;
+
+impl Diff {
+    pub(crate) fn run(self) -> Outcome {
+        let compared = values(&self.a).and_then(|a| Ok(differences(a, values(&self.b)?)));
+        let differences = match compared {
+            Ok(differences) => differences,
+            Err(failure) => {
+                if self.json {
+                    io::stdout().write_all(&line(&failure))?;
+                } else {
+                    complain(&failure);
+                }
+                return Ok(TROUBLE.into());
+            }
+        };
+        if self.json {
+            let [a, b] = [&self.a, &self.b].map(|path| path.to_string_lossy());
+            let record = DiffRecord { a: &a, b: &b, differences: &differences };
+            io::stdout().write_all(&line(&record))?;
+        } else if !differences.is_empty() {
+            anstream::stdout().write_all(self.table(&differences).as_bytes())?;
+        }
+        Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// A line for each difference. At a terminal, long values are cut.
+    fn table(&self, differences: &[Difference]) -> String {
+        let mut rows = vec![[String::new(), text::path(&self.a), text::path(&self.b)]];
+        rows.extend(differences.iter().map(|difference| difference.texts.clone()));
+        let mut columns = Columns::new([Side::Left; 3], [usize::MAX; 3]);
+        if let Some(width) = width(&io::stdout()) {
+            let longest = |column: usize| rows.iter().map(|row| row[column].width()).max();
+            let room = width.saturating_sub(4);
+            let name = longest(0).unwrap_or_default().min(room / 3);
+            let first = longest(1).unwrap_or_default();
+            let second = longest(2).unwrap_or_default();
+            // What one of the two does not need, the other gets.
+            let half = (room - name) / 2;
+            let first = first.min(half.max((room - name).saturating_sub(second)));
+            for row in &mut rows {
+                for (cell, widest) in row.iter_mut().zip([name, first, room - name - first]) {
+                    *cell = shortened(cell, widest);
+                }
+            }
+        }
+        for row in &rows {
+            columns.fit(row);
+        }
+        let (head, rest) = rows.split_at(1);
+        let head = head.iter().map(|row| format!("{BOLD}{}{BOLD:#}\n", columns.line(row)));
+        head.chain(rest.iter().map(|row| columns.line(row) + "\n")).collect()
+    }
+}
+
+/// The values that are not the same in both.
+fn differences(a: Values, b: Values) -> Vec<Difference> {
+    let mut others: BTreeMap<_, _> =
+        b.iter().map(|(field, name, shown)| ((*field, name.clone()), shown.clone())).collect();
+    let mut pairs = Vec::new();
+    for (field, name, shown) in a {
+        let other = others.remove(&(field, name.clone()));
+        pairs.push((field, name, Some(shown), other));
+    }
+    // What only the second one has, in its order, after its like in the first one.
+    for (field, name, _) in b {
+        if let Some(shown) = others.remove(&(field, name.clone())) {
+            pairs.push((field, name, None, Some(shown)));
+        }
+    }
+    let text = |shown: &Option<Shown>| shown.as_ref().map(|shown| shown.text.clone());
+    pairs.retain(|(.., a, b)| text(a) != text(b));
+    pairs.into_iter().map(|(field, name, a, b)| Difference::new(field, name, a, b)).collect()
+}
+
+impl Difference {
+    fn new(field: &'static str, name: Option<String>, a: Option<Shown>, b: Option<Shown>) -> Self {
+        let label = name.as_ref().map_or(field.into(), |name| format!("{field} {}", clean(name)));
+        let text = |shown: &Option<Shown>| shown.as_ref().map_or("-".into(), |shown| clean(&shown.text));
+        let texts = [label, text(&a), text(&b)];
+        let raw = |shown: Option<Shown>| shown.and_then(|shown| RawValue::from_string(shown.json).ok());
+        Self { field, name, a: raw(a), b: raw(b), texts }
+    }
+}
+
+/// What is compared of a frame.
+fn values(path: &Path) -> Result<Values, Failure> {
+    let location = Location { path, member: None };
+    let failed = |error: Error| location.failure(error);
+    let mut frame = Frame::open(path).map_err(failed)?;
+    let trailer = frame.trailer().map_err(failed)?;
+    read(&frame, &trailer).map_err(failed)
+}
+
+fn read(frame: &Frame<File>, trailer: &Trailer) -> Result<Values, Error> {
+    let header = frame.header();
+    let array = frame.array()?;
+    let array = array.as_ref();
+    let nowhere = Location { path: Path::new(""), member: None };
+    let record = Record::new(nowhere, frame, array, &[]);
+    let plain = |value: Option<&str>| Shown::new(value.unwrap_or("none").into(), &value);
+    let mut values: Values = Vec::new();
+    let mut add = |field, shown| values.push((field, None, shown));
+    add("kind", plain(Some(record.kind.name())));
+    add("container", plain(Some(record.container)));
+    add("layout", plain(record.layout));
+    add("shape", tuple(record.shape));
+    add("chunks", tuple(record.chunks));
+    add("blocks", tuple(record.blocks));
+    let dtype = array.and_then(text::dtype);
+    add("dtype", Shown { text: dtype.unwrap_or_else(|| "none".into()), ..plain(record.dtype) });
+    let sizes = [
+        ("typesize", Some(i64::from(header.typesize))),
+        // The shapes of an array say the same.
+        ("chunksize", Some(i64::from(header.chunksize)).filter(|_| array.is_none())),
+        ("nbytes", Some(header.nbytes).filter(|_| array.is_none())),
+    ];
+    for (field, size) in sizes {
+        if let Some(size) = size {
+            add(field, Shown::new(size.to_string(), &size));
+        }
+    }
+    add("codec", plain(Some(&codec(header.codec, header.codec_meta))));
+    add("level", Shown::new(header.level.to_string(), &header.level));
+    add("split", plain(Some(&header.split_mode.to_string())));
+    let dictionary = if header.uses_dictionary { "yes" } else { "no" };
+    add("dictionary", Shown::new(dictionary.into(), &header.uses_dictionary));
+    let filters: Vec<String> = header.pipeline().map(|filter| filter.to_string()).collect();
+    let names = if filters.is_empty() { "none".into() } else { filters.join(", ") };
+    add("filters", Shown::new(names, &filters));
+    let own = array.map(Array::metalayer);
+    for layer in
+        frame.metalayers().iter().filter(|layer| own.is_none_or(|own| own.offset() != layer.offset()))
+    {
+        values.push(("meta", Some(layer.name().into()), Shown::meta(Ok(layer.bytes()), layer.bytes())));
+    }
+    for layer in trailer.vlmetalayers() {
+        values.push(("vlmeta", Some(layer.name().into()), vlmeta(layer)));
+    }
+    Ok(values)
+}
+
+/// A codec, with its parameter if it has one.
+pub(crate) fn codec(codec: Codec, meta: u8) -> String {
+    if meta == 0 { codec.to_string() } else { format!("{codec} ({meta})") }
+}
+
+fn tuple<T: Serialize + std::fmt::Display>(numbers: Option<&[T]>) -> Shown {
+    Shown::new(numbers.map_or("none".into(), |numbers| Tuple(numbers).to_string()), &numbers)
+}
+
+fn vlmeta(layer: &Vlmetalayer) -> Shown {
+    let too_long = layer.nbytes().is_some_and(|nbytes| nbytes > messagepack::LONGEST);
+    let value = if too_long { None } else { layer.value().ok() };
+    Shown::meta(value.as_deref().ok_or(()), layer.chunk())
+}
+
+impl Shown {
+    fn new(text: String, json: &impl Serialize) -> Self {
+        let json = to_raw_value(json).map_or_else(|_| "null".into(), |json| json.get().into());
+        Self { text, json }
+    }
+
+    /// The value of a metalayer. What cannot be read or is too long is told apart by its bytes.
+    fn meta(value: Result<&[u8], ()>, bytes: &[u8]) -> Self {
+        let shown = value.and_then(|value| messagepack::value(value).map_err(drop));
+        let text = match &shown {
+            Ok(value) => value.get().into(),
+            Err(()) => format!("{} bytes, of sum {:016x}", bytes.len(), sum(bytes)),
+        };
+        match shown {
+            Ok(_) => Self { json: text.clone(), text },
+            Err(()) => Self::new(text.clone(), &text),
+        }
+    }
+}
+
+/// A number that is the same for the same bytes, and nearly always another one for others.
+fn sum(bytes: &[u8]) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}

@@ -1,0 +1,81 @@
+//! `b2nd diff` and `b2nd explain`.
+
+use std::fs;
+
+use crate::common::{data, frame_of, snapshot, stored_chunk};
+use crate::run::{objects, run, screen, text};
+use b2nd_serde::frame::Code;
+use serde_json::json;
+
+#[test]
+fn what_differs_is_shown_and_counts_in_the_exit_status() {
+    let pairs = [["int32_3x5.b2nd", "vlmetalayers.b2nd"], ["sparse.b2nd", "int32_3x5.b2nd"]];
+    let mut screens = String::new();
+    for pair in pairs {
+        let output = run(&data(), &[&["diff"], &pair[..]].concat());
+        assert_eq!(output.status.code(), Some(1));
+        screens += &screen(&output);
+    }
+    screens += &screen(&run(&data(), &["diff", "peers/store.b2e", "scalar.b2nd"]));
+    snapshot("diff", &screens);
+}
+
+#[test]
+fn frames_that_differ_in_data_and_length_only_have_no_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    other[200] ^= 1;
+    fs::write(folder.path().join("other.b2nd"), other).unwrap();
+    let path = data().join("int32_3x5.b2nd");
+    let output = run(folder.path(), &["diff", path.to_str().unwrap(), "other.b2nd"]);
+    assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), "", ""));
+    let json = run(folder.path(), &["diff", "--json", "other.b2nd", "other.b2nd"]);
+    assert_eq!(
+        objects(&json),
+        [json!({ "schema": 1, "a": "other.b2nd", "b": "other.b2nd", "differences": [] })]
+    );
+}
+
+#[test]
+fn trouble_is_status_2() {
+    for pair in [["none", "scalar.b2nd"], ["scalar.b2nd", "README.md"], ["scalar.b2nd", "."]] {
+        let output = run(&data(), &[&["diff"], &pair[..]].concat());
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{pair:?}");
+        assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+        let json = run(&data(), &[&["diff", "--json"], &pair[..]].concat());
+        assert_eq!(json.status.code(), Some(2));
+        assert!(objects(&json)[0]["error"]["message"].is_string());
+    }
+}
+
+#[test]
+fn metalayers_are_compared_by_their_values() {
+    let folder = tempfile::tempdir().unwrap();
+    // 7 as one byte, and as two.
+    let a = frame_of(&[("same", b"\x07"), ("n", b"\x01")], &[("v", &stored_chunk(b"\xa1a"))]);
+    let b = frame_of(&[("same", b"\xcc\x07"), ("n", b"\x02")], &[("w", &stored_chunk(b"\xa1a"))]);
+    fs::write(folder.path().join("a"), a).unwrap();
+    fs::write(folder.path().join("b"), b).unwrap();
+    let output = run(folder.path(), &["diff", "--json", "a", "b"]);
+    let expected = json!([
+        { "field": "meta", "name": "n", "a": 1, "b": 2 },
+        { "field": "vlmeta", "name": "v", "a": "a" },
+        { "field": "vlmeta", "name": "w", "b": "a" },
+    ]);
+    assert_eq!(objects(&output)[0]["differences"], expected);
+}
+
+#[test]
+fn a_code_is_explained_with_its_cause_and_cure() {
+    snapshot("explain", &screen(&run(&data(), &["explain", "interrupted-resize", "io"])));
+    let listed = run(&data(), &["explain"]);
+    let names: Vec<_> = text(&listed.stdout).lines().map(|line| line.split(' ').next().unwrap()).collect();
+    for code in Code::ALL {
+        assert!(names.contains(&code.name()), "{code}");
+        assert!(code.cause().ends_with('.'), "{code}");
+    }
+    let output = run(&data(), &["explain", "--json"]);
+    assert_eq!(objects(&output).len(), names.len());
+    let unknown = run(&data(), &["explain", "no-such-code"]);
+    assert_eq!(text(&unknown.stderr), "b2nd: there is no code 'no-such-code'; `b2nd explain` lists all\n");
+}

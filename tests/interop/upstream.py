@@ -1,0 +1,35 @@
+"""Runs the reproductions of `docs/upstream`, and compares what they print with what is written there.
+
+    upstream.py             exit status 1 if something else is printed
+    upstream.py --write     writes it there
+
+A text has at most one block of Python, and after it a block of text.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TEXTS = Path(__file__).parent.parent.parent / "docs/upstream"
+BLOCKS = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<printed>.*?)```", re.DOTALL)
+
+faults = 0
+for path in sorted(TEXTS.glob("*.md")):
+    text = path.read_text()
+    block = BLOCKS.search(text)
+    if not block:
+        continue
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, "-c", block["code"]], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{path.name}: {done.stderr}")
+    if "--write" in sys.argv:
+        path.write_text(text.replace(block["printed"], done.stdout))
+    elif done.stdout != block["printed"]:
+        faults += 1
+        print(f"{path.name} prints something else:\n{done.stdout}")
+    else:
+        print(f"{path.name}: as written")
+sys.exit(1 if faults else 0)
