@@ -13,7 +13,7 @@ use crate::dump::{LONGEST, first_bytes, stdin_bytes};
 use crate::failure::{Failure, Location, Problem};
 use crate::hex::{Bytes, from_text, unhex_argument};
 use crate::json::{MetaRecord, line};
-use crate::output::{Outcome, complain};
+use crate::output::{Outcome, await_stdin, complain};
 use crate::text::{self, Tuple};
 
 /// Decode a metalayer: layout, shape, chunks, blocks, dtype
@@ -74,6 +74,7 @@ impl Decode {
 fn decode_lines(file: Option<&Path>) -> Outcome {
     let path = file.unwrap_or(Path::new("-"));
     let input: Box<dyn BufRead> = if path == Path::new("-") {
+        await_stdin("lines of hexadecimal digits");
         Box::new(io::stdin().lock())
     } else {
         match File::open(path) {

@@ -71,6 +71,12 @@ pub fn hold_against<V: Debug + serde::Serialize, E: Debug + serde::Serialize>(
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "two vectors have one name");
     let lines: Vec<String> = vectors.iter().map(|vector| serde_json::to_string(vector).unwrap()).collect();
     hold_text(file, &format!("[\n{}\n]\n", lines.join(",\n")));
+    let row = format!("| `{file}` | {} | ", vectors.len());
+    assert!(
+        text("README.md").contains(&row),
+        "the README says another number of vectors than {}",
+        vectors.len()
+    );
 }
 
 /// What an implementation does with the vectors that it does not treat as their verdict says, by their names.

@@ -4,11 +4,12 @@
 
 use std::fs;
 
+use b2nd_serde::from_slice;
 use blosc2_pure_rs::{B2ndArray, B2ndMeta, Schunk, b2nd_open, blosc2_schunk_open};
 use serde_json::{Value, json};
 
-use crate::common::Seven;
 use crate::common::vectors::{Answer, Answers, InFile, Verdict, hold_answers, read};
+use crate::common::{Seven, root};
 
 const PURE_RS: &str = "blosc2-pure-rs 0.2.4";
 const RMP_SERDE: &str = "rmp-serde 1.3";
@@ -44,6 +45,9 @@ fn blosc2_pure_rs_reads_the_metalayers_as_the_vectors_say() {
     let mut answers = Answers::new();
     for vector in read("metalayers.json") {
         let read = B2ndMeta::deserialize(&vector.bytes()).ok().map(|meta| {
+            // What it reads of a good one it also writes.
+            let is_good = vector.verdict == Verdict::Accept;
+            assert!(!is_good || meta.serialize().unwrap() == vector.bytes(), "{}", vector.name);
             json!({
                 "ndim": meta.ndim(),
                 "shape": meta.shape,
@@ -158,4 +162,19 @@ fn rmp_serde_reads_the_metalayers_as_the_vectors_say() {
         answers.insert(vector.name, Answer { does: does.into(), why: why.into() });
     }
     hold_answers("metalayers.json", RMP_SERDE, &answers);
+}
+
+/// `docs/COMPARE.md` shows these messages.
+#[test]
+fn what_is_said_of_a_wrong_marker() {
+    let vectors = read("metalayers.json");
+    let bytes = vectors.iter().find(|vector| vector.name == "shape[0] has the marker c0").unwrap().bytes();
+    let page = fs::read_to_string(root().join("docs/COMPARE.md")).unwrap().replace("\n   ", " ");
+    for said in [
+        from_slice::<Seven>(&bytes).unwrap_err().to_string(),
+        rmp_serde::from_slice::<Seven>(&bytes).unwrap_err().to_string(),
+        B2ndMeta::deserialize(&bytes).unwrap_err().to_string(),
+    ] {
+        assert!(page.contains(&format!("`{said}`")), "{said}");
+    }
 }

@@ -24,7 +24,8 @@ fn main() {
 fn b2nd_serde(path: &Path) -> Result<Value, String> {
     let mut frame = b2nd_serde::frame::Frame::open(path).map_err(|error| error.to_string())?;
     let findings = frame.check().map_err(|error| error.to_string())?;
-    let is_error = |finding: &&b2nd_serde::frame::Finding| finding.severity() == b2nd_serde::frame::Severity::Error;
+    let is_error =
+        |finding: &&b2nd_serde::frame::Finding| finding.severity() == b2nd_serde::frame::Severity::Error;
     if let Some(error) = findings.iter().find(is_error) {
         return Err(error.to_string());
     }
