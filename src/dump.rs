@@ -165,8 +165,11 @@ pub(crate) struct RowRef<'r> {
 /// The most bytes on one line, of a text or of bytes that cannot be read. A marker and a number of 64 bits are as many.
 pub(crate) const BYTES_A_LINE: usize = 9;
 
-/// The width of the bytes, with their indentation.
-const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1 + 6;
+/// The width of the bytes, without their indentation.
+const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1;
+
+/// The widest indentation, where offsets have 4 digits. Longer ones take the room of the indentation first.
+const INDENTATION_WIDTH: usize = 6;
 
 /// The widths of the types and names, with the space after them. The value comes last, because it may have any width.
 const KIND_WIDTH: usize = 12;
@@ -183,15 +186,20 @@ impl RowRef<'_> {
         (3 * self.bytes.len()).saturating_sub(1)
     }
 
+    /// The width of the column of the bytes, with their indentation.
+    fn bytes_room(&self) -> usize {
+        BYTES_WIDTH + INDENTATION_WIDTH.saturating_sub(self.offset_width() - 4)
+    }
+
     /// The spaces before the bytes: two for each level, where so many fit.
     fn indentation(&self) -> usize {
-        (2 * self.depth).min(BYTES_WIDTH.saturating_sub(self.bytes_width()))
+        (2 * self.depth).min(self.bytes_room().saturating_sub(self.bytes_width()))
     }
 
     /// Passes on offset, bytes, type, name and value, each with the number of spaces before it.
     fn cells(&self, put: &mut dyn FnMut(usize, &dyn fmt::Display) -> fmt::Result) -> fmt::Result {
         let bytes = self.offset_width() + 2;
-        let kind = bytes + BYTES_WIDTH + 2;
+        let kind = bytes + self.bytes_room() + 2;
         let field = kind + KIND_WIDTH;
         let offset_width = digits(self.offset);
         let offset = (bytes - 2).saturating_sub(offset_width);

@@ -7,10 +7,15 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::common::{copy_tree, data};
-use b2nd_serde::frame::{Check, ChunkPlace, Code, Depth, Frame, Report};
+#[cfg(feature = "decompress")]
+use crate::common::copy_tree;
+use crate::common::data;
+#[cfg(feature = "decompress")]
+use b2nd_serde::frame::Code;
+use b2nd_serde::frame::{Check, ChunkPlace, Depth, Frame, Report};
 
 /// Files whose chunks are compressed in different ways: few or many blocks, of one length or of any.
+#[cfg(feature = "decompress")]
 const FILES: [&str; 5] = [
     "geometry/d3_f4_awkward.b2nd",
     "geometry/d4_U2.b2nd",

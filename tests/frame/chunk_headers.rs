@@ -236,6 +236,8 @@ fn blocks_of_any_length_are_in_order() {
     assert!(fell, "no chunk with several blocks");
 }
 
+// The chunk index of one of them is compressed.
+#[cfg(feature = "decompress")]
 #[test]
 fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() {
     for (name, before) in [("start", None), ("middle", Some(1)), ("end", Some(3))] {
@@ -277,6 +279,7 @@ fn frames(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn no_healthy_file_has_a_damaged_chunk() {
+    const OTHER_FILTERS: &str = "iron-array/test_binomial_float32_n1_p0.01.iarray";
     let mut paths = Vec::new();
     frames(&data(), &mut paths);
     if let Some((folder, _)) = corpus() {
@@ -289,8 +292,10 @@ fn no_healthy_file_has_a_damaged_chunk() {
             ControlFlow::Continue(())
         });
         let report = check.path(path).unwrap();
-        let found = report.findings.iter().find(|finding| finding.place() == Place::Chunk);
-        assert_eq!(found, None, "{}", path.display());
+        // ironArray compressed one chunk with other filters than its frame has, so this warning is true.
+        let is_known = |finding: &Finding| finding.code() == Code::ChunkFilters && path.ends_with(OTHER_FILTERS);
+        let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
+        assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
         // An old generation, another codec, or no feature to decompress.
         unchecked += usize::from(report.unchecked.is_some());
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
-use crate::common::{chunk_of_zeros, data, frame_of, stored_chunk};
+use crate::common::{chunk_of_zeros, data, frame_of, stored_chunk, with_gap};
 use b2nd_serde::dump::Row;
 use b2nd_serde::frame::{Frame, dump_header};
 
@@ -28,11 +28,12 @@ fn all_but_the_data_of_chunks_is_shown_once_and_has_a_meaning() {
     for name in ["int32_3x5.b2nd", "vlmetalayers.b2nd", "peers/special_some.b2nd", "peers/store.b2e"] {
         let file = fs::read(data().join(name)).unwrap();
         let frame = Frame::parse(&file).unwrap();
-        let chunks = frame.header().header_len..frame.header().header_len + frame.header().cbytes as usize;
+        let start = frame.header().header_len;
+        let chunks = start..start + usize::try_from(frame.header().cbytes).unwrap();
         let mut times = vec![0; file.len()];
         let mut data = 0;
         for row in rows(&file) {
-            let start = row.offset as usize;
+            let start = usize::try_from(row.offset).unwrap();
             assert_eq!(row.bytes, file[start..start + row.bytes.len()], "{name}: {row}");
             times[start..start + row.bytes.len()].iter_mut().for_each(|times| *times += 1);
             assert!(!row.field.is_empty() || !row.value.is_empty() || !row.kind.is_empty(), "{name}: {row}");
@@ -49,8 +50,13 @@ fn all_but_the_data_of_chunks_is_shown_once_and_has_a_meaning() {
 
 #[test]
 fn the_columns_are_the_same_in_all_rows() {
-    for name in ["rank16.b2nd", "vlmetalayers.b2nd", "struct_long.b2nd", "peers/many_metalayers.b2nd"] {
-        for row in rows(&fs::read(data().join(name)).unwrap()) {
+    let folder = tempfile::tempdir().unwrap();
+    let far = with_gap(folder.path(), "int32_3x5.b2nd", 10_000_000);
+    let far = (String::from("offsets of 8 digits"), fs::read(far).unwrap());
+    let files = ["rank16.b2nd", "vlmetalayers.b2nd", "struct_long.b2nd", "peers/many_metalayers.b2nd"]
+        .map(|name| (name.to_owned(), fs::read(data().join(name)).unwrap()));
+    for (name, file) in files.into_iter().chain([far]) {
+        for row in rows(&file) {
             let cells = row.cells();
             assert_eq!(cells.concat(), row.to_string(), "{name}");
             let mut end = cells[..2].concat().chars().count();

@@ -37,10 +37,10 @@ impl<R: Read + Seek> Frame<R> {
     ///     rows.push(row);
     ///     ControlFlow::Continue(())
     /// })?;
-    /// assert_eq!((&*rows[0].field, &*rows[0].value), ("chunk 0", "at byte 165"));
+    /// assert_eq!((&*rows[0].field, &*rows[0].value), ("chunk 0", "byte 165"));
     /// assert_eq!((rows[5].offset, &*rows[5].field, &*rows[5].value), (169, "nbytes", "32"));
     /// let last = rows.last().expect("the entry of the last chunk");
-    /// assert_eq!((last.offset, &*last.field, &*last.value), (477, "chunk 3", "at byte 357"));
+    /// assert_eq!((last.offset, &*last.field, &*last.value), (477, "chunk 3", "byte 357"));
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn dump_chunks(&mut self, receive: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), Error> {
@@ -115,9 +115,9 @@ fn part(start: u64) -> Part {
 /// Where a chunk is.
 fn place(entry: &ChunkEntry) -> String {
     match entry.place {
-        ChunkPlace::Frame(start) => format!("at byte {start}"),
+        ChunkPlace::Frame(start) => format!("byte {start}"),
         ChunkPlace::File(_) => format!("in {}", entry.file_name().unwrap_or_default()),
-        ChunkPlace::Special(value) => format!("{}, not stored", special(value)),
+        ChunkPlace::Special(value) => special(value).into(),
         ChunkPlace::Invalid(number) => format!("nowhere: {number}"),
     }
 }
