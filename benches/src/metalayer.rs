@@ -32,8 +32,8 @@ const ROUNDS: usize = 5;
 /// Turns of each routine in a round.
 const TURNS: usize = 2000;
 
-/// The ways in which programs are compiled: the folders with this program.
-pub const PROFILES: [&str; 3] = ["release", "thin", "fat"];
+/// The ways in which programs are compiled: the folders with this program. A quick run takes the first.
+const PROFILES: [&str; 3] = ["release", "thin", "fat"];
 
 /// The first argument of a program that measures for another one.
 const MEASURE: &str = "--measure";
@@ -48,13 +48,14 @@ fn main() {
         return;
     }
     let is_whole = arguments.is_empty();
-    let mut lines = PROFILES.map(|_| Vec::new());
+    let mut profiles = PROFILES.map(|profile| (profile, Vec::new()));
+    let profiles = if is_quick { &mut profiles[..1] } else { &mut profiles[..] };
     for _ in 0..if is_whole { ROUNDS } else { 1 } {
-        for (lines, profile) in lines.iter_mut().zip(PROFILES) {
+        for (profile, lines) in &mut *profiles {
             lines.extend(run(profile, &arguments));
         }
     }
-    let page = page::page(&lines, CBlosc2::load().as_ref());
+    let page = page::page(profiles, CBlosc2::load().as_ref());
     println!("{page}");
     if is_whole {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("docs");

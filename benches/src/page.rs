@@ -2,16 +2,13 @@
 
 use std::fmt::{self, Write};
 
-use crate::PROFILES;
 use crate::c_blosc2::CBlosc2;
 use crate::compare::{Figures, Line};
 use crate::rows::{RANKS, ROWS, Row};
 use b2nd_serde_benches::machine::{compiler, processor, version_of};
 
-/// What all rounds of a profile have measured.
-type Lines = Vec<Line>;
-
-pub fn page(profiles: &[Lines; PROFILES.len()], c_blosc2: Option<&CBlosc2>) -> String {
+/// The page for profiles, each with what all its rounds have measured.
+pub fn page(profiles: &[(&str, Vec<Line>)], c_blosc2: Option<&CBlosc2>) -> String {
     let mut page = String::new();
     write_page(&mut page, profiles, c_blosc2).expect("a string takes everything");
     page
@@ -46,24 +43,20 @@ The times behind them, in ns, ours / theirs:
 
 ";
 
-fn write_page(
-    page: &mut String,
-    profiles: &[Lines; PROFILES.len()],
-    c_blosc2: Option<&CBlosc2>,
-) -> fmt::Result {
-    let [release, with_lto @ ..] = profiles;
+fn write_page(page: &mut String, profiles: &[(&str, Vec<Line>)], c_blosc2: Option<&CBlosc2>) -> fmt::Result {
+    let [(_, release), with_lto @ ..] = profiles else { return Ok(()) };
     page.push_str(INTRODUCTION);
     ratios(page, release)?;
     page.push_str(NOTES);
     times(page, release)?;
-    for (lines, profile) in with_lto.iter().zip(&PROFILES[1..]) {
+    for (profile, lines) in with_lto {
         writeln!(page, "\nThe ratios with `lto = \"{profile}\"`:\n")?;
         ratios(page, lines)?;
     }
     conditions(page, c_blosc2)
 }
 
-fn ratios(page: &mut String, lines: &Lines) -> fmt::Result {
+fn ratios(page: &mut String, lines: &[Line]) -> fmt::Result {
     let ranks = RANKS.map(|rank| rank.to_string()).join(" | ");
     writeln!(page, "| operation | against | goal | {ranks} |")?;
     writeln!(page, "|---|---|---|{}", "---:|".repeat(RANKS.len()))?;
@@ -86,7 +79,7 @@ fn ratios(page: &mut String, lines: &Lines) -> fmt::Result {
 }
 
 /// Those of the round with the median ratio.
-fn figures(lines: &Lines, row: usize, ndim: u8) -> Result<Figures, &str> {
+fn figures(lines: &[Line], row: usize, ndim: u8) -> Result<Figures, &str> {
     let lines = lines.iter().filter(|line| line.row == row && line.ndim == ndim);
     let mut rounds = lines
         .map(|line| line.figures.as_ref().map_err(String::as_str).copied())
@@ -109,7 +102,7 @@ fn goal(row: &Row) -> String {
     format!("at most {}", goals.join(" / "))
 }
 
-fn times(page: &mut String, lines: &Lines) -> fmt::Result {
+fn times(page: &mut String, lines: &[Line]) -> fmt::Result {
     let ranks = RANKS.map(|rank| rank.to_string()).join(" | ");
     writeln!(page, "| operation | against | {ranks} |")?;
     writeln!(page, "|---|---|{}", "---:|".repeat(RANKS.len()))?;

@@ -25,6 +25,7 @@ use crate::output::{Outcome, Progress};
   b2nd rewrite old.caterva new.b2nd --dtype uint16
   b2nd rewrite --contiguous folder.b2nd one_file.b2nd
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
+#[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Rewrite {
     /// Frame to read: a file, or a sparse frame (directory)
     from: PathBuf,

@@ -59,7 +59,7 @@ fn a_metalayer_costs_what_is_there() {
         bounded(&format!("take_from_slice, {name}"), n, 4, || drop(take_from_slice::<Meta>(&bytes)));
         bounded(&format!("from_reader, {name}"), n, 4, || drop(from_reader::<_, Meta>(&bytes[..])));
         bounded(&format!("rows, {name}"), n, 1, || {
-            dump::metalayer(&bytes).rows(|_| ControlFlow::Continue(()))
+            dump::metalayer(&bytes).rows(|_| ControlFlow::Continue(()));
         });
     }
 }

@@ -279,7 +279,6 @@ fn frames(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn no_healthy_file_has_a_damaged_chunk() {
-    const OTHER_FILTERS: &str = "iron-array/test_binomial_float32_n1_p0.01.iarray";
     let mut paths = Vec::new();
     frames(&data(), &mut paths);
     if let Some((folder, _)) = corpus() {
@@ -292,8 +291,9 @@ fn no_healthy_file_has_a_damaged_chunk() {
             ControlFlow::Continue(())
         });
         let report = check.path(path).unwrap();
-        // ironArray compressed one chunk with other filters than its frame has, so this warning is true.
-        let is_known = |finding: &Finding| finding.code() == Code::ChunkFilters && path.ends_with(OTHER_FILTERS);
+        // ironArray compressed some chunks with other filters than their frame has, so this warning is true.
+        let is_of_iron_array = path.extension().is_some_and(|extension| extension == "iarray");
+        let is_known = |finding: &Finding| finding.code() == Code::ChunkFilters && is_of_iron_array;
         let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
         assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
         // An old generation, another codec, or no feature to decompress.

@@ -1,5 +1,7 @@
 //! The rows of a frame's header, chunks and trailer.
 
+#![cfg(feature = "frame")]
+
 use std::fs;
 use std::io::Cursor;
 use std::ops::ControlFlow;

@@ -53,10 +53,7 @@ fn expected<R>(frame: &Frame<R>) -> String {
         return text;
     }
     if array.layout() != ArrayLayout::Format(Layout::B2nd) {
-        if array.metalayer().name() == "caterva" {
-            text += ", array of Caterva";
-        }
-        return text;
+        return text + if array.metalayer().name() == "caterva" { ", array of Caterva" } else { ", array" };
     }
     match array.shape() {
         [] => text += ", array, a scalar",

@@ -3,7 +3,8 @@
     compare.py CRATES            exit status 1 if a table differs
     compare.py CRATES --write    writes them there
 
-CRATES is the program of the package `crates` beside this file. B2ND_CORPUS names the collection of real files.
+CRATES is the program of the package `crates` beside this file, which needs cmake and libclang:
+`cargo build --release --manifest-path tests/interop/crates/Cargo.toml`. B2ND_CORPUS names the collection of real files.
 """
 
 import json

@@ -1,5 +1,6 @@
 //! `b2nd set` and `b2nd rewrite`: what they change, and that `--dry-run` does not.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use crate::common::{data, root, snapshot};
@@ -92,7 +93,7 @@ fn a_rewrite_changes_the_frame_type_and_needs_no_array() {
         &["rewrite", "--sparse", "--contiguous", "layers.b2nd", "new.b2nd"],
     ] {
         let output = run(folder.path(), arguments);
-        text += &format!("$ b2nd {}\n{}\n", arguments.join(" "), screen(&output));
+        writeln!(text, "$ b2nd {}\n{}", arguments.join(" "), screen(&output)).unwrap();
     }
     snapshot("rewrite_frame_type", &text);
     for name in ["sparse.b2nd", "back.b2nd", "copy.b2frame", "old.b2nd"] {
