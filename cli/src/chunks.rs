@@ -27,7 +27,7 @@ use crate::text::Tuple;
   b2nd chunks array.b2nd
   b2nd chunks --json array.b2nd | jq -c 'select(.kind == \"stored\") | [.file, .offset, .cbytes]'")]
 pub(crate) struct ChunkList {
-    /// Frame: FILE, sparse frame (directory), FILE:MEMBER, FILE@OFFSET, or - for standard input
+    /// Frame: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print a JSON object for each chunk, one per line

@@ -56,7 +56,7 @@ impl Decode {
         let (meta, bytes) = match decode(bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
-                let failure = Failure { address, error };
+                let failure = Failure { address: address.into(), error };
                 match (self.json, &failure.address.inside) {
                     (true, _) => io::stdout().write_all(&line(&failure))?,
                     (false, Inside::Stdin) => complain(&failure.error),

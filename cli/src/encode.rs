@@ -153,7 +153,7 @@ impl Encode {
             Err(error) => {
                 if self.json {
                     let error = Problem::new("refused", error.to_string());
-                    let failure = Failure { address: Address::stdin(), error };
+                    let failure = Failure { address: Address::stdin().into(), error };
                     io::stdout().write_all(&line(&failure))?;
                 } else {
                     complain(&error);

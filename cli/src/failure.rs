@@ -21,7 +21,7 @@ impl Location<'_> {
         {
             error.message = format!("{action}: {}", error.message).into();
         }
-        Failure { address: self.into(), error }
+        Failure { address: Box::new(self.into()), error }
     }
 }
 
@@ -29,7 +29,7 @@ impl Location<'_> {
 #[derive(Serialize)]
 pub(crate) struct Failure {
     #[serde(flatten)]
-    pub(crate) address: Address,
+    pub(crate) address: Box<Address>,
     pub(crate) error: Problem,
 }
 

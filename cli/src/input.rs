@@ -23,7 +23,7 @@ const MIN_JOBS: usize = 16;
 /// Which files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
-    /// Files, sparse frames (directories), folders to search, FILE:MEMBER, FILE@OFFSET, or - for standard input
+    /// Files, sparse frames (directories), folders to search, `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
     /// Read paths from FILE, one per line, as `ls` prints them; - is standard input

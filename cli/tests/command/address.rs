@@ -89,8 +89,7 @@ fn a_listing_with_nul_bytes_is_read_back_as_a_list() {
 #[test]
 fn a_command_says_what_it_cannot_use() {
     let folder = hard_names();
-    let mut screens = String::new();
-    for arguments in [
+    let cases = [
         &["info", "tree.b2z:group/none.b2nd"][..],
         &["info", "s3://bucket/a.b2nd"],
         &["info", "inside.h5@99", "inside.h5@5000", "none.h5@1"],
@@ -104,10 +103,16 @@ fn a_command_says_what_it_cannot_use() {
         &["rewrite", "scalar.b2nd", "-"],
         &["rewrite", "scalar.b2nd", "tree.b2z:new.b2nd"],
         &["rewrite", "scalar.b2nd", "s3://bucket/new.b2nd"],
-    ] {
-        screens += &format!("$ b2nd {}\n{}", arguments.join(" "), screen(&run(folder.path(), arguments)));
-    }
-    snapshot("address_refused", &screens);
+    ];
+    let screens = cases.map(|arguments| {
+        format!(
+            "$ b2nd {}
+{}",
+            arguments.join(" "),
+            screen(&run(folder.path(), arguments))
+        )
+    });
+    snapshot("address_refused", &screens.concat());
     let output = run_with(b"-\n", folder.path(), &["ls", "--files-from", "-"]);
     assert!(text(&output.stderr).starts_with("b2nd: -: standard input must be given as an argument"));
 }
