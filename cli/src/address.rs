@@ -137,7 +137,7 @@ impl Address {
                 }
             };
         }
-        let (reader, offset) = self.bytes("a frame")?;
+        let (reader, offset) = self.bytes("the bytes of a frame")?;
         Ok(Frame::read_at(reader, offset)?)
     }
 

@@ -35,7 +35,7 @@ use crate::visit::{self, View};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/
-  b2nd ls --json --unordered data/ | jq -r 'select(.ndim == 3) | .path'
+  b2nd ls --json --unordered data/ | jq -r 'select(.ndim == 3) | .address'
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5
   b2nd ls --print0 data/ | xargs -0 b2nd info")]
