@@ -231,6 +231,11 @@ fn inside(rest: &[u8]) -> Option<Inside<String>> {
     }
 }
 
+/// The bytes of a path that is not UTF-8, as hexadecimal digits.
+pub(crate) fn bytes_of(path: &Path) -> Option<String> {
+    path.to_str().is_none().then(|| hex(path.as_os_str().as_encoded_bytes()))
+}
+
 #[cfg(unix)]
 pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
@@ -348,8 +353,8 @@ impl Location<'_> {
     /// Writes the fields of an object that say where something is. The bytes of a path that is not UTF-8 are there too.
     pub(crate) fn write<S: SerializeStruct>(self, fields: &mut S) -> Result<(), S::Error> {
         fields.serialize_field("path", &self.path.to_string_lossy())?;
-        if self.path.to_str().is_none() {
-            fields.serialize_field("path_bytes", &hex(self.path.as_os_str().as_encoded_bytes()))?;
+        if let Some(bytes) = bytes_of(self.path) {
+            fields.serialize_field("path_bytes", &bytes)?;
         }
         fields.serialize_field("address", &String::from_utf8_lossy(&self.address()))?;
         fields.serialize_field("member", &self.member())

@@ -10,7 +10,7 @@ use b2nd_serde::frame::{ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Code, Error
 use clap::Args;
 use serde::Serialize;
 
-use crate::address::{Address, Location, Reader, given_all};
+use crate::address::{Address, Location, Reader, bytes_of, given_all};
 use crate::failure::Failure;
 use crate::json::add_line;
 use crate::output::{Outcome, complain};
@@ -44,6 +44,9 @@ struct ChunkRecord<'c> {
     coordinate: Option<Vec<u64>>,
     /// The file that has the chunk; `None` if there is nothing to read.
     file: Option<Cow<'c, str>>,
+    /// Of a path that is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_bytes: Option<String>,
     /// Where it begins in that file.
     offset: Option<u64>,
     cbytes: Option<usize>,
@@ -95,7 +98,7 @@ impl ChunkList {
     ) -> io::Result<Result<bool, Error>> {
         let geometry = frame.array().ok().flatten().and_then(|array| array.geometry().ok());
         let header = frame.header().clone();
-        let (path, start_of_frame) = (location.path.to_string_lossy(), frame.offset());
+        let start_of_frame = frame.offset();
         let folder = frame.path().and_then(Path::parent).map(Path::to_path_buf);
         let nbytes = header.chunksize.max(0).unsigned_abs().into();
         let mut chunks = match frame.chunks() {
@@ -127,11 +130,9 @@ impl ChunkList {
             is_fine &= !matches!(kind, "invalid" | "missing" | "damaged");
             let (file, offset) = match (entry.place, entry.file_name(), &folder) {
                 (ChunkPlace::Frame(start), ..) => {
-                    (Some(path.clone()), Some(start_of_frame.saturating_add(start)))
+                    (Some(Cow::Borrowed(location.path)), Some(start_of_frame.saturating_add(start)))
                 }
-                (_, Some(name), Some(folder)) => {
-                    (Some(Cow::Owned(folder.join(name).to_string_lossy().into_owned())), Some(0))
-                }
+                (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
                 _ => (None, None),
             };
             let is_compressed = |found: &ChunkHeader| !found.is_uncompressed && found.special.is_none();
@@ -139,7 +140,8 @@ impl ChunkList {
                 location,
                 chunk: entry.number,
                 coordinate: geometry.as_ref().and_then(|geometry| coordinate(geometry, entry.number)),
-                file,
+                file: file.as_deref().map(Path::to_string_lossy),
+                file_bytes: file.as_deref().and_then(bytes_of),
                 offset,
                 cbytes: found.map(|found| found.cbytes),
                 nbytes: found.map(|found| found.nbytes as u64).or(entry.nbytes),

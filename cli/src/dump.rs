@@ -14,11 +14,11 @@ use clap::{Args, ValueHint};
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 
-use crate::address::{Address, Inside, given_all};
+use crate::address::{Address, Inside, given_all, is_zip};
 use crate::failure::Problem;
 use crate::hex::{Bytes, from_text, hex, unhex_argument};
 use crate::json::write_line;
-use crate::output::{BOLD, DIM, Outcome, RED, await_stdin, complain, width, wrapped};
+use crate::output::{BOLD, DIM, Outcome, RED, await_stdin, complain, remark, width, wrapped};
 use crate::text::clean;
 
 /// Show a frame's header and metalayers, or a single metalayer, byte by byte
@@ -89,6 +89,9 @@ impl Dump {
                 _ => complain(&address.location().failure(error.clone())),
             })
         };
+        if problem.is_some() && !self.json && address.inside == Inside::Whole && is_zip(&address.path) {
+            remark(&"it is a zip file: name a member, as in FILE:MEMBER");
+        }
         Ok(if problem.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 

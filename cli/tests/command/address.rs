@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{copy_tree, data, snapshot};
-use crate::run::{folder, objects, run, run_with, screen, text};
+use crate::run::{b2nd, folder, objects, run, run_with, screen, text};
 use serde_json::Value;
 
 /// The addresses that a listing prints, by its JSON.
@@ -178,14 +178,15 @@ fn a_path_that_is_not_utf_8_has_its_bytes_in_json() {
     let folder = tempfile::tempdir().unwrap();
     let name = OsStr::from_bytes(b"a\xff.b2nd");
     fs::copy(data().join("scalar.b2nd"), folder.path().join(name)).unwrap();
-    for command in ["ls", "check"] {
-        let object = &objects(&run(folder.path(), &[command, "--json"]))[0];
+    let listed = run(folder.path(), &["ls", "--print0"]);
+    assert_eq!(listed.stdout, b"a\xff.b2nd\0");
+    for command in ["ls", "check", "chunks", "dump"] {
+        let mut command = b2nd(folder.path(), &[command, "--json"]);
+        let object = &objects(&command.arg(name).output().unwrap())[0];
         assert_eq!(object["path"], "a\u{fffd}.b2nd");
         assert_eq!(object["path_bytes"], "61ff2e62326e64");
         assert!(crate::json::schema().is_valid(object), "{object}");
     }
-    let listed = run(folder.path(), &["ls", "--print0"]);
-    assert_eq!(listed.stdout, b"a\xff.b2nd\0");
     let plain = &objects(&run(&data(), &["ls", "--json", "scalar.b2nd"]))[0];
     assert!(plain.get("path_bytes").is_none());
 }
