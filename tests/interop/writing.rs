@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Cursor, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -247,4 +247,56 @@ fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
     }
     assert!(script.wait().unwrap().success());
     println!("{cases} arrays of seed {seed}: {counts:?}");
+}
+
+/// A frame of one chunk, as HDF5 has them.
+fn frame_for_hdf5(asked: &Asked) -> Vec<u8> {
+    let shape: Vec<i64> = asked.dimensions("shape");
+    let shapes = Shapes {
+        shape: &shape,
+        chunkshape: &asked.dimensions("shape"),
+        blockshape: &asked.dimensions("blockshape"),
+    };
+    let meta = Meta::new(shapes, asked.text("dtype")).unwrap();
+    let geometry = meta.geometry().unwrap();
+    let typesize = meta.parse_dtype().unwrap().unwrap().item_size();
+    let mut items = vec![0; geometry.chunk_nbytes(typesize).unwrap()];
+    geometry.chunk(0).unwrap().gather(&unhex(asked.text("items")), typesize, &mut items).unwrap();
+    if asked.0["is_stored"] == true {
+        let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+        writer.stored(0, &items).unwrap();
+        return writer.finish().unwrap().into_inner();
+    }
+    let blocksize = usize::try_from(geometry.block_nitems()).unwrap() * typesize;
+    let parameters = CParams {
+        compcode: asked.number("codec"),
+        typesize: if typesize > 255 { 1 } else { typesize.try_into().unwrap() },
+        blocksize: blocksize.try_into().unwrap(),
+        ..CParams::default()
+    };
+    FrameBuilder::new(meta).to_vec([compress_chunk(&items, &parameters).unwrap()]).unwrap()
+}
+
+#[test]
+#[ignore = "needs h5py and hdf5plugin: tests/interop/run"]
+fn frames_of_one_chunk_are_chunks_of_hdf5() {
+    let folder = tempfile::tempdir().unwrap();
+    let seed = env::var("B2ND_SEED").unwrap_or_else(|_| fastrand::u32(..).to_string());
+    let mut script = python("hdf5.py")
+        .arg(folder.path().join("chunks.h5"))
+        .args(["60", &seed])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut answers = script.stdin.take().unwrap();
+    let mut chunks = 0;
+    for line in BufReader::new(script.stdout.take().unwrap()).lines() {
+        let frame = frame_for_hdf5(&Asked(&serde_json::from_str(&line.unwrap()).unwrap()));
+        let digits: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(answers, "{digits}").unwrap();
+        chunks += 1;
+    }
+    assert!(script.wait().unwrap().success());
+    println!("{chunks} frames of seed {seed} in HDF5");
 }
