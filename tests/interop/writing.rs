@@ -214,7 +214,8 @@ fn count(counts: &mut Counts, names: &Value) {
     }
 }
 
-/// `B2ND_CASES=5000 tests/interop/run` tries more arrays, and `B2ND_SEED=...` the same ones again.
+/// `B2ND_CASES=5000 tests/interop/run` tries more arrays, `B2ND_SEED=...` the same ones again, and `B2ND_FIRST=...` begins
+/// with this one of them.
 #[test]
 #[ignore = "needs python-blosc2: tests/interop/run"]
 fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
@@ -224,6 +225,7 @@ fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
     let mut script = python("writing.py")
         .arg(folder.path())
         .args([&cases, &seed])
+        .args(env::var_os("B2ND_FIRST"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
