@@ -111,13 +111,14 @@ fn a_frame_whose_writer_is_killed_is_whole_or_not_there() {
             child.kill().unwrap();
             child.wait().unwrap();
             let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
-            let (named, temporary): (Vec<OsString>, Vec<OsString>) = names.partition(|other| *other == *name);
+            let (final_name, temporary): (Vec<OsString>, Vec<OsString>) =
+                names.partition(|other| *other == *name);
             assert!(temporary.len() <= 1, "{temporary:?}");
-            let is_named = !named.is_empty();
+            let is_named = !final_name.is_empty();
             match temporary.first() {
                 Some(other) => {
                     let text = other.to_str().unwrap();
-                    assert!(text.starts_with(".b2nd-") && text.ends_with(".tmp"), "{text}");
+                    assert!(text.starts_with(".b2nd-"), "{text}");
                     assert!(!is_named || files(&path).is_empty(), "it has two names");
                     let other = folder.path().join(other);
                     let is_whole = files(&other) == whole;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Cursor, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, BufWriter, Cursor, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -237,7 +237,9 @@ fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
         if let Some(path) = line["verified"].as_str().map(Path::new) {
             let offset = if line["into"] == "offset" { OFFSET } else { 0 };
             assert_healthy(path, offset, true);
-            counts.iter_mut().for_each(|(name, counts)| count(counts, &line[*name]));
+            for (name, counts) in &mut counts {
+                count(counts, &line[*name]);
+            }
             remove(path);
         } else {
             let asked = Asked(&line);
@@ -291,12 +293,15 @@ fn frames_of_one_chunk_are_chunks_of_hdf5() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut answers = script.stdin.take().unwrap();
+    let mut answers = BufWriter::new(script.stdin.take().unwrap());
     let mut chunks = 0;
     for line in BufReader::new(script.stdout.take().unwrap()).lines() {
         let frame = frame_for_hdf5(&Asked(&serde_json::from_str(&line.unwrap()).unwrap()));
-        let digits: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-        writeln!(answers, "{digits}").unwrap();
+        for byte in frame {
+            write!(answers, "{byte:02x}").unwrap();
+        }
+        writeln!(answers).unwrap();
+        answers.flush().unwrap();
         chunks += 1;
     }
     assert!(script.wait().unwrap().success());
