@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use b2nd_serde::frame::Kind;
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use crate::counts::Counts;
 use crate::failure::Failure;
 use crate::input::{Paths, Stores, Target};
-use crate::json::add_line;
+use crate::json::{add_line, line};
 use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
-use crate::row::{MAX_CELL_WIDTH, Row};
+use crate::row::{CELLS, MAX_CELL_WIDTH, Row, Style};
+use crate::sort::{First, Key, Order, Place, Placed};
 use crate::store::{StoreRecord, store_of_files, visit_files};
 use crate::summary::Summary;
 use crate::table::{Columns, Side};
@@ -34,9 +35,14 @@ use crate::visit::{self, View};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/
-  b2nd ls --json --unordered data/ | jq -r 'select(.ndim == 3) | .path'
+  b2nd ls --sort size -n 10 data/
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
-  b2nd ls --scan measurements.h5")]
+  b2nd ls --scan measurements.h5
+
+Conditions, and other formats such as CSV or Parquet, with jq or DuckDB:
+  b2nd ls --json data/ | jq -r 'select(.ndim == 3) | [.path, .nbytes] | @csv'
+  b2nd ls --json data/ | duckdb -csv -c \"
+    select path, nbytes from read_json('/dev/stdin') where cratio < 2\"")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Ls {
     #[command(flatten)]
@@ -47,15 +53,32 @@ pub(crate) struct Ls {
     /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     json: bool,
-    /// Count frames by kind, and arrays by dtype, rank, shape and chunks
+    /// Add up sizes; count kinds, codecs, layouts, dtypes, ranks, shapes and chunks, and failures by code
     #[arg(long)]
     summary: bool,
-    /// Read the chunk index too: a column STORED with how many of the chunks are stored
-    #[arg(long, conflicts_with_all = ["scan", "summary"])]
+    /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
+    #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
     long: bool,
+    /// Show sizes as exact numbers of bytes, as --json does
+    #[arg(long, conflicts_with_all = ["json", "summary"])]
+    bytes: bool,
+    /// Sort all arrays before they are printed
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["summary", "tree"])]
+    sort: Option<Key>,
+    /// With --sort, print only the first COUNT, and keep no more in memory
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = limit, value_hint = ValueHint::Other, requires = "sort")]
+    limit: Option<usize>,
+    /// Reverse the order of --sort
+    #[arg(short, long, requires = "sort")]
+    reverse: bool,
     /// Draw folders and stores as a tree, with the columns of tables
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
+}
+
+/// Parses a number of lines.
+fn limit(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|&limit| limit > 0).ok_or("must be a number of at least 1")
 }
 
 /// What is made of each frame.
@@ -67,6 +90,20 @@ enum Form {
     Summary,
 }
 
+/// What is made of all frames.
+#[derive(Clone, Copy)]
+struct Plan {
+    form: Form,
+    style: Style,
+    order: Option<Order>,
+}
+
+/// What is printed of an array or store, if all are sorted first.
+enum Entry {
+    Row(Box<Row>),
+    Json(Vec<u8>),
+}
+
 /// What was found in some files, for the listing.
 #[derive(Default)]
 struct Batch {
@@ -75,6 +112,7 @@ struct Batch {
     is_json: bool,
     json: Vec<u8>,
     rows: Vec<Row>,
+    entries: Vec<Placed<Entry>>,
     failures: Vec<Failure>,
     summary: Summary,
 }
@@ -84,7 +122,7 @@ const LINE_LEN: usize = 1024;
 
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, scan, json, summary, long, tree } = self;
+        let Self { paths, scan, json, summary, long, bytes, sort, limit, reverse, tree } = self;
         let form = match (summary, json, tree) {
             (true, ..) => Form::Summary,
             (_, true, _) => Form::Json,
@@ -92,18 +130,21 @@ impl Ls {
             _ => Form::Rows,
         };
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: scan };
-        let mut listing = Listing::new(paths.given(), form, json, long, paths.unordered);
+        let order = sort.map(|key| Order { key, is_reverse: reverse });
+        let plan = Plan { form, style: Style { long, bytes }, order };
+        let mut listing = Listing::new(paths.given(), plan, json, paths.unordered);
+        listing.first = order.map(|_| First::new(limit.unwrap_or(usize::MAX)));
         let options = visit::Options { scan, counts: long, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
-            let room = if form == Form::Json { targets.len() * LINE_LEN } else { 0 };
+            let room = if form == Form::Json && order.is_none() { targets.len() * LINE_LEN } else { 0 };
             let mut batch = Batch { is_json: json, json: Vec::with_capacity(room), ..Batch::default() };
             for target in targets {
                 batch.files += 1;
                 match target {
                     Ok(target) if !scan && (target.is_store || target.is_named_zip()) => {
-                        batch.visit_store(&target, options, form);
+                        batch.visit_store(&target, options, plan);
                     }
-                    target => options.visit(target, &mut |view| batch.take(view, form, false)),
+                    target => options.visit(target, &mut |view| batch.take(view, plan, false)),
                 }
             }
             batch
@@ -116,30 +157,46 @@ impl Ls {
 
 impl Batch {
     /// Takes a store, the tables in it, and its members that are frames.
-    fn visit_store(&mut self, target: &Target, options: visit::Options<'_>, form: Form) {
+    fn visit_store(&mut self, target: &Target, options: visit::Options<'_>, plan: Plan) {
         let store = store_of_files(target);
         for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
-            self.take_store(record, form);
+            self.take_store(record, plan);
         }
         let is_member = store.is_some();
-        visit_files(target, store.as_ref(), options, &mut |view| self.take(view, form, is_member));
+        visit_files(target, store.as_ref(), options, &mut |view| self.take(view, plan, is_member));
     }
 
-    fn take_store(&mut self, record: StoreRecord, form: Form) {
+    fn take_store(&mut self, record: StoreRecord, plan: Plan) {
         let is_table = record.kind == Kind::CTable;
         *(if is_table { &mut self.counts.tables } else { &mut self.counts.stores }) += 1;
-        match form {
-            Form::Summary => self.summary.add_kind(record.kind),
-            Form::Json => add_line(&mut self.json, &record),
-            Form::Rows | Form::Tree => self.rows.push(Row::of_store(record)),
+        let Plan { form, style, order } = plan;
+        let place = order.map(|order| order.place_of_store(&record));
+        match (form, place) {
+            (Form::Summary, _) => self.summary.add_kind(record.kind),
+            (Form::Json, None) => add_line(&mut self.json, &record),
+            (Form::Json, Some(place)) => {
+                self.entries.push(Placed { place, content: Entry::Json(line(&record)) });
+            }
+            (Form::Rows | Form::Tree, place) => self.add_row(Row::of_store(record, style), place),
         }
     }
 
-    fn take(&mut self, view: Result<View<'_>, Failure>, form: Form, is_member: bool) {
+    fn add_row(&mut self, row: Row, place: Option<Place>) {
+        match place {
+            Some(place) => self.entries.push(Placed { place, content: Entry::Row(row.into()) }),
+            None => self.rows.push(row),
+        }
+    }
+
+    fn take(&mut self, view: Result<View<'_>, Failure>, plan: Plan, is_member: bool) {
+        let Plan { form, style, order } = plan;
         let view = match view {
             Ok(view) => view,
             Err(failure) => {
                 self.counts.failures += 1;
+                if form == Form::Summary {
+                    self.summary.add_failure(failure.error.kind);
+                }
                 if self.is_json {
                     add_line(&mut self.json, &failure);
                 } else {
@@ -150,24 +207,30 @@ impl Batch {
         };
         let Some(array) = view.array else {
             if view.kind == Kind::EmbedStore {
-                return self.take_store(StoreRecord::of_file(view), form);
+                return self.take_store(StoreRecord::of_file(view), plan);
             }
             self.counts.others += 1;
             match form {
                 Form::Summary => self.summary.add_kind(view.kind),
-                Form::Tree if is_member => self.rows.push(Row { is_member, ..Row::of_frame(view) }),
+                Form::Tree if is_member => self.rows.push(Row { is_member, ..Row::of_frame(view, style) }),
                 _ => {}
             }
             return;
         };
         self.counts.arrays += 1;
-        match form {
-            Form::Summary => {
+        let place = order.map(|order| order.place_of_array(&view, array));
+        match (form, place) {
+            (Form::Summary, _) => {
                 self.summary.add_kind(view.kind);
-                self.summary.add(array);
+                self.summary.add(array, view.header);
             }
-            Form::Json => add_line(&mut self.json, &view.record()),
-            Form::Rows | Form::Tree => self.rows.push(Row { is_member, ..Row::of_array(view, array) }),
+            (Form::Json, None) => add_line(&mut self.json, &view.record()),
+            (Form::Json, Some(place)) => {
+                self.entries.push(Placed { place, content: Entry::Json(line(&view.record())) });
+            }
+            (Form::Rows | Form::Tree, place) => {
+                self.add_row(Row { is_member, ..Row::of_array(view, array, style) }, place);
+            }
         }
     }
 }
@@ -186,21 +249,29 @@ struct Listing {
     is_watched: bool,
     printed: Instant,
     rows: Vec<Row>,
-    columns: Columns<7>,
-    header: Option<[String; 7]>,
+    columns: Columns<CELLS>,
+    header: Option<[String; CELLS]>,
     is_json: bool,
     summary: Option<Summary>,
     tree: Option<Tree>,
+    /// With --sort.
+    first: Option<First<Entry>>,
     progress: Progress,
 }
 
-const HEADER: [&str; 7] = ["SHAPE", "CHUNKS", "BLOCKS", "DTYPE", "NBYTES", "CBYTES", "STORED"];
+const HEADER: [&str; CELLS] =
+    ["SHAPE", "CHUNKS", "BLOCKS", "DTYPE", "NBYTES", "CBYTES", "RATIO", "CODEC", "LEVEL", "STORED"];
+
+/// The columns of --long.
+const LONG: [&str; 4] = ["RATIO", "CODEC", "LEVEL", "STORED"];
 
 impl Listing {
-    fn new(roots: &[PathBuf], form: Form, is_json: bool, long: bool, unordered: bool) -> Self {
+    fn new(roots: &[PathBuf], plan: Plan, is_json: bool, unordered: bool) -> Self {
         use Side::{Left, Right};
         let is_watched = io::stdout().is_terminal();
-        let header = || HEADER.map(|name| if name == "STORED" && !long { "" } else { name }.into());
+        let Plan { form, style, order } = plan;
+        let header = || HEADER.map(|name| if LONG.contains(&name) && !style.long { "" } else { name }.into());
+        let sides = [Left, Left, Left, Left, Right, Right, Right, Left, Right, Right];
         Self {
             files: 0,
             counts: Counts::default(),
@@ -208,12 +279,13 @@ impl Listing {
             is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
-            columns: Columns::new([Left, Left, Left, Left, Right, Right, Right], [MAX_CELL_WIDTH; 7]),
+            columns: Columns::new(sides, [MAX_CELL_WIDTH; CELLS]),
             header: is_watched.then(header),
             is_json,
             summary: (form == Form::Summary).then(Summary::default),
             tree: (form == Form::Tree).then(|| Tree::new(roots)),
-            progress: Progress::of_files(matches!(form, Form::Summary | Form::Tree)),
+            first: None,
+            progress: Progress::of_files(order.is_some() || matches!(form, Form::Summary | Form::Tree)),
         }
     }
 
@@ -229,6 +301,9 @@ impl Listing {
         }
         if let Some(summary) = &mut self.summary {
             summary.merge(batch.summary);
+        }
+        if let Some(first) = &mut self.first {
+            batch.entries.into_iter().for_each(|entry| first.add(entry));
         }
         match &mut self.tree {
             Some(tree) => batch.rows.into_iter().for_each(|row| tree.add(row)),
@@ -256,10 +331,32 @@ impl Listing {
         anstream::stdout().write_all(text.as_bytes())
     }
 
+    /// Prints what --sort has kept.
+    fn print_sorted(&mut self) -> io::Result<()> {
+        let entries = self.first.take().map(First::into_sorted).unwrap_or_default();
+        for entry in &entries {
+            if let Entry::Row(row) = entry {
+                self.columns.fit(&row.cells);
+            }
+        }
+        let mut out = BufWriter::new(io::stdout());
+        for entry in entries {
+            match entry {
+                Entry::Row(row) => self.rows.push(*row),
+                Entry::Json(line) => out.write_all(&line)?,
+            }
+            if self.rows.len() > HELD_BACK {
+                self.print_rows()?;
+            }
+        }
+        out.flush()?;
+        self.print_rows()
+    }
+
     fn end(mut self) -> Outcome {
-        self.print_rows()?;
         // Removes the progress from the screen before the output.
-        drop(self.progress);
+        self.progress.end();
+        self.print_sorted()?;
         if let Some(summary) = self.summary {
             let text =
                 if self.is_json { summary.json(self.counts) } else { summary.text(self.counts).into_bytes() };

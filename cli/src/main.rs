@@ -25,6 +25,7 @@ mod pool;
 mod rewrite;
 mod row;
 mod set;
+mod sort;
 mod store;
 mod summary;
 mod table;
