@@ -38,11 +38,10 @@ use crate::visit::{self, View};
   b2nd ls --sort size -n 10 data/
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5
-
-Conditions, and other formats such as CSV or Parquet, with jq or DuckDB:
+  # Conditions, and formats such as CSV, are jq's and DuckDB's:
   b2nd ls --json data/ | jq -r 'select(.ndim == 3) | [.path, .nbytes] | @csv'
-  b2nd ls --json data/ | duckdb -csv -c \"
-    select path, nbytes from read_json('/dev/stdin') where cratio < 2\"")]
+  b2nd ls --json data/ | duckdb -csv -c \"select path, nbytes
+    from read_json('/dev/stdin') where cratio < 2\"")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Ls {
     #[command(flatten)]
@@ -62,7 +61,7 @@ pub(crate) struct Ls {
     /// Show sizes as exact numbers of bytes, as --json does
     #[arg(long, conflicts_with_all = ["json", "summary"])]
     bytes: bool,
-    /// Sort all arrays before they are printed
+    /// Sort all arrays before they are printed; those without such a value are last
     #[arg(long, value_name = "KEY", conflicts_with_all = ["summary", "tree"])]
     sort: Option<Key>,
     /// With --sort, print only the first COUNT, and keep no more in memory
