@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::hash::Hash;
 
 use b2nd_serde::frame::{Array, Codec, Header, Kind};
@@ -50,18 +51,17 @@ impl Sizes {
         self.stored_nbytes += other.stored_nbytes;
         self.cbytes += other.cbytes;
     }
+}
 
-    fn text(self) -> String {
-        let Self { nbytes, stored_nbytes, cbytes } = self;
-        let mut text = format!("\nnbytes: {}", Size(nbytes));
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nbytes, stored_nbytes, cbytes } = *self;
+        write!(f, "\nnbytes: {}", Size(nbytes))?;
         if stored_nbytes != nbytes {
-            text += &format!(", with padding {}", Size(stored_nbytes));
+            write!(f, ", with padding {}", Size(stored_nbytes))?;
         }
-        text += &format!("\ncbytes: {}\n", Size(cbytes));
-        if let Some(ratio) = ratio(stored_nbytes, cbytes) {
-            text += &format!("cratio: {ratio:.2}x\n");
-        }
-        text
+        writeln!(f, "\ncbytes: {}", Size(cbytes))?;
+        ratio(stored_nbytes, cbytes).map_or(Ok(()), |ratio| writeln!(f, "cratio: {ratio:.2}x"))
     }
 }
 
@@ -134,7 +134,7 @@ impl Summary {
     pub(crate) fn text(self, counts: Counts) -> String {
         let mut text = format!("{counts}\n");
         if counts.arrays > 0 {
-            text += &self.sizes.text();
+            text += &self.sizes.to_string();
         }
         if !self.failures.is_empty() {
             text += &table(["COUNT", "FAILURE"], shown(self.failures, "failures", |code| (*code).into()));
