@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use b2nd_serde::frame::{Code, Error, ErrorKind, Frame};
 
-use crate::failure::{Failure, Location, Problem};
+use crate::address::{Address, Inside, Location, is_zip};
+use crate::failure::{Failure, Problem};
 use crate::json::{Record, line};
 use crate::output::{Outcome, complain, remark};
 use crate::text;
-use crate::visit::is_zip;
 
 /// A frame before and after.
 pub(crate) struct Change {
@@ -23,7 +23,7 @@ impl Change {
     /// A line for each value that differs.
     fn text(&self) -> Result<String, Error> {
         let (before, after) = (self.before.array()?, self.after.array()?);
-        let nowhere = Location { path: Path::new(""), member: None };
+        let nowhere = Location::of(Path::new(""));
         let before = Record::new(nowhere, &self.before, before.as_ref(), &[]);
         let after = Record::new(nowhere, &self.after, after.as_ref(), &[]);
         let dimensions = |shape: Option<&[i64]>| shape.map_or("none".into(), text::short);
@@ -49,14 +49,14 @@ impl Change {
     fn json(&self, path: &Path) -> Result<String, Error> {
         let array = self.after.array()?;
         let findings = self.after.check_header();
-        let record = Record::new(Location { path, member: None }, &self.after, array.as_ref(), &findings);
+        let record = Record::new(Location::of(path), &self.after, array.as_ref(), &findings);
         Ok(String::from_utf8_lossy(&line(&record)).into_owned())
     }
 }
 
 /// Why a file could not be changed or written. The message does not repeat the path.
 pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
-    let location = Location { path, member: None };
+    let location = Location::of(path);
     if error.kind() == ErrorKind::Exists {
         let message = "already exists; TO must be a new path, or the same file as FROM";
         return location.failure(Problem::new("refused", message));
@@ -64,6 +64,22 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame);
     let hint = (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
     location.failure(Problem { hint, ..Problem::from(error) })
+}
+
+/// The path of an address, if a command can change or write what is there. It needs a file or folder of its own.
+pub(crate) fn whole(address: Address) -> Result<PathBuf, Failure> {
+    let message = match &address.inside {
+        Inside::Whole => return Ok(address.path),
+        Inside::Member(_) => {
+            "this command cannot use a member of a zip file, which has checksums of its own; extract the member first"
+        }
+        Inside::Offset(_) => {
+            "this command cannot use a frame inside a file; it needs one with a file of its own"
+        }
+        Inside::Stdin => "this command cannot use standard input or output; it needs the path of a frame",
+        Inside::Url => "this command cannot use a URL; it needs the path of a frame",
+    };
+    Err(address.location().failure(Problem::new("refused", message)))
 }
 
 /// How to report a change.
@@ -79,7 +95,7 @@ pub(crate) struct ChangeReport<'p> {
 impl ChangeReport<'_> {
     /// Shows what was changed, or would be, or why it was not.
     pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
-        let location = Location { path: self.path, member: None };
+        let location = Location::of(self.path);
         let shown = change.and_then(|change| {
             let shown = if self.json { change.json(self.path) } else { change.text() };
             shown.map_err(|error| location.failure(error))

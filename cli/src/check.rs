@@ -10,14 +10,15 @@ use std::sync::{Mutex, PoisonError};
 use b2nd_serde::frame::{Code, Depth, Finding, Severity};
 use clap::Args;
 
+use crate::address::{Inside, Location};
 use crate::explain::Explanation;
-use crate::failure::{Failure, Location};
+use crate::failure::Failure;
 use crate::input::{Paths, Stores, Target};
 use crate::json::add_line;
 use crate::mend;
 use crate::output::{BOLD, Outcome, Progress, RED, YELLOW, remark, width, wrapped};
 use crate::pool::Pool;
-use crate::store::{StoreRecord, store_of_files};
+use crate::store::{StoreRecord, store_of_files, table_at};
 use crate::text::{self, count};
 use crate::visit::{self, View};
 
@@ -100,11 +101,9 @@ impl Check {
             let mut batch = Batch::default();
             for target in targets {
                 batch.files += 1;
-                if let Ok(target) = &target {
-                    batch.take_store(target, json);
-                }
+                let is_table = target.as_ref().is_ok_and(|target| batch.take_store(target, json));
                 // The files in the folder of a store are targets too.
-                if !target.as_ref().is_ok_and(|target| target.is_store) {
+                if !is_table && !target.as_ref().is_ok_and(|target| target.is_store) {
                     options.visit(target, &mut |view| batch.take(view, json));
                 }
             }
@@ -141,20 +140,29 @@ impl Check {
 }
 
 impl Batch {
-    /// Takes what is unusual about a store as a whole.
-    fn take_store(&mut self, target: &Target, json: bool) {
-        let store = store_of_files(target);
-        for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
+    /// Takes what is unusual about a store as a whole, or about a table in it. Whether it is such a table.
+    fn take_store(&mut self, target: &Target, json: bool) -> bool {
+        let is_member = matches!(target.inside, Inside::Member(_));
+        let table = if is_member { table_at(target) } else { None };
+        let (is_table, store) = (table.is_some(), store_of_files(target));
+        let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
+        for record in records.chain(table) {
             self.with_warnings += u64::from(!record.findings.is_empty());
             if json {
                 add_line(&mut self.text, &record);
                 continue;
             }
             for finding in &record.findings {
-                self.show(&record.location(), finding.code.severity(), finding.code.name(), &finding.message);
+                self.show(
+                    &record.address.location(),
+                    finding.code.severity(),
+                    finding.code.name(),
+                    &finding.message,
+                );
                 self.codes.insert(finding.code);
             }
         }
+        is_table
     }
 
     fn take(&mut self, view: Result<View<'_>, Failure>, json: bool) {
@@ -185,7 +193,12 @@ impl Batch {
                 if json {
                     add_line(&mut self.text, &failure);
                 } else {
-                    self.show(&failure.location(), Severity::Error, failure.error.kind, &failure.error);
+                    self.show(
+                        &failure.address.location(),
+                        Severity::Error,
+                        failure.error.kind,
+                        &failure.error,
+                    );
                     self.codes.extend(failure.error.finding.map(|finding| finding.code()));
                 }
             }
@@ -202,7 +215,7 @@ impl Batch {
 
     /// Shows the command that mends what was found, if there is one. It is one line, to be copied.
     fn show_mending(&mut self, view: &View<'_>) {
-        let is_file = view.location.member.is_none() && view.offset == 0;
+        let is_file = view.location.inside == Inside::Whole;
         if let Some(command) = mend::command(view.location.path, view.findings.iter().filter(|_| is_file)) {
             self.text.extend(format!("{}: to mend it: {BOLD}{command}{BOLD:#}\n", view.location).bytes());
         }

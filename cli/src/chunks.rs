@@ -1,7 +1,6 @@
 //! `b2nd chunks`: where each chunk is, and how it is stored.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +10,8 @@ use b2nd_serde::frame::{ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Code, Error
 use clap::Args;
 use serde::Serialize;
 
-use crate::failure::{Failure, Location, Problem};
+use crate::address::{Address, Location, Reader, bytes_of, given_all};
+use crate::failure::Failure;
 use crate::json::add_line;
 use crate::output::{Outcome, complain};
 use crate::table::{Columns, Side};
@@ -27,12 +27,9 @@ use crate::text::Tuple;
   b2nd chunks array.b2nd
   b2nd chunks --json array.b2nd | jq -c 'select(.kind == \"stored\") | [.file, .offset, .cbytes]'")]
 pub(crate) struct ChunkList {
-    /// File, or directory of a sparse frame
+    /// Frame: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where the frame begins in the file
-    #[arg(long, value_name = "BYTE", default_value_t = 0)]
-    offset: u64,
     /// Print a JSON object for each chunk, one per line
     #[arg(long)]
     json: bool,
@@ -41,11 +38,15 @@ pub(crate) struct ChunkList {
 /// A chunk. Scripts rely on these names.
 #[derive(Serialize)]
 struct ChunkRecord<'c> {
-    path: &'c str,
+    #[serde(flatten)]
+    location: Location<'c>,
     chunk: u64,
     coordinate: Option<Vec<u64>>,
     /// The file that has the chunk; `None` if there is nothing to read.
     file: Option<Cow<'c, str>>,
+    /// Of a path that is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_bytes: Option<String>,
     /// Where it begins in that file.
     offset: Option<u64>,
     cbytes: Option<usize>,
@@ -60,25 +61,20 @@ const SIDES: [Side; 7] =
 
 impl ChunkList {
     pub(crate) fn run(self) -> Outcome {
-        let location = Location { path: &self.file, member: None };
+        let [address] = given_all([&self.file]);
         let mut stdout = BufWriter::new(anstream::stdout().lock());
-        let result = match self.open() {
-            Ok(mut frame) => self.list(&mut frame, &mut stdout)?.map_err(Problem::from),
-            Err(problem) => Err(problem),
+        let result = match open(&address) {
+            Ok(mut frame) => {
+                let location = address.location();
+                self.list(location, &mut frame, &mut stdout)?.map_err(|error| location.failure(error))
+            }
+            Err(failure) => Err(failure),
         };
-        let result = result.map_err(|problem| location.failure(problem));
         if let Err(failure) = &result {
             self.show(failure, &mut stdout)?;
         }
         stdout.flush()?;
         Ok(if matches!(result, Ok(true)) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
-
-    fn open(&self) -> Result<Frame<File>, Problem> {
-        Ok(match self.offset {
-            0 => Frame::open(&self.file)?,
-            offset => Frame::read_at(File::open(&self.file)?, offset)?,
-        })
     }
 
     fn show(&self, failure: &Failure, stdout: &mut impl Write) -> io::Result<()> {
@@ -94,10 +90,15 @@ impl ChunkList {
     }
 
     /// Whether all chunks are as they should be; or why they cannot be listed.
-    fn list(&self, frame: &mut Frame<File>, stdout: &mut impl Write) -> io::Result<Result<bool, Error>> {
+    fn list(
+        &self,
+        location: Location<'_>,
+        frame: &mut Frame<Reader>,
+        stdout: &mut impl Write,
+    ) -> io::Result<Result<bool, Error>> {
         let geometry = frame.array().ok().flatten().and_then(|array| array.geometry().ok());
         let header = frame.header().clone();
-        let path = self.file.to_string_lossy();
+        let start_of_frame = frame.offset();
         let folder = frame.path().and_then(Path::parent).map(Path::to_path_buf);
         let nbytes = header.chunksize.max(0).unsigned_abs().into();
         let mut chunks = match frame.chunks() {
@@ -108,7 +109,7 @@ impl ChunkList {
         let place = if header.is_sparse() {
             "00000000.chunk".into()
         } else {
-            header.frame_len.saturating_add(self.offset).to_string()
+            header.frame_len.saturating_add(start_of_frame).to_string()
         };
         let columns = columns(count, geometry.as_ref(), place, nbytes);
         if !self.json && count > 0 {
@@ -129,19 +130,18 @@ impl ChunkList {
             is_fine &= !matches!(kind, "invalid" | "missing" | "damaged");
             let (file, offset) = match (entry.place, entry.file_name(), &folder) {
                 (ChunkPlace::Frame(start), ..) => {
-                    (Some(path.clone()), Some(self.offset.saturating_add(start)))
+                    (Some(Cow::Borrowed(location.path)), Some(start_of_frame.saturating_add(start)))
                 }
-                (_, Some(name), Some(folder)) => {
-                    (Some(Cow::Owned(folder.join(name).to_string_lossy().into_owned())), Some(0))
-                }
+                (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
                 _ => (None, None),
             };
             let is_compressed = |found: &ChunkHeader| !found.is_uncompressed && found.special.is_none();
             let record = ChunkRecord {
-                path: &path,
+                location,
                 chunk: entry.number,
                 coordinate: geometry.as_ref().and_then(|geometry| coordinate(geometry, entry.number)),
-                file,
+                file: file.as_deref().map(Path::to_string_lossy),
+                file_bytes: file.as_deref().and_then(bytes_of),
                 offset,
                 cbytes: found.map(|found| found.cbytes),
                 nbytes: found.map(|found| found.nbytes as u64).or(entry.nbytes),
@@ -161,9 +161,13 @@ impl ChunkList {
     }
 }
 
+fn open(address: &Address) -> Result<Frame<Reader>, Failure> {
+    address.open().map_err(|problem| address.location().failure(problem))
+}
+
 /// The kind of a chunk, and its header if it has one.
 fn kind(
-    chunks: &mut Chunks<'_, File>,
+    chunks: &mut Chunks<'_, Reader>,
     entry: &ChunkEntry,
 ) -> Result<(&'static str, Option<ChunkHeader>), Error> {
     let special = |special| match special {

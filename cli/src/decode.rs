@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use b2nd_serde::{Meta, from_slice};
 use clap::{Args, ValueHint};
 
+use crate::address::{Address, Inside};
 use crate::dump::{LONGEST, first_bytes, stdin_bytes};
-use crate::failure::{Failure, Location, Problem};
+use crate::failure::{Failure, Problem};
 use crate::hex::{Bytes, from_text, unhex_argument};
 use crate::json::{MetaRecord, line};
 use crate::output::{Outcome, await_stdin, complain};
@@ -44,21 +45,21 @@ impl Decode {
         if self.lines {
             return decode_lines(self.file.as_deref());
         }
-        let (path, bytes) = match (self.hex, self.file) {
-            (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes)),
+        let (address, bytes) = match (self.hex, self.file) {
+            (Some(Bytes(bytes)), _) => (Address::stdin(), Ok(bytes)),
             (None, Some(file)) if file != Path::new("-") => {
                 let bytes = File::open(&file).and_then(|file| first_bytes(file, LONGEST)).and_then(from_text);
-                (file.to_string_lossy().into_owned(), bytes)
+                (Address::of(file), bytes)
             }
-            _ => ("-".into(), stdin_bytes(LONGEST).and_then(from_text)),
+            _ => (Address::stdin(), stdin_bytes(LONGEST).and_then(from_text)),
         };
         let (meta, bytes) = match decode(bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
-                let failure = Failure { path: path.into(), member: None, error };
-                match (self.json, &*failure.path) {
+                let failure = Failure { address: address.into(), error };
+                match (self.json, &failure.address.inside) {
                     (true, _) => io::stdout().write_all(&line(&failure))?,
-                    (false, "-") => complain(&failure.error),
+                    (false, Inside::Stdin) => complain(&failure.error),
                     (false, _) => complain(&failure),
                 }
                 return Ok(ExitCode::FAILURE);
@@ -73,14 +74,16 @@ impl Decode {
 /// Prints an object for each line as soon as it is read, so that another program can ask one by one.
 fn decode_lines(file: Option<&Path>) -> Outcome {
     let path = file.unwrap_or(Path::new("-"));
-    let input: Box<dyn BufRead> = if path == Path::new("-") {
+    let is_stdin = path == Path::new("-");
+    let address = if is_stdin { Address::stdin() } else { Address::of(path.into()) };
+    let input: Box<dyn BufRead> = if is_stdin {
         await_stdin("lines of hexadecimal digits");
         Box::new(io::stdin().lock())
     } else {
         match File::open(path) {
             Ok(file) => Box::new(BufReader::new(file)),
             Err(error) => {
-                let failure = Location { path, member: None }.failure(Problem::from(error));
+                let failure = address.location().failure(error);
                 io::stdout().write_all(&line(&failure))?;
                 return Ok(ExitCode::FAILURE);
             }
@@ -92,7 +95,7 @@ fn decode_lines(file: Option<&Path>) -> Outcome {
             Ok((meta, bytes)) => line(&MetaRecord::new(&meta, &bytes)),
             Err(error) => {
                 code = ExitCode::FAILURE;
-                line(&Location { path, member: None }.failure(error))
+                line(&address.location().failure(error))
             }
         };
         io::stdout().write_all(&output)?;

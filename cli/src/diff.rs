@@ -1,7 +1,6 @@
 //! `b2nd diff`: what two frames do not have in common, but for their data.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +11,8 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use unicode_width::UnicodeWidthStr;
 
-use crate::failure::{Failure, Location};
+use crate::address::{Address, Location, Reader, given_all};
+use crate::failure::Failure;
 use crate::json::{Record, line};
 use crate::messagepack;
 use crate::output::{BOLD, Outcome, complain, width};
@@ -33,9 +33,9 @@ Exit status:
   1  some differences
   2  trouble: a file cannot be read, or wrong usage")]
 pub(crate) struct Diff {
-    /// File, or sparse frame (directory)
+    /// Frame: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
     a: PathBuf,
-    /// File or sparse frame to compare it with
+    /// Frame to compare it with
     b: PathBuf,
     /// Print a JSON object
     #[arg(long)]
@@ -80,9 +80,11 @@ const TROUBLE: u8 = 2;
 
 impl Diff {
     pub(crate) fn run(self) -> Outcome {
-        let compared = values(&self.a).and_then(|a| Ok(differences(a, values(&self.b)?)));
-        let differences = match compared {
-            Ok(differences) => differences,
+        let [a, b] = given_all([&self.a, &self.b])
+            .map(|address| Ok::<_, Failure>((values(&address)?, address.location().to_string())));
+        let compared = a.and_then(|(a, name)| b.map(|(b, other)| (differences(a, b), [name, other])));
+        let (differences, names) = match compared {
+            Ok(compared) => compared,
             Err(failure) => {
                 if self.json {
                     io::stdout().write_all(&line(&failure))?;
@@ -93,42 +95,42 @@ impl Diff {
             }
         };
         if self.json {
-            let [a, b] = [&self.a, &self.b].map(|path| path.to_string_lossy());
-            let record = DiffRecord { a: &a, b: &b, differences: &differences };
+            let [a, b] = &names;
+            let record = DiffRecord { a, b, differences: &differences };
             io::stdout().write_all(&line(&record))?;
         } else if !differences.is_empty() {
-            anstream::stdout().write_all(self.table(&differences).as_bytes())?;
+            anstream::stdout().write_all(table(names, &differences).as_bytes())?;
         }
         Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
 
-    /// A line for each difference. At a terminal, long values are cut.
-    fn table(&self, differences: &[Difference]) -> String {
-        let mut rows = vec![[String::new(), text::path(&self.a), text::path(&self.b)]];
-        rows.extend(differences.iter().map(|difference| difference.texts.clone()));
-        let mut columns = Columns::new([Side::Left; 3], [usize::MAX; 3]);
-        if let Some(width) = width(&io::stdout()) {
-            let longest = |column: usize| rows.iter().map(|row| row[column].width()).max();
-            let room = width.saturating_sub(4);
-            let name = longest(0).unwrap_or_default().min(room / 3);
-            let first = longest(1).unwrap_or_default();
-            let second = longest(2).unwrap_or_default();
-            // What one of the two does not need, the other gets.
-            let half = (room - name) / 2;
-            let first = first.min(half.max((room - name).saturating_sub(second)));
-            for row in &mut rows {
-                for (cell, widest) in row.iter_mut().zip([name, first, room - name - first]) {
-                    *cell = shortened(cell, widest);
-                }
+/// A line for each difference. At a terminal, long values are cut.
+fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
+    let mut rows = vec![[String::new(), a, b]];
+    rows.extend(differences.iter().map(|difference| difference.texts.clone()));
+    let mut columns = Columns::new([Side::Left; 3], [usize::MAX; 3]);
+    if let Some(width) = width(&io::stdout()) {
+        let longest = |column: usize| rows.iter().map(|row| row[column].width()).max();
+        let room = width.saturating_sub(4);
+        let name = longest(0).unwrap_or_default().min(room / 3);
+        let first = longest(1).unwrap_or_default();
+        let second = longest(2).unwrap_or_default();
+        // What one of the two does not need, the other gets.
+        let half = (room - name) / 2;
+        let first = first.min(half.max((room - name).saturating_sub(second)));
+        for row in &mut rows {
+            for (cell, widest) in row.iter_mut().zip([name, first, room - name - first]) {
+                *cell = shortened(cell, widest);
             }
         }
-        for row in &rows {
-            columns.fit(row);
-        }
-        let (head, rest) = rows.split_at(1);
-        let head = head.iter().map(|row| format!("{BOLD}{}{BOLD:#}\n", columns.line(row)));
-        head.chain(rest.iter().map(|row| columns.line(row) + "\n")).collect()
     }
+    for row in &rows {
+        columns.fit(row);
+    }
+    let (head, rest) = rows.split_at(1);
+    let head = head.iter().map(|row| format!("{BOLD}{}{BOLD:#}\n", columns.line(row)));
+    head.chain(rest.iter().map(|row| columns.line(row) + "\n")).collect()
 }
 
 /// The values that are not the same in both.
@@ -162,19 +164,19 @@ impl Difference {
 }
 
 /// What is compared of a frame.
-fn values(path: &Path) -> Result<Values, Failure> {
-    let location = Location { path, member: None };
+fn values(address: &Address) -> Result<Values, Failure> {
+    let location = address.location();
     let failed = |error: Error| location.failure(error);
-    let mut frame = Frame::open(path).map_err(failed)?;
+    let mut frame = address.open().map_err(|problem| location.failure(problem))?;
     let trailer = frame.trailer().map_err(failed)?;
     read(&frame, &trailer).map_err(failed)
 }
 
-fn read(frame: &Frame<File>, trailer: &Trailer) -> Result<Values, Error> {
+fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
     let header = frame.header();
     let array = frame.array()?;
     let array = array.as_ref();
-    let nowhere = Location { path: Path::new(""), member: None };
+    let nowhere = Location::of(Path::new(""));
     let record = Record::new(nowhere, frame, array, &[]);
     let plain = |value: Option<&str>| Shown::new(value.unwrap_or("none").into(), &value);
     let mut values: Values = Vec::new();

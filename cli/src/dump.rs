@@ -1,24 +1,24 @@
 //! `b2nd dump`: the bytes of a header or metalayer, and what each of them means.
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstyle::Style;
 use b2nd_serde::Deserializer;
 use b2nd_serde::dump::{Row, metalayer};
-use b2nd_serde::frame::{self, Code, Error, Frame, is_sparse_frame};
+use b2nd_serde::frame::{self, Code, Error, Frame};
 use clap::{Args, ValueHint};
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 
-use crate::failure::{Failure, Problem};
+use crate::address::{Address, Inside, given_all, is_zip};
+use crate::failure::Problem;
 use crate::hex::{Bytes, from_text, hex, unhex_argument};
 use crate::json::write_line;
-use crate::output::{BOLD, DIM, Outcome, RED, await_stdin, complain, width, wrapped};
+use crate::output::{BOLD, DIM, Outcome, RED, await_stdin, complain, remark, width, wrapped};
 use crate::text::clean;
 
 /// Show a frame's header and metalayers, or a single metalayer, byte by byte
@@ -33,13 +33,9 @@ use crate::text::clean;
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
   grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
 pub(crate) struct Dump {
-    /// File, or sparse frame (directory) [default: standard input]
+    /// FILE, sparse frame (directory), `FILE:MEMBER` or `FILE@OFFSET` [default: -, standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
-    /// Where the frame begins in the file, as `info` and `ls --scan` show it
-    #[arg(long, value_name = "BYTE", default_value_t = 0, value_parser = offset, requires = "file")]
-    #[arg(value_hint = ValueHint::Other)]
-    offset: u64,
     /// Bytes to show instead of a file, as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
@@ -54,11 +50,6 @@ pub(crate) struct Dump {
     json: bool,
 }
 
-/// Parses an offset.
-fn offset(text: &str) -> Result<u64, &'static str> {
-    text.parse().map_err(|_| "must be a number of bytes, such as 4096")
-}
-
 /// Takes the rows one by one.
 type Receive<'r> = dyn FnMut(Row) -> ControlFlow<()> + 'r;
 
@@ -67,43 +58,49 @@ pub(crate) const LONGEST: u64 = 1 << 20;
 
 impl Dump {
     pub(crate) fn run(self) -> Outcome {
-        let is_stdin = self.file.as_deref().is_none_or(|file| file == Path::new("-"));
         let longest = if self.chunks || self.trailer { u64::MAX } else { LONGEST };
-        let (path, bytes) = match (&self.hex, &self.file) {
-            (Some(Bytes(bytes)), _) => ("-".into(), Ok(bytes.clone())),
-            (None, Some(file)) if !is_stdin => {
-                (file.to_string_lossy().into_owned(), read(file, self.offset).and_then(from_text))
+        let address = match &self.file {
+            Some(file) => {
+                let [address] = given_all([file]);
+                address
             }
-            _ => ("-".into(), stdin_bytes(longest).and_then(from_text)),
+            None => Address::stdin(),
         };
-        let bytes = bytes.map_err(Problem::from);
+        let bytes = match (&self.hex, &address.inside) {
+            (Some(Bytes(bytes)), _) => Ok(bytes.clone()),
+            (None, Inside::Stdin) => stdin_bytes(longest).and_then(from_text).map_err(Problem::from),
+            _ => read(&address).and_then(|bytes| Ok(from_text(bytes)?)),
+        };
         let problem = if self.json {
-            let report = Report { dump: &self, path: &path, bytes, problem: RefCell::new(None) };
+            let report = Report { dump: &self, address: &address, bytes, problem: RefCell::new(None) };
             let mut stdout = BufWriter::new(io::stdout().lock());
             write_line(&mut stdout, &report)?;
             stdout.flush()?;
             report.problem.take()
         } else {
-            match bytes.map(|bytes| self.print(&bytes)) {
+            match bytes.map(|bytes| self.print(&address, &bytes)) {
                 Ok(printed) => printed?,
                 Err(problem) => Some(problem),
             }
-            .inspect(|error| match (&error.offset, path.as_str()) {
+            .inspect(|error| match (&error.offset, &address.inside) {
                 // The last line shows it.
                 (Some(_), _) => {}
-                (None, "-") => complain(error),
-                (None, path) => complain(&Failure { path: path.into(), member: None, error: error.clone() }),
+                (None, Inside::Stdin) => complain(error),
+                _ => complain(&address.location().failure(error.clone())),
             })
         };
+        if problem.is_some() && !self.json && address.inside == Inside::Whole && is_zip(&address.path) {
+            remark(&"it is a zip file: name a member, as in FILE:MEMBER");
+        }
         Ok(if problem.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
     /// Prints all rows as lines. What is wrong, if anything is.
-    fn print(&self, bytes: &[u8]) -> io::Result<Option<Problem>> {
+    fn print(&self, address: &Address, bytes: &[u8]) -> io::Result<Option<Problem>> {
         let width = width(&io::stdout());
         let mut stdout = BufWriter::new(anstream::stdout().lock());
         let mut written = Ok(());
-        let problem = self.rows(bytes, &mut |row| {
+        let problem = self.rows(address, bytes, &mut |row| {
             written = stdout.write_all(text(&row, width).as_bytes());
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -112,9 +109,9 @@ impl Dump {
     }
 
     /// Passes all rows on. What is wrong, if anything is: with an offset, the last row shows it.
-    fn rows(&self, bytes: &[u8], receive: &mut Receive<'_>) -> Option<Problem> {
+    fn rows(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
-        let result = self.each(bytes, &mut |row| {
+        let result = self.each(address, bytes, &mut |row| {
             if is_over {
                 return ControlFlow::Break(());
             }
@@ -129,7 +126,7 @@ impl Dump {
         fault.or(result.err().map(|problem| Problem { offset: None, ..problem }))
     }
 
-    fn each(&self, bytes: &[u8], receive: &mut Receive<'_>) -> Result<(), Problem> {
+    fn each(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Result<(), Problem> {
         let has_more = self.chunks || self.trailer;
         // An error at the first byte: no layout begins with it.
         if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
@@ -142,16 +139,13 @@ impl Dump {
         if !has_more || Frame::parse(bytes).is_err() {
             return Ok(());
         }
-        let in_file = match self.file.as_deref().filter(|&file| file != Path::new("-")) {
-            Some(file) if self.offset == 0 => Frame::open(file).map(Some),
-            Some(file) => Frame::read_at(File::open(file)?, self.offset).map(Some),
-            None => Ok(None),
+        let is_text = |problem: &Problem| {
+            problem.finding.as_ref().is_some_and(|finding| finding.code() == Code::NotAFrame)
         };
-        let is_text =
-            |error: &Error| error.finding().is_some_and(|finding| finding.code() == Code::NotAFrame);
+        let in_file = if address.inside == Inside::Stdin { None } else { Some(address.open()) };
         match in_file {
-            Ok(Some(frame)) => self.rest(frame, receive)?,
-            Err(error) if !is_text(&error) => return Err(error.into()),
+            Some(Ok(frame)) => self.rest(frame, receive)?,
+            Some(Err(problem)) if !is_text(&problem) => return Err(problem),
             _ => self.rest(Frame::read_at(Cursor::new(bytes), 0)?, receive)?,
         }
         Ok(())
@@ -198,7 +192,7 @@ fn painted(style: Style, text: &str) -> String {
 /// What `--json` prints. The rows are written as they come.
 struct Report<'d> {
     dump: &'d Dump,
-    path: &'d str,
+    address: &'d Address,
     bytes: Result<Vec<u8>, Problem>,
     /// What is wrong, once the report is written.
     problem: RefCell<Option<Problem>>,
@@ -206,8 +200,8 @@ struct Report<'d> {
 
 impl Serialize for Report<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Report", 3)?;
-        object.serialize_field("path", self.path)?;
+        let mut object = serializer.serialize_struct("Report", 6)?;
+        self.address.location().write(&mut object)?;
         object.serialize_field("values", &Values(self))?;
         if let Some(problem) = &*self.problem.borrow() {
             object.serialize_field("error", problem)?;
@@ -221,11 +215,11 @@ struct Values<'r>(&'r Report<'r>);
 
 impl Serialize for Values<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Report { dump, bytes, problem, .. } = self.0;
+        let Report { dump, address, bytes, problem } = self.0;
         let mut list = serializer.serialize_seq(None)?;
         let mut written = Ok(());
         *problem.borrow_mut() = match bytes {
-            Ok(bytes) => dump.rows(bytes, &mut |row| {
+            Ok(bytes) => dump.rows(address, bytes, &mut |row| {
                 written = list.serialize_element(&DumpRow::from(row));
                 if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             }),
@@ -254,16 +248,10 @@ impl From<Row> for DumpRow {
     }
 }
 
-/// Bytes of a file, from an offset on: enough for the header of a frame.
-fn read(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
-    let sparse = is_sparse_frame(path).then(|| path.join("chunks.b2frame"));
-    let mut file = File::open(sparse.as_deref().unwrap_or(path))?;
+/// Bytes at an address: enough for the header of a frame.
+fn read(address: &Address) -> Result<Vec<u8>, Problem> {
+    let (mut file, offset) = address.bytes("bytes or hexadecimal digits")?;
     if offset > 0 {
-        let length = file.seek(SeekFrom::End(0))?;
-        if offset >= length {
-            let message = format!("nothing at offset {offset}: the file has {length} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
         file.seek(SeekFrom::Start(offset))?;
     }
     let mut bytes = Vec::new();

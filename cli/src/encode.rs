@@ -11,6 +11,7 @@ use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueHint};
 
+use crate::address::Address;
 use crate::failure::{Failure, Problem};
 use crate::hex::hex;
 use crate::json::{MetaRecord, line};
@@ -152,7 +153,7 @@ impl Encode {
             Err(error) => {
                 if self.json {
                     let error = Problem::new("refused", error.to_string());
-                    let failure = Failure { path: "-".into(), member: None, error };
+                    let failure = Failure { address: Address::stdin().into(), error };
                     io::stdout().write_all(&line(&failure))?;
                 } else {
                     complain(&error);

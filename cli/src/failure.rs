@@ -4,23 +4,16 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::iter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use b2nd_serde::frame::{Error, ErrorKind, Finding};
 use serde::Serialize;
 
+use crate::address::{Address, Location};
 use crate::text;
-
-/// Where a frame is: a file, or a member of a zip file.
-#[derive(Clone, Copy)]
-pub(crate) struct Location<'p> {
-    pub(crate) path: &'p Path,
-    pub(crate) member: Option<&'p str>,
-}
 
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
-        let path = self.path.to_string_lossy().into();
         let mut error: Problem = error.into();
         // The failure shows its own path.
         if let Some((file, action)) = error.file.take().map(|file| *file)
@@ -28,39 +21,21 @@ impl Location<'_> {
         {
             error.message = format!("{action}: {}", error.message).into();
         }
-        Failure { path, member: self.member.map(Into::into), error }
-    }
-}
-
-/// Safe to print on a terminal.
-impl fmt::Display for Location<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text::path(self.path))?;
-        match self.member {
-            Some(member) => write!(f, ":{}", text::clean(member)),
-            None => Ok(()),
-        }
+        Failure { address: Box::new(self.into()), error }
     }
 }
 
 /// What went wrong with a file.
 #[derive(Serialize)]
 pub(crate) struct Failure {
-    pub(crate) path: Box<str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) member: Option<Box<str>>,
+    #[serde(flatten)]
+    pub(crate) address: Box<Address>,
     pub(crate) error: Problem,
-}
-
-impl Failure {
-    pub(crate) fn location(&self) -> Location<'_> {
-        Location { path: Path::new(&*self.path), member: self.member.as_deref() }
-    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.location(), self.error)
+        write!(f, "{}: {}", self.address.location(), self.error)
     }
 }
 
@@ -122,12 +97,6 @@ impl From<&Error> for Problem {
     }
 }
 
-/// A hint for a file named `-`, which many commands take for standard input.
-pub(crate) fn stdin_hint(path: &Path) -> Option<&'static str> {
-    let hint = "; only `dump` and `decode` read standard input, and --files-from reads paths from it";
-    (path == Path::new("-")).then_some(hint)
-}
-
 /// The message of an error, and those of its sources.
 pub(crate) fn with_sources(error: &(dyn std::error::Error + 'static)) -> String {
     let messages =
@@ -159,12 +128,12 @@ impl fmt::Display for Problem {
 mod tests {
     use super::*;
     use b2nd_serde::frame::Frame;
+    use std::path::Path;
 
     #[test]
     fn a_message_names_the_file_that_it_is_about_unless_the_failure_does() {
         let error = Frame::open("none.chunk").unwrap_err();
-        let message =
-            |path: &str| Location { path: Path::new(path), member: None }.failure(&error).to_string();
+        let message = |path: &str| Location::of(Path::new(path)).failure(&error).to_string();
         let reason = error.source().unwrap().to_string();
         assert_eq!(message("none.chunk"), format!("none.chunk: {reason}"));
         assert_eq!(message("array.b2nd"), format!("array.b2nd: cannot read none.chunk: {reason}"));

@@ -10,12 +10,13 @@ use clap::Args;
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
+use crate::address::given;
 use crate::diff::codec;
 use crate::failure::Failure;
 use crate::input::Target;
 use crate::json::{CountsRecord, Record, add_line};
 use crate::output::{DIM, Outcome, complain, remark, width, write_finding};
-use crate::store::{StoreRecord, held, store_at};
+use crate::store::{StoreRecord, held, store_at, table_at};
 use crate::table::shortened;
 use crate::text::{self, Size, Tuple};
 use crate::visit::{self, View};
@@ -26,7 +27,7 @@ use crate::visit::{self, View};
   b2nd info array.b2nd
   b2nd info --json *.b2nd | jq .vlmetalayers")]
 pub(crate) struct Info {
-    /// Frames, sparse frames (directories), stores, or zip files of frames
+    /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Show the values of metalayers whole, however long; otherwise each one has a line
@@ -44,8 +45,8 @@ impl Info {
         let mut shown = 0;
         let options = visit::Options { depth: Some(Depth::Frame), meta: true, ..visit::Options::default() };
         let several = self.files.len() > 1;
-        for path in &self.files {
-            let target = Target::given(path.clone());
+        for address in given(self.files.clone()) {
+            let target = Target::given(address);
             let mut page = Vec::new();
             let store = match store_at(&target) {
                 Ok(store) => store,
@@ -56,7 +57,10 @@ impl Info {
                     continue;
                 }
             };
-            let mut records = store.as_ref().map_or(Vec::new(), |store| StoreRecord::all(&target, store));
+            let table = table_at(&target);
+            let is_table = table.is_some();
+            let mut records: Vec<_> = table.into_iter().collect();
+            records.extend(store.iter().flat_map(|store| StoreRecord::all(&target, store)));
             if let Some(record) = records.first_mut() {
                 record.add_active(&target);
             }
@@ -69,7 +73,7 @@ impl Info {
                 }
             }
             stdout.write_all(&page)?;
-            if store.is_some() && target.is_store {
+            if is_table || store.is_some() && target.is_store {
                 continue;
             }
             let (mut is_silent, mut written) = (store.is_none(), Ok(()));
@@ -79,7 +83,7 @@ impl Info {
                 match view {
                     Ok(view) if self.json => add_line(&mut page, &view.record()),
                     Ok(view) => {
-                        let with_path = several || view.location.member.is_some();
+                        let with_path = several || view.location.member().is_some();
                         let page_of = Page { view: &view, with_path, whole: self.meta };
                         page.extend(painted(&format!("{}{page_of}", separator(shown))).bytes());
                         shown += 1;
@@ -94,7 +98,7 @@ impl Info {
                 }
             });
             if is_silent {
-                remark(&format_args!("{}: no frame found", text::path(&target.path)));
+                remark(&format_args!("{}: no frame found", target.location()));
             }
             written?;
         }
@@ -130,7 +134,7 @@ impl Display for Page<'_> {
         if self.with_path {
             writeln!(f, "path    : {}", text::path(location.path))?;
         }
-        if let Some(member) = location.member {
+        if let Some(member) = location.member() {
             writeln!(f, "member  : {}", text::clean(member))?;
         }
         if let Some(array) = array {

@@ -9,7 +9,8 @@ use b2nd_serde::frame::{is_sparse_frame, is_store_folder};
 use clap::{Args, ValueHint};
 use walkdir::WalkDir;
 
-use crate::failure::{self, Failure, Location, Problem};
+use crate::address::{Address, Inside, Location, given, path_of};
+use crate::failure::{Failure, Problem};
 use crate::output::{await_stdin, remark};
 use crate::text;
 
@@ -22,10 +23,10 @@ const MIN_JOBS: usize = 16;
 /// Which files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
-    /// Files, sparse frames (directories), and folders to search
+    /// Files, sparse frames (directories), folders to search, `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
-    /// Read paths from FILE, one per line; - is standard input
+    /// Read paths from FILE, one per line, as `ls` prints them; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     files_from: Option<PathBuf>,
     /// Paths in --files-from end with a NUL byte, as `find -print0` writes them
@@ -73,7 +74,7 @@ impl Paths {
     /// All files to visit, in the order of the paths; in folders by name.
     pub(crate) fn targets(self, stores: Stores) -> Targets {
         let roots = match self.files_from {
-            None => Box::new(self.roots.into_iter().map(Ok)),
+            None => Box::new(given(self.roots).map(Ok)),
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let (ext, follow, unordered) = (self.ext, self.follow, self.unordered);
@@ -93,7 +94,7 @@ pub(crate) enum Stores {
 }
 
 /// The paths that were given. An error in reading their list is the last item.
-type Roots = Box<dyn Iterator<Item = Result<PathBuf, Failure>> + Send>;
+type Roots = Box<dyn Iterator<Item = Result<Address, Failure>> + Send>;
 
 fn listed(list: PathBuf, end: u8) -> Roots {
     let reader: Box<dyn BufRead + Send> = if list == Path::new("-") {
@@ -103,7 +104,7 @@ fn listed(list: PathBuf, end: u8) -> Roots {
         match File::open(&list) {
             Ok(file) => Box::new(BufReader::new(file)),
             Err(error) => {
-                return Box::new(iter::once(Err(Location { path: &list, member: None }.failure(error))));
+                return Box::new(iter::once(Err(Location::of(&list).failure(error))));
             }
         }
     };
@@ -114,18 +115,29 @@ fn listed(list: PathBuf, end: u8) -> Roots {
                 Ok(line) => {
                     let line = without_return(line, end);
                     if !line.is_empty() {
-                        return Some(Ok(path_of(line)));
+                        return Some(listed_address(line));
                     }
                 }
                 Err(error) => {
                     lines = None;
-                    return Some(Err(Location { path: &list, member: None }.failure(error)));
+                    return Some(Err(Location::of(&list).failure(error)));
                 }
             }
         }
     });
     // Each thread asks for more, but a terminal must be told its end only once.
     Box::new(paths.fuse())
+}
+
+/// Reads a line of a list. It may be one that `ls` has printed. `find` prints paths that exist, or begin with `./`.
+fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
+    let address = Address::read(path_of(line));
+    if address.inside == Inside::Stdin {
+        let message =
+            "standard input must be given as an argument, not in a list; a file of this name is ./-";
+        return Err(address.location().failure(Problem::new("refused", message)));
+    }
+    Ok(address)
 }
 
 /// A line of a file from Windows ends with a carriage return too.
@@ -136,20 +148,10 @@ fn without_return(mut line: Vec<u8>, end: u8) -> Vec<u8> {
     line
 }
 
-#[cfg(unix)]
-fn path_of(line: Vec<u8>) -> PathBuf {
-    use std::os::unix::ffi::OsStringExt;
-    std::ffi::OsString::from_vec(line).into()
-}
-
-#[cfg(not(unix))]
-fn path_of(line: Vec<u8>) -> PathBuf {
-    String::from_utf8_lossy(&line).into_owned().into()
-}
-
-/// A file, the directory of a sparse frame, or the folder of a store.
+/// A file, the directory of a sparse frame, or the folder of a store; or what is inside of a file.
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
+    pub(crate) inside: Inside<String>,
     /// Whether the user named it; otherwise it was found in a folder.
     pub(crate) is_given: bool,
     pub(crate) is_sparse: bool,
@@ -158,10 +160,15 @@ pub(crate) struct Target {
 
 impl Target {
     /// A file or directory of the command line.
-    pub(crate) fn given(path: PathBuf) -> Self {
-        let is_sparse = is_sparse_frame(&path);
-        let is_store = !is_sparse && is_store_folder(&path);
-        Self { path, is_given: true, is_sparse, is_store }
+    pub(crate) fn given(Address { path, inside }: Address) -> Self {
+        let is_whole = inside == Inside::Whole;
+        let is_sparse = is_whole && is_sparse_frame(&path);
+        let is_store = is_whole && !is_sparse && is_store_folder(&path);
+        Self { path, inside, is_given: true, is_sparse, is_store }
+    }
+
+    pub(crate) fn location(&self) -> Location<'_> {
+        Location { path: &self.path, inside: self.inside.borrowed() }
     }
 
     /// Whether it has a Blosc2 extension.
@@ -170,7 +177,7 @@ impl Target {
     }
 
     pub(crate) fn is_named_zip(&self) -> bool {
-        has_extension(&self.path, "b2z")
+        self.inside == Inside::Whole && has_extension(&self.path, "b2z")
     }
 }
 
@@ -183,7 +190,7 @@ fn is_sparse(path: &Path) -> bool {
     is_sparse_frame(path) || is_remnant()
 }
 
-fn is_named_blosc2(path: &Path) -> bool {
+pub(crate) fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
 }
 
@@ -277,30 +284,36 @@ impl Targets {
     /// The next path that was given; `None` for a folder, which is searched next.
     #[expect(clippy::option_option, reason = "the end, and a folder")]
     fn next_root(&mut self) -> Option<Option<Result<Target, Failure>>> {
-        let path = match self.roots.next()? {
-            Ok(path) => path,
+        let Address { path, inside } = match self.roots.next()? {
+            Ok(address) => address,
             Err(failure) => return Some(Some(Err(failure))),
         };
-        let place = Location { path: &path, member: None };
+        let target = |path, is_sparse, is_store| {
+            let inside = Inside::Whole;
+            Some(Ok(Target { path, inside, is_given: true, is_sparse, is_store }))
+        };
+        if inside != Inside::Whole {
+            return Some(Some(Ok(Target {
+                path,
+                inside,
+                is_given: true,
+                is_sparse: false,
+                is_store: false,
+            })));
+        }
+        let place = Location::of(&path);
         Some(match fs::metadata(&path) {
-            Err(error) => {
-                let problem = Problem { hint: failure::stdin_hint(&path), ..Problem::from(error) };
-                Some(Err(place.failure(problem)))
-            }
-            Ok(metadata) if metadata.is_file() => {
-                Some(Ok(Target { path, is_given: true, is_sparse: false, is_store: false }))
-            }
+            Err(error) => Some(Err(place.failure(error))),
+            Ok(metadata) if metadata.is_file() => target(path, false, false),
             Ok(metadata) if !metadata.is_dir() => {
                 Some(Err(place.failure(Problem::new("io", "neither a file nor a directory"))))
             }
-            Ok(_) if is_sparse(&path) => {
-                Some(Ok(Target { path, is_given: true, is_sparse: true, is_store: false }))
-            }
+            Ok(_) if is_sparse(&path) => target(path, true, false),
             Ok(_) if self.stores != Stores::Folders && is_store_folder(&path) => {
                 if self.stores == Stores::WithFiles {
                     self.enter(&path);
                 }
-                Some(Ok(Target { path, is_given: true, is_sparse: false, is_store: true }))
+                target(path, false, true)
             }
             Ok(_) => {
                 self.enter(&path);
@@ -317,9 +330,7 @@ impl Targets {
             Some(Err(error)) => {
                 let path = self.shown(error.path().unwrap_or(Path::new("")).into());
                 let message = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                return Some(
-                    Err(Location { path: &path, member: None }.failure(Problem::new("io", message))),
-                );
+                return Some(Err(Location::of(&path).failure(Problem::new("io", message))));
             }
             None => {
                 self.walk = None;
@@ -343,8 +354,10 @@ impl Targets {
             self.walk.as_mut()?.skip_current_dir();
         }
         let is_target = is_sparse || is_store || entry.file_type().is_file();
-        (is_target && self.is_wanted(entry.path()))
-            .then(|| Ok(Target { path: self.shown(entry.into_path()), is_given: false, is_sparse, is_store }))
+        (is_target && self.is_wanted(entry.path())).then(|| {
+            let path = self.shown(entry.into_path());
+            Ok(Target { path, inside: Inside::Whole, is_given: false, is_sparse, is_store })
+        })
     }
 
     /// The path that is shown for a file in the folder that is searched.

@@ -12,7 +12,8 @@ use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::failure::{Location, with_sources};
+use crate::address::Location;
+use crate::failure::with_sources;
 use crate::hex::hex;
 use crate::messagepack;
 use crate::visit::View;
@@ -20,8 +21,8 @@ use crate::visit::View;
 /// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
 pub(crate) struct Record<'f> {
-    pub(crate) path: Cow<'f, str>,
-    pub(crate) member: Option<&'f str>,
+    #[serde(flatten)]
+    pub(crate) location: Location<'f>,
     pub(crate) offset: u64,
     pub(crate) container: &'static str,
     pub(crate) kind: Kind,
@@ -119,8 +120,7 @@ impl<'f> Record<'f> {
         let geometry = array.and_then(|array| array.geometry().ok());
         let itemsize = array.map(|array| item_size(array.meta().and_then(parsed_dtype).as_ref(), header));
         Self {
-            path: location.path.to_string_lossy(),
-            member: location.member,
+            location,
             offset: view.offset,
             container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
             kind: view.kind,

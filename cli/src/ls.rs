@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use b2nd_serde::frame::Kind;
 use clap::{Args, ValueHint};
 
+use crate::address::{Inside, Location};
 use crate::counts::Counts;
 use crate::failure::Failure;
 use crate::input::{Paths, Stores, Target};
-use crate::json::{add_line, line};
+use crate::json::add_line;
 use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
 use crate::row::{CELLS, MAX_CELL_WIDTH, Row, Style};
 use crate::sort::{First, Key, Order, Place, Placed};
-use crate::store::{StoreRecord, store_of_files, visit_files};
+use crate::store::{StoreRecord, store_of_files, table_at, visit_files};
 use crate::summary::Summary;
 use crate::table::{Columns, Side};
 use crate::tree::Tree;
@@ -38,9 +39,10 @@ use crate::visit::{self, View};
   b2nd ls --sort size -n 10 data/
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5
+  b2nd ls --print0 data/ | xargs -0 b2nd info
   # Conditions, and formats such as CSV, are jq's and DuckDB's:
-  b2nd ls --json data/ | jq -r 'select(.ndim == 3) | [.path, .nbytes] | @csv'
-  b2nd ls --json data/ | duckdb -csv -c \"select path, nbytes
+  b2nd ls --json data/ | jq -r 'select(.ndim == 3) | [.address, .nbytes] | @csv'
+  b2nd ls --json data/ | duckdb -csv -c \"select address, nbytes
     from read_json('/dev/stdin') where cratio < 2\"")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Ls {
@@ -73,6 +75,9 @@ pub(crate) struct Ls {
     /// Draw folders and stores as a tree, with the columns of tables
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
+    /// Print only the address of each array and store, exactly, with a NUL byte after it, as `xargs -0` reads them
+    #[arg(long, conflicts_with_all = ["json", "summary", "long", "tree"])]
+    print0: bool,
 }
 
 /// Parses a number of lines.
@@ -87,6 +92,7 @@ enum Form {
     Tree,
     Json,
     Summary,
+    Addresses,
 }
 
 /// What is made of all frames.
@@ -100,7 +106,8 @@ struct Plan {
 /// What is printed of an array or store, if all are sorted first.
 enum Entry {
     Row(Box<Row>),
-    Json(Vec<u8>),
+    /// A line of JSON, or an address.
+    Bytes(Vec<u8>),
 }
 
 /// What was found in some files, for the listing.
@@ -121,8 +128,9 @@ const LINE_LEN: usize = 1024;
 
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, scan, json, summary, long, bytes, sort, limit, reverse, tree } = self;
+        let Self { paths, scan, json, summary, long, bytes, sort, limit, reverse, tree, print0 } = self;
         let form = match (summary, json, tree) {
+            _ if print0 => Form::Addresses,
             (true, ..) => Form::Summary,
             (_, true, _) => Form::Json,
             (.., true) => Form::Tree,
@@ -143,6 +151,10 @@ impl Ls {
                     Ok(target) if !scan && (target.is_store || target.is_named_zip()) => {
                         batch.visit_store(&target, options, plan);
                     }
+                    Ok(target) if matches!(target.inside, Inside::Member(_)) => match table_at(&target) {
+                        Some(table) => batch.take_store(table, plan),
+                        None => options.visit_target(&target, &mut |view| batch.take(view, plan, false)),
+                    },
                     target => options.visit(target, &mut |view| batch.take(view, plan, false)),
                 }
             }
@@ -165,18 +177,28 @@ impl Batch {
         visit_files(target, store.as_ref(), options, &mut |view| self.take(view, plan, is_member));
     }
 
+    /// Adds bytes that are printed as they are, or sorted first.
+    fn add_bytes(&mut self, place: Option<Place>, write: impl FnOnce(&mut Vec<u8>)) {
+        match place {
+            Some(place) => {
+                let mut bytes = Vec::new();
+                write(&mut bytes);
+                self.entries.push(Placed { place, content: Entry::Bytes(bytes) });
+            }
+            None => write(&mut self.json),
+        }
+    }
+
     fn take_store(&mut self, record: StoreRecord, plan: Plan) {
         let is_table = record.kind == Kind::CTable;
         *(if is_table { &mut self.counts.tables } else { &mut self.counts.stores }) += 1;
         let Plan { form, style, order } = plan;
         let place = order.map(|order| order.place_of_store(&record));
-        match (form, place) {
-            (Form::Summary, _) => self.summary.add_kind(record.kind),
-            (Form::Json, None) => add_line(&mut self.json, &record),
-            (Form::Json, Some(place)) => {
-                self.entries.push(Placed { place, content: Entry::Json(line(&record)) });
-            }
-            (Form::Rows | Form::Tree, place) => self.add_row(Row::of_store(record, style), place),
+        match form {
+            Form::Summary => self.summary.add_kind(record.kind),
+            Form::Json => self.add_bytes(place, |lines| add_line(lines, &record)),
+            Form::Addresses => self.add_bytes(place, |list| add_address(list, record.address.location())),
+            Form::Rows | Form::Tree => self.add_row(Row::of_store(record, style), place),
         }
     }
 
@@ -218,20 +240,23 @@ impl Batch {
         };
         self.counts.arrays += 1;
         let place = order.map(|order| order.place_of_array(&view, array));
-        match (form, place) {
-            (Form::Summary, _) => {
+        match form {
+            Form::Summary => {
                 self.summary.add_kind(view.kind);
                 self.summary.add(array, view.header);
             }
-            (Form::Json, None) => add_line(&mut self.json, &view.record()),
-            (Form::Json, Some(place)) => {
-                self.entries.push(Placed { place, content: Entry::Json(line(&view.record())) });
-            }
-            (Form::Rows | Form::Tree, place) => {
+            Form::Json => self.add_bytes(place, |lines| add_line(lines, &view.record())),
+            Form::Addresses => self.add_bytes(place, |list| add_address(list, view.location)),
+            Form::Rows | Form::Tree => {
                 self.add_row(Row { is_member, ..Row::of_array(view, array, style) }, place);
             }
         }
     }
+}
+
+fn add_address(list: &mut Vec<u8>, location: Location<'_>) {
+    list.extend(location.address());
+    list.push(0);
 }
 
 /// Rows are held back up to this number, so that their columns can be aligned.
@@ -342,7 +367,7 @@ impl Listing {
         for entry in entries {
             match entry {
                 Entry::Row(row) => self.rows.push(*row),
-                Entry::Json(line) => out.write_all(&line)?,
+                Entry::Bytes(bytes) => out.write_all(&bytes)?,
             }
             if self.rows.len() > HELD_BACK {
                 self.print_rows()?;

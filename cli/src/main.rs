@@ -1,5 +1,6 @@
 //! The command `b2nd`: what Blosc2 array is in this file?
 
+mod address;
 mod change;
 mod check;
 mod chunks;
@@ -48,7 +49,16 @@ use clap::{CommandFactory, Parser, Subcommand};
     version,
     max_term_width = 80,
     arg_required_else_help = true,
-    after_help = "Exit status:
+    after_help = "Addresses:
+  FILE, FOLDER  a frame, a sparse frame or a store
+  FILE:MEMBER   a member of a zip file
+  FILE@OFFSET   a frame inside another file, at this byte
+  -             standard input, which is read into memory
+  `ls` and `check` print them, and every command reads them; `set` and `rewrite`
+  need a FILE or FOLDER. A path that exists comes first; what begins with ./ or
+  follows -- is a path.
+
+Exit status:
   0  success
   1  a file failed, `check` found errors, or `diff` found differences
   2  wrong usage; for `diff`, any trouble"

@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, ValueHint};
 use clap_mangen::Man as Page;
 
-use crate::failure::Location;
+use crate::address::Location;
 use crate::output::{Outcome, complain};
 
 /// Print the manual page of b2nd or of one command, or write all pages to a folder
@@ -62,7 +62,7 @@ impl Man {
             return Ok(match write_all(dir, &b2nd) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
-                    complain(&Location { path: dir, member: None }.failure(error));
+                    complain(&Location::of(dir).failure(error));
                     ExitCode::FAILURE
                 }
             });

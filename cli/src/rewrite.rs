@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use b2nd_serde::frame::{self, Error, ErrorKind, Frame, FrameType, Generation};
 use clap::Args;
 
-use crate::change::{Change, ChangeReport, failure};
+use crate::address::given_all;
+use crate::change::{Change, ChangeReport, failure, whole};
 use crate::encode::dtype;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
@@ -59,6 +60,8 @@ impl Rewrite {
     }
 
     fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
+        let [from, to] = given_all([&self.from, &self.to]).map(whole);
+        from.and(to)?;
         let failed = |error: Error| {
             let is_about_from = error.path().is_some_and(|path| path.starts_with(&self.from));
             let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;

@@ -1,10 +1,10 @@
 //! What `ls` shows of an array, a store or a table: cells for a table or a tree.
 
 use std::array;
-use std::path::PathBuf;
 
 use b2nd_serde::frame::{Array, ChunkCounts, Kind, Severity};
 
+use crate::address::Address;
 use crate::json::{codec, item_size, nbytes, parsed_dtype, ratio};
 use crate::output::RED;
 use crate::store::{StoreRecord, TableRecord};
@@ -45,9 +45,7 @@ impl Style {
 
 /// What `ls` shows, in a table or in a tree.
 pub(crate) struct Row {
-    pub(crate) path: PathBuf,
-    /// Where in the file it is: `:` and the name of a member, or `@` and an offset.
-    pub(crate) inner: Option<String>,
+    pub(crate) address: Address,
     pub(crate) cells: [String; CELLS],
     /// What it is, if it is not just an array.
     pub(crate) kind: Option<Kind>,
@@ -81,8 +79,7 @@ impl Row {
             Default::default()
         };
         Self {
-            path: view.location.path.into(),
-            inner: inner(&view),
+            address: view.location.into(),
             cells: [
                 short(array.shape()),
                 short(array.chunkshape()),
@@ -104,7 +101,7 @@ impl Row {
 
     /// The row of a store: how many members it has, or of a table, its rows and how many columns.
     pub(crate) fn of_store(record: StoreRecord, style: Style) -> Self {
-        let StoreRecord { path, member, kind, members, table, .. } = record;
+        let StoreRecord { address, kind, members, table, .. } = record;
         let members = members.unwrap_or_default();
         let (rows, holds, below) = if let Some(TableRecord { rows, columns }) = table {
             let rows = rows.map_or("-".into(), |rows| rows.to_string());
@@ -122,8 +119,7 @@ impl Row {
             ("-".into(), count(members.len() as u64, "member"), Below::Keys(keys))
         };
         Self {
-            path,
-            inner: member.map(|member| format!(":{}", text::clean(&member))),
+            address,
             cells: style.cells([rows, holds]),
             kind: Some(kind),
             errors: String::new(),
@@ -135,8 +131,7 @@ impl Row {
     /// The row of a frame without an array.
     pub(crate) fn of_frame(view: View<'_>, style: Style) -> Self {
         Self {
-            path: view.location.path.into(),
-            inner: inner(&view),
+            address: view.location.into(),
             cells: style.cells(["-".into(), "-".into()]),
             kind: Some(view.kind),
             errors: errors(view),
@@ -147,8 +142,7 @@ impl Row {
 
     /// The line in the table.
     pub(crate) fn line(&self, columns: &Columns<CELLS>) -> String {
-        let inner = self.inner.as_deref().unwrap_or_default();
-        format!("{}  {}{inner}{}\n", columns.line(&self.cells), text::path(&self.path), self.end())
+        format!("{}  {}{}\n", columns.line(&self.cells), self.address.location(), self.end())
     }
 
     /// The kind and the codes of its errors, as they end a line.
@@ -156,12 +150,6 @@ impl Row {
         let kind = self.kind.map(|kind| format!("  {kind}")).unwrap_or_default();
         if self.errors.is_empty() { kind } else { format!("{kind}  {RED}{}{RED:#}", self.errors) }
     }
-}
-
-/// Where in its file a frame is.
-fn inner(view: &View<'_>) -> Option<String> {
-    let offset = || (view.offset > 0).then(|| format!("@{}", view.offset));
-    view.location.member.map(|member| format!(":{}", text::clean(member))).or_else(offset)
 }
 
 /// The codes of the errors of a frame.

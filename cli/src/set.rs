@@ -1,12 +1,13 @@
 //! `b2nd set`: another shape or dtype, in place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use b2nd_serde::Layout;
 use b2nd_serde::frame::{ArrayLayout, Error, Frame};
 use clap::{ArgGroup, Args, ValueHint};
 
-use crate::change::{Change, ChangeReport, failure};
+use crate::address::given_all;
+use crate::change::{Change, ChangeReport, failure, whole};
 use crate::encode::{Numbers, dtype, numbers, spelled};
 use crate::output::Outcome;
 
@@ -41,12 +42,13 @@ pub(crate) struct Set {
 
 impl Set {
     pub(crate) fn run(self) -> Outcome {
-        let change = self.change().map_err(|error| failure(&self.file, &error));
+        let [file] = given_all([&self.file]);
+        let change = whole(file).and_then(|file| self.change(&file).map_err(|error| failure(&file, &error)));
         ChangeReport { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
     }
 
-    fn change(&self) -> Result<Change, Error> {
-        let mut frame = Frame::open(&self.file)?;
+    fn change(&self, file: &Path) -> Result<Change, Error> {
+        let mut frame = Frame::open(file)?;
         let before = Frame::parse(frame.header_bytes())?;
         let layout = before.array()?.map(|array| array.layout());
         let mut edit = frame.edit();

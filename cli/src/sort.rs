@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use b2nd_serde::frame::Array;
 use clap::ValueEnum;
 
+use crate::address::{Inside, Location};
 use crate::json::{item_size, nbytes, parsed_dtype};
 use crate::store::StoreRecord;
 use crate::visit::View;
@@ -59,14 +60,14 @@ impl Order {
                 )
             }
         };
-        let name = (view.location.path.into(), view.location.member.map(Into::into), view.offset);
+        let name = name(view.location);
         Place { is_reverse: self.is_reverse, value, name }
     }
 
     /// The place of a store, which has no size of its own.
     pub(crate) fn place_of_store(self, record: &StoreRecord) -> Place {
         let value = (self.key == Key::Name).then(Vec::new);
-        let name = (record.path.clone(), record.member.as_deref().map(Into::into), 0);
+        let name = name(record.address.location());
         Place { is_reverse: self.is_reverse, value, name }
     }
 }
@@ -77,8 +78,19 @@ pub(crate) struct Place {
     is_reverse: bool,
     /// The smallest is first. What is unknown is last, in the reverse order too.
     value: Option<Vec<i128>>,
-    /// The path, a member of a zip file, and an offset in the file.
-    name: (PathBuf, Option<Box<str>>, u64),
+    name: Name,
+}
+
+/// The path, a member of a zip file, and an offset in the file.
+type Name = (PathBuf, Option<Box<str>>, u64);
+
+fn name(location: Location<'_>) -> Name {
+    let (member, offset) = match location.inside {
+        Inside::Member(member) => (Some(member.into()), 0),
+        Inside::Offset(offset) => (None, offset),
+        Inside::Whole | Inside::Stdin | Inside::Url => (None, 0),
+    };
+    (location.path.into(), member, offset)
 }
 
 impl Ord for Place {

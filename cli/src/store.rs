@@ -1,12 +1,13 @@
 //! Stores of python-blosc2 and the tables in them: what they are, and what they hold.
 
 use std::fmt::{self, Display};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use b2nd_serde::frame::{Code, Kind, Severity, Store, Table};
+use b2nd_serde::frame::{Code, Kind, Severity, Store, Table, is_store_folder};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Failure, Location};
+use crate::address::{Address, Inside, Location};
+use crate::failure::Failure;
 use crate::input::{Target, Targets};
 use crate::output::write_finding;
 use crate::text;
@@ -15,10 +16,9 @@ use crate::visit::{Options, View};
 /// A store, or a table in one.
 #[derive(Serialize)]
 pub(crate) struct StoreRecord {
-    #[serde(serialize_with = "lossy")]
-    pub(crate) path: PathBuf,
-    /// The folder of a table in a zip file.
-    pub(crate) member: Option<String>,
+    /// That of a table in a zip file has its folder as the member.
+    #[serde(flatten)]
+    pub(crate) address: Address,
     pub(crate) kind: Kind,
     /// The keys in a store.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,10 +26,6 @@ pub(crate) struct StoreRecord {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) table: Option<TableRecord>,
     pub(crate) findings: Vec<Warning>,
-}
-
-fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// What a table says about itself.
@@ -105,8 +101,7 @@ impl StoreRecord {
     /// The store, and then the tables in it. A store that is a table is one record.
     pub(crate) fn all(target: &Target, store: &Store) -> Vec<Self> {
         let whole = (store.kind() != Kind::CTable).then(|| Self {
-            path: target.path.clone(),
-            member: None,
+            address: Address::of(target.path.clone()),
             kind: store.kind(),
             members: Some(store.members().to_vec()),
             table: None,
@@ -119,8 +114,7 @@ impl StoreRecord {
     /// A store in a single file.
     pub(crate) fn of_file(view: View<'_>) -> Self {
         Self {
-            path: view.location.path.into(),
-            member: view.location.member.map(Into::into),
+            address: view.location.into(),
             kind: view.kind,
             members: Some(view.embedded()),
             table: None,
@@ -130,10 +124,10 @@ impl StoreRecord {
 
     fn of_table(target: &Target, table: &Table) -> Self {
         let folder = table.key().trim_start_matches('/');
-        let (path, member) = match folder {
-            "" => (target.path.clone(), None),
-            _ if target.is_store => (target.path.join(folder), None),
-            _ => (target.path.clone(), Some(folder.into())),
+        let address = match folder {
+            "" => Address::of(target.path.clone()),
+            _ if target.is_store => Address::of(target.path.join(folder)),
+            _ => Location { path: &target.path, inside: Inside::Member(folder) }.into(),
         };
         let schema = table.schema().and_then(|json| serde_json::from_str::<Schema>(json).ok());
         let mut findings = Vec::new();
@@ -148,11 +142,7 @@ impl StoreRecord {
             let columns = schema.columns.into_iter().chain(schema.computed_columns);
             TableRecord { rows: schema.n_rows, columns: columns.map(Column::from).collect() }
         });
-        Self { path, member, kind: Kind::CTable, members: None, table: Some(table), findings }
-    }
-
-    pub(crate) fn location(&self) -> Location<'_> {
-        Location { path: &self.path, member: self.member.as_deref() }
+        Self { address, kind: Kind::CTable, members: None, table: Some(table), findings }
     }
 
     /// Warns of the frames in a store that have no data of their own.
@@ -163,7 +153,7 @@ impl StoreRecord {
                 && view.kind.is_active()
             {
                 let name =
-                    view.location.member.map_or_else(|| name_in(target, view.location.path), Into::into);
+                    view.location.member().map_or_else(|| name_in(target, view.location.path), Into::into);
                 active.push(format!("{name} ({})", view.kind));
             }
         });
@@ -183,8 +173,9 @@ fn elsewhere(key: &String) -> Warning {
 impl Display for StoreRecord {
     /// Like the page of a frame.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "path    : {}", text::path(&self.path))?;
-        if let Some(member) = &self.member {
+        let location = self.address.location();
+        writeln!(f, "path    : {}", text::path(location.path))?;
+        if let Some(member) = location.member() {
             writeln!(f, "member  : {}", text::clean(member))?;
         }
         writeln!(f, "type    : {}", self.kind)?;
@@ -215,11 +206,11 @@ pub(crate) fn held(members: &[String]) -> String {
 
 /// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
 pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
-    if !target.is_store && !target.is_named_zip() {
+    if target.inside != Inside::Whole || !target.is_store && !target.is_named_zip() {
         return Ok(None);
     }
     match Store::open(&target.path) {
-        Err(error) if target.is_store => Err(Location { path: &target.path, member: None }.failure(error)),
+        Err(error) if target.is_store => Err(target.location().failure(error)),
         store => Ok(store.ok().flatten()),
     }
 }
@@ -228,6 +219,21 @@ pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
 /// store is one file: beside one that is called `embed.b2e` there can be anything.
 pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
     store_at(target).ok().flatten().filter(|store| store.kind() != Kind::EmbedStore)
+}
+
+/// The table that is meant, if it is a folder in a store.
+pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
+    let path = match target.inside {
+        Inside::Member(_) => &target.path,
+        Inside::Whole if !target.is_sparse && !target.is_store && target.path.is_dir() => {
+            target.path.ancestors().skip(1).find(|folder| is_store_folder(folder))?
+        }
+        _ => return None,
+    };
+    let (address, store) = (Address::from(target.location()), Store::open(path).ok()??);
+    let of = Target::given(Address::of(path.into()));
+    let mut tables = store.tables().iter().map(|table| StoreRecord::of_table(&of, table));
+    tables.find(|table| table.address == address)
 }
 
 /// Visits the frames in a folder or zip file, but not those that are only a part of this store.
@@ -246,7 +252,7 @@ pub(crate) fn visit_files(
         }
     } else {
         options.visit_target(target, &mut |view| {
-            if !view.as_ref().is_ok_and(|view| view.location.member.is_some_and(is_part)) {
+            if !view.as_ref().is_ok_and(|view| view.location.member().is_some_and(is_part)) {
                 receive(view);
             }
         });

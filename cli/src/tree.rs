@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use crate::address::{Address, Inside};
 use crate::row::{Below, MAX_CELL_WIDTH, Row};
 use crate::table::{Columns, Side};
 use crate::text;
@@ -52,14 +53,18 @@ impl Tree {
     /// Adds an array, a store or a table.
     pub(crate) fn add(&mut self, row: Row) {
         let end = row.end();
-        let Row { path, inner, cells, below, is_member, .. } = row;
+        let Row { address: Address { path, inside }, cells, below, is_member, .. } = row;
         let [shape, _, _, dtype, nbytes, _, ratio, codec, level, stored] = cells;
         // A member of a store goes by its key.
-        let path = if is_member && inner.is_none() { path.with_extension("") } else { path };
-        let inner = inner.map(|inner| match inner.rsplit_once('.') {
-            Some((stem, _)) if is_member => stem.into(),
-            _ => inner,
-        });
+        let path = if is_member && inside == Inside::Whole { path.with_extension("") } else { path };
+        let inner = match inside {
+            Inside::Member(name) => Some(match name.rsplit_once('.') {
+                Some((stem, _)) if is_member => text::clean(stem),
+                _ => text::clean(&name),
+            }),
+            Inside::Offset(offset) => Some(format!("@{offset}")),
+            Inside::Whole | Inside::Stdin | Inside::Url => None,
+        };
         let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
         let (mut node, rest) = match root {
             Some((root, rest)) => (self.top.child(&text::path(root)), rest),
@@ -68,7 +73,7 @@ impl Tree {
         for part in rest {
             node = node.child(&text::clean(&part.to_string_lossy()));
         }
-        for part in inner.iter().flat_map(|inner| inner.trim_start_matches(':').split('/')) {
+        for part in inner.iter().flat_map(|inner| inner.split('/')) {
             node = node.child(part);
         }
         let columns = match below {

@@ -10,8 +10,9 @@ use b2nd_serde::frame::{
     Trailer, Unchecked, scan, zip_members,
 };
 
-use crate::failure::{Failure, Location, Problem, stdin_hint};
-use crate::input::Target;
+use crate::address::{Address, Inside, Location, compressed, is_zip};
+use crate::failure::{Failure, Problem};
+use crate::input::{Target, is_named_blosc2};
 use crate::json::Record;
 
 /// What to visit, and how much of it to read.
@@ -57,7 +58,7 @@ impl<'s> View<'s> {
         findings: &'s [Finding],
     ) -> Self {
         Self {
-            location,
+            location: location.at(frame.offset()),
             offset: frame.offset(),
             header: frame.header(),
             kind: frame.kind(),
@@ -107,7 +108,13 @@ impl Options<'_> {
 
     /// Visits all frames of a file.
     pub(crate) fn visit_target(self, target: &Target, receive: &mut Receive<'_>) {
-        let location = Location { path: &target.path, member: None };
+        let location = target.location();
+        if target.inside != Inside::Whole {
+            if let Err(problem) = self.visit_inside(target, receive) {
+                receive(Err(location.failure(problem)));
+            }
+            return;
+        }
         if self.scan && !target.is_sparse && !target.is_named_zip() {
             return scan_file(target, location, receive);
         }
@@ -137,6 +144,30 @@ impl Options<'_> {
         receive(Err(location.failure(Problem { hint, ..problem })));
     }
 
+    /// Visits the frame in a file or on standard input.
+    fn visit_inside(self, target: &Target, receive: &mut Receive<'_>) -> Result<(), Problem> {
+        if self.scan && target.inside == Inside::Stdin {
+            return Err(Problem::new("refused", "--scan needs a file; standard input is read as one frame"));
+        }
+        let location = target.location();
+        let frame = Address::from(location).open()?;
+        self.visit_frame(location, frame, receive)
+    }
+
+    /// Visits a frame that no writer is at work in.
+    fn visit_frame<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        mut frame: Frame<R>,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), Problem> {
+        match self.depth {
+            None => self.emit_header(location, &mut frame, receive),
+            Some(depth) => self.emit_whole(location, self.check(depth).frame(frame)?, receive),
+        }
+        Ok(())
+    }
+
     /// Visits the frame that a file or directory is.
     fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
         let Some(depth) = self.depth else {
@@ -162,23 +193,6 @@ impl Options<'_> {
         })
     }
 
-    /// Visits the frame that a member of a zip file is. No writer can be at work in it: the directory of a zip file is
-    /// written last.
-    fn visit_member(
-        self,
-        location: Location<'_>,
-        file: &mut File,
-        offset: u64,
-        receive: &mut Receive<'_>,
-    ) -> Result<(), Problem> {
-        let mut frame = Frame::read_at(file, offset)?;
-        match self.depth {
-            None => self.emit_header(location, &mut frame, receive),
-            Some(depth) => self.emit_whole(location, self.check(depth).frame(frame)?, receive),
-        }
-        Ok(())
-    }
-
     fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
         let mut file = match File::open(location.path) {
             Ok(file) => file,
@@ -189,12 +203,18 @@ impl Options<'_> {
             Err(error) => return receive(Err(location.failure(error))),
         };
         for member in &members {
-            let location = Location { member: Some(member.name()), ..location };
+            let location = Location { inside: Inside::Member(member.name()), ..location };
             let problem = match member.content() {
-                Content::Frame(_) => match self.visit_member(location, &mut file, member.offset(), receive) {
-                    Ok(()) => continue,
-                    Err(problem) => problem,
-                },
+                // No writer can be at work: the directory of a zip file is written last.
+                Content::Frame(_) => {
+                    let visited = Frame::read_at(&mut file, member.offset())
+                        .map_err(Problem::from)
+                        .and_then(|frame| self.visit_frame(location, frame, receive));
+                    match visited {
+                        Ok(()) => continue,
+                        Err(problem) => problem,
+                    }
+                }
                 Content::Broken(finding) => Problem::from(finding.clone()),
                 _ => match unexpected(member) {
                     Some(problem) => problem,
@@ -268,32 +288,19 @@ fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
         return (!target.is_named_blosc2()).then_some("; `b2nd ls --scan` looks for frames inside");
     }
     let is_folder = problem.kind == "io" && !target.is_named_blosc2() && target.path.is_dir();
-    if problem.kind == "io" && !target.path.exists() {
-        return stdin_hint(&target.path);
-    }
     is_folder.then_some("; `b2nd ls` lists the arrays in a folder")
 }
 
 /// What is wrong with a member of a zip file that is not a frame, but has the extension of one.
 fn unexpected(member: &Member) -> Option<Problem> {
-    if !Target::given(member.name().into()).is_named_blosc2() {
+    if !is_named_blosc2(Path::new(member.name())) {
         return None;
     }
     Some(match member.content() {
-        Content::Compressed => Problem::new(
-            "compressed-member",
-            "the member is compressed; extract it from the zip file to read its frame",
-        ),
+        Content::Compressed => compressed(),
         _ if member.len() == 0 => Problem::new(Code::NotAFrame.name(), "the member is empty"),
         _ => Problem::new(Code::NotAFrame.name(), "not a Blosc2 frame"),
     })
-}
-
-/// Whether a file begins as a zip file does.
-pub(crate) fn is_zip(path: &Path) -> bool {
-    let mut start = [0; 4];
-    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
 }
 
 /// Visits the frames anywhere in a file. Only their headers are checked.
@@ -317,7 +324,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>)
             let text = format!(
                 "cut short: the frame at byte {offset} has {frame_len} bytes, but the file ends after {rest} of them"
             );
-            receive(Err(location.failure(Problem::new(Code::Truncated.name(), text))));
+            receive(Err(location.at(offset).failure(Problem::new(Code::Truncated.name(), text))));
         } else {
             options.emit(location, &frame, &frame.check_header(), &After::default(), receive);
         }

@@ -19,7 +19,7 @@
 //! | the same, while another process writes it | [`Frame::open_stable`] |
 //! | in another file, at a known offset | [`Frame::read_at`] |
 //! | in bytes that you have read yourself | [`Frame::parse`], [`Trailer::parse`] |
-//! | in a `.b2z` or another zip file | [`zip_members`] |
+//! | in a `.b2z` or another zip file | [`zip_members`], [`zip_member`] |
 //! | in a store of python-blosc2, a `.b2d` or `.b2z` | [`Store::open`] |
 //! | at an unknown place in an HDF5, ASDF or other file | [`scan`] |
 //!
@@ -58,7 +58,7 @@
 //! | [`Check`] of [chunk data](Depth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the schemas of tables | 16, and 16 MiB for the keys, 16 MiB for the schemas |
 //! | [`scan`] | the file | 2 MiB in all |
-//! | [`zip_members`] | the directory of the file, and headers of at most 1 MiB | 16 |
+//! | [`zip_members`], [`zip_member`] | the directory of the file, and headers of at most 1 MiB | 16 |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
 //! A [`FrameWriter`] takes 8 bytes for each chunk, and the metalayers that it is given.
@@ -92,7 +92,7 @@ pub use error::{Error, ErrorKind};
 pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
 pub use find::store::{Store, Table, is_store_folder};
-pub use find::zip::{Content, Member, zip_members};
+pub use find::zip::{Content, Member, zip_member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, ArrayLayout};
 pub use format::chunk::{ChunkHeader, Special};

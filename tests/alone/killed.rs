@@ -116,7 +116,7 @@ fn abort_after(reports: u32, path: &Path, how: &Path) -> bool {
 }
 
 /// All files of a frame.
-fn files(path: &Path) -> BTreeMap<OsString, Vec<u8>> {
+pub(crate) fn files(path: &Path) -> BTreeMap<OsString, Vec<u8>> {
     let in_directory = |entry: io::Result<fs::DirEntry>| {
         let name = entry.unwrap().file_name();
         (name.clone(), fs::read(path.join(name)).unwrap())

@@ -6,4 +6,5 @@ mod bounds;
 #[path = "../common/mod.rs"]
 mod common;
 mod killed;
+mod killed_writing;
 mod rewrite_stopped;

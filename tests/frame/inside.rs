@@ -8,7 +8,9 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use crate::common::{corpus, data};
-use b2nd_serde::frame::{Code, Content, ErrorKind, Finding, Frame, Kind, Member, check, scan, zip_members};
+use b2nd_serde::frame::{
+    Code, Content, ErrorKind, Finding, Frame, Kind, Member, check, scan, zip_member, zip_members,
+};
 use fs4::FileExt;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
@@ -104,6 +106,18 @@ fn what_is_no_frame_and_what_is_compressed_is_said_to_be_so() {
         ("cut.b2nd", "truncated"),
     ];
     assert_eq!(said, expected.map(|(name, word)| (name, word.to_owned())));
+}
+
+#[test]
+fn a_member_is_found_by_its_name_and_of_several_it_is_the_last() {
+    let (one, two, store) = (file("int32_3x5.b2nd"), file("scalar.b2nd"), CompressionMethod::STORE);
+    let bytes = zip(&[("a", store, &one), ("b", store, &one), ("a", store, &two), ("a/b", store, b"x")]);
+    let found = |name| zip_member(Cursor::new(&bytes), name).unwrap();
+    let shape_of = |name| found(name).and_then(|member| shape(member.frame()?));
+    assert_eq!((shape_of("a"), shape_of("b")), (Some(vec![]), Some(vec![3, 5])));
+    assert!(matches!(found("a/b").unwrap().content(), Content::Other));
+    assert!(found("A").is_none() && found("a/").is_none());
+    assert!(zip_member(Cursor::new(b"no zip file"), "a").is_err());
 }
 
 fn broken(member: &Member) -> Option<Code> {

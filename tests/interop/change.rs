@@ -4,22 +4,15 @@
 
 #![cfg(feature = "frame")]
 
-use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use crate::common::{copy_tree, corpus, data};
+use crate::python;
 use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, Generation, Rewrite, check};
 use serde_json::{Value, json};
-
-fn python(script: &str) -> Command {
-    let mut command =
-        Command::new(env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which tests/interop/run sets"));
-    command.arg(data().with_file_name("interop").join(script));
-    command
-}
 
 /// All files that are frames: those of the project, and of the corpus.
 fn frames() -> Vec<PathBuf> {

@@ -7,24 +7,16 @@
 #[cfg(feature = "decompress")]
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::env;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::data;
+use crate::python;
 #[cfg(feature = "decompress")]
 use b2nd_serde::frame::{Check, ChunkPlace, Depth, Report, Special};
 use b2nd_serde::frame::{Code, Error, ErrorKind, Finding, Frame, Severity, check};
 use serde_json::{Value, json};
-
-fn python(script: &str) -> Command {
-    let mut command =
-        Command::new(env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which tests/interop/run sets"));
-    command.arg(data().with_file_name("interop").join(script));
-    command
-}
 
 #[test]
 #[ignore = "needs python-blosc2: tests/interop/run"]

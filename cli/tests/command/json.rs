@@ -45,7 +45,7 @@ fn every_object_is_as_the_schema_says() {
     let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
     let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
     fs::copy(data().join("table.b2z"), folder.path().join("table.b2z")).unwrap();
-    let cases: [(&[&str], &str, usize); 23] = [
+    let cases: [(&[&str], &str, usize); 27] = [
         (&["ls", "--json", "images"], "frame", 3),
         (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
         (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
@@ -73,6 +73,10 @@ fn every_object_is_as_the_schema_says() {
         (&["diff", "--json", "scalar.b2nd", "images/2024/b.b2nd"], "diff", 1),
         (&["diff", "--json", "scalar.b2nd", "none"], "failure", 1),
         (&["explain", "--json", "old-layout", "io"], "explanation", 2),
+        (&["info", "--json", "tree.b2z:group/small.b2nd", "tree.b2z@46"], "frame", 2),
+        (&["chunks", "--json", "tree.b2z:group/small.b2nd"], "chunk", 1),
+        (&["dump", "--json", "tree.b2z:group/small.b2nd"], "dump", 1),
+        (&["check", "--json", "tree.b2z:none", "s3://bucket/a.b2nd"], "failure", 2),
     ];
     for (arguments, kind, count) in cases {
         let output = run(folder.path(), arguments);
@@ -93,7 +97,7 @@ fn every_object_is_as_the_schema_says() {
 fn the_keys_of_an_array_are_these_in_this_order() {
     let output = run(&data(), &["ls", "--json", "int32_3x5.b2nd"]);
     let expected =
-        r#"{"schema":1,"path":"int32_3x5.b2nd","member":null,"offset":0,"container":"cframe","kind":"NDArray","metalayer":"b2nd","#
+        r#"{"schema":1,"path":"int32_3x5.b2nd","address":"int32_3x5.b2nd","member":null,"offset":0,"container":"cframe","kind":"NDArray","metalayer":"b2nd","#
             .to_owned()
             + r#""layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunks":[2,3],"blocks":[1,2],"#
             + r#""dtype_format":0,"dtype":"<i4","itemsize":4,"typesize":4,"nbytes":60,"stored_nbytes":128,"#
@@ -112,6 +116,8 @@ fn a_failure_has_its_path_kind_offset_and_message() {
     let expected = json!({
         "schema": 1,
         "path": "bad/marker.b2nd",
+        "address": "bad/marker.b2nd",
+        "member": null,
         "error": {
             "kind": "array-marker",
             "offset": 116,

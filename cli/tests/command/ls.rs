@@ -189,6 +189,8 @@ fn sorted_arrays_have_the_order_of_the_key() {
         let reverse: Vec<Value> = reverse.into_iter().filter(is_array).collect();
         assert!(reverse[..known].iter().eq(arrays[..known].iter().rev()), "{key}");
     }
+    let output = run(folder.path(), &["ls", "--print0", "--sort", "size", "-n", "2"]);
+    assert_eq!(text(&output.stdout), "tree.b2z:group/large.b2nd\0bad/resized.b2nd\0");
     snapshot("ls_sorted", &screen(&run(folder.path(), &["ls", "--sort", "size", "-n", "4", "--bytes"])));
 }
 

@@ -1,5 +1,6 @@
 //! The command, run as its users run it.
 
+mod address;
 mod bytes;
 mod change;
 mod check;

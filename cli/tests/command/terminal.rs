@@ -210,6 +210,7 @@ fn a_command_that_waits_for_a_terminal_says_so_and_ends_with_one_ctrl_d() {
     for (arguments, what) in [
         (&["dump"][..], "reading bytes or hexadecimal digits from the terminal; Ctrl-D"),
         (&["decode"], "reading bytes or hexadecimal digits from the terminal; Ctrl-D"),
+        (&["info", "-"], "reading the bytes of a frame from the terminal; Ctrl-D"),
         (&["ls", "--files-from", "-"], "reading paths from the terminal; Ctrl-D"),
     ] {
         let (command, mut pty, pts) = at_terminal(&data(), arguments);

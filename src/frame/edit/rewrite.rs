@@ -395,7 +395,7 @@ impl<'p> Job<'p> {
         drop(frame);
         let (file, path) = new.persist()?;
         let (path, by_directory) = given.unwrap_or((path, self.makes_directory));
-        Ok(Frame { path: Some(path), by_directory, ..after.with_reader(file) })
+        Ok(Frame { path: Some(path), by_directory, ..after.map_reader(|()| file) })
     }
 
     /// Writes the new file that has the header, with bytes of the old one between its two parts.
@@ -556,7 +556,7 @@ fn first_error(
     reader: impl Read + Seek,
 ) -> Result<Option<Finding>, Error> {
     let seen = Frame { path: Some(path.into()), by_directory, ..after.clone() };
-    let findings = seen.with_reader(reader).check()?;
+    let findings = seen.map_reader(|()| reader).check()?;
     Ok(findings.into_iter().find(|finding| finding.severity() == Severity::Error))
 }
 

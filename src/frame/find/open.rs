@@ -185,7 +185,7 @@ impl<R: Read + Seek> Frame<R> {
             Err(error) if error.is_about(Code::Truncated) => read(&mut reader, offset, u64::MAX, u64::MAX),
             result => result,
         }?;
-        Ok(frame.with_reader(reader))
+        Ok(frame.map_reader(|()| reader))
     }
 }
 

@@ -131,6 +131,31 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
     members_to_read(reader, |_| true)
 }
 
+/// The member of a zip file with this name; `None` if there is none. If several have the name, it is the last one, as
+/// other programs have it.
+///
+/// It reads the directory of the zip file, and then the start of this member only.
+///
+/// # Errors
+///
+/// As [`zip_members`].
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_serde::frame::{Frame, zip_member};
+///
+/// let mut file = File::open("tests/data/tree.b2z")?;
+/// let member = zip_member(&mut file, "group/small.b2nd")?.expect("a member");
+/// let frame = Frame::read_at(&mut file, member.offset())?;
+/// assert_eq!(frame.array()?.expect("an array").shape(), [4]);
+/// assert!(zip_member(&mut file, "group/none.b2nd")?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn zip_member<R: Read + Seek>(reader: R, name: &str) -> Result<Option<Member>, Error> {
+    let members = members_to_read(reader, |other| other == name)?;
+    Ok(members.into_iter().rfind(|member| member.name == name))
+}
+
 /// The files in a zip file. Only those with a wanted name are read; the content of the others is not known.
 pub(crate) fn members_to_read<R: Read + Seek>(
     mut reader: R,

@@ -64,11 +64,6 @@ impl Frame {
         let section = section_of(&header, &bytes).map_err(Error::malformed)?;
         Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, reader: () })
     }
-
-    pub(crate) fn with_reader<R>(self, reader: R) -> Frame<R> {
-        let Self { header, bytes, section, offset, path, by_directory, reader: () } = self;
-        Frame { header, bytes, section, offset, path, by_directory, reader }
-    }
 }
 
 /// The metalayers of a header.
@@ -174,5 +169,26 @@ impl<R> Frame<R> {
     /// ```
     pub fn into_reader(self) -> R {
         self.reader
+    }
+
+    /// The same frame with a reader of another type, for code that takes frames from different places.
+    ///
+    /// The new reader must have the same bytes. The frame keeps its [`path`](Self::path).
+    ///
+    /// ```
+    /// use std::io::{Read, Seek};
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// trait Source: Read + Seek {}
+    /// impl<R: Read + Seek> Source for R {}
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut frame: Frame<Box<dyn Source>> = frame.map_reader(|file| Box::new(file) as _);
+    /// assert_eq!(frame.count_chunks()?.total(), 4);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
+    pub fn map_reader<S>(self, map: impl FnOnce(R) -> S) -> Frame<S> {
+        let Self { header, bytes, section, offset, path, by_directory, reader } = self;
+        Frame { header, bytes, section, offset, path, by_directory, reader: map(reader) }
     }
 }

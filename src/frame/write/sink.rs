@@ -56,7 +56,7 @@ impl Sink for NewFile {
         new.sync()?;
         let by_directory = new.directory().is_some();
         let (file, path) = new.persist()?;
-        Ok(Frame { path: Some(path), by_directory, ..frame.with_reader(file) })
+        Ok(Frame { path: Some(path), by_directory, ..frame.map_reader(|()| file) })
     }
 }
 

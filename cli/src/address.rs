@@ -1,0 +1,418 @@
+//! Where a frame is, as an argument says it and as it is printed.
+//!
+//! | address | what it is |
+//! |---|---|
+//! | `PATH` | a file, a sparse frame or a folder |
+//! | `FILE:MEMBER` | a member of a zip file |
+//! | `FILE@OFFSET` | what begins at this byte of any file |
+//! | `-` | standard input |
+//!
+//! `scheme://…` is kept free. A path that exists comes before a member or an offset, and of the files that an address can
+//! mean, the longest name. An argument that begins with `./`, or comes after `--`, is a path.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::{self, Path, PathBuf};
+
+use b2nd_serde::frame::{Code, Content, Frame, is_sparse_frame, zip_member};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::failure::Problem;
+use crate::hex::hex;
+use crate::output::await_stdin;
+use crate::text;
+
+/// What of a file is meant. The name of a member is owned or borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inside<S> {
+    /// The file or folder itself.
+    Whole,
+    Member(S),
+    Offset(u64),
+    /// There is no file, but standard input. The path is `-`.
+    Stdin,
+    /// There is no file, but a URL, which is the path.
+    Url,
+}
+
+impl Inside<String> {
+    pub(crate) fn borrowed(&self) -> Inside<&str> {
+        match self {
+            Self::Whole => Inside::Whole,
+            Self::Member(name) => Inside::Member(name),
+            Self::Offset(offset) => Inside::Offset(*offset),
+            Self::Stdin => Inside::Stdin,
+            Self::Url => Inside::Url,
+        }
+    }
+}
+
+/// An address as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) path: PathBuf,
+    pub(crate) inside: Inside<String>,
+}
+
+/// The addresses of the command line. After `--` there are only paths.
+pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + Send {
+    let paths = std::env::args_os().skip_while(|argument| argument != "--").skip(1).count();
+    let first_path = arguments.len().saturating_sub(paths);
+    let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::of(path) };
+    arguments.into_iter().enumerate().map(read)
+}
+
+/// An address of the command line, if the command has as many as there are here.
+pub(crate) fn given_all<const N: usize>(arguments: [&PathBuf; N]) -> [Address; N] {
+    let mut addresses = given(arguments.map(Clone::clone).to_vec());
+    arguments.map(|path| addresses.next().unwrap_or_else(|| Address::of(path.clone())))
+}
+
+impl From<Location<'_>> for Address {
+    fn from(Location { path, inside }: Location<'_>) -> Self {
+        let inside = match inside {
+            Inside::Whole => Inside::Whole,
+            Inside::Member(name) => Inside::Member(name.into()),
+            Inside::Offset(offset) => Inside::Offset(offset),
+            Inside::Stdin => Inside::Stdin,
+            Inside::Url => Inside::Url,
+        };
+        Self { path: path.into(), inside }
+    }
+}
+
+impl Address {
+    /// Standard input.
+    pub(crate) fn stdin() -> Self {
+        Self { path: "-".into(), inside: Inside::Stdin }
+    }
+
+    /// The address of a file or folder.
+    pub(crate) fn of(path: PathBuf) -> Self {
+        Self { path, inside: Inside::Whole }
+    }
+
+    /// Reads an address.
+    pub(crate) fn read(text: PathBuf) -> Self {
+        let bytes = text.as_os_str().as_encoded_bytes();
+        if starts_as_path(bytes) {
+            return Self::of(text);
+        }
+        if scheme(bytes).is_some() {
+            return Self { path: text, inside: Inside::Url };
+        }
+        if bytes == b"-" {
+            return Self::stdin();
+        }
+        // Most paths have neither, and need no look at the disk.
+        if !bytes.iter().any(|byte| b":@".contains(byte)) || fs::symlink_metadata(&text).is_ok() {
+            return Self::of(text);
+        }
+        let place = (1..bytes.len()).rev().find_map(|at| {
+            let (path, rest) = bytes.split_at(at);
+            let inside = inside(rest)?;
+            let path = path_of(path.to_vec());
+            path.is_file().then_some(Self { path, inside })
+        });
+        place.unwrap_or_else(|| Self::of(text))
+    }
+
+    pub(crate) fn location(&self) -> Location<'_> {
+        Location { path: &self.path, inside: self.inside.borrowed() }
+    }
+
+    /// Reads the header of the frame at the address.
+    pub(crate) fn open(&self) -> Result<Frame<Reader>, Problem> {
+        if self.inside == Inside::Whole {
+            return match Frame::open(&self.path) {
+                Ok(frame) => Ok(frame.map_reader(Reader::File)),
+                Err(error) => {
+                    let hint =
+                        is_zip(&self.path).then_some("; it is a zip file: name a member, as in FILE:MEMBER");
+                    Err(Problem { hint, ..error.into() })
+                }
+            };
+        }
+        let (reader, offset) = self.bytes("the bytes of a frame")?;
+        Ok(Frame::read_at(reader, offset)?)
+    }
+
+    /// What reads the bytes at the address, and where they begin. `what` is awaited on standard input.
+    pub(crate) fn bytes(&self, what: &str) -> Result<(Reader, u64), Problem> {
+        let offset = match &self.inside {
+            Inside::Stdin => {
+                await_stdin(what);
+                let mut bytes = Vec::new();
+                io::stdin().read_to_end(&mut bytes)?;
+                if bytes.is_empty() {
+                    return Err(Problem::new(Code::NotAFrame.name(), "standard input is empty"));
+                }
+                return Ok((Reader::Bytes(Cursor::new(bytes)), 0));
+            }
+            Inside::Url => {
+                let message = "a URL cannot be read; copy what is there to a file. The path of a file can begin with ./";
+                return Err(Problem::new("refused", message));
+            }
+            Inside::Whole if is_sparse_frame(&self.path) => {
+                return Ok((Reader::File(File::open(self.path.join("chunks.b2frame"))?), 0));
+            }
+            Inside::Whole => 0,
+            Inside::Offset(offset) => *offset,
+            Inside::Member(name) => self.member(name)?,
+        };
+        let mut file = File::open(&self.path)?;
+        if offset > 0 {
+            let length = file.seek(SeekFrom::End(0))?;
+            if offset >= length {
+                let message = format!("nothing at offset {offset}: the file has {length} bytes");
+                return Err(Problem::new("io", message));
+            }
+        }
+        Ok((Reader::File(file), offset))
+    }
+
+    /// Where the bytes of a member of the zip file begin.
+    fn member(&self, name: &str) -> Result<u64, Problem> {
+        let member = zip_member(File::open(&self.path)?, name)?;
+        let Some(member) = member else {
+            let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
+            return Err(Problem::new("io", message));
+        };
+        match member.content() {
+            Content::Broken(finding) => Err(finding.clone().into()),
+            Content::Compressed => Err(compressed()),
+            _ if member.len() == 0 => Err(Problem::new(Code::NotAFrame.name(), "the member is empty")),
+            _ => Ok(member.offset()),
+        }
+    }
+}
+
+/// Why a compressed member is not read.
+pub(crate) fn compressed() -> Problem {
+    let message = "the member is compressed; extract it from the zip file to read its frame";
+    Problem::new("compressed-member", message)
+}
+
+/// Whether a file begins as a zip file does.
+pub(crate) fn is_zip(path: &Path) -> bool {
+    let mut start = [0; 4];
+    path.is_file()
+        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
+}
+
+fn starts_as_path(text: &[u8]) -> bool {
+    matches!(text, [b'.', separator, ..] if path::is_separator(char::from(*separator)))
+}
+
+/// The scheme of a URL.
+fn scheme(text: &[u8]) -> Option<&str> {
+    let end = text.windows(3).position(|bytes| bytes == b"://")?;
+    let scheme = str::from_utf8(text.get(..end)?).ok()?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    is_scheme.then_some(scheme)
+}
+
+/// What follows the path of a file.
+fn inside(rest: &[u8]) -> Option<Inside<String>> {
+    match rest {
+        [b':', name @ ..] if !name.is_empty() => {
+            Some(Inside::Member(String::from_utf8_lossy(name).into_owned()))
+        }
+        [b'@', digits @ ..] if digits.iter().all(u8::is_ascii_digit) => {
+            Some(Inside::Offset(str::from_utf8(digits).ok()?.parse().ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// The bytes of a path that is not UTF-8, as hexadecimal digits.
+pub(crate) fn bytes_of(path: &Path) -> Option<String> {
+    path.to_str().is_none().then(|| hex(path.as_os_str().as_encoded_bytes()))
+}
+
+#[cfg(unix)]
+pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
+    OsString::from(String::from_utf8_lossy(&bytes).into_owned()).into()
+}
+
+/// What reads a frame: a file, or the bytes of standard input.
+#[derive(Debug)]
+pub(crate) enum Reader {
+    File(File),
+    Bytes(Cursor<Vec<u8>>),
+}
+
+impl Read for Reader {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(bytes),
+            Self::Bytes(cursor) => cursor.read(bytes),
+        }
+    }
+}
+
+impl Seek for Reader {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.seek(position),
+            Self::Bytes(cursor) => cursor.seek(position),
+        }
+    }
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.location().serialize(serializer)
+    }
+}
+
+/// Where something was found: an address that is printed.
+#[derive(Clone, Copy)]
+pub(crate) struct Location<'p> {
+    pub(crate) path: &'p Path,
+    pub(crate) inside: Inside<&'p str>,
+}
+
+impl<'p> Location<'p> {
+    pub(crate) fn of(path: &'p Path) -> Self {
+        Self { path, inside: Inside::Whole }
+    }
+
+    /// The frame that was found there, at an offset of the file.
+    pub(crate) fn at(self, offset: u64) -> Self {
+        match self.inside {
+            Inside::Whole if offset > 0 => Self { inside: Inside::Offset(offset), ..self },
+            _ => self,
+        }
+    }
+
+    pub(crate) fn member(self) -> Option<&'p str> {
+        match self.inside {
+            Inside::Member(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The bytes of an argument that means the same, whatever the name of the file is.
+    pub(crate) fn address(self) -> Vec<u8> {
+        let path = self.path.as_os_str().as_encoded_bytes();
+        // What would be read as an option, standard input or a URL.
+        let is_special = |path: &[u8]| path.starts_with(b"-") || scheme(path).is_some();
+        if matches!(self.inside, Inside::Stdin | Inside::Url) {
+            return path.to_vec();
+        }
+        if self.inside == Inside::Whole {
+            return if is_special(path) { [b"./", path].concat() } else { path.to_vec() };
+        }
+        // After `./` there is only a path.
+        let path =
+            if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
+        let path = if is_special(path.as_os_str().as_encoded_bytes()) {
+            Cow::Owned(path::absolute(path).unwrap_or_else(|_| path.into()))
+        } else {
+            Cow::Borrowed(path)
+        };
+        let mut address = path.as_os_str().as_encoded_bytes().to_vec();
+        match self.inside {
+            Inside::Member(name) => address.extend([b":", name.as_bytes()].concat()),
+            Inside::Offset(offset) => address.extend(format!("@{offset}").bytes()),
+            Inside::Whole | Inside::Stdin | Inside::Url => {}
+        }
+        address
+    }
+}
+
+/// The address, safe to print on a terminal.
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::clean(&String::from_utf8_lossy(&self.address())))
+    }
+}
+
+impl Serialize for Location<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Location", 4)?;
+        self.write(&mut fields)?;
+        fields.end()
+    }
+}
+
+impl Location<'_> {
+    /// Writes the fields of an object that say where something is. The bytes of a path that is not UTF-8 are there too.
+    pub(crate) fn write<S: SerializeStruct>(self, fields: &mut S) -> Result<(), S::Error> {
+        fields.serialize_field("path", &self.path.to_string_lossy())?;
+        if let Some(bytes) = bytes_of(self.path) {
+            fields.serialize_field("path_bytes", &bytes)?;
+        }
+        fields.serialize_field("address", &String::from_utf8_lossy(&self.address()))?;
+        fields.serialize_field("member", &self.member())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_path_first_and_then_the_longest_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["a", "a:b", "a:b@7", "c@1"] {
+            fs::write(at(name), "").unwrap();
+        }
+        fs::create_dir(at("folder")).unwrap();
+        let member = |name: &str| Inside::Member(name.to_owned());
+        for (text, path, inside) in [
+            ("a", "a", Inside::Whole),
+            ("a:b", "a:b", Inside::Whole),
+            ("a:b@7", "a:b@7", Inside::Whole),
+            ("a:b@8", "a:b", Inside::Offset(8)),
+            ("a:b@7@07", "a:b@7", Inside::Offset(7)),
+            ("a:b:c/d", "a:b", member("c/d")),
+            ("a:c:d@5", "a", member("c:d@5")),
+            ("c@1", "c@1", Inside::Whole),
+            // No file is before the mark, or nothing after it.
+            ("c@2", "c@2", Inside::Whole),
+            ("a:", "a:", Inside::Whole),
+            ("a@", "a@", Inside::Whole),
+            ("a@x", "a@x", Inside::Whole),
+            ("a@99999999999999999999", "a@99999999999999999999", Inside::Whole),
+            ("folder:x", "folder:x", Inside::Whole),
+        ] {
+            let read = Address::read(at(text));
+            assert_eq!(read, Address { path: at(path), inside }, "{text}");
+        }
+        for (text, inside) in [
+            ("-", Inside::Stdin),
+            ("./-", Inside::Whole),
+            ("./s3://x", Inside::Whole),
+            ("s3://x/y", Inside::Url),
+        ] {
+            assert_eq!(Address::read(text.into()).inside, inside, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let whole = |path| Location::of(Path::new(path)).to_string();
+        assert_eq!(["a", "./a", "-", "-x", "s3://x"].map(whole), ["a", "./a", "./-", "./-x", "./s3://x"]);
+        let inner = |path, inside| Location { path: Path::new(path), inside }.to_string();
+        assert_eq!(inner("./a.b2z", Inside::Member("x/y")), "a.b2z:x/y");
+        assert_eq!(inner("../a", Inside::Offset(3)), "../a@3");
+        assert!(path::is_separator(inner("-a", Inside::Offset(3)).chars().next().unwrap()) || cfg!(windows));
+        assert_eq!(inner("-", Inside::Stdin), "-");
+        assert_eq!(inner("s3://x", Inside::Url), "s3://x");
+    }
+}

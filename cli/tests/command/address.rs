@@ -1,0 +1,192 @@
+//! One address for every command: what `ls` prints can be given to the others.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{copy_tree, data, snapshot};
+use crate::run::{b2nd, folder, objects, run, run_with, screen, text};
+use serde_json::Value;
+
+/// The addresses that a listing prints, by its JSON.
+fn addresses(folder: &Path, arguments: &[&str]) -> Vec<Value> {
+    let output = run(folder, &[&["ls", "--json"], arguments].concat());
+    objects(&output).into_iter().filter(|object| object.get("error").is_none()).collect()
+}
+
+/// A folder with files of every kind, some with names that are hard to read back.
+fn hard_names() -> tempfile::TempDir {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let copies = [
+        ("table.b2z", "table.b2z"),
+        ("nested.b2z", "nested.b2z"),
+        ("scalar.b2nd", "-"),
+        ("scalar.b2nd", "-dash.b2nd"),
+        ("tree.b2z", "-dash.b2z"),
+        ("scalar.b2nd", "a:b.b2nd"),
+        ("scalar.b2nd", "c@7.b2nd"),
+        ("tree.b2z", "tree:2@5.b2z"),
+        ("scalar.b2nd", "two words.b2nd"),
+    ];
+    for (from, to) in copies {
+        fs::copy(data().join(from), at(to)).unwrap();
+    }
+    if cfg!(unix) {
+        fs::copy(data().join("scalar.b2nd"), at("line\nbreak.b2nd")).unwrap();
+    }
+    let frame = fs::read(data().join("scalar.b2nd")).unwrap();
+    fs::write(at("inside.h5"), [&[7; 100][..], &frame].concat()).unwrap();
+    folder
+}
+
+#[test]
+fn every_address_of_a_listing_is_that_of_the_same_array_to_the_other_commands() {
+    let folder = hard_names();
+    let mut count = 0;
+    let listings: [&[&str]; 5] =
+        [&["."], &["./"], &["--scan", "."], &["tree.zip", "./tree.b2z"], &["--scan", "./inside.h5"]];
+    for listing in listings {
+        for listed in addresses(folder.path(), listing) {
+            let address = listed["address"].as_str().unwrap();
+            let shown = &objects(&run(folder.path(), &["info", "--json", address]))[0];
+            for key in ["member", "kind", "offset", "shape", "rows", "frame_len"] {
+                let is_scanned = listing[0] == "--scan" && key == "member";
+                assert!(is_scanned || shown.get(key) == listed.get(key), "{address}: {key}: {shown}");
+            }
+            assert_eq!(
+                run(folder.path(), &["check", address]).status.code(),
+                Some(i32::from(address.contains("resized"))),
+                "{address}"
+            );
+            if listed["container"].is_string() {
+                for command in [&["chunks", address][..], &["dump", address], &["diff", address, address]] {
+                    let output = run(folder.path(), command);
+                    assert!(matches!(output.status.code(), Some(0)), "{command:?}: {}", screen(&output));
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 60, "{count}");
+}
+
+#[test]
+fn a_listing_with_nul_bytes_is_read_back_as_a_list() {
+    let folder = hard_names();
+    let listed = run(folder.path(), &["ls", "--print0"]);
+    let addresses: Vec<_> = listed.stdout.split_inclusive(|&byte| byte == 0).collect();
+    assert!(addresses.contains(&&b"./-\0"[..]) && addresses.contains(&&b"two words.b2nd\0"[..]));
+    assert_eq!(cfg!(unix), addresses.contains(&&b"line\nbreak.b2nd\0"[..]));
+    let again = run_with(&listed.stdout, folder.path(), &["ls", "--print0", "-0", "--files-from", "-"]);
+    let unique = |bytes: &[u8]| {
+        let lines: std::collections::BTreeSet<_> =
+            bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
+        lines
+    };
+    assert_eq!(unique(&again.stdout), unique(&listed.stdout));
+}
+
+#[test]
+fn a_command_says_what_it_cannot_use() {
+    let folder = hard_names();
+    let cases = [
+        &["info", "tree.b2z:group/none.b2nd"][..],
+        &["info", "s3://bucket/a.b2nd"],
+        &["info", "inside.h5@99", "inside.h5@5000", "none.h5@1"],
+        &["chunks", "tree.b2z"],
+        &["ls", "--scan", "-"],
+        &["set", "tree.b2z:group/small.b2nd", "--shape", "4"],
+        &["set", "inside.h5@100", "--dtype", "float64"],
+        &["set", "-", "--dtype", "float64"],
+        &["rewrite", "tree.b2z:group/small.b2nd", "new.b2nd"],
+        &["rewrite", "inside.h5@100", "new.b2nd"],
+        &["rewrite", "scalar.b2nd", "-"],
+        &["rewrite", "scalar.b2nd", "tree.b2z:new.b2nd"],
+        &["rewrite", "scalar.b2nd", "s3://bucket/new.b2nd"],
+    ];
+    let screens = cases.map(|arguments| {
+        format!(
+            "$ b2nd {}
+{}",
+            arguments.join(" "),
+            screen(&run(folder.path(), arguments))
+        )
+    });
+    snapshot("address_refused", &screens.concat());
+    let output = run_with(b"-\n", folder.path(), &["ls", "--files-from", "-"]);
+    assert!(text(&output.stderr).starts_with("b2nd: -: standard input must be given as an argument"));
+}
+
+#[test]
+fn standard_input_is_a_frame_to_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let frame = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    fs::write(folder.path().join("a.b2nd"), &frame).unwrap();
+    for command in
+        [&["info"][..], &["ls"], &["check"], &["chunks"], &["dump", "--trailer"], &["diff", "a.b2nd"]]
+    {
+        let piped = run_with(&frame, folder.path(), &[command, &["-"]].concat());
+        let named = run(folder.path(), &[command, &["a.b2nd"]].concat());
+        assert_eq!(piped.status.code(), Some(0), "{}", screen(&piped));
+        let shown = text(&named.stdout).replace("a.b2nd\n", "-\n");
+        assert_eq!(text(&piped.stdout), shown, "{command:?}");
+    }
+    let empty = run_with(b"", folder.path(), &["info", "-"]);
+    assert_eq!(text(&empty.stderr), "b2nd: -: standard input is empty\n");
+    let cut = run_with(&frame[..300], folder.path(), &["info", "-"]);
+    assert!(text(&cut.stderr).starts_with("b2nd: -: cut short"), "{}", text(&cut.stderr));
+}
+
+#[test]
+fn after_two_dashes_or_a_dot_an_argument_is_a_path() {
+    let folder = hard_names();
+    let first = |arguments: &[&str]| objects(&run_with(b"", folder.path(), arguments)).remove(0);
+    for path in ["-", "-dash.b2nd", "a:b.b2nd"] {
+        assert_eq!(first(&["info", "--json", "--", path])["path"], path);
+        assert_eq!(first(&["ls", "--json", "--", path])["shape"], serde_json::json!([]));
+    }
+    for arguments in [&["--", "tree.b2z:group/small.b2nd"][..], &["./tree.b2z:group/small.b2nd"]] {
+        let object = first(&[&["info", "--json"], arguments].concat());
+        assert_eq!((&object["error"]["kind"], &object["member"]), (&"io".into(), &Value::Null));
+        assert_eq!(object["path"], *arguments.last().unwrap());
+    }
+}
+
+#[test]
+fn a_table_in_a_store_has_an_address() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_tree(&data(), &folder.path().join("data"));
+    for listed in addresses(folder.path(), &["data/nested.b2z", "data/peers"]) {
+        if listed["rows"].is_u64() {
+            let address = listed["address"].as_str().unwrap();
+            let shown = &objects(&run(folder.path(), &["info", "--json", address]))[0];
+            assert_eq!(
+                (&shown["rows"], &shown["columns"]),
+                (&listed["rows"], &listed["columns"]),
+                "{address}"
+            );
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_path_that_is_not_utf_8_has_its_bytes_in_json() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let name = OsStr::from_bytes(b"a\xff.b2nd");
+    fs::copy(data().join("scalar.b2nd"), folder.path().join(name)).unwrap();
+    let listed = run(folder.path(), &["ls", "--print0"]);
+    assert_eq!(listed.stdout, b"a\xff.b2nd\0");
+    for command in ["ls", "check", "chunks", "dump"] {
+        let mut command = b2nd(folder.path(), &[command, "--json"]);
+        let object = &objects(&command.arg(name).output().unwrap())[0];
+        assert_eq!(object["path"], "a\u{fffd}.b2nd");
+        assert_eq!(object["path_bytes"], "61ff2e62326e64");
+        assert!(crate::json::schema().is_valid(object), "{object}");
+    }
+    let plain = &objects(&run(&data(), &["ls", "--json", "scalar.b2nd"]))[0];
+    assert!(plain.get("path_bytes").is_none());
+}
