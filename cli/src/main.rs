@@ -26,6 +26,7 @@ mod pool;
 mod rewrite;
 mod row;
 mod set;
+mod sort;
 mod source;
 mod store;
 mod summary;
