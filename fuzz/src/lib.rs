@@ -63,7 +63,7 @@ impl Replay {
         let mut runs = 0;
         while self.time.map_or(runs < self.runs, |time| start.elapsed() < time) {
             let mut bytes = rng.choice(&seeds).expect("a target has seeds").clone();
-let other = rng.choice(&seeds).expect("a target has seeds");
+            let other = rng.choice(&seeds).expect("a target has seeds");
             mutate(&mut rng, &mut bytes, other);
             try_one(target, &bytes);
             runs += 1;

@@ -140,6 +140,11 @@ impl NewIndex {
         self.others.is_some() || entry.is_some_and(|&entry| entry != MISSING)
     }
 
+    /// The largest offset or file number of a stored chunk.
+    pub(crate) fn last_stored(&self) -> Option<u64> {
+        self.entries.iter().filter_map(|&entry| u64::try_from(entry).ok()).max()
+    }
+
     /// How many entries are not set, and the number of the first one.
     pub(crate) fn missing(&self) -> Option<(u64, u64)> {
         let set = self.entries.iter().filter(|&&entry| entry != MISSING).count() as u64;

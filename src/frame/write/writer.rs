@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::frame::Error;
 use crate::frame::check::{Rules, wrong_table};
+use crate::frame::find::chunk_file;
 use crate::frame::format::chunk::{ChunkHeader, Special, header_of_stored};
 use crate::frame::format::fields::Field;
 use crate::frame::format::index::Entry;
@@ -187,7 +188,8 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`](crate::frame::ErrorKind::Refused) if a chunk was not given.
+    /// - [`Refused`](crate::frame::ErrorKind::Refused) if a chunk was not given; and for a sparse frame with so few bytes of
+    ///   stored chunks that C-Blosc2 would not open the last of them.
     /// - [`Exists`](crate::frame::ErrorKind::Exists) if something has got the same name meanwhile.
     /// - [`Io`](crate::frame::ErrorKind::Io) if the frame cannot be written.
     ///
@@ -213,6 +215,17 @@ impl<S: Sink> FrameWriter<S> {
             )));
         }
         let cbytes = i64::try_from(self.cbytes).ok();
+        let most = chunk_file::last_number(cbytes.unwrap_or(i64::MAX));
+        if let Some(last) = index.last_stored().filter(|&last| is_sparse && i128::from(last) > most.into()) {
+            let stored = self.cbytes;
+            return Err(refused(
+                last,
+                format_args!(
+                    "has a file of that number, but with {stored} bytes of chunks C-Blosc2 opens numbers up to {most}; \
+                     a contiguous frame can have it"
+                ),
+            ));
+        }
         header.set(Field::Cbytes, &cbytes.unwrap_or_default().to_be_bytes());
         let in_frame = if is_sparse { 0 } else { self.cbytes };
         let after =
