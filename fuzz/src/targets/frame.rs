@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use b2nd_serde::frame::{
-    Check, ChunkPlace, Depth, ErrorKind, Frame, Place, Report, Severity, Trailer, dump_header,
+    Check, ChunkPlace, Code, Depth, Frame, Place, Report, Severity, Trailer, dump_header,
 };
 use b2nd_serde::to_vec;
 use serde::de::IgnoredAny;
@@ -23,10 +23,11 @@ pub fn run(bytes: &[u8]) {
             let header = frame.header_bytes();
             assert!(bytes.starts_with(header) && header.len() == frame.header().header_len);
             let has_fault = assert_rows(&rows, 0, header);
+            // A header can be read, but not dumped, if what nobody needs is damaged: `check` reports it.
             assert!(
-                !has_fault || frame.array().is_err(),
-                "a good header has a fault: {}",
-                rows[rows.len() - 1]
+                !has_fault || !frame.check_header().is_empty(),
+                "a good header has a fault: {:?}",
+                rows.last()
             );
             parts(frame, bytes);
         }
@@ -49,10 +50,7 @@ fn in_pieces(bytes: &[u8], whole: &Result<Frame, b2nd_serde::frame::Error>) {
                 Some(needed) => {
                     assert!(needed > length, "{length} bytes need {needed}");
                     if needed > bytes.len() {
-                        assert_eq!(
-                            whole.as_ref().err().map(|error| error.kind()),
-                            Some(ErrorKind::Incomplete)
-                        );
+                        assert!(whole.is_err());
                         break parsed;
                     }
                     length = needed;
@@ -62,7 +60,10 @@ fn in_pieces(bytes: &[u8], whole: &Result<Frame, b2nd_serde::frame::Error>) {
         };
         match (&last, whole) {
             (Ok(frame), Ok(whole)) => assert_eq!(frame.header_bytes(), whole.header_bytes()),
-            (Err(error), Err(whole)) => assert_eq!(error.kind(), whole.kind()),
+            // With fewer bytes, what is missing hides what is wrong.
+            (Err(error), Err(whole)) => {
+                assert!(error.needed().is_some() || error.kind() == whole.kind(), "{error}");
+            }
             (last, whole) => panic!("{:?} in pieces, {:?} whole", last.as_ref().err(), whole.as_ref().err()),
         }
     }
@@ -112,7 +113,12 @@ fn inside(bytes: &[u8], whole: &Result<Frame, b2nd_serde::frame::Error>) {
         assert!(deep.findings.contains(finding), "not found with the headers of chunks: {finding}");
     }
     for finding in &deep.findings {
-        assert!(data.findings.contains(finding), "not found with the data of chunks: {finding}");
+        // Of a chunk that cannot be decompressed, nothing else is said, nor of the sum of all chunks.
+        let is_replaced = data.findings.iter().any(|finding| finding.code() == Code::ChunkData);
+        assert!(
+            is_replaced || data.findings.contains(finding),
+            "not found with the data of chunks: {finding}"
+        );
     }
     for finding in &data.findings {
         // Where a chunk or the chunk index should begin may be anywhere.

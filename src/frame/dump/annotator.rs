@@ -132,8 +132,9 @@ impl<'w, 'a> Annotator<'w, 'a> {
             let start = self.start.offset.saturating_add(offset as u64);
             return Ok(self.note("content", &format_args!("{name}at byte {start}, above"))?);
         }
-        let fault = self.fault.as_ref().map_or(usize::MAX, |fault| fault.0);
-        self.raw(offset.min(fault), 0)?;
+        // The wrong byte may be between the contents, where another metalayer should begin.
+        self.refuse_fault(offset)?;
+        self.raw(offset, 0)?;
         self.cursor = self.cursor.at(offset);
         self.shown = offset;
         let marker = self.cursor.byte()?;
