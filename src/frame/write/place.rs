@@ -12,7 +12,10 @@ use crate::frame::find::open::{SPARSE_INDEX, folder_of};
 /// Where a new frame will be.
 #[derive(Debug)]
 pub(crate) struct Place {
+    /// As it was given, for messages.
     to: PathBuf,
+    /// Where the process is may change until it is finished.
+    absolute: PathBuf,
     /// Whether the new file replaces the one that is there.
     replaces: bool,
     folder: Folder,
@@ -21,7 +24,6 @@ pub(crate) struct Place {
 impl Place {
     /// A path at which nothing is yet, of a file or of the directory of a sparse frame.
     pub(crate) fn free(to: &Path, is_sparse: bool) -> Result<Self, Error> {
-        // Where the process is may change until it is finished.
         let absolute = path::absolute(to).map_err(|error| Error::io("create", to, error))?;
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -33,13 +35,13 @@ impl Place {
         if !is_sparse && ends_with_separator {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { folder: Folder::of(&absolute)?, to: absolute, replaces: false })
+        Ok(Self { to: to.into(), absolute, replaces: false, folder: Folder::of(to)? })
     }
 
     /// The path of a file that will be replaced.
     pub(crate) fn taken(to: PathBuf) -> Result<Self, Error> {
         let folder = Folder::of(&to)?;
-        Ok(Self { to, replaces: true, folder })
+        Ok(Self { absolute: to.clone(), to, replaces: true, folder })
     }
 
     /// Creates the file, or the directory of a sparse frame. Until it has its name, nobody else may read it, or as `is_usual`
@@ -121,19 +123,20 @@ impl Pending {
 
     /// Gives it its name, and returns the file that has the header and its path.
     pub(crate) fn persist(self) -> Result<(File, PathBuf), Error> {
-        let Place { to, replaces, folder } = self.place;
+        let Place { to, absolute, replaces, folder } = self.place;
         let unwritable = |error| unwritable(&to, error);
         let new = match self.temporary {
             Temporary::File(file) => {
-                let named = if replaces { file.persist(&to) } else { file.persist_noclobber(&to) };
-                (named.map_err(|error| unwritable(error.error))?, to)
+                let named =
+                    if replaces { file.persist(&absolute) } else { file.persist_noclobber(&absolute) };
+                (named.map_err(|error| unwritable(error.error))?, absolute)
             }
             Temporary::Directory(directory, file) => {
-                let path = to.join(SPARSE_INDEX);
+                let path = absolute.join(SPARSE_INDEX);
                 // Windows does not rename a directory in which a file is open.
                 #[cfg(windows)]
                 drop(file);
-                rename_directory(directory.path(), &to).map_err(unwritable)?;
+                rename_directory(directory.path(), &absolute).map_err(unwritable)?;
                 // The directory has been renamed, so there is nothing to remove.
                 let _ = directory.keep();
                 #[cfg(windows)]
