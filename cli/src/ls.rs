@@ -15,7 +15,7 @@ use crate::json::add_line;
 use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
 use crate::row::{MAX_CELL_WIDTH, Row};
-use crate::store::{StoreRecord, store_of_files, table_at, visit_files};
+use crate::store::{StoreRecord, files_in, store_of_files, table_at, visit_files};
 use crate::summary::Summary;
 use crate::table::{Columns, Side};
 use crate::tree::Tree;
@@ -133,7 +133,17 @@ impl Batch {
             self.take_store(record, form);
         }
         let is_member = store.is_some();
-        visit_files(target, store.as_ref(), options, &mut |view| self.take(view, form, is_member));
+        if !target.is_store {
+            return visit_files(target, store.as_ref(), options, &mut |view| {
+                self.take(view, form, is_member)
+            });
+        }
+        for found in files_in(target, store.as_ref()) {
+            match found {
+                Ok(zip) if zip.is_named_zip() => self.visit_store(&zip, options, form),
+                found => options.visit(found, &mut |view| self.take(view, form, is_member)),
+            }
+        }
     }
 
     fn add_address(&mut self, location: Location<'_>) {

@@ -35,20 +35,19 @@ fn info_says_what_a_store_holds() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree.b2d");
     std::fs::create_dir(&tree).unwrap();
-    for (from, to) in [("peers/store.b2e", "embed.b2e"), ("int32_3x5.b2nd", "array.b2nd")] {
-        std::fs::copy(data().join(from), tree.join(to)).unwrap();
+    for name in ["embed.b2e", "array.b2nd"] {
+        std::fs::copy(data().join("int32_3x5.b2nd"), tree.join(name)).unwrap();
     }
     let output = run(folder.path(), &["info", "tree.b2d"]);
-    let page = "path    : tree.b2d\ntype    : EmbedStore\nholds   : /array, /node\n";
+    let page = "path    : tree.b2d\ntype    : DictStore\nholds   : /array\n";
     assert_eq!((text(&output.stdout), text(&output.stderr)), (page, ""));
 
     let output = run(&data(), &["info", "table.b2z"]);
-    let page = text(&output.stdout).split("\n\n").next().unwrap();
-    snapshot("info_table", page);
+    snapshot("info_table", text(&output.stdout));
 
     let objects = objects(&run(&data(), &["info", "--json", "table.b2z"]));
     assert_eq!(objects[0]["columns"][1], serde_json::json!({ "name": "name", "type": "<U4" }));
-    assert_eq!(objects.len(), 6, "the store, and its members");
+    assert_eq!(objects.len(), 1, "the members are not told, as those of a folder are not");
 }
 
 #[test]
@@ -175,4 +174,31 @@ fn a_folder_with_an_embed_store_among_its_files_is_no_store() {
     let kinds: Vec<_> = objects(&output).iter().map(|object| object["path"].clone()).collect();
     assert_eq!(kinds, ["a.b2nd", "embed.b2e"]);
     assert_eq!(objects(&output)[1]["members"], serde_json::json!(["/node"]));
+}
+
+#[test]
+fn stores_beside_an_embed_store_or_in_a_store_are_stores() {
+    let folder = nested();
+    let alone = text(&run(folder.path(), &["ls"]).stdout).to_owned();
+    let addresses = |folder: &std::path::Path| {
+        let json = objects(&run(folder, &["ls", "--json"]));
+        json.iter().map(|object| (object["address"].clone(), object["kind"].clone())).collect::<Vec<_>>()
+    };
+    let mut expected = addresses(folder.path());
+    assert_eq!(expected.len(), alone.lines().count());
+    std::fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
+    expected.insert(0, ("embed.b2e".into(), "EmbedStore".into()));
+    assert_eq!(addresses(folder.path()), expected);
+    let output = run(folder.path(), &["info", "."]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(text(&output.stderr).contains("`b2nd ls` lists the arrays in a folder"));
+
+    let (zip, inner) = (folder.path().join("zip.b2z"), folder.path().join("folder.b2d/zip.b2z"));
+    std::fs::rename(zip, inner).unwrap();
+    let tree = text(&run(folder.path(), &["ls", "--tree"]).stdout).to_owned();
+    assert!(!["embed\n", "_meta", "__vlmeta__"].iter().any(|part| tree.contains(part)), "{tree}");
+    let (json, stores) = (addresses(folder.path()), |json: &[(_, serde_json::Value)]| {
+        json.iter().filter(|(_, kind)| kind == "TreeStore" || kind == "CTable").count()
+    });
+    assert_eq!((json.len(), stores(&json)), (expected.len(), 4), "{json:?}");
 }
