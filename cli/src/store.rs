@@ -59,9 +59,13 @@ pub(crate) struct Warning {
 }
 
 impl Warning {
-    fn active(message: String) -> Self {
-        let (code, place) = (Code::ActiveObject, "file");
+    fn new(code: Code, message: String) -> Self {
+        let place = "file";
         Self { code, severity: code.severity(), place, offset: None, expected: None, found: None, message }
+    }
+
+    fn active(message: String) -> Self {
+        Self::new(Code::ActiveObject, message)
     }
 }
 
@@ -138,6 +142,10 @@ impl StoreRecord {
                 findings.push(Warning::active(format!(
                     "the table has columns that a reader must evaluate: {names}"
                 )));
+            }
+            if schema.n_rows.is_none() {
+                let message = "the table was not closed: its number of rows is missing";
+                findings.push(Warning::new(Code::UnclosedTable, message.into()));
             }
             let columns = schema.columns.into_iter().chain(schema.computed_columns);
             TableRecord { rows: schema.n_rows, columns: columns.map(Column::from).collect() }

@@ -202,3 +202,21 @@ fn stores_beside_an_embed_store_or_in_a_store_are_stores() {
     });
     assert_eq!((json.len(), stores(&json)), (expected.len(), 4), "{json:?}");
 }
+
+#[test]
+fn a_table_that_was_not_closed_is_warned_of_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    // As in the file of a writer that was killed, there is no number of rows under its name.
+    let mut zip = std::fs::read(data().join("table.b2z")).unwrap();
+    let at = zip.windows(8).position(|bytes| bytes == b"\"n_rows\"").unwrap();
+    zip[at..][..8].copy_from_slice(b"\"N_rows\"");
+    std::fs::write(folder.path().join("open.b2z"), zip).unwrap();
+    let output = run(folder.path(), &["check", "open.b2z"]);
+    let warning =
+        "open.b2z: warning: unclosed-table: the table was not closed: its number of rows is missing\n";
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), warning));
+    let last = text(&output.stderr).lines().last().unwrap();
+    assert_eq!(last, "b2nd: 5 frames, 1 table, 1 with warnings");
+    let page = text(&run(folder.path(), &["info", "open.b2z"]).stdout).to_owned();
+    assert!(page.contains("rows    : unknown, ") && page.contains("warning : unclosed-table, "), "{page}");
+}
