@@ -237,13 +237,7 @@ impl Iterator for Targets {
         loop {
             let found = match &mut self.walk {
                 Some(_) => self.walk_on(),
-                None => match self.next_root() {
-                    Some(found) => found,
-                    None => {
-                        self.tell_links();
-                        return None;
-                    }
-                },
+                None => self.next_root().or_else(|| self.tell_links())?,
             };
             if found.is_some() {
                 return found;
@@ -269,11 +263,12 @@ impl Targets {
         targets
     }
 
-    /// Says once how many links were skipped.
-    fn tell_links(&mut self) {
+    /// At the end, says once how many links were skipped.
+    fn tell_links<T>(&mut self) -> Option<T> {
         if let Some(links) = self.skipped_links.take().filter(|&links| links > 0) {
             remark(&format_args!("{} skipped; -L follows them", text::count(links, "link")));
         }
+        None
     }
 
     /// Searches a folder next.
