@@ -1,7 +1,7 @@
 //! Where the parts of a new frame go: all into one file, or each chunk into a file of its own.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 
 use crate::frame::find::chunk_file;
 use crate::frame::format::index::NewIndex;
@@ -115,6 +115,14 @@ impl<W: Write + Seek> Contiguous<W> {
         let after = self.out.stream_position()?;
         self.out.seek(SeekFrom::Start(self.start))?;
         self.out.write_all(end.header)?;
+        self.out.flush()?;
+        // A file that was opened to append writes at its end, wherever one seeks.
+        if self.out.stream_position()? != self.start.saturating_add(self.header_len) {
+            return Err(io::Error::new(
+                ErrorKind::Unsupported,
+                "the header cannot be written before the chunks: the writer only appends",
+            ));
+        }
         self.out.seek(SeekFrom::Start(after))?;
         self.out.into_inner().map_err(io::IntoInnerError::into_error)
     }
@@ -208,8 +216,14 @@ fn put_file(
     number: u64,
     write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
 ) -> Result<u64, Error> {
-    let path = new.directory().map(|directory| directory.join(chunk_file::name(number)));
-    let mut file = File::create(path.unwrap_or_default()).map_err(Error::writing)?;
-    write(&mut file)?;
-    Ok(number)
+    let path = new.directory().map(|directory| directory.join(chunk_file::name(number))).unwrap_or_default();
+    let mut file = File::create(&path).map_err(Error::writing)?;
+    match write(&mut file) {
+        Ok(_) => Ok(number),
+        Err(error) => {
+            // Nobody reads it: the index will not name it.
+            let _ = fs::remove_file(path);
+            Err(error)
+        }
+    }
 }
