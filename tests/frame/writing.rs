@@ -3,7 +3,7 @@
 #![cfg(feature = "frame")]
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -222,10 +222,9 @@ fn files(directory: &Path) -> BTreeMap<OsString, Vec<u8>> {
 }
 
 #[test]
-fn a_sparse_frame_does_not_depend_on_the_order_of_its_chunks() {
+fn the_files_of_a_sparse_frame_are_numbered_as_its_chunks_come() {
     let folder = tempfile::tempdir().unwrap();
-    let mut all = Vec::new();
-    for (name, order) in [("one", [0, 2, 3]), ("other", [3, 0, 2])] {
+    for (name, order, numbers) in [("one", [0, 2, 3], [0, 1, 2]), ("other", [3, 0, 2], [1, 2, 0])] {
         let path = folder.path().join(name);
         let mut writer = FrameBuilder::new(worked_example()).create_sparse(&path).unwrap();
         for number in order {
@@ -237,12 +236,28 @@ fn a_sparse_frame_does_not_depend_on_the_order_of_its_chunks() {
         assert_eq!(frame.path(), Some(&*path.join("chunks.b2frame")));
         let places: Vec<_> = frame.chunks().unwrap().map(|entry| entry.unwrap().place).collect();
         let zeros = ChunkPlace::Special(Special::Zeros);
-        assert_eq!(places, [ChunkPlace::File(0), zeros, ChunkPlace::File(2), ChunkPlace::File(3)]);
+        let [first, third, fourth] = numbers.map(ChunkPlace::File);
+        assert_eq!(places, [first, zeros, third, fourth]);
+        let files = files(&path);
+        assert_eq!(files.len(), 4);
+        for (number, file) in [0, 2, 3].into_iter().zip(numbers) {
+            let chunk = &files[OsStr::new(&format!("{file:08X}.chunk"))];
+            assert_eq!(chunk[32..], items_of(number, 32));
+        }
         without_findings(Frame::open(&path).unwrap());
-        all.push(files(&path));
     }
-    assert_eq!(all[0].len(), 4);
-    assert!(all[0] == all[1]);
+}
+
+#[test]
+fn a_late_chunk_of_a_sparse_frame_has_a_file_that_c_blosc2_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("late.b2nd");
+    let mut writer = FrameBuilder::new(meta(&[100_000], &[1], &[1], "|u1")).create_sparse(&path).unwrap();
+    writer.stored(99_999, &[7]).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let mut frame = without_findings(writer.finish().unwrap());
+    let place = frame.chunks().unwrap().nth(99_999).unwrap().unwrap().place;
+    assert_eq!(place, ChunkPlace::File(0));
 }
 
 #[test]

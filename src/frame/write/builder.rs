@@ -253,7 +253,7 @@ impl FrameBuilder {
     /// assert!(!path.exists());
     /// writer.fill(Special::Zeros)?;
     /// writer.finish()?;
-    /// assert!(is_sparse_frame(&path) && path.join("00000001.chunk").exists());
+    /// assert!(is_sparse_frame(&path) && path.join("00000000.chunk").exists());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create_sparse(self, path: impl AsRef<Path>) -> Result<FrameWriter<NewFile>, Error> {

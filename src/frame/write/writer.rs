@@ -200,7 +200,8 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`](crate::frame::ErrorKind::Refused) if a chunk was not given.
+    /// - [`Refused`](crate::frame::ErrorKind::Refused) if a chunk was not given; and for a sparse frame with so few bytes of
+    ///   stored chunks that C-Blosc2 would not open the last of them.
     /// - [`Exists`](crate::frame::ErrorKind::Exists) if something has got the same name meanwhile.
     /// - [`Io`](crate::frame::ErrorKind::Io) if the frame cannot be written.
     ///
@@ -274,7 +275,7 @@ impl<S: Sink> FrameWriter<S> {
     fn put(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<(), Error> {
         self.reserve(number)?;
         let len = parts.iter().map(|part| part.len() as u64).sum();
-        let stored = self.output.put(number, |out| {
+        let stored = self.output.put(|out| {
             parts.iter().try_for_each(|part| out.write_all(part)).map_err(Error::writing)?;
             Ok(len)
         })?;
