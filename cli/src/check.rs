@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use b2nd_serde::frame::{Code, Depth, Finding, Severity};
+use b2nd_serde::frame::{Code, Depth, Finding, Kind, Severity};
 use clap::Args;
 
 use crate::address::{Inside, Location};
@@ -59,6 +59,8 @@ const CHUNKS_SHOWN: u64 = 256;
 struct Batch {
     files: u64,
     frames: u64,
+    stores: u64,
+    tables: u64,
     with_errors: u64,
     with_warnings: u64,
     failures: u64,
@@ -113,6 +115,8 @@ impl Check {
         pool.run(paths.targets(Stores::WithFiles), work, |batch| {
             all.files += batch.files;
             all.frames += batch.frames;
+            all.stores += batch.stores;
+            all.tables += batch.tables;
             all.with_errors += batch.with_errors;
             all.with_warnings += batch.with_warnings;
             all.failures += batch.failures;
@@ -147,6 +151,7 @@ impl Batch {
         let (is_table, store) = (table.is_some(), store_of_files(target));
         let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
         for record in records.chain(table) {
+            *(if record.kind == Kind::CTable { &mut self.tables } else { &mut self.stores }) += 1;
             self.with_warnings += u64::from(!record.findings.is_empty());
             if json {
                 add_line(&mut self.text, &record);
@@ -243,11 +248,16 @@ impl Display for Unchecked {
 /// The last line: how many frames there were.
 impl Display for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { frames, with_errors, with_warnings, failures, .. } = *self;
-        if frames + failures == 0 {
+        let Self { frames, stores, tables, with_errors, with_warnings, failures, .. } = *self;
+        if frames + stores + tables + failures == 0 {
             return f.write_str("no frame found");
         }
         f.write_str(&count(frames, "frame"))?;
+        for (number, noun) in
+            [(stores, "store"), (tables, "table")].into_iter().filter(|&(number, _)| number > 0)
+        {
+            write!(f, ", {}", count(number, noun))?;
+        }
         match (with_errors, with_warnings) {
             (0, 0) if frames > 0 && failures == 0 => f.write_str(", no errors or warnings")?,
             (0, 0) => {}

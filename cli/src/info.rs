@@ -73,10 +73,10 @@ impl Info {
                 }
             }
             stdout.write_all(&page)?;
-            if is_table || store.is_some() && target.is_store {
+            if is_table || store.is_some() {
                 continue;
             }
-            let (mut is_silent, mut written) = (store.is_none(), Ok(()));
+            let (mut is_silent, mut written) = (true, Ok(()));
             options.visit_target(&target, &mut |view| {
                 is_silent = false;
                 let mut page = Vec::new();

@@ -78,7 +78,7 @@ impl Paths {
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let (ext, follow, unordered) = (self.ext, self.follow, self.unordered);
-        Targets { roots, walk: None, ext, follow, stores, unordered, is_here: false }
+        Targets { roots, walk: None, ext, follow, stores, unordered, is_here: false, skipped_links: Some(0) }
     }
 }
 
@@ -226,6 +226,8 @@ pub(crate) struct Targets {
     unordered: bool,
     /// Whether the folder is `.`, whose name is left out of the paths.
     is_here: bool,
+    /// The symbolic links in folders that were not followed. `None` in a store, where links never are.
+    skipped_links: Option<u64>,
 }
 
 impl Iterator for Targets {
@@ -235,7 +237,7 @@ impl Iterator for Targets {
         loop {
             let found = match &mut self.walk {
                 Some(_) => self.walk_on(),
-                None => self.next_root()?,
+                None => self.next_root().or_else(|| self.tell_links())?,
             };
             if found.is_some() {
                 return found;
@@ -255,9 +257,18 @@ impl Targets {
             stores: Stores::Folders,
             unordered: false,
             is_here: false,
+            skipped_links: None,
         };
         targets.enter(folder);
         targets
+    }
+
+    /// At the end, says once how many links were skipped.
+    fn tell_links<T>(&mut self) -> Option<T> {
+        if let Some(links) = self.skipped_links.take().filter(|&links| links > 0) {
+            remark(&format_args!("{} skipped; -L follows them", text::count(links, "link")));
+        }
+        None
     }
 
     /// Searches a folder next.
@@ -346,6 +357,9 @@ impl Targets {
                 "{path}: skipped: the temporary file of a rewrite that was killed or is still running"
             ));
             return None;
+        }
+        if entry.path_is_symlink() && !self.follow && self.is_wanted(entry.path()) {
+            self.skipped_links = self.skipped_links.map(|links| links + 1);
         }
         let is_folder = entry.file_type().is_dir();
         let is_sparse = is_folder && is_sparse(entry.path());

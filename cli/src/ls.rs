@@ -16,7 +16,7 @@ use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
 use crate::row::{CELLS, MAX_CELL_WIDTH, Row, Style};
 use crate::sort::{First, Key, Order, Place, Placed};
-use crate::store::{StoreRecord, store_of_files, table_at, visit_files};
+use crate::store::{StoreRecord, files_in, store_of_files, table_at, visit_files};
 use crate::summary::Summary;
 use crate::table::{Columns, Side};
 use crate::tree::Tree;
@@ -174,7 +174,16 @@ impl Batch {
             self.take_store(record, plan);
         }
         let is_member = store.is_some();
-        visit_files(target, store.as_ref(), options, &mut |view| self.take(view, plan, is_member));
+        if !target.is_store {
+            visit_files(target, store.as_ref(), options, &mut |view| self.take(view, plan, is_member));
+            return;
+        }
+        for found in files_in(target, store.as_ref()) {
+            match found {
+                Ok(zip) if zip.is_named_zip() => self.visit_store(&zip, options, plan),
+                found => options.visit(found, &mut |view| self.take(view, plan, is_member)),
+            }
+        }
     }
 
     /// Adds bytes that are printed as they are, or sorted first.

@@ -59,9 +59,13 @@ pub(crate) struct Warning {
 }
 
 impl Warning {
-    fn active(message: String) -> Self {
-        let (code, place) = (Code::ActiveObject, "file");
+    fn new(code: Code, message: String) -> Self {
+        let place = "file";
         Self { code, severity: code.severity(), place, offset: None, expected: None, found: None, message }
+    }
+
+    fn active(message: String) -> Self {
+        Self::new(Code::ActiveObject, message)
     }
 }
 
@@ -139,6 +143,10 @@ impl StoreRecord {
                     "the table has columns that a reader must evaluate: {names}"
                 )));
             }
+            if schema.n_rows.is_none() {
+                let message = "the table was not closed: its number of rows is missing";
+                findings.push(Warning::new(Code::UnclosedTable, message.into()));
+            }
             let columns = schema.columns.into_iter().chain(schema.computed_columns);
             TableRecord { rows: schema.n_rows, columns: columns.map(Column::from).collect() }
         });
@@ -206,19 +214,22 @@ pub(crate) fn held(members: &[String]) -> String {
 
 /// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
 pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
-    if target.inside != Inside::Whole || !target.is_store && !target.is_named_zip() {
+    if target.inside != Inside::Whole || target.is_sparse {
+        return Ok(None);
+    }
+    let is_folder = target.is_store || target.is_given && target.path.is_dir();
+    if !is_folder && !target.is_named_zip() {
         return Ok(None);
     }
     match Store::open(&target.path) {
-        Err(error) if target.is_store => Err(target.location().failure(error)),
+        Err(error) if is_folder => Err(target.location().failure(error)),
         store => Ok(store.ok().flatten()),
     }
 }
 
-/// The store of many files that a folder or zip file is. If it cannot be opened, the visit of its files tells why. An embed
-/// store is one file: beside one that is called `embed.b2e` there can be anything.
+/// The store that a folder or zip file is. If it cannot be opened, the visit of its files tells why.
 pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
-    store_at(target).ok().flatten().filter(|store| store.kind() != Kind::EmbedStore)
+    store_at(target).ok().flatten()
 }
 
 /// The table that is meant, if it is a folder in a store.
@@ -236,6 +247,17 @@ pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
     tables.find(|table| table.address == address)
 }
 
+/// The files in the folder of a store, but not those that are only a part of it.
+pub(crate) fn files_in(
+    target: &Target,
+    store: Option<&Store>,
+) -> impl Iterator<Item = Result<Target, Failure>> {
+    Targets::in_store(&target.path).filter(move |found| {
+        let name = found.as_ref().map(|found| name_in(target, &found.path));
+        !name.is_ok_and(|name| store.is_some_and(|store| store.is_part(&name)))
+    })
+}
+
 /// Visits the frames in a folder or zip file, but not those that are only a part of this store.
 pub(crate) fn visit_files(
     target: &Target,
@@ -245,11 +267,7 @@ pub(crate) fn visit_files(
 ) {
     let is_part = |name: &str| store.is_some_and(|store| store.is_part(name));
     if target.is_store {
-        for found in Targets::in_store(&target.path) {
-            if !found.as_ref().is_ok_and(|found| is_part(&name_in(target, &found.path))) {
-                options.visit(found, receive);
-            }
-        }
+        files_in(target, store).for_each(|found| options.visit(found, receive));
     } else {
         options.visit_target(target, &mut |view| {
             if !view.as_ref().is_ok_and(|view| view.location.member().is_some_and(is_part)) {

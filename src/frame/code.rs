@@ -253,6 +253,12 @@ codes! {
         "A lazy expression, a proxy or a reference to an array elsewhere was saved, as its author wanted."
         "Open it only if you trust where it comes from, in python-blosc2 with deserialize=\"full\". Shape and dtype \
          can be read all the same."
+    UnclosedTable "unclosed-table" Warning
+        "A table of python-blosc2 does not say how many rows it has, which is written last. Its columns may have room for \
+         more rows than were written; _valid_rows.b2nd says which are there."
+        "The program that wrote it was killed or has not closed the table, or still writes."
+        "Open the table in python-blosc2, and look at its last rows: what was not written yet is lost. Copy the rows \
+         into a new table, and close that."
 
     // The array's metalayer: its bytes.
     ArrayMarker "array-marker" Error

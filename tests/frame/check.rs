@@ -521,7 +521,7 @@ fn every_code_is_found_and_says_what_to_do() {
         all.insert(code);
     }
     // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
-    // So is what only the chunks say.
+    // So is what only the chunks say. A table is one of many frames; the command checks it.
     all.extend([
         Code::NotAZip,
         Code::ZipMember,
@@ -531,6 +531,7 @@ fn every_code_is_found_and_says_what_to_do() {
         Code::ChunkData,
         Code::ChunkFilters,
         Code::ChunkOverlap,
+        Code::UnclosedTable,
     ]);
     assert_eq!(all, Code::ALL.iter().copied().collect());
     for code in all {

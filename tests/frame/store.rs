@@ -102,9 +102,23 @@ fn members_are_frames_by_their_names_but_not_attributes_or_other_files() {
 #[cfg(feature = "decompress")]
 fn members_in_the_data_of_the_store_are_told_too() {
     let folder = folder("tree.b2z", ".b2d");
-    fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
+    let mut embed = fs::read(data().join("peers/store.b2e")).unwrap();
+    let at = embed.windows(7).position(|name| name == b"b2embed").unwrap();
+    embed[at..][..7].copy_from_slice(b"b2other");
+    fs::write(folder.path().join("embed.b2e"), embed).unwrap();
     let members = ["/group/large", "/group/small", "/node"].map(String::from);
-    assert_eq!(open(folder.path()), Some((Kind::EmbedStore, members.to_vec())));
+    assert_eq!(open(folder.path()), Some((Kind::DictStore, members.to_vec())));
+}
+
+#[test]
+fn an_embed_store_makes_no_store_of_its_folder() {
+    for end in ["", ".b2d"] {
+        let folder = folder("tree.b2z", end);
+        assert!(is_store_folder(folder.path()));
+        fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
+        assert!(!is_store_folder(folder.path()));
+        assert_eq!(open(folder.path()), None);
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn the_bytes_of_each_chunk_are_where_it_says() {
         }
     }
     // In a zip file, by the offset of its member.
-    let members = objects(&run(&data, &["info", "--json", "tree.b2z"]));
+    let members = objects(&run(&data, &["ls", "--json", "tree.b2z"]));
     let member = members.iter().find(|member| member["offset"].is_u64()).unwrap();
     let output = run(&data, &["chunks", "--json", &format!("tree.b2z@{}", member["offset"])]);
     let start = member["header_len"].as_u64().unwrap() + member["offset"].as_u64().unwrap();

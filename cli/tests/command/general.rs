@@ -96,12 +96,15 @@ fn the_values_of_other_metalayers_have_a_line_each_and_with_meta_are_whole() {
 }
 
 #[test]
-fn info_shows_the_members_of_a_zip_file() {
+fn info_shows_a_zip_file_as_a_store_and_a_member_where_it_is_named() {
     let output = run(&["info", "tests/data/tree.b2z"]);
-    let members: Vec<&str> =
-        text(&output.stdout).lines().filter_map(|line| line.strip_prefix("member  : ")).collect();
-    assert_eq!(members, ["group/large.b2nd", "group/small.b2nd", "embed.b2e"]);
-    assert_eq!(output.status.code(), Some(0));
+    let page = "path    : tests/data/tree.b2z\ntype    : TreeStore\nholds   : /group/large, /group/small\n";
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), page));
+    for member in ["group/large.b2nd", "group/small.b2nd", "embed.b2e"] {
+        let output = run(&["info", &format!("tests/data/tree.b2z:{member}")]);
+        assert!(text(&output.stdout).contains(&format!("member  : {member}\n")), "{}", text(&output.stdout));
+        assert_eq!(output.status.code(), Some(0));
+    }
 }
 
 #[test]
@@ -136,7 +139,7 @@ fn control_characters_do_not_get_to_the_terminal() {
             );
         }
     }
-    let output = crate::run::run(folder.path(), &["info", "bad.b2z"]);
+    let output = crate::run::run(folder.path(), &["ls", "bad.b2z"]);
     assert!(text(&output.stderr).contains("[2Jx.b2nd"), "it is told: {}", text(&output.stderr));
 }
 

@@ -35,20 +35,19 @@ fn info_says_what_a_store_holds() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree.b2d");
     std::fs::create_dir(&tree).unwrap();
-    for (from, to) in [("peers/store.b2e", "embed.b2e"), ("int32_3x5.b2nd", "array.b2nd")] {
-        std::fs::copy(data().join(from), tree.join(to)).unwrap();
+    for name in ["embed.b2e", "array.b2nd"] {
+        std::fs::copy(data().join("int32_3x5.b2nd"), tree.join(name)).unwrap();
     }
     let output = run(folder.path(), &["info", "tree.b2d"]);
-    let page = "path    : tree.b2d\ntype    : EmbedStore\nholds   : /array, /node\n";
+    let page = "path    : tree.b2d\ntype    : DictStore\nholds   : /array\n";
     assert_eq!((text(&output.stdout), text(&output.stderr)), (page, ""));
 
     let output = run(&data(), &["info", "table.b2z"]);
-    let page = text(&output.stdout).split("\n\n").next().unwrap();
-    snapshot("info_table", page);
+    snapshot("info_table", text(&output.stdout));
 
     let objects = objects(&run(&data(), &["info", "--json", "table.b2z"]));
     assert_eq!(objects[0]["columns"][1], serde_json::json!({ "name": "name", "type": "<U4" }));
-    assert_eq!(objects.len(), 6, "the store, and its members");
+    assert_eq!(objects.len(), 1, "the members are not told, as those of a folder are not");
 }
 
 #[test]
@@ -175,4 +174,49 @@ fn a_folder_with_an_embed_store_among_its_files_is_no_store() {
     let kinds: Vec<_> = objects(&output).iter().map(|object| object["path"].clone()).collect();
     assert_eq!(kinds, ["a.b2nd", "embed.b2e"]);
     assert_eq!(objects(&output)[1]["members"], serde_json::json!(["/node"]));
+}
+
+#[test]
+fn stores_beside_an_embed_store_or_in_a_store_are_stores() {
+    let folder = nested();
+    let alone = text(&run(folder.path(), &["ls"]).stdout).to_owned();
+    let addresses = |folder: &std::path::Path| {
+        let json = objects(&run(folder, &["ls", "--json"]));
+        json.iter().map(|object| (object["address"].clone(), object["kind"].clone())).collect::<Vec<_>>()
+    };
+    let mut expected = addresses(folder.path());
+    assert_eq!(expected.len(), alone.lines().count());
+    std::fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
+    expected.insert(0, ("embed.b2e".into(), "EmbedStore".into()));
+    assert_eq!(addresses(folder.path()), expected);
+    let output = run(folder.path(), &["info", "."]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(text(&output.stderr).contains("`b2nd ls` lists the arrays in a folder"));
+
+    let (zip, inner) = (folder.path().join("zip.b2z"), folder.path().join("folder.b2d/zip.b2z"));
+    std::fs::rename(zip, inner).unwrap();
+    let tree = text(&run(folder.path(), &["ls", "--tree"]).stdout).to_owned();
+    assert!(!["embed\n", "_meta", "__vlmeta__"].iter().any(|part| tree.contains(part)), "{tree}");
+    let (json, stores) = (addresses(folder.path()), |json: &[(_, serde_json::Value)]| {
+        json.iter().filter(|(_, kind)| kind == "TreeStore" || kind == "CTable").count()
+    });
+    assert_eq!((json.len(), stores(&json)), (expected.len(), 4), "{json:?}");
+}
+
+#[test]
+fn a_table_that_was_not_closed_is_warned_of_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    // As in the file of a writer that was killed, there is no number of rows under its name.
+    let mut zip = std::fs::read(data().join("table.b2z")).unwrap();
+    let at = zip.windows(8).position(|bytes| bytes == b"\"n_rows\"").unwrap();
+    zip[at..][..8].copy_from_slice(b"\"N_rows\"");
+    std::fs::write(folder.path().join("open.b2z"), zip).unwrap();
+    let output = run(folder.path(), &["check", "open.b2z"]);
+    let warning =
+        "open.b2z: warning: unclosed-table: the table was not closed: its number of rows is missing\n";
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), warning));
+    let last = text(&output.stderr).lines().last().unwrap();
+    assert_eq!(last, "b2nd: 5 frames, 1 table, 1 with warnings");
+    let page = text(&run(folder.path(), &["info", "open.b2z"]).stdout).to_owned();
+    assert!(page.contains("rows    : unknown, ") && page.contains("warning : unclosed-table, "), "{page}");
 }

@@ -324,6 +324,23 @@ fn links_are_followed_only_when_asked_or_given() {
 
 #[cfg(unix)]
 #[test]
+fn links_that_are_skipped_are_counted() {
+    let folder = folder();
+    let links = folder.path().join("links");
+    fs::create_dir(&links).unwrap();
+    for name in ["a.b2nd", "b.b2nd", "c.txt"] {
+        std::os::unix::fs::symlink("../scalar.b2nd", links.join(name)).unwrap();
+    }
+    let said = |arguments: &[&str]| text(&run(folder.path(), arguments).stderr).to_owned();
+    assert_eq!(said(&["ls", "links"]), "b2nd: 3 links skipped; -L follows them\nb2nd: no array found\n");
+    assert_eq!(said(&["check", "links"]), "b2nd: 3 links skipped; -L follows them\nb2nd: no frame found\n");
+    assert!(said(&["ls", "--ext", "b2nd", "links"]).contains("2 links skipped"));
+    assert_eq!(said(&["ls", "-L", "links"]), "");
+    assert_eq!(said(&["ls", "links/a.b2nd"]), "");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_fifo_is_an_error_and_does_not_block() {
     let folder = folder();
     let pipe = folder.path().join("images/pipe.b2nd");

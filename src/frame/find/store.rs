@@ -96,7 +96,8 @@ impl Table {
 }
 
 impl Store {
-    /// Opens a store by the path of its folder or zip file; `None` if there is no `embed.b2e` in it that makes it one.
+    /// Opens a store by the path of its folder or zip file; `None` if there is no `embed.b2e` in it that makes it one. An
+    /// [`EmbedStore`](Kind::EmbedStore) makes none: it is one file, and beside one of that name there can be anything.
     ///
     /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
     ///
@@ -117,12 +118,13 @@ impl Store {
     }
 
     fn of_folder(path: &Path) -> Result<Option<Self>, Error> {
-        if !is_store_folder(path) {
+        if !path.join(EMBED).is_file() {
             return Ok(None);
         }
         let embed = Frame::open(path.join(EMBED))?;
+        let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
-        Self::new(path, embed, &names, |name| Ok(Some(Frame::open(path.join(name))?)))
+        Self::new(kind, embed, &names, |name| Ok(Some(Frame::open(path.join(name))?))).map(Some)
     }
 
     fn of_zip(path: &Path) -> Result<Option<Self>, Error> {
@@ -132,28 +134,20 @@ impl Store {
             let member = members.iter().find(|member| member.name() == name && member.frame().is_some());
             member.map(|member| Frame::read_at(&file, member.offset())).transpose()
         };
-        let Some(frame) = member(EMBED)? else { return Ok(None) };
+        let Some(embed) = member(EMBED)? else { return Ok(None) };
+        let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
-        Self::new(path, frame, &names, member)
+        Self::new(kind, embed, &names, member).map(Some)
     }
 
-    /// The store with these files, one of which is `embed.b2e`.
+    /// The store of this kind with these files, one of which is `embed.b2e`.
     fn new<R: Read + Seek>(
-        path: &Path,
+        kind: Kind,
         mut embed: Frame<R>,
         names: &[String],
         open: impl Fn(&str) -> Result<Option<Frame<R>>, Error>,
-    ) -> Result<Option<Self>, Error> {
-        let has_extension =
-            |extension| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension));
+    ) -> Result<Self, Error> {
         let trailer = embed.trailer().ok();
-        let kind = match embed.kind() {
-            kind if kind.is_store() => kind,
-            // Without a metalayer that tells, python-blosc2 goes by the extension.
-            _ if has_extension("b2d") => Kind::DictStore,
-            _ if has_extension("b2z") => Kind::TreeStore,
-            _ => return Ok(None),
-        };
         let mut tables = Vec::new();
         if kind == Kind::TreeStore {
             let mut room = MAX_SCHEMAS_LEN;
@@ -184,7 +178,7 @@ impl Store {
         members.extend(mounts.iter().cloned());
         members.sort_unstable();
         members.dedup();
-        Ok(Some(Self { kind, members, tables, mounts }))
+        Ok(Self { kind, members, tables, mounts })
     }
 
     /// What the store is: [`DictStore`](Kind::DictStore), [`TreeStore`](Kind::TreeStore), [`CTable`](Kind::CTable), …
@@ -230,7 +224,8 @@ impl Store {
     }
 }
 
-/// Whether a folder can be a [`Store`]: it has the file `embed.b2e`.
+/// Whether a folder is a [`Store`]: it has a file `embed.b2e` that makes it one. Only the header of that file is read; if that
+/// fails, the answer is no.
 ///
 /// ```
 /// use b2nd_serde::frame::is_store_folder;
@@ -238,7 +233,21 @@ impl Store {
 /// assert!(!is_store_folder("tests/data"));
 /// ```
 pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
-    path.as_ref().join(EMBED).is_file()
+    let (path, embed) = (path.as_ref(), path.as_ref().join(EMBED));
+    embed.is_file() && Frame::open(embed).is_ok_and(|embed| store_kind(path, &embed).is_some())
+}
+
+/// What `embed.b2e` makes of its folder or zip file. As python-blosc2, which opens no folder with an embed store.
+fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<Kind> {
+    let has_extension = |extension| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension));
+    match embed.kind() {
+        Kind::EmbedStore => None,
+        kind if kind.is_store() => Some(kind),
+        // Without a metalayer that tells, python-blosc2 goes by the extension.
+        _ if has_extension("b2d") => Some(Kind::DictStore),
+        _ if has_extension("b2z") => Some(Kind::TreeStore),
+        _ => None,
+    }
 }
 
 /// Whether this is the name, without its extension, of what holds attributes.
