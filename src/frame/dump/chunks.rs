@@ -11,7 +11,7 @@ use super::header::filter_part;
 use crate::dump::{Receiver, Row, Sink, Start};
 use crate::frame::chunks::not_a_chunk;
 use crate::frame::finding::{Code, Place};
-use crate::frame::format::chunk::{ChunkHeader, PARTS, Special};
+use crate::frame::format::chunk::{ChunkHeader, PARTS};
 use crate::frame::format::cursor::Part;
 use crate::frame::format::index::ENTRY_LEN;
 use crate::frame::{ChunkEntry, ChunkPlace, Codec, Error, Frame};
@@ -117,17 +117,8 @@ fn place(entry: &ChunkEntry) -> String {
     match entry.place {
         ChunkPlace::Frame(start) => format!("byte {start}"),
         ChunkPlace::File(_) => format!("in {}", entry.file_name().unwrap_or_default()),
-        ChunkPlace::Special(value) => special(value).into(),
+        ChunkPlace::Special(value) => value.name().into(),
         ChunkPlace::Invalid(number) => format!("nowhere: {number}"),
-    }
-}
-
-fn special(value: Special) -> &'static str {
-    match value {
-        Special::Zeros => "all zeros",
-        Special::Nan => "all NaN",
-        Special::Value => "one value",
-        Special::Uninitialized => "not initialized",
     }
 }
 
@@ -139,7 +130,7 @@ pub(super) fn stored(header: &ChunkHeader) -> String {
 /// How the data of a chunk is stored.
 fn form(header: &ChunkHeader) -> String {
     match (header.special, header.codec) {
-        (Some(value), _) => special(value).into(),
+        (Some(value), _) => value.name().into(),
         _ if header.is_uncompressed => "uncompressed".into(),
         (None, Some(codec)) => format!("{codec}, {}", if header.is_split() { "split" } else { "unsplit" }),
         (None, None) => "compressed".into(),
@@ -175,7 +166,7 @@ impl Annotator<'_, '_> {
 /// What the last byte of a header means.
 fn more_flags(header: &ChunkHeader, byte: u8) -> String {
     match (header.special, header.has_dictionary) {
-        (Some(value), _) => special(value).into(),
+        (Some(value), _) => value.name().into(),
         (None, true) => "dictionary".into(),
         (None, false) => byte.to_string(),
     }
