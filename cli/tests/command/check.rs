@@ -120,21 +120,3 @@ fn no_command_is_named_where_none_mends() {
     assert_eq!(named.len(), 1, "{named:?}");
     assert!(named[0].starts_with("squeezed.caterva: "), "not a resize, nor what is in a zip file: {named:?}");
 }
-
-#[test]
-fn no_command_is_named_for_what_needs_no_mending() {
-    let mut tried = 0;
-    for entry in std::fs::read_dir(data()).unwrap().chain(std::fs::read_dir(data().join("peers")).unwrap()) {
-        let path = entry.unwrap().path();
-        let output = run(&data(), &["check", path.to_str().unwrap()]);
-        let codes: Vec<_> = text(&output.stdout)
-            .lines()
-            .filter_map(|line| line.split_once(": warning: ")?.1.split(':').next())
-            .collect();
-        if !codes.is_empty() && codes.iter().all(|code| ["stale-tail", "index-size"].contains(code)) {
-            assert!(!text(&output.stdout).contains("to mend it"), "{}", text(&output.stdout));
-            tried += 1;
-        }
-    }
-    println!("tried {tried}");
-}
