@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use b2nd_serde::frame::{Code, Error, ErrorKind, Frame};
 
-use crate::address::{Address, Inside, Location, is_zip};
+use crate::address::{Address, Inside, Location};
 use crate::failure::{Failure, Problem};
 use crate::json::{Record, line};
 use crate::output::{Outcome, complain, remark};
+use crate::source::is_zip;
 use crate::text;
 
 /// A frame before and after.

@@ -10,10 +10,11 @@ use b2nd_serde::frame::{ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Code, Error
 use clap::Args;
 use serde::Serialize;
 
-use crate::address::{Address, Location, Reader, bytes_of, given_all};
+use crate::address::{Address, Location, bytes_of, given_all};
 use crate::failure::{Failure, Problem};
 use crate::json::add_line;
 use crate::output::{Outcome, complain};
+use crate::source::Reader;
 use crate::table::{Columns, Side};
 use crate::text::Tuple;
 

@@ -12,11 +12,12 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use unicode_width::UnicodeWidthStr;
 
-use crate::address::{Address, Location, Reader, given_all};
+use crate::address::{Address, Location, given_all};
 use crate::failure::Failure;
 use crate::json::{Record, line};
 use crate::messagepack;
 use crate::output::{BOLD, Outcome, complain, width};
+use crate::source::Reader;
 use crate::table::{Columns, Side, shortened};
 use crate::text::{self, Tuple, clean};
 

@@ -14,11 +14,12 @@ use clap::{Args, ValueHint};
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 
-use crate::address::{Address, Inside, given_all, is_zip};
+use crate::address::{Address, Inside, given_all};
 use crate::failure::Problem;
 use crate::hex::{Bytes, from_text, hex, unhex_argument};
 use crate::json::write_line;
 use crate::output::{BOLD, DIM, Outcome, RED, await_stdin, complain, remark, width, wrapped};
+use crate::source::is_zip;
 use crate::text::clean;
 
 /// Show a frame's header and metalayers, or a single metalayer, byte by byte

@@ -26,10 +26,10 @@ pub(crate) struct Paths {
     /// Files, sparse frames (directories), folders to search, `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
-    /// Read paths from FILE, one per line, as `ls` prints them; - is standard input
+    /// Read paths or other addresses from FILE, one per line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     files_from: Option<PathBuf>,
-    /// Paths in --files-from end with a NUL byte, as `find -print0` writes them
+    /// Lines of --files-from end with a NUL byte, as `find -print0` and `ls --print0` write them
     #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths")]
     null: bool,
     /// In folders, visit only files with these extensions, such as b2nd,b2z

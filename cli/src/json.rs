@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
-    Array, ChunkCounts, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
+    Array, ChunkCounts, Codec, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
 };
 use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
@@ -138,14 +138,14 @@ impl<'f> Record<'f> {
             nbytes: array.zip(itemsize).and_then(|(array, size)| nbytes(array.shape(), size)),
             stored_nbytes: header.nbytes,
             cbytes: header.cbytes,
-            cratio: cratio(header),
+            cratio: ratio(header.nbytes.into(), header.cbytes.into()),
             // Where chunks differ in length, only the index says how many there are.
             nchunks: header.nchunks().or(view.counts.map(|counts| counts.total())),
             chunk_counts: view.counts.map(Into::into),
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
             blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
             padding: geometry.as_ref().map(Geometry::padding),
-            codec: header.codec.name().map_or_else(|| header.codec.to_string().into(), Cow::Borrowed),
+            codec: codec(header.codec),
             clevel: header.level,
             filters: filters(header),
             header_len: header.header_len,
@@ -227,9 +227,15 @@ pub(crate) fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
     shape.iter().try_fold(itemsize, |product, &items| product.checked_mul(items))
 }
 
+/// How many times as many bytes there were before the compression.
 #[expect(clippy::cast_precision_loss, reason = "a ratio is not exact")]
-fn cratio(header: &Header) -> Option<f64> {
-    (header.cbytes != 0).then(|| header.nbytes as f64 / header.cbytes as f64)
+pub(crate) fn ratio(stored_nbytes: i128, cbytes: i128) -> Option<f64> {
+    (cbytes != 0).then(|| stored_nbytes as f64 / cbytes as f64)
+}
+
+/// The name of a codec, or its number.
+pub(crate) fn codec(codec: Codec) -> Cow<'static, str> {
+    codec.name().map_or_else(|| codec.to_string().into(), Cow::Borrowed)
 }
 
 /// The names of the filters in use; headers of the first generation do not store them.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use b2nd_serde::frame::Kind;
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use crate::address::{Inside, Location};
 use crate::counts::Counts;
@@ -14,7 +14,8 @@ use crate::input::{Paths, Stores, Target};
 use crate::json::add_line;
 use crate::output::{BOLD, Outcome, Progress, remark};
 use crate::pool::Pool;
-use crate::row::{MAX_CELL_WIDTH, Row};
+use crate::row::{CELLS, MAX_CELL_WIDTH, Row, Style};
+use crate::sort::{First, Key, Order, Place, Placed};
 use crate::store::{StoreRecord, store_of_files, table_at, visit_files};
 use crate::summary::Summary;
 use crate::table::{Columns, Side};
@@ -35,10 +36,14 @@ use crate::visit::{self, View};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/
-  b2nd ls --json --unordered data/ | jq -r 'select(.ndim == 3) | .address'
+  b2nd ls --sort size -n 10 data/
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5
-  b2nd ls --print0 data/ | xargs -0 b2nd info")]
+  b2nd ls --print0 data/ | xargs -0 b2nd info
+  # Conditions, and formats such as CSV, are jq's and DuckDB's:
+  b2nd ls --json data/ | jq -r 'select(.ndim == 3) | [.address, .nbytes] | @csv'
+  b2nd ls --json data/ | duckdb -csv -c \"select address, nbytes
+    from read_json('/dev/stdin') where cratio < 2\"")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Ls {
     #[command(flatten)]
@@ -49,18 +54,35 @@ pub(crate) struct Ls {
     /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     json: bool,
-    /// Count frames by kind, and arrays by dtype, rank, shape and chunks
+    /// Add up sizes; count kinds, codecs, layouts, dtypes, ranks, shapes and chunks, and failures by code
     #[arg(long)]
     summary: bool,
-    /// Read the chunk index too: a column STORED with how many of the chunks are stored
-    #[arg(long, conflicts_with_all = ["scan", "summary"])]
+    /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
+    #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
     long: bool,
+    /// Show sizes as exact numbers of bytes, as --json does
+    #[arg(long, conflicts_with_all = ["json", "summary"])]
+    bytes: bool,
+    /// Sort all arrays before they are printed; those without such a value are last
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["summary", "tree"])]
+    sort: Option<Key>,
+    /// With --sort, print only the first COUNT, and keep no more in memory
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = limit, value_hint = ValueHint::Other, requires = "sort")]
+    limit: Option<usize>,
+    /// Reverse the order of --sort
+    #[arg(short, long, requires = "sort")]
+    reverse: bool,
     /// Draw folders and stores as a tree, with the columns of tables
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
     /// Print only the address of each array and store, exactly, with a NUL byte after it, as `xargs -0` reads them
     #[arg(long, conflicts_with_all = ["json", "summary", "long", "tree"])]
     print0: bool,
+}
+
+/// Parses a number of lines.
+fn limit(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|&limit| limit > 0).ok_or("must be a number of at least 1")
 }
 
 /// What is made of each frame.
@@ -73,6 +95,21 @@ enum Form {
     Addresses,
 }
 
+/// What is made of all frames.
+#[derive(Clone, Copy)]
+struct Plan {
+    form: Form,
+    style: Style,
+    order: Option<Order>,
+}
+
+/// What is printed of an array or store, if all are sorted first.
+enum Entry {
+    Row(Box<Row>),
+    /// A line of JSON, or an address.
+    Bytes(Vec<u8>),
+}
+
 /// What was found in some files, for the listing.
 #[derive(Default)]
 struct Batch {
@@ -81,6 +118,7 @@ struct Batch {
     is_json: bool,
     json: Vec<u8>,
     rows: Vec<Row>,
+    entries: Vec<Placed<Entry>>,
     failures: Vec<Failure>,
     summary: Summary,
 }
@@ -90,7 +128,7 @@ const LINE_LEN: usize = 1024;
 
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, scan, json, summary, long, tree, print0 } = self;
+        let Self { paths, scan, json, summary, long, bytes, sort, limit, reverse, tree, print0 } = self;
         let form = match (summary, json, tree) {
             _ if print0 => Form::Addresses,
             (true, ..) => Form::Summary,
@@ -99,22 +137,25 @@ impl Ls {
             _ => Form::Rows,
         };
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: scan };
-        let mut listing = Listing::new(paths.given(), form, json, long, paths.unordered);
+        let order = sort.map(|key| Order { key, is_reverse: reverse });
+        let plan = Plan { form, style: Style { long, bytes }, order };
+        let mut listing = Listing::new(paths.given(), plan, json, paths.unordered);
+        listing.first = order.map(|_| First::new(limit.unwrap_or(usize::MAX)));
         let options = visit::Options { scan, counts: long, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
-            let room = if form == Form::Json { targets.len() * LINE_LEN } else { 0 };
+            let room = if form == Form::Json && order.is_none() { targets.len() * LINE_LEN } else { 0 };
             let mut batch = Batch { is_json: json, json: Vec::with_capacity(room), ..Batch::default() };
             for target in targets {
                 batch.files += 1;
                 match target {
                     Ok(target) if !scan && (target.is_store || target.is_named_zip()) => {
-                        batch.visit_store(&target, options, form);
+                        batch.visit_store(&target, options, plan);
                     }
                     Ok(target) if matches!(target.inside, Inside::Member(_)) => match table_at(&target) {
-                        Some(table) => batch.take_store(table, form),
-                        None => options.visit_target(&target, &mut |view| batch.take(view, form, false)),
+                        Some(table) => batch.take_store(table, plan),
+                        None => options.visit_target(&target, &mut |view| batch.take(view, plan, false)),
                     },
-                    target => options.visit(target, &mut |view| batch.take(view, form, false)),
+                    target => options.visit(target, &mut |view| batch.take(view, plan, false)),
                 }
             }
             batch
@@ -127,36 +168,56 @@ impl Ls {
 
 impl Batch {
     /// Takes a store, the tables in it, and its members that are frames.
-    fn visit_store(&mut self, target: &Target, options: visit::Options<'_>, form: Form) {
+    fn visit_store(&mut self, target: &Target, options: visit::Options<'_>, plan: Plan) {
         let store = store_of_files(target);
         for record in store.iter().flat_map(|store| StoreRecord::all(target, store)) {
-            self.take_store(record, form);
+            self.take_store(record, plan);
         }
         let is_member = store.is_some();
-        visit_files(target, store.as_ref(), options, &mut |view| self.take(view, form, is_member));
+        visit_files(target, store.as_ref(), options, &mut |view| self.take(view, plan, is_member));
     }
 
-    fn add_address(&mut self, location: Location<'_>) {
-        self.json.extend(location.address());
-        self.json.push(0);
-    }
-
-    fn take_store(&mut self, record: StoreRecord, form: Form) {
-        let is_table = record.kind == Kind::CTable;
-        *(if is_table { &mut self.counts.tables } else { &mut self.counts.stores }) += 1;
-        match form {
-            Form::Summary => self.summary.add_kind(record.kind),
-            Form::Json => add_line(&mut self.json, &record),
-            Form::Addresses => self.add_address(record.address.location()),
-            Form::Rows | Form::Tree => self.rows.push(Row::of_store(record)),
+    /// Adds bytes that are printed as they are, or sorted first.
+    fn add_bytes(&mut self, place: Option<Place>, write: impl FnOnce(&mut Vec<u8>)) {
+        match place {
+            Some(place) => {
+                let mut bytes = Vec::new();
+                write(&mut bytes);
+                self.entries.push(Placed { place, content: Entry::Bytes(bytes) });
+            }
+            None => write(&mut self.json),
         }
     }
 
-    fn take(&mut self, view: Result<View<'_>, Failure>, form: Form, is_member: bool) {
+    fn take_store(&mut self, record: StoreRecord, plan: Plan) {
+        let is_table = record.kind == Kind::CTable;
+        *(if is_table { &mut self.counts.tables } else { &mut self.counts.stores }) += 1;
+        let Plan { form, style, order } = plan;
+        let place = order.map(|order| order.place_of_store(&record));
+        match form {
+            Form::Summary => self.summary.add_kind(record.kind),
+            Form::Json => self.add_bytes(place, |lines| add_line(lines, &record)),
+            Form::Addresses => self.add_bytes(place, |list| add_address(list, record.address.location())),
+            Form::Rows | Form::Tree => self.add_row(Row::of_store(record, style), place),
+        }
+    }
+
+    fn add_row(&mut self, row: Row, place: Option<Place>) {
+        match place {
+            Some(place) => self.entries.push(Placed { place, content: Entry::Row(row.into()) }),
+            None => self.rows.push(row),
+        }
+    }
+
+    fn take(&mut self, view: Result<View<'_>, Failure>, plan: Plan, is_member: bool) {
+        let Plan { form, style, order } = plan;
         let view = match view {
             Ok(view) => view,
             Err(failure) => {
                 self.counts.failures += 1;
+                if form == Form::Summary {
+                    self.summary.add_failure(failure.error.kind);
+                }
                 if self.is_json {
                     add_line(&mut self.json, &failure);
                 } else {
@@ -167,27 +228,35 @@ impl Batch {
         };
         let Some(array) = view.array else {
             if view.kind == Kind::EmbedStore {
-                return self.take_store(StoreRecord::of_file(view), form);
+                return self.take_store(StoreRecord::of_file(view), plan);
             }
             self.counts.others += 1;
             match form {
                 Form::Summary => self.summary.add_kind(view.kind),
-                Form::Tree if is_member => self.rows.push(Row { is_member, ..Row::of_frame(view) }),
+                Form::Tree if is_member => self.rows.push(Row { is_member, ..Row::of_frame(view, style) }),
                 _ => {}
             }
             return;
         };
         self.counts.arrays += 1;
+        let place = order.map(|order| order.place_of_array(&view, array));
         match form {
             Form::Summary => {
                 self.summary.add_kind(view.kind);
-                self.summary.add(array);
+                self.summary.add(array, view.header);
             }
-            Form::Json => add_line(&mut self.json, &view.record()),
-            Form::Addresses => self.add_address(view.location),
-            Form::Rows | Form::Tree => self.rows.push(Row { is_member, ..Row::of_array(view, array) }),
+            Form::Json => self.add_bytes(place, |lines| add_line(lines, &view.record())),
+            Form::Addresses => self.add_bytes(place, |list| add_address(list, view.location)),
+            Form::Rows | Form::Tree => {
+                self.add_row(Row { is_member, ..Row::of_array(view, array, style) }, place);
+            }
         }
     }
+}
+
+fn add_address(list: &mut Vec<u8>, location: Location<'_>) {
+    list.extend(location.address());
+    list.push(0);
 }
 
 /// Rows are held back up to this number, so that their columns can be aligned.
@@ -204,21 +273,29 @@ struct Listing {
     is_watched: bool,
     printed: Instant,
     rows: Vec<Row>,
-    columns: Columns<7>,
-    header: Option<[String; 7]>,
+    columns: Columns<CELLS>,
+    header: Option<[String; CELLS]>,
     is_json: bool,
     summary: Option<Summary>,
     tree: Option<Tree>,
+    /// With --sort.
+    first: Option<First<Entry>>,
     progress: Progress,
 }
 
-const HEADER: [&str; 7] = ["SHAPE", "CHUNKS", "BLOCKS", "DTYPE", "NBYTES", "CBYTES", "STORED"];
+const HEADER: [&str; CELLS] =
+    ["SHAPE", "CHUNKS", "BLOCKS", "DTYPE", "NBYTES", "CBYTES", "RATIO", "CODEC", "LEVEL", "STORED"];
+
+/// The columns of --long.
+const LONG: [&str; 4] = ["RATIO", "CODEC", "LEVEL", "STORED"];
 
 impl Listing {
-    fn new(roots: &[PathBuf], form: Form, is_json: bool, long: bool, unordered: bool) -> Self {
+    fn new(roots: &[PathBuf], plan: Plan, is_json: bool, unordered: bool) -> Self {
         use Side::{Left, Right};
         let is_watched = io::stdout().is_terminal();
-        let header = || HEADER.map(|name| if name == "STORED" && !long { "" } else { name }.into());
+        let Plan { form, style, order } = plan;
+        let header = || HEADER.map(|name| if LONG.contains(&name) && !style.long { "" } else { name }.into());
+        let sides = [Left, Left, Left, Left, Right, Right, Right, Left, Right, Right];
         Self {
             files: 0,
             counts: Counts::default(),
@@ -226,12 +303,13 @@ impl Listing {
             is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
-            columns: Columns::new([Left, Left, Left, Left, Right, Right, Right], [MAX_CELL_WIDTH; 7]),
+            columns: Columns::new(sides, [MAX_CELL_WIDTH; CELLS]),
             header: is_watched.then(header),
             is_json,
             summary: (form == Form::Summary).then(Summary::default),
             tree: (form == Form::Tree).then(|| Tree::new(roots)),
-            progress: Progress::of_files(matches!(form, Form::Summary | Form::Tree)),
+            first: None,
+            progress: Progress::of_files(order.is_some() || matches!(form, Form::Summary | Form::Tree)),
         }
     }
 
@@ -247,6 +325,9 @@ impl Listing {
         }
         if let Some(summary) = &mut self.summary {
             summary.merge(batch.summary);
+        }
+        if let Some(first) = &mut self.first {
+            batch.entries.into_iter().for_each(|entry| first.add(entry));
         }
         match &mut self.tree {
             Some(tree) => batch.rows.into_iter().for_each(|row| tree.add(row)),
@@ -274,10 +355,32 @@ impl Listing {
         anstream::stdout().write_all(text.as_bytes())
     }
 
+    /// Prints what --sort has kept.
+    fn print_sorted(&mut self) -> io::Result<()> {
+        let entries = self.first.take().map(First::into_sorted).unwrap_or_default();
+        for entry in &entries {
+            if let Entry::Row(row) = entry {
+                self.columns.fit(&row.cells);
+            }
+        }
+        let mut out = BufWriter::new(io::stdout());
+        for entry in entries {
+            match entry {
+                Entry::Row(row) => self.rows.push(*row),
+                Entry::Bytes(bytes) => out.write_all(&bytes)?,
+            }
+            if self.rows.len() > HELD_BACK {
+                self.print_rows()?;
+            }
+        }
+        out.flush()?;
+        self.print_rows()
+    }
+
     fn end(mut self) -> Outcome {
-        self.print_rows()?;
         // Removes the progress from the screen before the output.
-        drop(self.progress);
+        self.progress.end();
+        self.print_sorted()?;
         if let Some(summary) = self.summary {
             let text =
                 if self.is_json { summary.json(self.counts) } else { summary.text(self.counts).into_bytes() };

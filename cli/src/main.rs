@@ -26,6 +26,8 @@ mod pool;
 mod rewrite;
 mod row;
 mod set;
+mod sort;
+mod source;
 mod store;
 mod summary;
 mod table;

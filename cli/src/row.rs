@@ -5,7 +5,7 @@ use std::array;
 use b2nd_serde::frame::{Array, ChunkCounts, Kind, Severity};
 
 use crate::address::Address;
-use crate::json::{item_size, nbytes, parsed_dtype};
+use crate::json::{codec, item_size, nbytes, parsed_dtype, ratio};
 use crate::output::RED;
 use crate::store::{StoreRecord, TableRecord};
 use crate::table::{Columns, shortened};
@@ -15,11 +15,38 @@ use crate::visit::View;
 /// The width of eight numbers of one digit, with the commas between them.
 pub(crate) const MAX_CELL_WIDTH: usize = 15;
 
+/// How many cells a row has: shape, chunks, blocks, dtype, nbytes, cbytes, and with --long the ratio, codec, level and
+/// stored chunks.
+pub(crate) const CELLS: usize = 10;
+
+/// What the cells say.
+#[derive(Clone, Copy)]
+pub(crate) struct Style {
+    /// Whether those of --long are not empty.
+    pub(crate) long: bool,
+    /// Whether sizes are exact numbers of bytes.
+    pub(crate) bytes: bool,
+}
+
+impl Style {
+    fn size(self, bytes: i64) -> String {
+        if self.bytes { bytes.to_string() } else { short_size(bytes) }
+    }
+
+    /// The cells of a row of which these are known.
+    fn cells(self, [shape, dtype]: [String; 2]) -> [String; CELLS] {
+        let mut cells: [String; CELLS] =
+            array::from_fn(|cell| if cell < 6 || self.long { "-".into() } else { String::new() });
+        let [cell_of_shape, _, _, cell_of_dtype, ..] = &mut cells;
+        (*cell_of_shape, *cell_of_dtype) = (shape, dtype);
+        cells
+    }
+}
+
 /// What `ls` shows, in a table or in a tree.
 pub(crate) struct Row {
     pub(crate) address: Address,
-    /// Shape, chunks, blocks, dtype, nbytes, cbytes, and with --long the stored chunks.
-    pub(crate) cells: [String; 7],
+    pub(crate) cells: [String; CELLS],
     /// What it is, if it is not just an array.
     pub(crate) kind: Option<Kind>,
     /// The codes of its errors.
@@ -38,12 +65,18 @@ pub(crate) enum Below {
 }
 
 impl Row {
-    pub(crate) fn of_array(view: View<'_>, array: &Array<'_>) -> Self {
+    pub(crate) fn of_array(view: View<'_>, array: &Array<'_>, style: Style) -> Self {
         let dtype = array.meta().and_then(parsed_dtype);
         let nbytes = nbytes(array.shape(), item_size(dtype.as_ref(), view.header));
-        let dtype = match dtype {
-            Some(dtype) => dtype.numpy_str().to_string(),
-            None => text::clean(array.dtype().unwrap_or("-")),
+        let dtype = text::dtype_as(array, dtype.as_ref()).unwrap_or("-".into());
+        let header = view.header;
+        let [ratio, codec, level, stored] = if style.long {
+            let ratio = ratio(header.nbytes.into(), header.cbytes.into());
+            let ratio = ratio.map_or("-".into(), |ratio| format!("{ratio:.2}x"));
+            let stored = view.counts.map_or("-".into(), stored);
+            [ratio, codec(header.codec).into(), header.level.to_string(), stored]
+        } else {
+            Default::default()
         };
         Self {
             address: view.location.into(),
@@ -52,9 +85,12 @@ impl Row {
                 short(array.chunkshape()),
                 array.blockshape().map_or("-".into(), short),
                 shortened(&dtype, MAX_CELL_WIDTH),
-                nbytes.map_or("-".into(), short_size),
-                short_size(view.header.cbytes),
-                view.counts.map(stored).unwrap_or_default(),
+                nbytes.map_or("-".into(), |nbytes| style.size(nbytes)),
+                style.size(header.cbytes),
+                ratio,
+                codec,
+                level,
+                stored,
             ],
             kind: Some(view.kind).filter(|&kind| kind != Kind::NDArray),
             errors: errors(view),
@@ -64,7 +100,7 @@ impl Row {
     }
 
     /// The row of a store: how many members it has, or of a table, its rows and how many columns.
-    pub(crate) fn of_store(record: StoreRecord) -> Self {
+    pub(crate) fn of_store(record: StoreRecord, style: Style) -> Self {
         let StoreRecord { address, kind, members, table, .. } = record;
         let members = members.unwrap_or_default();
         let (rows, holds, below) = if let Some(TableRecord { rows, columns }) = table {
@@ -82,10 +118,9 @@ impl Row {
             let keys = members.iter().map(|key| text::clean(key)).collect();
             ("-".into(), count(members.len() as u64, "member"), Below::Keys(keys))
         };
-        let none = || String::from("-");
         Self {
             address,
-            cells: [rows, none(), none(), holds, none(), none(), String::new()],
+            cells: style.cells([rows, holds]),
             kind: Some(kind),
             errors: String::new(),
             below,
@@ -94,10 +129,10 @@ impl Row {
     }
 
     /// The row of a frame without an array.
-    pub(crate) fn of_frame(view: View<'_>) -> Self {
+    pub(crate) fn of_frame(view: View<'_>, style: Style) -> Self {
         Self {
             address: view.location.into(),
-            cells: array::from_fn(|cell| if cell < 6 { "-".into() } else { String::new() }),
+            cells: style.cells(["-".into(), "-".into()]),
             kind: Some(view.kind),
             errors: errors(view),
             below: Below::Nothing,
@@ -106,7 +141,7 @@ impl Row {
     }
 
     /// The line in the table.
-    pub(crate) fn line(&self, columns: &Columns<7>) -> String {
+    pub(crate) fn line(&self, columns: &Columns<CELLS>) -> String {
         format!("{}  {}{}\n", columns.line(&self.cells), self.address.location(), self.end())
     }
 

@@ -1,17 +1,20 @@
-//! `b2nd ls --summary`: how many frames there are of each kind, and arrays of each dtype, rank, shape and chunk shape.
+//! `b2nd ls --summary`: how many bytes the arrays have, how many frames there are of each kind, arrays of each codec,
+//! layout, dtype, rank, shape and chunk shape, and failures of each code.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::hash::Hash;
 
-use b2nd_serde::frame::{Array, Kind};
+use b2nd_serde::frame::{Array, Codec, Header, Kind};
 use serde::Serialize;
 
 use crate::counts::Counts;
-use crate::json::line;
+use crate::json::{codec, item_size, line, nbytes, parsed_dtype, ratio};
 use crate::output::BOLD;
 use crate::table::{Columns, Side, shortened};
-use crate::text::{self, short};
+use crate::text::{self, Size, short};
 
 /// The most rows of a table.
 const SHOWN: usize = 10;
@@ -21,11 +24,45 @@ const WIDEST: usize = 60;
 
 #[derive(Default)]
 pub(crate) struct Summary {
+    sizes: Sizes,
     kinds: HashMap<Kind, u64>,
+    /// By the codec's number.
+    codecs: BTreeMap<u8, u64>,
+    layouts: BTreeMap<&'static str, u64>,
+    failures: BTreeMap<&'static str, u64>,
     dtypes: HashMap<Option<String>, u64>,
     ranks: BTreeMap<usize, Rank>,
     shapes: HashMap<Vec<i64>, u64>,
     chunks: HashMap<Vec<i32>, u64>,
+}
+
+/// The bytes of all arrays. The sums cannot overflow, whatever the headers say.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Sizes {
+    nbytes: i128,
+    /// With the padding of chunks and blocks.
+    stored_nbytes: i128,
+    cbytes: i128,
+}
+
+impl Sizes {
+    fn add(&mut self, other: Self) {
+        self.nbytes += other.nbytes;
+        self.stored_nbytes += other.stored_nbytes;
+        self.cbytes += other.cbytes;
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nbytes, stored_nbytes, cbytes } = *self;
+        write!(f, "\nnbytes: {}", Size(nbytes))?;
+        if stored_nbytes != nbytes {
+            write!(f, ", with padding {}", Size(stored_nbytes))?;
+        }
+        writeln!(f, "\ncbytes: {}", Size(cbytes))?;
+        ratio(stored_nbytes, cbytes).map_or(Ok(()), |ratio| writeln!(f, "cratio: {ratio:.2}x"))
+    }
 }
 
 /// The arrays of a rank.
@@ -58,9 +95,22 @@ impl Summary {
         *self.kinds.entry(kind).or_default() += 1;
     }
 
-    pub(crate) fn add(&mut self, array: &Array<'_>) {
+    pub(crate) fn add_failure(&mut self, code: &'static str) {
+        *self.failures.entry(code).or_default() += 1;
+    }
+
+    pub(crate) fn add(&mut self, array: &Array<'_>, header: &Header) {
         let shape = array.shape().to_vec();
-        *self.dtypes.entry(text::dtype(array)).or_default() += 1;
+        let dtype = array.meta().and_then(parsed_dtype);
+        self.sizes.add(Sizes {
+            // What does not fit is left out.
+            nbytes: nbytes(&shape, item_size(dtype.as_ref(), header)).unwrap_or_default().into(),
+            stored_nbytes: header.nbytes.into(),
+            cbytes: header.cbytes.into(),
+        });
+        *self.codecs.entry(header.codec.0).or_default() += 1;
+        *self.layouts.entry(array.layout().name()).or_default() += 1;
+        *self.dtypes.entry(text::dtype_as(array, dtype.as_ref())).or_default() += 1;
         let one = Rank { count: 1, least: shape.clone(), largest: shape.clone() };
         self.ranks.entry(shape.len()).or_default().merge(one);
         *self.chunks.entry(array.chunkshape().to_vec()).or_default() += 1;
@@ -68,7 +118,11 @@ impl Summary {
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
+        self.sizes.add(other.sizes);
         merge(&mut self.kinds, other.kinds);
+        merge_ordered(&mut self.codecs, other.codecs);
+        merge_ordered(&mut self.layouts, other.layouts);
+        merge_ordered(&mut self.failures, other.failures);
         merge(&mut self.dtypes, other.dtypes);
         merge(&mut self.shapes, other.shapes);
         merge(&mut self.chunks, other.chunks);
@@ -79,6 +133,12 @@ impl Summary {
 
     pub(crate) fn text(self, counts: Counts) -> String {
         let mut text = format!("{counts}\n");
+        if counts.arrays > 0 {
+            text += &self.sizes.to_string();
+        }
+        if !self.failures.is_empty() {
+            text += &table(["COUNT", "FAILURE"], shown(self.failures, "failures", |code| (*code).into()));
+        }
         if !self.kinds.is_empty() {
             text += &table(["COUNT", "KIND"], shown(self.kinds, "kinds", Kind::to_string));
         }
@@ -91,6 +151,9 @@ impl Summary {
         if ranks.is_empty() {
             return text;
         }
+        text +=
+            &table(["COUNT", "CODEC"], shown(self.codecs, "codecs", |&number| codec(Codec(number)).into()));
+        text += &table(["COUNT", "LAYOUT"], shown(self.layouts, "layouts", |layout| (*layout).into()));
         let dtype = |dtype: &Option<String>| shortened(dtype.as_deref().unwrap_or("none"), WIDEST);
         text += &table(["COUNT", "DTYPE"], shown(self.dtypes, "dtypes", dtype));
         text += &table(["COUNT", "RANK", "LEAST", "LARGEST"], ranks);
@@ -107,7 +170,21 @@ impl Summary {
             tables: counts.tables,
             frames_without_array: counts.others,
             failures: counts.failures,
+            sizes: self.sizes,
+            cratio: ratio(self.sizes.stored_nbytes, self.sizes.cbytes),
+            failure_codes: sorted(self.failures)
+                .into_iter()
+                .map(|(code, count)| FailureCount { code, count })
+                .collect(),
             kinds: sorted(self.kinds).into_iter().map(|(kind, count)| KindCount { kind, count }).collect(),
+            codecs: sorted(self.codecs)
+                .into_iter()
+                .map(|(number, count)| CodecCount { codec: codec(Codec(number)), count })
+                .collect(),
+            layouts: sorted(self.layouts)
+                .into_iter()
+                .map(|(layout, count)| LayoutCount { layout, count })
+                .collect(),
             dtypes: sorted(self.dtypes).into_iter().map(|(dtype, count)| Dtype { dtype, count }).collect(),
             ranks: ranks
                 .map(|(ndim, Rank { count, least, largest })| JsonRank { ndim, count, least, largest })
@@ -124,15 +201,25 @@ fn merge<K: Eq + Hash>(counts: &mut HashMap<K, u64>, others: HashMap<K, u64>) {
     }
 }
 
+fn merge_ordered<K: Ord>(counts: &mut BTreeMap<K, u64>, others: BTreeMap<K, u64>) {
+    for (key, count) in others {
+        *counts.entry(key).or_default() += count;
+    }
+}
+
 /// The most frequent first; equally frequent ones in their own order.
-fn sorted<K: Ord>(counts: HashMap<K, u64>) -> Vec<(K, u64)> {
+fn sorted<K: Ord>(counts: impl IntoIterator<Item = (K, u64)>) -> Vec<(K, u64)> {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by(|(a, a_count), (b, b_count)| (Reverse(a_count), a).cmp(&(Reverse(b_count), b)));
     counts
 }
 
 /// Rows for the most frequent ones, and one for the others.
-fn shown<K: Ord>(counts: HashMap<K, u64>, nouns: &str, name: impl Fn(&K) -> String) -> Vec<[String; 2]> {
+fn shown<K: Ord>(
+    counts: impl IntoIterator<Item = (K, u64)>,
+    nouns: &str,
+    name: impl Fn(&K) -> String,
+) -> Vec<[String; 2]> {
     let counts = sorted(counts);
     let mut rows: Vec<_> = counts.iter().map(|(key, count)| [count.to_string(), name(key)]).collect();
     if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
@@ -169,7 +256,13 @@ struct Json {
     tables: u64,
     frames_without_array: u64,
     failures: u64,
+    #[serde(flatten)]
+    sizes: Sizes,
+    cratio: Option<f64>,
+    failure_codes: Vec<FailureCount>,
     kinds: Vec<KindCount>,
+    codecs: Vec<CodecCount>,
+    layouts: Vec<LayoutCount>,
     dtypes: Vec<Dtype>,
     ranks: Vec<JsonRank>,
     shapes: Vec<Shape>,
@@ -179,6 +272,24 @@ struct Json {
 #[derive(Serialize)]
 struct KindCount {
     kind: Kind,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct FailureCount {
+    code: &'static str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct CodecCount {
+    codec: Cow<'static, str>,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct LayoutCount {
+    layout: &'static str,
     count: u64,
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
+use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::Array;
 
 /// Numbers as Python shows a tuple.
@@ -33,24 +34,24 @@ pub(crate) fn short<T: Display>(numbers: &[T]) -> String {
 }
 
 /// A number of bytes, alone and with a unit such as MiB.
-pub(crate) struct Size(pub(crate) i64);
+pub(crate) struct Size<N>(pub(crate) N);
 
-impl Display for Size {
+impl<N: Copy + Display + Into<i128>> Display for Size<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.0, with_unit(self.0, 2))
+        write!(f, "{} ({})", self.0, with_unit(self.0.into(), 2))
     }
 }
 
 /// A number of bytes with a unit such as MiB.
 pub(crate) fn short_size(bytes: i64) -> String {
-    with_unit(bytes, 1)
+    with_unit(bytes.into(), 1)
 }
 
 /// A number of bytes in the largest unit of which it is at least one, with at most so many decimals.
-fn with_unit(bytes: i64, decimals: u32) -> String {
-    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+fn with_unit(bytes: i128, decimals: u32) -> String {
+    const UNITS: [&str; 9] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"];
     let ten = 10_u128.pow(decimals);
-    let size = u128::from(bytes.unsigned_abs()) * ten;
+    let size = bytes.unsigned_abs() * ten;
     let (mut number, mut unit) = (size, 0);
     // What is rounded up to 1024 is one of the next unit.
     while number >= 1024 * ten {
@@ -69,10 +70,12 @@ fn with_unit(bytes: i64, decimals: u32) -> String {
 
 /// The dtype as NumPy prints it; if it is not valid, the text in the metalayer.
 pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
-    match array.meta()?.parse_dtype() {
-        Ok(dtype) => dtype.map(|dtype| dtype.numpy_str().to_string()),
-        Err(_) => array.dtype().map(clean),
-    }
+    dtype_as(array, array.meta().and_then(|meta| meta.parse_dtype().ok().flatten()).as_ref())
+}
+
+/// The same, where the dtype has been parsed already.
+pub(crate) fn dtype_as(array: &Array<'_>, parsed: Option<&Dtype>) -> Option<String> {
+    parsed.map(|dtype| dtype.numpy_str().to_string()).or_else(|| array.dtype().map(clean))
 }
 
 /// A path that is safe to print on a terminal.

@@ -9,8 +9,16 @@ use crate::row::{Below, MAX_CELL_WIDTH, Row};
 use crate::table::{Columns, Side};
 use crate::text;
 
-/// The widest cells: names, with the branches before them, shape, dtype, size and stored chunks.
-const WIDTHS: [usize; 5] = [44, MAX_CELL_WIDTH, MAX_CELL_WIDTH, MAX_CELL_WIDTH, MAX_CELL_WIDTH];
+/// How many cells there are after a name: shape, dtype, nbytes, and with --long the ratio, codec, level and stored
+/// chunks.
+const CELLS: usize = 7;
+
+/// The widest cells: names, with the branches before them, and what stands after them.
+const WIDTHS: [usize; CELLS + 1] = {
+    let mut widths = [MAX_CELL_WIDTH; CELLS + 1];
+    widths[0] = 44;
+    widths
+};
 
 /// Folders, files, members of files.
 #[derive(Default)]
@@ -22,8 +30,7 @@ struct Node {
 
 /// What stands after the name.
 struct Line {
-    /// Shape, dtype, size and stored chunks.
-    cells: [Box<str>; 4],
+    cells: [Box<str>; CELLS],
     end: Box<str>,
     /// Of a table, in its order: names, shapes and types.
     columns: Vec<[String; 3]>,
@@ -36,7 +43,7 @@ pub(crate) struct Tree {
 }
 
 /// Takes the cells of a line, and its end.
-type Take<'t> = dyn FnMut(&[String; 5], &str) -> io::Result<()> + 't;
+type Take<'t> = dyn FnMut(&[String; CELLS + 1], &str) -> io::Result<()> + 't;
 
 impl Tree {
     pub(crate) fn new(roots: &[PathBuf]) -> Self {
@@ -47,7 +54,7 @@ impl Tree {
     pub(crate) fn add(&mut self, row: Row) {
         let end = row.end();
         let Row { address: Address { path, inside }, cells, below, is_member, .. } = row;
-        let [shape, _, _, dtype, nbytes, _, stored] = cells;
+        let [shape, _, _, dtype, nbytes, _, ratio, codec, level, stored] = cells;
         // A member of a store goes by its key.
         let path = if is_member && inside == Inside::Whole { path.with_extension("") } else { path };
         let inner = match inside {
@@ -79,14 +86,14 @@ impl Tree {
             }
             Below::Columns(columns) => columns,
         };
-        let cells = [shape, dtype, nbytes, stored].map(String::into_boxed_str);
+        let cells = [shape, dtype, nbytes, ratio, codec, level, stored].map(String::into_boxed_str);
         node.line = Some(Box::new(Line { cells, end: end.into(), columns }));
     }
 
     /// Writes the tree, line by line.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         use Side::{Left, Right};
-        let mut columns = Columns::new([Left, Left, Left, Right, Right], WIDTHS);
+        let mut columns = Columns::new([Left, Left, Left, Right, Right, Left, Right, Right], WIDTHS);
         self.draw(&mut |cells, _| {
             columns.fit(cells);
             Ok(())
@@ -111,9 +118,10 @@ impl Node {
         let [branch, below] = branches;
         let (line, below) = (self.line.as_deref(), format!("{before}{below}"));
         let cells = line.map_or(Default::default(), |line| line.cells.each_ref().map(ToString::to_string));
-        let [shape, dtype, nbytes, stored] = cells;
+        let [shape, dtype, nbytes, ratio, codec, level, stored] = cells;
         let end = line.map_or("", |line| &line.end);
-        take(&[format!("{before}{branch}{name}"), shape, dtype, nbytes, stored], end)?;
+        let name = format!("{before}{branch}{name}");
+        take(&[name, shape, dtype, nbytes, ratio, codec, level, stored], end)?;
         let columns = line.map_or(&[][..], |line| &line.columns);
         let mut left = columns.len() + self.children.len();
         let mut branches = || {
@@ -123,7 +131,10 @@ impl Node {
         for [name, shape, dtype] in columns {
             let [branch, _] = branches();
             let name = format!("{below}{branch}{name}");
-            take(&[name, shape.clone(), dtype.clone(), String::new(), String::new()], "")?;
+            let mut cells = <[String; CELLS + 1]>::default();
+            let [cell_of_name, cell_of_shape, cell_of_dtype, ..] = &mut cells;
+            (*cell_of_name, *cell_of_shape, *cell_of_dtype) = (name, shape.clone(), dtype.clone());
+            take(&cells, "")?;
         }
         let mut children = self.children.iter();
         children.try_for_each(|(name, child)| child.draw(name, &below, branches(), take))

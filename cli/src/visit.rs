@@ -10,10 +10,11 @@ use b2nd_serde::frame::{
     Trailer, Unchecked, scan, zip_members,
 };
 
-use crate::address::{Address, Inside, Location, compressed, is_zip};
+use crate::address::{Address, Inside, Location};
 use crate::failure::{Failure, Problem};
 use crate::input::{Target, is_named_blosc2};
 use crate::json::Record;
+use crate::source::{compressed, is_zip};
 
 /// What to visit, and how much of it to read.
 #[derive(Clone, Copy, Default)]

@@ -3,7 +3,7 @@
 #![cfg(feature = "frame")]
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -26,6 +26,12 @@ fn worked_example() -> Meta {
 
 fn begin() -> FrameWriter<Cursor<Vec<u8>>> {
     FrameBuilder::new(worked_example()).write_to(Cursor::new(Vec::new())).unwrap()
+}
+
+/// The same array, of floats.
+fn begin_with_floats() -> FrameWriter<Cursor<Vec<u8>>> {
+    let builder = FrameBuilder::new(meta(&[3, 5], &[2, 3], &[1, 2], "<f4"));
+    builder.write_to(Cursor::new(Vec::new())).unwrap()
 }
 
 /// Any items for all chunks.
@@ -216,10 +222,9 @@ fn files(directory: &Path) -> BTreeMap<OsString, Vec<u8>> {
 }
 
 #[test]
-fn a_sparse_frame_does_not_depend_on_the_order_of_its_chunks() {
+fn the_files_of_a_sparse_frame_are_numbered_as_its_chunks_come() {
     let folder = tempfile::tempdir().unwrap();
-    let mut all = Vec::new();
-    for (name, order) in [("one", [0, 2, 3]), ("other", [3, 0, 2])] {
+    for (name, order, numbers) in [("one", [0, 2, 3], [0, 1, 2]), ("other", [3, 0, 2], [1, 2, 0])] {
         let path = folder.path().join(name);
         let mut writer = FrameBuilder::new(worked_example()).create_sparse(&path).unwrap();
         for number in order {
@@ -231,17 +236,33 @@ fn a_sparse_frame_does_not_depend_on_the_order_of_its_chunks() {
         assert_eq!(frame.path(), Some(&*path.join("chunks.b2frame")));
         let places: Vec<_> = frame.chunks().unwrap().map(|entry| entry.unwrap().place).collect();
         let zeros = ChunkPlace::Special(Special::Zeros);
-        assert_eq!(places, [ChunkPlace::File(0), zeros, ChunkPlace::File(2), ChunkPlace::File(3)]);
+        let [first, third, fourth] = numbers.map(ChunkPlace::File);
+        assert_eq!(places, [first, zeros, third, fourth]);
+        let files = files(&path);
+        assert_eq!(files.len(), 4);
+        for (number, file) in [0, 2, 3].into_iter().zip(numbers) {
+            let chunk = &files[OsStr::new(&format!("{file:08X}.chunk"))];
+            assert_eq!(chunk[32..], items_of(number, 32));
+        }
         without_findings(Frame::open(&path).unwrap());
-        all.push(files(&path));
     }
-    assert_eq!(all[0].len(), 4);
-    assert!(all[0] == all[1]);
+}
+
+#[test]
+fn a_late_chunk_of_a_sparse_frame_has_a_file_that_c_blosc2_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("late.b2nd");
+    let mut writer = FrameBuilder::new(meta(&[100_000], &[1], &[1], "|u1")).create_sparse(&path).unwrap();
+    writer.stored(99_999, &[7]).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let mut frame = without_findings(writer.finish().unwrap());
+    let place = frame.chunks().unwrap().nth(99_999).unwrap().unwrap().place;
+    assert_eq!(place, ChunkPlace::File(0));
 }
 
 #[test]
 fn special_values_are_in_the_index_and_repeated_items_in_the_frame() {
-    let mut writer = begin();
+    let mut writer = begin_with_floats();
     writer.special(0, Special::Nan).unwrap();
     writer.special(1, Special::Uninitialized).unwrap();
     writer.repeat(2, &[1, 2, 3, 4]).unwrap();
@@ -261,13 +282,13 @@ fn special_values_are_in_the_index_and_repeated_items_in_the_frame() {
 
 #[test]
 fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
-    let mut writer = begin();
+    let mut writer = begin_with_floats();
     store_all(&mut writer);
     let stored = Frame::read_at(writer.finish().unwrap(), 0).unwrap().header().cbytes;
     for (bits, special) in [(0x10, Special::Zeros), (0x20, Special::Nan), (0x40, Special::Uninitialized)] {
         let mut chunk = file_chunk_header();
         (chunk[2], chunk[12], chunk[31]) = (0x05, 32, bits);
-        let mut writer = begin();
+        let mut writer = begin_with_floats();
         writer.chunk(1, &chunk).unwrap();
         for number in [0, 2, 3] {
             writer.stored(number, &items_of(number, 32)).unwrap();
@@ -374,8 +395,11 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
     for number in [2, 0] {
         writer.chunk(number, &good).unwrap();
     }
-    assert_eq!(writer.chunk(2, &good).unwrap_err().to_string(), "chunk 2 has already been given");
-    assert_eq!(writer.special(0, Special::Nan).unwrap_err().to_string(), "chunk 0 has already been given");
+    assert_eq!(writer.chunk(2, &good).unwrap_err().to_string(), "chunk 2 has already been given, or filled");
+    assert_eq!(
+        writer.special(0, Special::Nan).unwrap_err().to_string(),
+        "chunk 0 has already been given, or filled"
+    );
     writer.chunk(1, &good).unwrap();
     let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     assert_eq!(frame.header().cbytes, 3 * 64 + 36);
@@ -383,14 +407,100 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
 }
 
 #[test]
-fn only_items_of_4_or_8_bytes_can_be_nan() {
-    for (dtype, is_nan) in [("|u1", false), ("<f2", false), ("<f4", true), ("<f8", true), ("<c16", false)] {
+fn only_little_endian_floats_can_be_nan() {
+    let cases = [
+        ("|u1", false),
+        ("<f2", false),
+        ("<f4", true),
+        ("<f8", true),
+        // Readers write the bytes of a little-endian NaN, whatever the dtype is.
+        (">f4", false),
+        (">f8", false),
+        ("<i4", false),
+        ("<M8[ns]", false),
+        ("|S4", false),
+        ("<c8", false),
+        ("<c16", false),
+    ];
+    for (dtype, is_nan) in cases {
         let meta = meta(&[2], &[1], &[1], dtype);
         let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
         let found = writer.special(0, Special::Nan).map_err(|error| error.to_string());
-        let message = "chunk 0 cannot be NaN: only items of 4 or 8 bytes can";
-        assert_eq!(found, if is_nan { Ok(()) } else { Err(message.into()) });
-        assert_eq!(writer.fill(Special::Nan).is_ok(), is_nan);
+        let message = "chunk 0 cannot be NaN: only little-endian floats of 4 or 8 bytes can";
+        assert_eq!(found, if is_nan { Ok(()) } else { Err(message.into()) }, "{dtype}");
+        assert_eq!(writer.fill(Special::Nan).is_ok(), is_nan, "{dtype}");
+    }
+}
+
+#[test]
+fn a_file_that_only_appends_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let file = fs::File::options().append(true).create(true).open(&path).unwrap();
+    let mut writer = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).write_to(file).unwrap();
+    writer.stored(0, &[1, 2]).unwrap();
+    let error = writer.finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    let reason = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(reason, "the header cannot be written before the chunks: the writer only appends");
+}
+
+#[test]
+fn a_chunk_of_one_value_that_has_data_too_is_refused() {
+    let mut writer = begin();
+    let mut chunk = [&file_chunk_header()[..]].concat();
+    chunk[12] = 32;
+    chunk[31] = 0x10;
+    chunk[2] &= !2;
+    writer.chunk(0, &chunk).unwrap();
+    // The flag of data that is not compressed.
+    chunk[2] |= 2;
+    let error = writer.chunk(1, &chunk).unwrap_err();
+    assert_eq!(error.to_string(), "chunk 1 has one value, but also data or a dictionary");
+}
+
+#[test]
+fn a_vlmetalayer_whose_chunk_cannot_be_read_is_refused() {
+    let good = stored_chunk(&[0xa1, b'x']);
+    for (at, value, why) in [
+        (1, 0, "has items of 0 bytes"),
+        (4, 200, "is not compressed, but has 2 bytes for 200 of data"),
+        (8, 0, "has blocks of 0 bytes"),
+        (12, 200, "which are not a Blosc2 chunk"),
+    ] {
+        let at: usize = at;
+        let mut chunk = good.clone();
+        chunk[if at == 1 { 3 } else { at }] = value;
+        let builder = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).vlmetalayer_chunk("unit", &chunk);
+        let error = builder.write_to(Cursor::new(Vec::new())).unwrap_err().to_string();
+        assert!(error.starts_with("the chunk of vlmetalayer `unit` has ") || error.contains(why), "{error}");
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn codecs_and_dictionaries_are_those_of_c_blosc2() {
+    let build = |codec: u8, dictionary: bool| {
+        let builder = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).codec(Codec(codec));
+        builder.uses_dictionary(dictionary).write_to(Cursor::new(Vec::new())).map(drop)
+    };
+    for codec in [0, 1, 2, 4, 5, 32, 160, 255] {
+        build(codec, false).unwrap();
+        assert_eq!(build(codec, true).is_ok(), ![0, 4].contains(&codec), "{codec}");
+    }
+    for codec in [3, 6, 15, 31] {
+        build(codec, false).unwrap_err();
+    }
+    assert_eq!(
+        build(0, true).unwrap_err().to_string(),
+        "blosclz has no dictionaries; lz4, lz4hc and zstd have"
+    );
+}
+
+#[test]
+fn a_path_without_a_name_is_refused_at_once() {
+    for path in ["", "..", "."] {
+        FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).create(path).unwrap_err();
     }
 }
 
@@ -446,7 +556,7 @@ fn what_cannot_be_a_frame_is_refused() {
         ),
         (array(&[3], &[3], &[3], "|S0"), "an item has 0 bytes, but must have 1 to 536866816"),
         (builder().typesize(8), "typesize is 8, but items of dtype `<i4` have 4 bytes"),
-        (builder().level(10), "the level is 10, but must be 0 to 9"),
+        (builder().level(10), "level is 10, but must be 0 to 9"),
         (
             builder().filters(&[Filter { id: 1, meta: 0 }; 7]),
             "there are 7 filters, but a frame can have at most 6",
@@ -470,7 +580,7 @@ fn what_cannot_be_a_frame_is_refused() {
         ),
         (
             builder().vlmetalayer_chunk("v", b"kelvin"),
-            "the 6 bytes of vlmetalayer `v` are not a Blosc2 chunk",
+            "the chunk of vlmetalayer `v` has 6 bytes, which are not a Blosc2 chunk",
         ),
         (
             builder().metalayer_bytes("m", &vec![0; 1 << 26]),

@@ -45,10 +45,11 @@ fn every_object_is_as_the_schema_says() {
     let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
     let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
     fs::copy(data().join("table.b2z"), folder.path().join("table.b2z")).unwrap();
-    let cases: [(&[&str], &str, usize); 26] = [
+    let cases: [(&[&str], &str, usize); 27] = [
         (&["ls", "--json", "images"], "frame", 3),
         (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
         (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
+        (&["ls", "--json", "--sort", "ratio", "-n", "2", "images"], "frame", 2),
         (&["ls", "--json", "--scan", "tree.b2z"], "frame", 2),
         (&["ls", "--json", "--long", "tree.b2z", "table.b2z"], "frame", 4),
         (

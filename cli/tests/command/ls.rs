@@ -1,6 +1,6 @@
 //! `b2nd ls`: which files it finds, in which order, and what it says of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use std::process::Stdio;
@@ -98,9 +98,125 @@ fn a_summary_counts() {
         run(folder.path(), &["ls", "--summary", "--json", "images", "scalar.b2nd", "chunks_only.b2frame"]);
     let summary = &objects(&output)[0];
     assert_eq!((&summary["arrays"], &summary["frames_without_array"]), (&4.into(), &1.into()));
+    assert_eq!(summary["codecs"], serde_json::json!([{ "codec": "zstd", "count": 4 }]));
+    assert_eq!(summary["layouts"], serde_json::json!([{ "layout": "b2nd", "count": 4 }]));
     let rank1 = &summary["ranks"][1];
     assert_eq!((&rank1["ndim"], &rank1["count"]), (&1.into(), &2.into()));
     assert_eq!((&rank1["least"], &rank1["largest"]), (&serde_json::json!([5]), &serde_json::json!([6])));
+}
+
+#[test]
+fn the_sums_of_a_summary_are_those_of_the_lines() {
+    let folder = folder();
+    let lines = objects(&run(folder.path(), &["ls", "--json"]));
+    let output = run(folder.path(), &["ls", "--json", "--summary"]);
+    let all = objects(&output);
+    // The failures have a line each, before the summary.
+    let (summary, failures) = all.split_last().unwrap();
+    for size in ["nbytes", "stored_nbytes", "cbytes"] {
+        let sum: i64 = lines.iter().filter_map(|line| line[size].as_i64()).sum();
+        assert_eq!(summary[size], sum, "{size}");
+    }
+    let [stored, cbytes] = ["stored_nbytes", "cbytes"].map(|size| summary[size].as_f64().unwrap());
+    assert_eq!(summary["cratio"], stored / cbytes);
+    let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
+    for failure in failures {
+        *codes.entry(failure["error"]["kind"].as_str().unwrap()).or_default() += 1;
+    }
+    let told = summary["failure_codes"].as_array().unwrap().iter();
+    let told = told.map(|line| (line["code"].as_str().unwrap(), line["count"].as_u64().unwrap()));
+    assert_eq!(told.collect::<BTreeMap<_, _>>(), codes);
+    assert_eq!(codes.values().sum::<u64>(), 5);
+}
+
+#[test]
+fn long_lines_have_ratio_codec_level_and_stored_chunks() {
+    let folder = folder();
+    let paths = ["images", "sparse.b2nd", "squeezed.caterva", "tree.b2z"];
+    snapshot("ls_long", &screen(&run(folder.path(), &[&["ls", "--long"], &paths[..]].concat())));
+    snapshot("ls_long_tree", &screen(&run(folder.path(), &[&["ls", "-l", "--tree"], &paths[..]].concat())));
+}
+
+#[test]
+fn exact_bytes_are_those_of_json() {
+    let folder = folder();
+    let output = run(folder.path(), &["ls", "--bytes", "images", "squeezed.caterva"]);
+    let objects = objects(&run(folder.path(), &["ls", "--json", "images", "squeezed.caterva"]));
+    assert_eq!(text(&output.stdout).lines().count(), objects.len());
+    for (line, object) in text(&output.stdout).lines().zip(objects) {
+        let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        assert!(cells.contains(&&*object["nbytes"].to_string()), "{line}");
+        assert!(cells.contains(&&*object["cbytes"].to_string()), "{line}");
+    }
+}
+
+/// What a key sorts an array by, the smallest first; `None` if the array has no such value.
+fn sorted_by(object: &Value, key: &str) -> Option<Vec<f64>> {
+    let number = |field: &str| object[field].as_f64();
+    match key {
+        "size" => Some(vec![-number("nbytes")?]),
+        "stored" => Some(vec![-number("cbytes")?]),
+        "ratio" => Some(vec![-number("cratio")?]),
+        "shape" => {
+            let shape = object["shape"].as_array()?;
+            let items = shape.iter().map(|items| items.as_f64().unwrap());
+            Some([number("ndim")?].into_iter().chain(items).collect())
+        }
+        _ => Some(Vec::new()),
+    }
+}
+
+#[test]
+fn sorted_arrays_have_the_order_of_the_key() {
+    let folder = folder();
+    let is_array = |object: &Value| object.get("ndim").is_some();
+    for key in ["name", "size", "stored", "ratio", "shape"] {
+        let all = objects(&run(folder.path(), &["ls", "--json", "--unordered", "--sort", key]));
+        assert_eq!(all.len(), FOUND.len(), "{key}");
+        let arrays: Vec<Value> = all.iter().filter(|object| is_array(object)).cloned().collect();
+        let known = arrays.iter().filter(|object| sorted_by(object, key).is_some()).count();
+        assert!(known >= 9 && arrays[known..].iter().all(|object| sorted_by(object, key).is_none()), "{key}");
+        let named = |object: &Value| (sorted_by(object, key), paths(std::slice::from_ref(object)));
+        assert!(arrays[..known].is_sorted_by_key(named), "{key}");
+        let store = all.iter().position(|object| object["kind"] == "TreeStore").unwrap();
+        assert!(key == "name" || store >= all.len() - 2, "a store has no {key}, so it is at the end");
+
+        let first = objects(&run(folder.path(), &["ls", "--json", "--sort", key, "-n", "3"]));
+        let first: Vec<Value> = first.into_iter().filter(|object| object.get("error").is_none()).collect();
+        assert_eq!(first[..], arrays[..3], "{key}");
+
+        let reverse = objects(&run(folder.path(), &["ls", "--json", "--sort", key, "--reverse"]));
+        let reverse: Vec<Value> = reverse.into_iter().filter(is_array).collect();
+        assert!(reverse[..known].iter().eq(arrays[..known].iter().rev()), "{key}");
+    }
+    let output = run(folder.path(), &["ls", "--print0", "--sort", "size", "-n", "2"]);
+    assert_eq!(text(&output.stdout), "tree.b2z:group/large.b2nd\0bad/resized.b2nd\0");
+    snapshot("ls_sorted", &screen(&run(folder.path(), &["ls", "--sort", "size", "-n", "4", "--bytes"])));
+}
+
+#[test]
+fn sorting_by_name_gives_the_order_of_a_plain_listing() {
+    let folder = folder();
+    let plain = run(folder.path(), &["ls", "images", "rank16.b2nd", "tree.b2z"]);
+    let sorted = run(folder.path(), &["ls", "--sort", "name", "tree.b2z", "rank16.b2nd", "images"]);
+    assert_eq!(text(&sorted.stdout), text(&plain.stdout));
+}
+
+#[test]
+fn options_of_an_order_need_one() {
+    let folder = folder();
+    for arguments in [
+        &["-n", "3"][..],
+        &["--reverse"],
+        &["--sort", "size", "-n", "0"],
+        &["--sort", "age"],
+        &["--sort", "size", "--tree"],
+        &["--sort", "size", "--summary"],
+        &["--bytes", "--json"],
+    ] {
+        let output = run(folder.path(), &[&["ls"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
 }
 
 #[test]

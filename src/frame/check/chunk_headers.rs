@@ -146,12 +146,24 @@ impl<R: Read + Seek> Chunks<'_, R> {
     }
 }
 
+/// What is wrong with a chunk that says that it has one value, but also says something else.
+pub(crate) fn wrong_special(header: &ChunkHeader) -> Option<String> {
+    let has_more = header.is_uncompressed || header.has_dictionary;
+    (header.special.is_some() && has_more).then(|| "has one value, but also data or a dictionary".into())
+}
+
+/// What is wrong with a chunk that has these bytes, and is not one of the data of a frame.
+pub(crate) fn wrong_alone(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
+    let rules = Rules { typesize: None, blocksize: None, may_be_short: true };
+    rules.violation(header, None, chunk.len() as u64).or_else(|| wrong_table(header, chunk))
+}
+
 /// What is wrong with what follows the header of a chunk.
 fn wrong_body(header: &ChunkHeader) -> Option<String> {
     let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
     let body = cbytes - header_len;
-    if header.special.is_some() && (header.is_uncompressed || header.has_dictionary) {
-        return Some("has one value, but also data or a dictionary".into());
+    if let Some(why) = wrong_special(header) {
+        return Some(why);
     }
     if header.has_variable_blocks && !has_table(header) {
         return Some("has blocks of any length, but none is compressed".into());

@@ -9,7 +9,6 @@ use crate::frame::check::chunk_files::{self, Fault};
 use crate::frame::chunks::{ChunkPlace, max_offset};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::chunk::ChunkHeader;
 use crate::frame::format::header::Header;
 use crate::frame::{ChunkCounts, Error, ErrorKind, Frame};
 
@@ -166,10 +165,9 @@ fn offsets(survey: &Survey, header: &Header, finding: Finding) -> Option<Finding
             }
         });
     }
-    // C-Blosc2 compares the number of a file as if it were an offset.
     let last = survey.stored.last().copied().filter(|_| header.is_sparse());
-    let most = i128::from(header.cbytes) - ChunkHeader::MAX_LEN as i128;
-    if let Some(last) = last.filter(|&last| i128::from(last) > most) {
+    let most = chunk_file::last_number(header.cbytes);
+    if let Some(last) = last.filter(|&last| i128::from(last) > most.into()) {
         let (name, cbytes) = (chunk_file::name(last), header.cbytes);
         let text = format!(
             "a chunk is in {name}, number {last}, but with {cbytes} bytes of chunks C-Blosc2 opens numbers up to {most}"

@@ -23,7 +23,7 @@ mod header;
 mod stable;
 
 pub(crate) use agreement::of_array as agreement;
-pub(crate) use chunk_headers::{Rules, wrong_table};
+pub(crate) use chunk_headers::{Rules, wrong_alone, wrong_special, wrong_table};
 
 /// How many bytes of the header are compared at a time.
 const PIECE: usize = 1 << 16;

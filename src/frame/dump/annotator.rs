@@ -21,6 +21,8 @@ const MAX_DEPTH: usize = 32;
 pub(super) enum Stop {
     /// The next bytes are wrong or missing.
     Fault,
+    /// What is wrong has been shown.
+    Shown,
     /// The sink failed.
     Fmt(fmt::Error),
 }
@@ -65,8 +67,10 @@ impl<'w, 'a> Annotator<'w, 'a> {
     pub(super) fn run(mut self, show: impl FnOnce(&mut Self) -> Result<(), Stop>) -> fmt::Result {
         match show(&mut self) {
             Err(Stop::Fmt(error)) => Err(error),
-            Ok(()) => Ok(()),
-            Err(Stop::Fault) => {
+            Err(Stop::Shown) => Ok(()),
+            Ok(()) if self.fault.is_none() => Ok(()),
+            // A header that is cut short can show more than it has.
+            Ok(()) | Err(Stop::Fault) => {
                 let unknown = || (self.shown, "these bytes are not valid here".into());
                 let (offset, text) = self.fault.take().unwrap_or_else(unknown);
                 self.raw(offset, 1)?;
@@ -128,8 +132,9 @@ impl<'w, 'a> Annotator<'w, 'a> {
             let start = self.start.offset.saturating_add(offset as u64);
             return Ok(self.note("content", &format_args!("{name}at byte {start}, above"))?);
         }
-        let fault = self.fault.as_ref().map_or(usize::MAX, |fault| fault.0);
-        self.raw(offset.min(fault), 0)?;
+        // The wrong byte may be between the contents, where another metalayer should begin.
+        self.refuse_fault(offset)?;
+        self.raw(offset, 0)?;
         self.cursor = self.cursor.at(offset);
         self.shown = offset;
         let marker = self.cursor.byte()?;
@@ -146,10 +151,14 @@ impl<'w, 'a> Annotator<'w, 'a> {
         if !is_array || content.first() == Some(&CATERVA_THREE) {
             return Ok(self.values(self.shown + content.len())?);
         }
-        let stale = take_from_slice::<Meta>(content).map_or(0, |(_, stale)| stale.len());
+        let read = take_from_slice::<Meta>(content);
+        let stale = read.as_ref().map_or(0, |(_, stale)| stale.len());
         let (array, stale) = content.split_at(content.len().saturating_sub(stale));
         write_metalayer(array, &self.start.later(self.shown, 0), self.sink)?;
         self.shown += array.len();
+        if read.is_err() {
+            return Err(Stop::Shown);
+        }
         Ok(self.stale(stale)?)
     }
 

@@ -72,7 +72,8 @@ impl<R: Read + Seek> Frame<R> {
         let Some(index) = chunks.index() else { return result };
         let (start, header) = (Start { offset: index.start(), depth: 0, end }, *index.header());
         let written = write_index(index.bytes(), &header, &start, sink);
-        if written.is_err() || !header.is_uncompressed {
+        // An index of one value has no entries to show, whatever else its header says.
+        if written.is_err() || !header.is_uncompressed || header.special.is_some() {
             return result;
         }
         let mut start = start.later(header.header_len, 1);

@@ -118,7 +118,7 @@ fn moved(frame: &mut Frame<File>, is_sparse: bool) -> Result<(NewIndex, u64), Er
     let rules = Rules { may_be_short: is_sparse, ..Rules::new(frame) };
     let mut chunks = frame.chunks()?;
     let mut index = NewIndex::new(chunks.len()).ok_or_else(too_large)?;
-    let mut cbytes = 0_u64;
+    let (mut cbytes, mut files) = (0_u64, 0);
     while let Some(entry) = chunks.next().transpose()? {
         let number = entry.number;
         let new = match entry.place {
@@ -129,7 +129,8 @@ fn moved(frame: &mut Frame<File>, is_sparse: bool) -> Result<(NewIndex, u64), Er
             ChunkPlace::Special(special) => Entry::Special(special),
             _ => {
                 let header = rules.header(&mut chunks, &entry)?;
-                let place = if is_sparse { number } else { cbytes };
+                let place = if is_sparse { files } else { cbytes };
+                files += 1;
                 cbytes = cbytes.saturating_add(header.cbytes as u64);
                 Entry::Stored(place)
             }

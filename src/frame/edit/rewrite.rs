@@ -477,7 +477,7 @@ fn move_chunks(
             continue;
         };
         let len = header.cbytes as u64;
-        let put = output.put(entry.number, |out| {
+        let put = output.put(|out| {
             let mut copied = 0;
             while copied < len {
                 let piece = chunks.bytes(&entry, copied, PIECE.min(len - copied))?;

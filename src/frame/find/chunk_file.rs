@@ -10,6 +10,7 @@ use std::string::String;
 
 use crate::frame::Frame;
 use crate::frame::find::open::{SPARSE_INDEX, folder_of};
+use crate::frame::format::chunk::ChunkHeader;
 
 const SUFFIX: &str = ".chunk";
 
@@ -23,6 +24,12 @@ pub(crate) fn number(file: &OsStr) -> Option<u64> {
     let file = file.to_str()?;
     let number = u64::from_str_radix(file.strip_suffix(SUFFIX)?, 16).ok()?;
     (name(number) == file).then_some(number)
+}
+
+/// The highest number of a file that C-Blosc2 opens, which may be negative: it compares the number with the bytes of all
+/// chunks, as if it were an offset.
+pub(crate) fn last_number(cbytes: i64) -> i64 {
+    cbytes.saturating_sub_unsigned(ChunkHeader::MAX_LEN as u64)
 }
 
 /// The directory of a sparse frame, if it is in one.

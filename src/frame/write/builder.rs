@@ -1,15 +1,16 @@
 //! What a new frame has besides its chunks.
 
 use core::iter;
+use std::format;
 use std::io::{Cursor, Seek, Write};
 use std::path::Path;
-use std::string::String;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 use serde::Serialize;
 
 use crate::frame::Error;
-use crate::frame::check::Rules;
+use crate::frame::check::{Rules, wrong_alone};
 use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, header_of_stored, typesize_byte};
 use crate::frame::format::fields::Field;
 use crate::frame::format::flags::{Codec, Filter, SplitMode};
@@ -27,6 +28,9 @@ use crate::{Layout, Meta, to_vec};
 const MAX_VLMETALAYERS: usize = 16;
 
 const MAX_LEVEL: u8 = 9;
+
+/// Codecs from this number on are those of plugins and of users.
+const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 
 /// A new frame: what its header and trailer will have.
 ///
@@ -88,6 +92,9 @@ type Layer = (String, Result<Vec<u8>, Error>);
 
 impl FrameBuilder {
     /// Begins a frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`].
+    ///
+    /// An array without items can have chunks without items, as C-Blosc2 makes them. But python-blosc2 cannot resize it
+    /// then, so better give chunks of at least 1.
     pub fn new(meta: Meta) -> Self {
         Self {
             meta,
@@ -187,11 +194,16 @@ impl FrameBuilder {
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn vlmetalayer_chunk(mut self, name: &str, chunk: &[u8]) -> Self {
-        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == chunk.len());
         let length = chunk.len();
-        let chunk = header.map(|_| chunk.into()).ok_or_else(|| {
-            Error::refused(format_args!("the {length} bytes of vlmetalayer `{name}` are not a Blosc2 chunk"))
-        });
+        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == length);
+        let why = header.map_or_else(
+            || Some(format!("has {length} bytes, which are not a Blosc2 chunk")),
+            |header| wrong_alone(&header, chunk),
+        );
+        let chunk = match why {
+            None => Ok(chunk.into()),
+            Some(why) => Err(Error::refused(format_args!("the chunk of vlmetalayer `{name}` {why}"))),
+        };
         self.vlmetalayers.push((name.into(), chunk));
         self
     }
@@ -220,7 +232,8 @@ impl FrameBuilder {
 
     /// Begins to write a sparse frame: a directory with a file for each stored chunk.
     ///
-    /// Also the directory has another name until it is finished, and nothing is left of it before. Its chunk files are not
+    /// The directory has another name until it is finished. If the writer is dropped, nothing is left; if the process is
+    /// killed in [`finish`](FrameWriter::finish), an empty directory can be left at the path. The chunk files are not
     /// synced, because for each one that takes as long as to write it: after a failure of power,
     /// [`check`](crate::frame::check()) tells whether they are whole.
     ///
@@ -240,7 +253,7 @@ impl FrameBuilder {
     /// assert!(!path.exists());
     /// writer.fill(Special::Zeros)?;
     /// writer.finish()?;
-    /// assert!(is_sparse_frame(&path) && path.join("00000001.chunk").exists());
+    /// assert!(is_sparse_frame(&path) && path.join("00000000.chunk").exists());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create_sparse(self, path: impl AsRef<Path>) -> Result<FrameWriter<NewFile>, Error> {
@@ -255,7 +268,8 @@ impl FrameBuilder {
 
     /// Begins to write a contiguous frame into anything that can be written and has positions, from its position on.
     ///
-    /// The header is written last; before that, there are zeros in its place. [`finish`](FrameWriter::finish) returns the
+    /// The header is written last, so the writer must be able to go back: a file that was opened to append cannot. Before
+    /// that, there are zeros in its place. [`finish`](FrameWriter::finish) returns the
     /// writer, whose position is after the frame then.
     ///
     /// # Errors
@@ -318,6 +332,10 @@ impl FrameBuilder {
             return Err(Error::refused(format_args!("layout {layout} cannot be written; only b2nd can")));
         }
         let sizes = self.sizes()?;
+        let can_be_nan = match self.meta.parse_dtype() {
+            Ok(Some(dtype)) => ["<f4", "<f8"].contains(&&*dtype.type_string().to_string()),
+            _ => matches!(sizes.typesize, 4 | 8),
+        };
         let Sizes { typesize, blocksize, chunksize, nbytes, nchunks } = sizes;
         let compression = self.compression()?;
         let metalayers = layers(self.metalayers, "metalayer", &ARRAY_NAMES)?;
@@ -360,7 +378,7 @@ impl FrameBuilder {
                 "the array has {nchunks} chunks, but a frame can have at most {MAX_CHUNKS}"
             ))
         })?;
-        Ok(Plan { header, section, trailer, index, sizes, is_sparse })
+        Ok(Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan })
     }
 
     fn sizes(&self) -> Result<Sizes, Error> {
@@ -418,7 +436,19 @@ impl FrameBuilder {
     fn compression(&self) -> Result<Compression, Error> {
         let Self { codec, codec_meta, level, split_mode, uses_dictionary, .. } = *self;
         if level > MAX_LEVEL {
-            return Err(Error::refused(format_args!("the level is {level}, but must be 0 to {MAX_LEVEL}")));
+            return Err(Error::refused(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
+        }
+        if codec.0 < FIRST_CODEC_OF_PLUGINS {
+            match codec.name() {
+                None => return Err(Error::refused(format_args!("{codec} is unknown"))),
+                Some("lz4" | "lz4hc" | "zstd") => {}
+                Some(_) if !uses_dictionary => {}
+                Some(name) => {
+                    return Err(Error::refused(format_args!(
+                        "{name} has no dictionaries; lz4, lz4hc and zstd have"
+                    )));
+                }
+            }
         }
         let mut filters = [Filter::default(); 6];
         at_most(filters.len(), self.filters.len(), "filters")?;
@@ -502,6 +532,8 @@ pub(crate) struct Plan {
     pub(crate) index: NewIndex,
     pub(crate) sizes: Sizes,
     pub(crate) is_sparse: bool,
+    /// Whether a chunk of NaN is one to every reader.
+    pub(crate) can_be_nan: bool,
 }
 
 impl Plan {

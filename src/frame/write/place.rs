@@ -21,6 +21,8 @@ pub(crate) struct Place {
 impl Place {
     /// A path at which nothing is yet, of a file or of the directory of a sparse frame.
     pub(crate) fn free(to: &Path, is_sparse: bool) -> Result<Self, Error> {
+        // Where the process is may change until it is finished.
+        let absolute = path::absolute(to).map_err(|error| Error::io("create", to, error))?;
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("create", to, error)),
@@ -31,7 +33,7 @@ impl Place {
         if !is_sparse && ends_with_separator {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { to: to.into(), replaces: false, folder: Folder::of(to)? })
+        Ok(Self { folder: Folder::of(&absolute)?, to: absolute, replaces: false })
     }
 
     /// The path of a file that will be replaced.

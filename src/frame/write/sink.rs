@@ -1,7 +1,7 @@
 //! Where the parts of a new frame go: all into one file, or each chunk into a file of its own.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 
 use crate::frame::find::chunk_file;
 use crate::frame::format::index::NewIndex;
@@ -80,11 +80,7 @@ impl End<'_> {
 pub trait Output {
     /// Has a chunk written by a function that says how long it was. Returns what the chunk index says of the chunk: its
     /// offset, or the number of its file. After an error, it is as if there had been no chunk.
-    fn put(
-        &mut self,
-        number: u64,
-        write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
-    ) -> Result<u64, Error>;
+    fn put(&mut self, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<u64, Error>;
 }
 
 /// A contiguous frame that is written into something, from its position on.
@@ -115,6 +111,14 @@ impl<W: Write + Seek> Contiguous<W> {
         let after = self.out.stream_position()?;
         self.out.seek(SeekFrom::Start(self.start))?;
         self.out.write_all(end.header)?;
+        self.out.flush()?;
+        // A file that was opened to append writes at its end, wherever one seeks.
+        if self.out.stream_position()? != self.start.saturating_add(self.header_len) {
+            return Err(io::Error::new(
+                ErrorKind::Unsupported,
+                "the header cannot be written before the chunks: the writer only appends",
+            ));
+        }
         self.out.seek(SeekFrom::Start(after))?;
         self.out.into_inner().map_err(io::IntoInnerError::into_error)
     }
@@ -130,11 +134,7 @@ impl<W: Write + Seek> Contiguous<W> {
 }
 
 impl<W: Write + Seek> Output for Contiguous<W> {
-    fn put(
-        &mut self,
-        _: u64,
-        write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
-    ) -> Result<u64, Error> {
+    fn put(&mut self, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<u64, Error> {
         self.settle().map_err(Error::writing)?;
         self.is_astray = true;
         let len = write(&mut self.out)?;
@@ -152,13 +152,15 @@ pub struct Unfinished(Kind);
 #[derive(Debug)]
 enum Kind {
     Contiguous(Contiguous<Pending>),
-    Sparse(Pending),
+    /// With the number of chunks so far. Each gets the next number as C-Blosc2 numbers them, whatever the number of the
+    /// chunk is: C-Blosc2 opens no file whose number is above the bytes of all chunks.
+    Sparse(Pending, u64),
 }
 
 impl Unfinished {
     pub(crate) fn begin(new: Pending, header_len: u64) -> Result<Self, Error> {
         if new.directory().is_some() {
-            return Ok(Self(Kind::Sparse(new)));
+            return Ok(Self(Kind::Sparse(new, 0)));
         }
         let named = new.to().to_path_buf();
         let begun = Contiguous::begin(new, header_len);
@@ -168,7 +170,7 @@ impl Unfinished {
     fn pending(&self) -> &Pending {
         match &self.0 {
             Kind::Contiguous(contiguous) => contiguous.out.get_ref(),
-            Kind::Sparse(new) => new,
+            Kind::Sparse(new, _) => new,
         }
     }
 
@@ -177,7 +179,7 @@ impl Unfinished {
         let to = self.pending().to().to_path_buf();
         let written = match self.0 {
             Kind::Contiguous(contiguous) => contiguous.end(end),
-            Kind::Sparse(new) => {
+            Kind::Sparse(new, _) => {
                 let mut out = BufWriter::with_capacity(BUFFER, new);
                 out.write_all(end.header)
                     .and_then(|()| end.write(&mut out))
@@ -189,27 +191,29 @@ impl Unfinished {
 }
 
 impl Output for Unfinished {
-    fn put(
-        &mut self,
-        number: u64,
-        write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
-    ) -> Result<u64, Error> {
+    fn put(&mut self, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<u64, Error> {
         let put = match &mut self.0 {
-            Kind::Contiguous(contiguous) => contiguous.put(number, write),
-            Kind::Sparse(new) => put_file(new, number, write),
+            Kind::Contiguous(contiguous) => contiguous.put(write),
+            Kind::Sparse(new, files) => put_file(new, *files, write).inspect(|_| *files += 1),
         };
         put.map_err(|error| error.at(self.pending().to()))
     }
 }
 
-/// Has a chunk written into a file of its own, which has the number of the chunk.
+/// Has a chunk written into a file of its own, which gets this number.
 fn put_file(
     new: &Pending,
     number: u64,
     write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
 ) -> Result<u64, Error> {
-    let path = new.directory().map(|directory| directory.join(chunk_file::name(number)));
-    let mut file = File::create(path.unwrap_or_default()).map_err(Error::writing)?;
-    write(&mut file)?;
-    Ok(number)
+    let path = new.directory().map(|directory| directory.join(chunk_file::name(number))).unwrap_or_default();
+    let mut file = File::create(&path).map_err(Error::writing)?;
+    match write(&mut file) {
+        Ok(_) => Ok(number),
+        Err(error) => {
+            // Nobody reads it: the index will not name it.
+            let _ = fs::remove_file(path);
+            Err(error)
+        }
+    }
 }

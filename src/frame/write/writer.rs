@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::frame::Error;
-use crate::frame::check::{Rules, wrong_table};
+use crate::frame::check::{Rules, wrong_special, wrong_table};
 use crate::frame::format::chunk::{ChunkHeader, Special, header_of_stored};
 use crate::frame::format::fields::Field;
 use crate::frame::format::index::Entry;
@@ -28,7 +28,7 @@ use crate::frame::write::sink::{End, Output, Sink};
 /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
 /// writer.stored(1, &[3, 4])?;
 /// let error = writer.stored(1, &[3, 4]).unwrap_err();
-/// assert_eq!(error.to_string(), "chunk 1 has already been given");
+/// assert_eq!(error.to_string(), "chunk 1 has already been given, or filled");
 /// writer.stored(0, &[1, 2])?;
 /// let mut frame = Frame::read_at(writer.finish()?, 0)?;
 /// assert_eq!(frame.check()?, []);
@@ -53,6 +53,12 @@ impl<S: Sink> FrameWriter<S> {
     #[must_use]
     pub fn nchunks(&self) -> u64 {
         self.plan.sizes.nchunks
+    }
+
+    /// The first chunk that has not been given; `None` if all have.
+    #[must_use]
+    pub fn missing(&self) -> Option<u64> {
+        self.plan.index.missing().map(|(_, first)| first)
     }
 
     /// The number of bytes of each chunk, decompressed, with its padding.
@@ -97,15 +103,20 @@ impl<S: Sink> FrameWriter<S> {
         }
         let Sizes { chunksize, typesize, .. } = self.plan.sizes;
         let expected = u64::try_from(chunksize).ok();
-        if let Some(why) = self.rules.wrong_size(&header, expected, given as u64) {
+        let special = header.special.filter(|&special| special != Special::Value);
+        let why = match special {
+            Some(_) => {
+                self.rules.wrong_size(&header, expected, given as u64).or_else(|| wrong_special(&header))
+            }
+            None => {
+                self.rules.violation(&header, expected, given as u64).or_else(|| wrong_table(&header, chunk))
+            }
+        };
+        if let Some(why) = why {
             return Err(refused(number, why));
         }
-        if let Some(special) = header.special.filter(|&special| special != Special::Value) {
+        if let Some(special) = special {
             return self.special(number, special);
-        }
-        let why = self.rules.violation(&header, expected, given as u64);
-        if let Some(why) = why.or_else(|| wrong_table(&header, chunk)) {
-            return Err(refused(number, why));
         }
         // C-Blosc2 reads as many bytes of the value as an item has.
         let value = given - header.header_len;
@@ -159,8 +170,9 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// # Errors
     ///
-    /// As [`chunk`](Self::chunk). Only items of 4 or 8 bytes can be [`Nan`](Special::Nan). For
-    /// [`Value`](Special::Value) there is [`repeat`](Self::repeat), which has the item.
+    /// As [`chunk`](Self::chunk). Only little-endian floats of 4 or 8 bytes can be [`Nan`](Special::Nan): readers write
+    /// their bytes whatever the dtype is. For [`Value`](Special::Value) there is [`repeat`](Self::repeat), which has the
+    /// item.
     pub fn special(&mut self, number: u64, special: Special) -> Result<(), Error> {
         self.check_number(number)?;
         self.check_special(special).map_err(|why| refused(number, why))?;
@@ -169,7 +181,8 @@ impl<S: Sink> FrameWriter<S> {
         Ok(())
     }
 
-    /// Notes that all chunks that have not been given have a special value.
+    /// Notes that all chunks that have not been given have a special value. It comes last: no other chunk can be given
+    /// after it.
     ///
     /// # Errors
     ///
@@ -187,7 +200,8 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`](crate::frame::ErrorKind::Refused) if a chunk was not given.
+    /// - [`Refused`](crate::frame::ErrorKind::Refused) if a chunk was not given; and for a sparse frame with so few bytes of
+    ///   stored chunks that C-Blosc2 would not open the last of them.
     /// - [`Exists`](crate::frame::ErrorKind::Exists) if something has got the same name meanwhile.
     /// - [`Io`](crate::frame::ErrorKind::Io) if the frame cannot be written.
     ///
@@ -205,7 +219,7 @@ impl<S: Sink> FrameWriter<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(self) -> Result<S::Finished, Error> {
-        let Plan { mut header, section, trailer, index, sizes, is_sparse } = self.plan;
+        let Plan { mut header, section, trailer, index, sizes, is_sparse, can_be_nan: _ } = self.plan;
         if let Some((missing, first)) = index.missing() {
             let nchunks = sizes.nchunks;
             return Err(Error::refused(format_args!(
@@ -232,17 +246,19 @@ impl<S: Sink> FrameWriter<S> {
             ));
         }
         if self.plan.index.is_set(number) {
-            return Err(refused(number, "has already been given"));
+            return Err(refused(number, "has already been given, or filled"));
         }
         Ok(())
     }
 
     /// Why chunks cannot have a special value.
     fn check_special(&self, special: Special) -> Result<(), &'static str> {
-        match (special, self.plan.sizes.typesize) {
-            (Special::Value, _) => Err("cannot repeat a value without it; `repeat` takes it"),
-            (Special::Nan, 4 | 8) | (Special::Zeros | Special::Uninitialized, _) => Ok(()),
-            (Special::Nan, _) => Err("cannot be NaN: only items of 4 or 8 bytes can"),
+        match special {
+            Special::Value => Err("cannot repeat a value without it; `repeat` takes it"),
+            Special::Nan if !self.plan.can_be_nan => {
+                Err("cannot be NaN: only little-endian floats of 4 or 8 bytes can")
+            }
+            Special::Nan | Special::Zeros | Special::Uninitialized => Ok(()),
         }
     }
 
@@ -259,7 +275,7 @@ impl<S: Sink> FrameWriter<S> {
     fn put(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<(), Error> {
         self.reserve(number)?;
         let len = parts.iter().map(|part| part.len() as u64).sum();
-        let stored = self.output.put(number, |out| {
+        let stored = self.output.put(|out| {
             parts.iter().try_for_each(|part| out.write_all(part)).map_err(Error::writing)?;
             Ok(len)
         })?;

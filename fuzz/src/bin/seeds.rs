@@ -1,0 +1,20 @@
+//! Prints the names of all targets, or writes the seeds of one into a folder: `seeds [TARGET FOLDER]`.
+
+use std::path::Path;
+use std::{env, fs, io};
+
+use b2nd_serde_fuzz::TARGETS;
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [name, folder] = &arguments[..] else {
+        TARGETS.iter().for_each(|target| println!("{}", target.name));
+        return Ok(());
+    };
+    let target = TARGETS.iter().find(|target| target.name == name);
+    let target = target.ok_or_else(|| io::Error::other(format!("no target {name}")))?;
+    for (number, seed) in target.seeds().iter().enumerate() {
+        fs::write(Path::new(folder).join(format!("seed-{number:03}")), seed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Functions that take any bytes and assert what the library promises of them.
+//!
+//! `tests/replay.rs` tries each on its seeds and on some thousand mutations of them; `src/bin/libfuzzer.rs` hands them to
+//! libFuzzer. A seed is a small real file of `tests/data`, a value made of one, or an input in `corpus` that once found a
+//! fault.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{env, fs, io};
+
+use fastrand::Rng;
+
+mod choices;
+mod mutate;
+mod seeds;
+mod targets;
+
+pub use mutate::mutate;
+pub use targets::{TARGETS, Target};
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a package in a repository")
+}
+
+/// A temporary folder, in memory where the system has a file system there: most of the time would go into syncing.
+pub(crate) fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    folder.expect("a temporary folder")
+}
+
+/// How a target is tried on mutations of its seeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Replay {
+    /// The number of mutated inputs.
+    pub runs: u64,
+    /// With it, `runs` does not count: it goes on for so long.
+    pub time: Option<Duration>,
+    pub seed: u64,
+}
+
+impl Replay {
+    /// What the environment says: `FUZZ_RUNS`, `FUZZ_SECONDS`, `FUZZ_SEED`.
+    pub fn from_env(runs: u64) -> Self {
+        let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
+        Self {
+            runs: number("FUZZ_RUNS").unwrap_or(runs),
+            time: number("FUZZ_SECONDS").map(Duration::from_secs),
+            seed: number("FUZZ_SEED").unwrap_or_else(|| fastrand::u64(..)),
+        }
+    }
+
+    /// Tries a target, and says how many inputs it had. An input that fails is kept in `target/found`.
+    pub fn run(self, target: &Target) -> u64 {
+        let start = Instant::now();
+        let seeds = target.seeds();
+        for seed in &seeds {
+            try_one(target, seed);
+        }
+        let mut rng = Rng::with_seed(self.seed);
+        let mut runs = 0;
+        while self.time.map_or(runs < self.runs, |time| start.elapsed() < time) {
+            let mut bytes = rng.choice(&seeds).expect("a target has seeds").clone();
+            let other = rng.choice(&seeds).expect("a target has seeds");
+            mutate(&mut rng, &mut bytes, other);
+            try_one(target, &bytes);
+            runs += 1;
+        }
+        println!(
+            "{}: {} seeds and {runs} mutations in {:.1} s, FUZZ_SEED={}",
+            target.name,
+            seeds.len(),
+            start.elapsed().as_secs_f64(),
+            self.seed,
+        );
+        runs + seeds.len() as u64
+    }
+}
+
+fn try_one(target: &Target, bytes: &[u8]) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(bytes))) {
+        match keep(target, bytes) {
+            Ok(path) => eprintln!("the input is in {}", path.display()),
+            Err(error) => eprintln!("the input cannot be kept: {error}"),
+        }
+        resume_unwind(panic);
+    }
+}
+
+fn keep(target: &Target, bytes: &[u8]) -> io::Result<PathBuf> {
+    let folder = root().join("fuzz/target/found").join(target.name);
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(format!("{:016x}", hash(bytes)));
+    fs::write(&path, bytes)?;
+    Ok(path)
+}
+
+/// FNV-1a: the same in every version of Rust, as the names of inputs should be.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}

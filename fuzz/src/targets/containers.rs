@@ -1,0 +1,75 @@
+//! Frames in other files: every one is found, at its place, and no other.
+
+use std::fs;
+use std::io::Cursor;
+
+use b2nd_serde::frame::{Content, Frame, Store, scan, zip_members};
+
+use crate::folder;
+
+/// The longest header that `scan` finds.
+const MAX_HEADER: usize = 1 << 20;
+
+pub fn run(bytes: &[u8]) {
+    // The model of `scan`: try each byte.
+    let mut expected = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        match Frame::parse(&bytes[at..]) {
+            Ok(frame) if frame.header().header_len <= MAX_HEADER => {
+                expected.push((at as u64, frame.header_bytes().to_vec()));
+                at += frame.header().header_len;
+            }
+            _ => at += 1,
+        }
+    }
+    let found: Vec<_> = scan(Cursor::new(bytes))
+        .map(|frame| frame.expect("a file in memory"))
+        .map(|frame| (frame.offset(), frame.header_bytes().to_vec()))
+        .collect();
+    assert!(
+        found == expected,
+        "scan finds frames elsewhere than at {:?}",
+        expected.iter().map(|it| it.0).collect::<Vec<_>>()
+    );
+
+    let members = zip_members(Cursor::new(bytes));
+    for member in members.iter().flatten() {
+        match member.content() {
+            Content::Frame(frame) => {
+                let end = member.offset() + member.len();
+                assert!(
+                    end <= bytes.len() as u64 && frame.header().frame_len <= member.len(),
+                    "{}",
+                    member.name()
+                );
+                assert_eq!(frame.offset(), member.offset());
+                let at = usize::try_from(member.offset()).expect("a small file");
+                let parsed = Frame::parse(&bytes[at..]).expect("the same bytes");
+                assert_eq!(parsed.header_bytes(), frame.header_bytes());
+                let again =
+                    Frame::read_at(Cursor::new(bytes), member.offset()).expect("a frame within the file");
+                assert_eq!(again.header(), frame.header());
+            }
+            Content::Broken(finding) => assert!(!finding.message().is_empty()),
+            _ => assert!(member.frame().is_none()),
+        }
+    }
+
+    let folder = folder();
+    let path = folder.path().join("store.b2z");
+    fs::write(&path, bytes).expect("room for a file");
+    match Store::open(&path) {
+        Ok(Some(store)) => {
+            assert!(members.is_ok(), "a store is a zip file");
+            for table in store.tables() {
+                assert!(!table.key().is_empty());
+            }
+            let names = members.iter().flatten().map(|member| member.name());
+            for name in names {
+                let _ = store.is_part(name);
+            }
+        }
+        Ok(None) | Err(_) => {}
+    }
+}

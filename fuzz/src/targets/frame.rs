@@ -1,0 +1,219 @@
+//! Frames: whole, in pieces, inside of something else, and each part of them.
+
+use std::io::Cursor;
+
+use b2nd_serde::frame::{
+    Check, ChunkPlace, Code, Depth, Frame, Place, Report, Severity, Trailer, dump_header,
+};
+use b2nd_serde::to_vec;
+use serde::de::IgnoredAny;
+
+use super::{assert_rows, keep};
+
+/// As many chunks as are looked at.
+const SOME: usize = 1000;
+
+pub fn run(bytes: &[u8]) {
+    let whole = Frame::parse(bytes);
+    in_pieces(bytes, &whole);
+    let mut rows = Vec::new();
+    dump_header(bytes).rows(keep(&mut rows));
+    match &whole {
+        Ok(frame) => {
+            let header = frame.header_bytes();
+            assert!(bytes.starts_with(header) && header.len() == frame.header().header_len);
+            let has_fault = assert_rows(&rows, 0, header);
+            // A header can be read, but not dumped, if what nobody needs is damaged: `check` reports it.
+            assert!(
+                !has_fault || !frame.check_header().is_empty(),
+                "a good header has a fault: {:?}",
+                rows.last()
+            );
+            parts(frame, bytes);
+        }
+        Err(error) => {
+            assert!(assert_rows(&rows, 0, bytes), "a bad header has no fault");
+            let offset = error.finding().and_then(|finding| finding.offset());
+            assert!(offset.is_none_or(|offset| offset <= bytes.len() as u64), "{error}");
+        }
+    }
+    inside(bytes, &whole);
+}
+
+/// However few bytes one begins with, the end is the same.
+fn in_pieces(bytes: &[u8], whole: &Result<Frame, b2nd_serde::frame::Error>) {
+    for start in [0, 1, 9, 10, 16, 24, 64, 90, 165, bytes.len() / 2] {
+        let mut length = start.min(bytes.len());
+        let last = loop {
+            let parsed = Frame::parse(&bytes[..length]);
+            match parsed.as_ref().err().and_then(|error| error.needed()) {
+                Some(needed) => {
+                    assert!(needed > length, "{length} bytes need {needed}");
+                    if needed > bytes.len() {
+                        assert!(whole.is_err());
+                        break parsed;
+                    }
+                    length = needed;
+                }
+                None => break parsed,
+            }
+        };
+        match (&last, whole) {
+            (Ok(frame), Ok(whole)) => assert_eq!(frame.header_bytes(), whole.header_bytes()),
+            // With fewer bytes, what is missing hides what is wrong.
+            (Err(error), Err(whole)) => {
+                assert!(error.needed().is_some() || error.kind() == whole.kind(), "{error}");
+            }
+            (last, whole) => panic!("{:?} in pieces, {:?} whole", last.as_ref().err(), whole.as_ref().err()),
+        }
+    }
+}
+
+/// What a header says of its parts.
+fn parts(frame: &Frame, bytes: &[u8]) {
+    for layer in frame.metalayers() {
+        let content = layer.offset()..layer.offset() + layer.bytes().len();
+        assert_eq!(bytes.get(content), Some(layer.bytes()));
+        drop(layer.decode::<serde_json::Value>());
+        drop(layer.decode::<IgnoredAny>());
+    }
+    assert!(!frame.kind().name().is_empty());
+    if let Ok(Some(array)) = frame.array() {
+        if let Some(meta) = array.meta() {
+            let written = to_vec(meta).expect("what was read");
+            assert_eq!([&written, array.stale_tail()].concat(), array.metalayer().bytes());
+            drop(meta.parse_dtype());
+        }
+        drop(array.geometry());
+    }
+    for finding in frame.check_header() {
+        assert!(finding.offset().is_none_or(|offset| offset <= bytes.len() as u64), "{finding}");
+    }
+}
+
+fn inside(bytes: &[u8], whole: &Result<Frame, b2nd_serde::frame::Error>) {
+    let before = b"before ";
+    let file = [&before[..], bytes].concat();
+    let offset = before.len() as u64;
+    let Ok(frame) = Frame::read_at(Cursor::new(&file), offset) else {
+        assert!(
+            whole.as_ref().is_ok_and(|whole| whole.header().frame_len > bytes.len() as u64) || whole.is_err()
+        );
+        return;
+    };
+    let whole = whole.as_ref().expect("a header that can be read");
+    assert_eq!((frame.header_bytes(), frame.offset()), (whole.header_bytes(), offset));
+    assert!(frame.header().frame_len <= bytes.len() as u64);
+
+    let [shallow, deep, data] = [Depth::Frame, Depth::ChunkHeaders, Depth::ChunkData].map(|depth| {
+        let frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
+        Check::new(depth).frame(frame).expect("a file in memory")
+    });
+    for finding in &shallow.findings {
+        assert!(deep.findings.contains(finding), "not found with the headers of chunks: {finding}");
+    }
+    for finding in &deep.findings {
+        // Of a chunk that cannot be decompressed, nothing else is said, nor of the sum of all chunks.
+        let is_replaced = data.findings.iter().any(|finding| finding.code() == Code::ChunkData);
+        assert!(
+            is_replaced || data.findings.contains(finding),
+            "not found with the data of chunks: {finding}"
+        );
+    }
+    for finding in &data.findings {
+        // Where a chunk or the chunk index should begin may be anywhere.
+        let is_claimed = matches!(finding.place(), Place::Chunk | Place::ChunkIndex);
+        let is_inside = finding.offset().is_none_or(|offset| offset <= bytes.len() as u64);
+        assert!(is_inside || is_claimed, "{:?}: {finding}", finding.offset());
+        assert!(!finding.message().is_empty() && !finding.code().advice().is_empty());
+    }
+    let is_good =
+        |report: &Report<_>| report.findings.iter().all(|finding| finding.severity() != Severity::Error);
+    let is_sparse = frame.header().is_sparse();
+    trailer(frame, bytes, is_good(&shallow));
+    let mut frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
+    if is_good(&deep) {
+        if let Some(array) = frame.array().expect("no error was found") {
+            let geometry = array.geometry().expect("no error was found");
+            let counted = deep.counts.map(|counts| counts.total());
+            assert!(
+                counted.is_none_or(|chunks| chunks == geometry.nchunks()),
+                "{counted:?} chunks in {geometry:?}"
+            );
+        }
+    }
+    chunks(&mut frame, bytes, is_good(&deep) && !is_sparse);
+    let mut rows = Vec::new();
+    drop(frame.dump_chunks(keep(&mut rows)));
+    for row in rows.iter().filter(|_| !is_sparse) {
+        let start = usize::try_from(row.offset).unwrap_or(usize::MAX);
+        let same = bytes.get(start..start.saturating_add(row.bytes.len())) == Some(&row.bytes);
+        assert!(row.bytes.is_empty() || same, "{row}");
+    }
+}
+
+fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
+    let frame_len = usize::try_from(frame.header().frame_len).expect("within the file");
+    let frame_bytes = &bytes[..frame_len];
+    let read = frame.trailer();
+    // With as few bytes as it asks for.
+    let mut length = 0;
+    let in_pieces = loop {
+        let parsed = Trailer::parse(frame.header(), &frame_bytes[frame_len - length..]);
+        match parsed.as_ref().err().and_then(|error| error.needed()) {
+            Some(needed) if needed <= frame_len => {
+                assert!(needed > length, "{length} bytes need {needed}");
+                length = needed;
+            }
+            _ => break parsed,
+        }
+    };
+    assert_eq!(read.as_ref().ok(), in_pieces.as_ref().ok());
+    assert!(!is_good || read.is_ok(), "no error was found, but {:?}", read.err());
+    let mut rows = Vec::new();
+    frame.dump_trailer(keep(&mut rows)).expect("a file in memory");
+    let Ok(trailer) = read else {
+        assert!(rows.last().is_some_and(|row| row.fault.is_some()), "a bad trailer has no fault");
+        return;
+    };
+    assert!(frame_bytes.ends_with(trailer.bytes()));
+    assert_eq!(trailer.offset(), (frame_len - trailer.bytes().len()) as u64);
+    assert!(!assert_rows(&rows, trailer.offset(), trailer.bytes()), "a good trailer has a fault");
+    for layer in trailer.vlmetalayers() {
+        let start = usize::try_from(layer.offset()).expect("within the file");
+        assert_eq!(bytes.get(start..start + layer.chunk().len()), Some(layer.chunk()));
+        if let Ok(value) = layer.value() {
+            assert_eq!(Some(value.len()), layer.nbytes());
+        }
+        drop(layer.decode::<serde_json::Value>());
+    }
+    drop(trailer.embedded());
+}
+
+fn chunks(frame: &mut Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
+    let count = frame.count_chunks().ok();
+    let Ok(chunks) = frame.chunks() else {
+        assert!(!is_good || count.is_none());
+        return;
+    };
+    let mut entries = Vec::new();
+    for entry in chunks.take(SOME) {
+        let Ok(entry) = entry else { break };
+        assert_eq!(entry.number, entries.len() as u64);
+        entries.push(entry);
+    }
+    if let Some(count) = count.filter(|_| entries.len() < SOME) {
+        assert_eq!(count.total(), entries.len() as u64);
+    }
+    let mut chunks = frame.chunks().expect("as before");
+    for entry in entries.iter().take(50) {
+        let header = chunks.header(entry);
+        let (true, ChunkPlace::Frame(start)) = (is_good, entry.place) else { continue };
+        let header = header.expect("no error was found").expect("a stored chunk");
+        assert!(
+            start + header.cbytes as u64 <= bytes.len() as u64,
+            "chunk {} ends after the file",
+            entry.number
+        );
+    }
+}

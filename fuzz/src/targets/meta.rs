@@ -1,0 +1,127 @@
+//! Metalayers: what is read is written back, by every type.
+
+use b2nd_serde::{Layout, Meta, dump, from_slice, serialized_size, take_from_slice, to_slice, to_vec};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+
+use super::{assert_rows, keep};
+
+/// Reads all layouts.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Seven {
+    version: u8,
+    ndim: u8,
+    shape: Vec<i64>,
+    chunkshape: Vec<i32>,
+    blockshape: Vec<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dtype_format: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dtype: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Six<'a>(u8, u8, Vec<i64>, Vec<i32>, Vec<i32>, &'a str);
+
+type Five = (u8, u8, Vec<i64>, Vec<i32>, Vec<i32>);
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Any {
+    Seven(u8, u8, Vec<i64>, Vec<i32>, Vec<i32>, u8, String),
+    Six(u8, u8, Vec<i64>, Vec<i32>, Vec<i32>, String),
+    Five(u8, u8, Vec<i64>, Vec<i32>, Vec<i32>),
+}
+
+/// Three dimensions, on the stack.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Fixed {
+    version: u8,
+    ndim: u8,
+    shape: [i64; 2],
+    #[serde(with = "b2nd_serde::dims")]
+    chunkshape: [i32; 2],
+    #[serde(with = "b2nd_serde::dims")]
+    blockshape: [i32; 2],
+    dtype_format: u8,
+    #[serde(with = "text")]
+    dtype: Vec<u8>,
+}
+
+/// A dtype as bytes.
+mod text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        String::deserialize(deserializer).map(String::into_bytes)
+    }
+}
+
+pub fn run(bytes: &[u8]) {
+    let read = from_slice::<Meta>(bytes);
+    match &read {
+        Ok(meta) => comes_back(meta, bytes),
+        Err(error) => {
+            assert!(error.offset().is_some_and(|offset| offset <= bytes.len()), "{error}");
+            let any = from_slice::<IgnoredAny>(bytes).expect_err("a malformed metalayer");
+            assert_eq!(any.to_string(), error.to_string());
+            assert!(from_slice::<Any>(bytes).is_err() && from_slice::<serde_json::Value>(bytes).is_err());
+        }
+    }
+    if let Ok((meta, rest)) = take_from_slice::<Meta>(bytes) {
+        assert_eq!([&to_vec(&meta).expect("what was read"), rest].concat(), bytes);
+    }
+    // The type makes no difference to the bytes; seven entries marked as six are written as seven.
+    if let Ok(value) = from_slice::<Seven>(bytes) {
+        assert_eq!(to_vec(&value).expect("what was read").get(1..), bytes.get(1..));
+    }
+    if let Ok(value) = from_slice::<Six>(bytes) {
+        assert_eq!(to_vec(&value).expect("what was read"), bytes);
+    }
+    if let Ok(value) = from_slice::<Five>(bytes) {
+        assert_eq!(to_vec(&value).expect("what was read"), bytes);
+    }
+    if let Ok(value) = from_slice::<Fixed>(bytes) {
+        assert_eq!(to_vec(&value).expect("what was read").get(1..), bytes.get(1..));
+    }
+    let mut rows = Vec::new();
+    let shown = dump::metalayer(bytes);
+    shown.rows(keep(&mut rows));
+    assert_eq!(assert_rows(&rows, 0, bytes), read.is_err());
+    let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    assert_eq!(shown.to_string(), lines);
+}
+
+fn comes_back(meta: &Meta, bytes: &[u8]) {
+    assert_eq!(to_vec(meta).expect("what was read"), bytes);
+    assert_eq!(serialized_size(meta).expect("what was read"), bytes.len());
+    let mut buffer = vec![0xaa; bytes.len() + 3];
+    assert_eq!(to_slice(meta, &mut buffer).expect("room enough"), bytes);
+    assert!(buffer.ends_with(&[0xaa; 3]));
+    assert!(to_slice(meta, &mut buffer[..bytes.len() - 1]).is_err());
+
+    let json = serde_json::to_string(meta).expect("a struct");
+    assert_eq!(&serde_json::from_str::<Meta>(&json).expect("what was written"), meta);
+    let value = from_slice::<serde_json::Value>(bytes).expect("a sequence");
+    assert_eq!(to_vec(&value).expect("what was read").get(1..), bytes.get(1..));
+    let any = from_slice::<Any>(bytes).expect("one of the variants");
+    assert_eq!(to_vec(&any).expect("what was read").get(1..), bytes.get(1..));
+    assert!(from_slice::<Seven>(bytes).is_ok() && from_slice::<IgnoredAny>(bytes).is_ok());
+
+    for &layout in Layout::ALL {
+        let Ok(other) = meta.clone().with_layout(layout) else { continue };
+        let written = to_vec(&other).expect("a layout that the metalayer fits");
+        assert_eq!(from_slice::<Meta>(&written).expect("what was written"), other);
+        assert_eq!((other.layout(), other.shapes().shape), (layout, meta.shape()));
+    }
+    for length in [0, 1, 2, bytes.len() / 2, bytes.len() - 1] {
+        assert!(from_slice::<Meta>(&bytes[..length]).is_err(), "{length} bytes are no metalayer");
+    }
+    if let Ok(geometry) = meta.geometry() {
+        assert_eq!(geometry.ndim(), meta.ndim());
+    }
+}

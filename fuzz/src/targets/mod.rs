@@ -1,0 +1,80 @@
+//! The targets.
+
+use std::ops::ControlFlow;
+
+use b2nd_serde::dump::Row;
+
+use crate::seeds;
+
+mod change;
+mod containers;
+mod dtype;
+mod frame;
+mod geometry;
+mod meta;
+mod vlmeta;
+mod write;
+
+/// What is tried.
+#[derive(Debug)]
+pub struct Target {
+    pub name: &'static str,
+    /// Asserts what holds for any bytes.
+    pub run: fn(&[u8]),
+    /// As many mutations as `cargo test` tries.
+    pub runs: u64,
+    made: fn() -> Vec<Vec<u8>>,
+}
+
+impl Target {
+    /// The inputs that it begins with, the kept ones first.
+    pub fn seeds(&self) -> Vec<Vec<u8>> {
+        let mut seeds = seeds::kept(self.name);
+        seeds.extend((self.made)());
+        seeds
+    }
+}
+
+pub static TARGETS: [Target; 8] = [
+    Target { name: "meta", run: meta::run, runs: 20_000, made: seeds::metalayers },
+    Target { name: "frame", run: frame::run, runs: 5000, made: seeds::frames },
+    Target { name: "change", run: change::run, runs: 2000, made: change::seeds },
+    Target { name: "write", run: write::run, runs: 4000, made: write::seeds },
+    Target { name: "containers", run: containers::run, runs: 4000, made: seeds::containers },
+    Target { name: "vlmeta", run: vlmeta::run, runs: 5000, made: seeds::chunks },
+    Target { name: "dtype", run: dtype::run, runs: 20_000, made: seeds::dtypes },
+    Target { name: "geometry", run: geometry::run, runs: 5000, made: geometry::seeds },
+];
+
+/// What is beside a fault: a part of the input, from the start on; and whether there is a fault. Rows must follow each
+/// other without a gap, and only the last one may have a fault.
+fn assert_rows(rows: &[Row], start: u64, input: &[u8]) -> bool {
+    let mut shown = Vec::new();
+    for row in rows {
+        assert!(
+            row.bytes.is_empty() || row.offset == start + shown.len() as u64,
+            "{row} after {} bytes",
+            shown.len()
+        );
+        let text = row.to_string();
+        assert_eq!(Some(&*row.cells().concat()), text.lines().next());
+        assert_eq!(text.lines().count(), 1 + usize::from(row.fault.is_some()));
+        shown.extend_from_slice(&row.bytes);
+    }
+    assert!(input.starts_with(&shown), "rows of other bytes than the input");
+    let faults = rows.iter().filter(|row| row.fault.is_some()).count();
+    assert!(
+        faults == 0 || faults == 1 && rows.last().is_some_and(|row| row.fault.is_some()),
+        "a fault is last"
+    );
+    assert!(faults == 1 || shown.len() == input.len(), "{} of {} bytes are shown", shown.len(), input.len());
+    faults == 1
+}
+
+/// A function that keeps all rows.
+fn keep(rows: &mut Vec<Row>) -> impl FnMut(Row) -> ControlFlow<()> {
+    |row| {
+        rows.push(row);
+        ControlFlow::Continue(())
+    }
+}
