@@ -200,7 +200,7 @@ fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
     add("dtype", Shown { text: dtype.unwrap_or_else(|| ABSENT.into()), ..plain(record.dtype) });
     // An old layout has neither, which is as if both were 0.
     for (field, number) in [("version", record.version), ("dtype_format", record.dtype_format)] {
-        add(field, Shown::optional(number).implied(number.unwrap_or_default() == 0));
+        add(field, Shown::optional(number.as_ref()).implied(number.unwrap_or_default() == 0));
     }
     add("typesize", Shown::new(header.typesize.to_string(), &header.typesize));
     let implied = array.and_then(sizes(header));
@@ -211,7 +211,7 @@ fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
     ];
     for (number, (field, size)) in found.into_iter().enumerate() {
         let is_implied = implied.is_some_and(|implied| size.map(i128::from) == Some(implied[number]));
-        add(field, Shown::optional(size).implied(is_implied));
+        add(field, Shown::optional(size.as_ref()).implied(is_implied));
     }
     add("codec", plain(Some(&codec(header.codec, header.codec_meta))));
     add("level", Shown::new(header.level.to_string(), &header.level));
@@ -264,8 +264,8 @@ impl Shown {
         Self { text, json, is_implied: false }
     }
 
-    fn optional<T: Serialize + Display>(value: Option<T>) -> Self {
-        Self::new(value.as_ref().map_or(ABSENT.into(), ToString::to_string), &value)
+    fn optional<T: Serialize + Display>(value: Option<&T>) -> Self {
+        Self::new(value.map_or(ABSENT.into(), ToString::to_string), &value)
     }
 
     fn implied(self, is_implied: bool) -> Self {

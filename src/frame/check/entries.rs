@@ -114,11 +114,12 @@ fn unwritten<R>(frame: &Frame<R>, survey: &Survey, about: impl Fn(Code) -> Findi
             _ => format!("first {nfirst}"),
         };
         let verb = if nfirst == 1 { "is" } else { "are" };
-        let mut text = format!("only the {stored} of {count} chunks {verb} stored");
+        let text = format!("only the {stored} of {count} chunks {verb} stored");
         let geometry = frame.array().ok().flatten().and_then(|array| array.geometry().ok());
-        if let Some(chunk) = geometry.as_ref().and_then(|geometry| geometry.chunk(nfirst)) {
-            text += &format!(", none from coordinate {:?} of the grid on", chunk.coordinate());
-        }
+        let text = match geometry.as_ref().and_then(|geometry| geometry.chunk(nfirst)) {
+            Some(chunk) => format!("{text}, none from coordinate {:?} of the grid on", chunk.coordinate()),
+            None => text,
+        };
         return Some(about(Code::NeverWritten).numbers(count, nfirst).text(text));
     }
     let text = match count {
