@@ -67,6 +67,8 @@ struct Batch {
     text: Vec<u8>,
     codes: BTreeSet<Code>,
     unchecked: Unchecked,
+    /// Whether the chunks were not read.
+    is_shallow: bool,
 }
 
 /// Frames of which not all could be checked.
@@ -111,7 +113,7 @@ impl Check {
             }
             batch
         };
-        let mut all = Batch::default();
+        let mut all = Batch { is_shallow: !reads_chunks, ..Batch::default() };
         pool.run(paths.targets(Stores::WithFiles), work, |batch| {
             all.files += batch.files;
             all.frames += batch.frames;
@@ -265,9 +267,11 @@ impl Display for Batch {
             (errors, 0) => write!(f, ", {errors} with errors")?,
             (errors, warnings) => write!(f, ", {errors} with errors, {warnings} with only warnings")?,
         }
-        match failures {
-            0 => Ok(()),
-            failures => write!(f, ", {}", count(failures, "failure")),
+        if failures > 0 {
+            write!(f, ", {}", count(failures, "failure"))?;
         }
+        // Where nothing is wrong, this may be why.
+        let is_fine = frames > 0 && with_errors + with_warnings + failures == 0;
+        if is_fine && self.is_shallow { f.write_str("; chunks not read (--chunks)") } else { Ok(()) }
     }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::address::{Address, Location, bytes_of, given_all};
-use crate::failure::Failure;
+use crate::failure::{Failure, Problem};
 use crate::json::add_line;
 use crate::output::{Outcome, complain};
 use crate::source::Reader;
@@ -54,6 +54,9 @@ struct ChunkRecord<'c> {
     nbytes: Option<u64>,
     kind: &'static str,
     codec: Option<String>,
+    /// What is wrong, if it is damaged or missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Problem>,
 }
 
 const HEAD: [&str; 7] = ["chunk", "coordinate", "offset", "cbytes", "nbytes", "kind", "codec"];
@@ -128,7 +131,11 @@ impl ChunkList {
                 Ok(found) => found,
                 Err(error) => return Ok(Err(error)),
             };
-            is_fine &= !matches!(kind, "invalid" | "missing" | "damaged");
+            let (found, error) = match found {
+                Ok(found) => (found, None),
+                Err(problem) => (None, Some(problem)),
+            };
+            is_fine &= kind != "invalid" && error.is_none();
             let (file, offset) = match (entry.place, entry.file_name(), &folder) {
                 (ChunkPlace::Frame(start), ..) => {
                     (Some(Cow::Borrowed(location.path)), Some(start_of_frame.saturating_add(start)))
@@ -150,6 +157,7 @@ impl ChunkList {
                 codec: found
                     .filter(is_compressed)
                     .map(|found| found.codec.unwrap_or(header.codec).to_string()),
+                error,
             };
             if self.json {
                 line.clear();
@@ -157,6 +165,9 @@ impl ChunkList {
                 stdout.write_all(&line)?;
             } else {
                 writeln!(stdout, "{}", columns.line(&cells(&record, entry.file_name())))?;
+                if let Some(problem) = record.error {
+                    self.show(&location.failure(problem), stdout)?;
+                }
             }
         }
     }
@@ -166,29 +177,25 @@ fn open(address: &Address) -> Result<Frame<Reader>, Failure> {
     address.open().map_err(|problem| address.location().failure(problem))
 }
 
-/// The kind of a chunk, and its header if it has one.
+/// The kind of a chunk, and its header if that is as it should be, or what is wrong with it.
 fn kind(
     chunks: &mut Chunks<'_, Reader>,
     entry: &ChunkEntry,
-) -> Result<(&'static str, Option<ChunkHeader>), Error> {
-    let special = |special| match special {
-        Special::Zeros => "zeros",
-        Special::Nan => "nan",
-        Special::Value => "value",
-        Special::Uninitialized => "uninitialized",
-    };
+) -> Result<(&'static str, Result<Option<ChunkHeader>, Problem>), Error> {
     Ok(match entry.place {
-        ChunkPlace::Special(value) => (special(value), None),
-        ChunkPlace::Frame(_) | ChunkPlace::File(_) => match chunks.header(entry) {
-            Ok(Some(header)) => (header.special.map_or("stored", special), Some(header)),
-            Ok(None) => ("missing", None),
+        ChunkPlace::Special(special) => (special.name(), Ok(None)),
+        ChunkPlace::Frame(_) | ChunkPlace::File(_) => match chunks.checked_header(entry) {
+            Ok(header) => {
+                let special = header.as_ref().and_then(|header| header.special);
+                (special.map_or("stored", Special::name), Ok(header))
+            }
             Err(error) => match error.finding().map(Finding::code) {
-                Some(Code::ChunkFile) => ("missing", None),
-                Some(_) => ("damaged", None),
+                Some(Code::ChunkFile) => ("missing", Err(error.into())),
+                Some(_) => ("damaged", Err(error.into())),
                 None => return Err(error),
             },
         },
-        _ => ("invalid", None),
+        _ => ("invalid", Ok(None)),
     })
 }
 

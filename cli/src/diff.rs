@@ -1,11 +1,12 @@
 //! `b2nd diff`: what two frames do not have in common, but for their data.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Array, Codec, Error, Frame, Trailer, Vlmetalayer};
+use b2nd_serde::frame::{Array, Codec, Error, Frame, Header, Trailer, Vlmetalayer};
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -48,7 +49,12 @@ pub(crate) struct Diff {
 struct Shown {
     text: String,
     json: String,
+    /// Whether the values that are shown before it imply it.
+    is_implied: bool,
 }
+
+/// What is shown in place of a value that is not there.
+const ABSENT: &str = "none";
 
 /// The values of a frame by their names, in the order in which they are shown.
 type Values = Vec<(&'static str, Option<String>, Shown)>;
@@ -150,14 +156,15 @@ fn differences(a: Values, b: Values) -> Vec<Difference> {
         }
     }
     let text = |shown: &Option<Shown>| shown.as_ref().map(|shown| shown.text.clone());
-    pairs.retain(|(.., a, b)| text(a) != text(b));
+    let is_implied = |shown: &Option<Shown>| shown.as_ref().is_some_and(|shown| shown.is_implied);
+    pairs.retain(|(.., a, b)| text(a) != text(b) && !(is_implied(a) && is_implied(b)));
     pairs.into_iter().map(|(field, name, a, b)| Difference::new(field, name, a, b)).collect()
 }
 
 impl Difference {
     fn new(field: &'static str, name: Option<String>, a: Option<Shown>, b: Option<Shown>) -> Self {
         let label = name.as_ref().map_or(field.into(), |name| format!("{field} {}", clean(name)));
-        let text = |shown: &Option<Shown>| shown.as_ref().map_or("-".into(), |shown| clean(&shown.text));
+        let text = |shown: &Option<Shown>| shown.as_ref().map_or(ABSENT.into(), |shown| clean(&shown.text));
         let texts = [label, text(&a), text(&b)];
         let raw = |shown: Option<Shown>| shown.and_then(|shown| RawValue::from_string(shown.json).ok());
         Self { field, name, a: raw(a), b: raw(b), texts }
@@ -179,27 +186,32 @@ fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
     let array = array.as_ref();
     let nowhere = Location::of(Path::new(""));
     let record = Record::new(nowhere, frame, array, &[]);
-    let plain = |value: Option<&str>| Shown::new(value.unwrap_or("none").into(), &value);
+    let plain = |value: Option<&str>| Shown::new(value.unwrap_or(ABSENT).into(), &value);
     let mut values: Values = Vec::new();
     let mut add = |field, shown| values.push((field, None, shown));
     add("kind", plain(Some(record.kind.name())));
     add("container", plain(Some(record.container)));
     add("layout", plain(record.layout));
+    add("metalayer", plain(record.metalayer).implied(record.metalayer == record.layout));
     add("shape", tuple(record.shape));
     add("chunks", tuple(record.chunks));
     add("blocks", tuple(record.blocks));
     let dtype = array.and_then(text::dtype);
-    add("dtype", Shown { text: dtype.unwrap_or_else(|| "none".into()), ..plain(record.dtype) });
-    let sizes = [
-        ("typesize", Some(i64::from(header.typesize))),
-        // The shapes of an array say the same.
-        ("chunksize", Some(i64::from(header.chunksize)).filter(|_| array.is_none())),
-        ("nbytes", Some(header.nbytes).filter(|_| array.is_none())),
+    add("dtype", Shown { text: dtype.unwrap_or_else(|| ABSENT.into()), ..plain(record.dtype) });
+    // An old layout has neither, which is as if both were 0.
+    for (field, number) in [("version", record.version), ("dtype_format", record.dtype_format)] {
+        add(field, Shown::optional(number.as_ref()).implied(number.unwrap_or_default() == 0));
+    }
+    add("typesize", Shown::new(header.typesize.to_string(), &header.typesize));
+    let implied = array.and_then(sizes(header));
+    let found = [
+        ("chunksize", Some(header.chunksize.into())),
+        ("blocksize", header.blocksize.map(i64::from)),
+        ("nbytes", Some(header.nbytes)),
     ];
-    for (field, size) in sizes {
-        if let Some(size) = size {
-            add(field, Shown::new(size.to_string(), &size));
-        }
+    for (number, (field, size)) in found.into_iter().enumerate() {
+        let is_implied = implied.is_some_and(|implied| size.map(i128::from) == Some(implied[number]));
+        add(field, Shown::optional(size.as_ref()).implied(is_implied));
     }
     add("codec", plain(Some(&codec(header.codec, header.codec_meta))));
     add("level", Shown::new(header.level.to_string(), &header.level));
@@ -207,7 +219,7 @@ fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
     let dictionary = if header.uses_dictionary { "yes" } else { "no" };
     add("dictionary", Shown::new(dictionary.into(), &header.uses_dictionary));
     let filters: Vec<String> = header.pipeline().map(|filter| filter.to_string()).collect();
-    let names = if filters.is_empty() { "none".into() } else { filters.join(", ") };
+    let names = if filters.is_empty() { ABSENT.into() } else { filters.join(", ") };
     add("filters", Shown::new(names, &filters));
     let own = array.map(Array::metalayer);
     for layer in
@@ -221,13 +233,23 @@ fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
     Ok(values)
 }
 
+/// The bytes of a chunk, of a block, and of all chunks, by the shapes of an array.
+fn sizes(header: &Header) -> impl Fn(&Array<'_>) -> Option<[i128; 3]> {
+    move |array| {
+        let geometry = array.geometry().ok()?;
+        let bytes = |nitems: u64| i128::from(nitems) * i128::from(header.typesize);
+        let chunk = bytes(geometry.padded_chunk_nitems());
+        Some([chunk, bytes(geometry.block_nitems()), chunk.saturating_mul(geometry.nchunks().into())])
+    }
+}
+
 /// A codec, with its parameter if it has one.
 pub(crate) fn codec(codec: Codec, meta: u8) -> String {
     if meta == 0 { codec.to_string() } else { format!("{codec} ({meta})") }
 }
 
-fn tuple<T: Serialize + std::fmt::Display>(numbers: Option<&[T]>) -> Shown {
-    Shown::new(numbers.map_or("none".into(), |numbers| Tuple(numbers).to_string()), &numbers)
+fn tuple<T: Serialize + Display>(numbers: Option<&[T]>) -> Shown {
+    Shown::new(numbers.map_or(ABSENT.into(), |numbers| Tuple(numbers).to_string()), &numbers)
 }
 
 fn vlmeta(layer: &Vlmetalayer) -> Shown {
@@ -239,7 +261,15 @@ fn vlmeta(layer: &Vlmetalayer) -> Shown {
 impl Shown {
     fn new(text: String, json: &impl Serialize) -> Self {
         let json = to_raw_value(json).map_or_else(|_| "null".into(), |json| json.get().into());
-        Self { text, json }
+        Self { text, json, is_implied: false }
+    }
+
+    fn optional<T: Serialize + Display>(value: Option<&T>) -> Self {
+        Self::new(value.map_or(ABSENT.into(), ToString::to_string), &value)
+    }
+
+    fn implied(self, is_implied: bool) -> Self {
+        Self { is_implied, ..self }
     }
 
     /// The value of a metalayer. What cannot be read or is too long is told apart by its bytes.
@@ -250,7 +280,7 @@ impl Shown {
             Err(()) => format!("{} bytes, of sum {:016x}", bytes.len(), sum(bytes)),
         };
         match shown {
-            Ok(_) => Self { json: text.clone(), text },
+            Ok(_) => Self { json: text.clone(), text, is_implied: false },
             Err(()) => Self::new(text.clone(), &text),
         }
     }

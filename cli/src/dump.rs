@@ -25,7 +25,7 @@ use crate::text::clean;
 /// Show a frame's header and metalayers, or a single metalayer, byte by byte
 ///
 /// Each line shows the offset, the bytes, their MessagePack type, the name of the field and the value. If the bytes are
-/// malformed, the last line shows where and what is wrong. The input is a frame or a metalayer: binary, hexadecimal
+/// malformed, a line shows where and what is wrong: it is the last one, but after a bad chunk the others follow. The input is a frame or a metalayer: binary, hexadecimal
 /// digits, or a Python bytes literal such as b'\x97\x00'.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -84,7 +84,7 @@ impl Dump {
                 Err(problem) => Some(problem),
             }
             .inspect(|error| match (&error.offset, &address.inside) {
-                // The last line shows it.
+                // A line shows it.
                 (Some(_), _) => {}
                 (None, Inside::Stdin) => complain(error),
                 _ => complain(&address.location().failure(error.clone())),
@@ -109,22 +109,22 @@ impl Dump {
         Ok(problem)
     }
 
-    /// Passes all rows on. What is wrong, if anything is: with an offset, the last row shows it.
+    /// Passes all rows on. What is wrong first, if anything is: with an offset, a row shows it.
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
             if is_over {
                 return ControlFlow::Break(());
             }
-            fault = row.fault.as_ref().map(|fault| Problem {
-                offset: Some(row.offset),
-                ..Problem::new("malformed", fault.as_str())
-            });
+            if let Some(text) = row.fault.as_deref().filter(|_| fault.is_none()) {
+                fault = Some(Problem { offset: Some(row.offset), ..Problem::new("malformed", text) });
+            }
             let flow = receive(row);
-            is_over = fault.is_some() || flow.is_break();
+            is_over = flow.is_break();
             flow
         });
-        fault.or(result.err().map(|problem| Problem { offset: None, ..problem }))
+        // An error has no row.
+        result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
     fn each(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Result<(), Problem> {
@@ -135,9 +135,13 @@ impl Dump {
             let more = Problem::new("refused", "a metalayer by itself has no chunks and no trailer");
             return if has_more { Err(more) } else { Ok(()) };
         }
-        frame::dump_header(bytes).rows(&mut *receive);
+        let mut is_bad = false;
+        frame::dump_header(bytes).rows(|row| {
+            is_bad = row.fault.is_some();
+            receive(row)
+        });
         // The last row has shown what is wrong with the header.
-        if !has_more || Frame::parse(bytes).is_err() {
+        if !has_more || is_bad {
             return Ok(());
         }
         let is_text = |problem: &Problem| {
@@ -152,15 +156,11 @@ impl Dump {
         Ok(())
     }
 
-    /// Passes on the rows of what follows the header.
+    /// Passes on the rows of what follows the header. What is wrong with the chunks does not hide the trailer.
     fn rest<R: Read + Seek>(&self, mut frame: Frame<R>, receive: &mut Receive<'_>) -> Result<(), Error> {
-        if self.chunks {
-            frame.dump_chunks(&mut *receive)?;
-        }
-        if self.trailer {
-            frame.dump_trailer(&mut *receive)?;
-        }
-        Ok(())
+        let chunks = if self.chunks { frame.dump_chunks(&mut *receive) } else { Ok(()) };
+        let trailer = if self.trailer { frame.dump_trailer(&mut *receive) } else { Ok(()) };
+        chunks.and(trailer)
     }
 }
 
@@ -240,12 +240,15 @@ struct DumpRow {
     kind: String,
     value: String,
     field: String,
+    /// What is wrong here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
 }
 
 impl From<Row> for DumpRow {
     fn from(row: Row) -> Self {
-        let Row { offset, depth, bytes, kind, value, field, .. } = row;
-        Self { offset, depth, hex: hex(&bytes), kind, value, field }
+        let Row { offset, depth, bytes, kind, value, field, fault, .. } = row;
+        Self { offset, depth, hex: hex(&bytes), kind, value, field, fault }
     }
 }
 

@@ -42,12 +42,18 @@ pub(crate) struct Explanation {
 }
 
 /// Why something failed, where it is not a finding.
-const FAILURES: [Explanation; 8] = [
+const FAILURES: [Explanation; 9] = [
     failure(
         "io",
         "A file or folder cannot be read or written. The message is that of the system.",
         "It does not exist, belongs to somebody else, or is on a disk or network that fails.",
         "Check the path and its permissions.",
+    ),
+    failure(
+        "compressed-member",
+        "The member of a zip file is compressed, so that its frame cannot be read in place.",
+        "The zip file was made by another program: those of Blosc2 are not compressed again.",
+        "Extract the member, or make the zip file without compression: `zip -0`.",
     ),
     failure(
         "malformed",
@@ -143,11 +149,17 @@ impl Explain {
     }
 }
 
-/// A line for each code, with the first sentence of its meaning. At a terminal it is cut at the end of the line.
+/// The narrowest terminal that has room for meanings.
+const WITH_MEANINGS: usize = 60;
+
+/// A line for each code, with the first sentence of its meaning. At a terminal it is cut at the end of the line, or left
+/// out if little of it would be seen.
 fn list(explanations: &[Explanation]) -> String {
     let width = width(&io::stdout());
+    let is_narrow = width.is_some_and(|width| width < WITH_MEANINGS);
     let rows = explanations.iter().map(|row| {
         let meaning = row.meaning.split_once(". ").map_or(row.meaning, |(first, _)| first);
+        let meaning = if is_narrow { "" } else { meaning };
         [row.code.into(), row.severity.into(), meaning.trim_end_matches('.').into()]
     });
     let rows: Vec<[String; 3]> = rows.collect();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Depth, Header};
+use b2nd_serde::frame::{Depth, Header, Special};
 use clap::Args;
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
@@ -230,9 +230,14 @@ fn stored_chunks(counts: CountsRecord, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         return Ok(());
     }
     write!(f, "stored  : {stored} of {}", text::count(total, "chunk"))?;
-    let others = [(zeros, "zeros"), (nan, "NaN"), (uninitialized, "not initialized"), (invalid, "not known")];
-    for (count, what) in others.into_iter().filter(|&(count, _)| count > 0) {
-        write!(f, ", {count} {what}")?;
+    let others = [
+        (zeros, Special::Zeros.name()),
+        (nan, Special::Nan.name()),
+        (uninitialized, Special::Uninitialized.name()),
+        (invalid, "invalid"),
+    ];
+    for (count, kind) in others.into_iter().filter(|&(count, _)| count > 0) {
+        write!(f, ", {count} of kind {kind}")?;
     }
     writeln!(f)
 }

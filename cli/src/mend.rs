@@ -1,24 +1,17 @@
 //! The command that mends what was found in a file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use b2nd_serde::frame::{Code, Finding, Frame, Rewrite};
 
-/// The findings that a rewrite removes.
-const BY_REWRITE: [Code; 7] = [
-    Code::OldFrame,
-    Code::LostTypesize,
-    Code::IndexSize,
-    Code::MetalayerList,
-    Code::StaleTail,
-    Code::OldLayout,
-    Code::UnsetBlockshape,
-];
+/// The findings that a rewrite removes. Those whose advice is to do nothing are not among them.
+const BY_REWRITE: [Code; 5] =
+    [Code::OldFrame, Code::LostTypesize, Code::MetalayerList, Code::OldLayout, Code::UnsetBlockshape];
 
 /// The command that mends what was found in the frame that a file or directory is; `None` if there is none.
 ///
-/// A new file gets its name: with the extension `b2nd` if the old one has another, else that of the old file, which it
-/// replaces. What the command would do is tried, without writing.
+/// The new file has the extension `b2nd`. It replaces the old one if that has it too, but no other file: then the old one
+/// was mended before. What the command would do is tried, without writing.
 pub(crate) fn command<'f>(path: &Path, findings: impl IntoIterator<Item = &'f Finding>) -> Option<String> {
     if !findings.into_iter().any(|finding| BY_REWRITE.contains(&finding.code())) {
         return None;
@@ -26,30 +19,28 @@ pub(crate) fn command<'f>(path: &Path, findings: impl IntoIterator<Item = &'f Fi
     let frame = Frame::open(path).ok()?;
     let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
     let typesize = frame.header().typesize;
-    let dtype = lacks_dtype.then(|| dtype_of(typesize));
-    let works = |to: &PathBuf| {
-        let rewrite = Rewrite::new(path, to);
-        let rewrite = if let Some(dtype) = &dtype { rewrite.dtype(dtype) } else { rewrite };
-        rewrite.preview().is_ok()
-    };
-    let to = [path.with_extension("b2nd"), path.into()].into_iter().find(works)?;
+    let to = path.with_extension("b2nd");
+    let rewrite = Rewrite::new(path, &to);
+    let rewrite = if lacks_dtype { rewrite.dtype(format!("V{typesize}")) } else { rewrite };
+    rewrite.preview().ok()?;
     let command = format!("b2nd rewrite {} {}", quoted(path), quoted(&to));
-    Some(match dtype {
-        // The rest is a comment to a shell.
-        Some(dtype) => format!("{command} --dtype {dtype}  # or another dtype of {typesize} bytes"),
-        None => command,
+    Some(if lacks_dtype {
+        // Only the reader knows the dtype: run as it is, the command fails. The rest is a comment to a shell.
+        format!("{command} --dtype DTYPE  # of {typesize} bytes: {}", examples(typesize))
+    } else {
+        command
     })
 }
 
-/// A dtype of a size.
-fn dtype_of(size: i32) -> String {
+/// Some dtypes of a size.
+fn examples(size: i32) -> String {
     match size {
-        1 => "uint8".into(),
-        2 => "uint16".into(),
-        4 => "float32".into(),
-        8 => "float64".into(),
-        16 => "complex128".into(),
-        size => format!("V{size}"),
+        1 => "int8, uint8, bool".into(),
+        2 => "int16, uint16, float16".into(),
+        4 => "int32, uint32, float32".into(),
+        8 => "int64, uint64, float64".into(),
+        16 => "complex128, S16, V16".into(),
+        size => format!("S{size}, V{size}"),
     }
 }
 
@@ -76,6 +67,14 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_needs_no_mending_is_not_mended() {
+        let is_nothing = |code: &&Code| code.advice().starts_with("Nothing.");
+        assert!(Code::ALL.iter().any(|code| is_nothing(&code)));
+        let mended: Vec<_> = BY_REWRITE.iter().filter(is_nothing).collect();
+        assert!(mended.is_empty(), "{mended:?}");
+    }
 
     #[test]
     #[cfg(unix)]

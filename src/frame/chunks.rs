@@ -289,7 +289,10 @@ pub(crate) fn max_offset(header: &Header) -> Option<u64> {
 }
 
 impl<R: Read + Seek> Chunks<'_, R> {
-    /// Reads the header of a chunk; `None` if the chunk is not stored.
+    /// Reads the header of a chunk; `None` if the chunk is not stored. What it says may be wrong: [`checked_header`] compares
+    /// it with the frame.
+    ///
+    /// [`checked_header`]: Self::checked_header
     ///
     /// # Errors
     ///
@@ -371,6 +374,11 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
         self.near = Near { start, bytes };
         Ok(self.near.get(start, length).unwrap_or_default().to_vec())
+    }
+
+    /// The frame whose chunks these are.
+    pub(crate) fn frame(&self) -> &Frame<R> {
+        self.frame
     }
 
     /// The number of chunks.

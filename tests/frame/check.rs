@@ -322,6 +322,18 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
     ]
 }
 
+#[test]
+fn the_first_chunk_that_is_not_stored_is_named() {
+    let mut bytes = file("int32_3x5.b2nd");
+    // The entries of the chunks 1, 2 and 3.
+    for at in [461, 469, 477] {
+        bytes[at..at + 8].copy_from_slice(&ZEROS.to_le_bytes());
+    }
+    let findings = Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap();
+    let text = "only the first of 4 chunks is stored, none from coordinate [0, 1] of the grid on";
+    assert_eq!((findings.len(), findings[0].code(), findings[0].message()), (1, Code::NeverWritten, text));
+}
+
 /// The entry of a chunk of zeros.
 const ZEROS: i64 = -0x7f << 56;
 

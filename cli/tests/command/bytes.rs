@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{corpus, data, root, snapshot, unhex};
+use crate::common::{copy_tree, corpus, data, root, snapshot, unhex};
+use crate::json::of;
 use crate::run::{folder, objects, run, run_with, screen, text};
 use b2nd_serde::Layout;
 use b2nd_serde::{Meta, Shapes, to_vec};
@@ -191,6 +192,43 @@ fn the_rest_of_a_frame_byte_by_byte() {
     assert_eq!(text(&piped.stdout), all, "as bytes");
     let member = rest(&["--chunks", "--trailer", "tree.b2z@46"]);
     assert!(member.contains("fingerprint"), "{member}");
+}
+
+#[test]
+fn a_bad_chunk_hides_neither_the_others_nor_the_trailer() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // The first two chunks, whose length becomes less than that of a header.
+    (file[165 + 12], file[229 + 12]) = (1, 1);
+    fs::write(folder.path().join("a.b2nd"), file).unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    fs::remove_file(path.join("00000001.chunk")).unwrap();
+    for (name, faults) in [
+        (
+            "a.b2nd",
+            &[
+                "chunk 0 should begin here, but these bytes are not the header of a chunk",
+                "chunk 1 should begin here, but these bytes are not the header of a chunk",
+            ][..],
+        ),
+        ("sparse.b2nd", &["chunk 1 should be in 00000001.chunk, which is missing"]),
+    ] {
+        let output = run(folder.path(), &["dump", "--chunks", "--trailer", name]);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), ""));
+        let shown = text(&output.stdout);
+        for fault in faults {
+            assert!(shown.contains(&format!("^^ {fault}\n")), "{shown}");
+        }
+        assert!(["chunk 2 ", "chunk 3 ", "chunk index", "trailer"].iter().all(|part| shown.contains(part)));
+        let json = run(folder.path(), &["dump", "--json", "--chunks", "--trailer", name]);
+        let object = &objects(&json)[0];
+        assert!(of("dump").is_valid(object), "{object}");
+        assert_eq!((json.status.code(), &object["error"]["message"]), (Some(1), &faults[0].into()));
+        let found: Vec<_> =
+            object["values"].as_array().unwrap().iter().filter_map(|row| row["fault"].as_str()).collect();
+        assert_eq!(found, faults);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn findings_are_told_with_their_advice() {
 fn a_good_file_is_silent_on_stdout() {
     let output = run(&data(), &["check", "int32_3x5.b2nd"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""));
-    assert_eq!(text(&output.stderr), "b2nd: 1 frame, no errors or warnings\n");
+    assert_eq!(text(&output.stderr), "b2nd: 1 frame, no errors or warnings; chunks not read (--chunks)\n");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn every_released_package_wrote_files_without_errors() {
 fn the_command_that_check_names_mends_the_file() {
     let folder = tempfile::tempdir().unwrap();
     for (name, options, status) in [
-        ("squeezed.caterva", " --dtype uint16  # or another dtype of 2 bytes", 0),
+        ("squeezed.caterva", " --dtype DTYPE  # of 2 bytes: int16, uint16, float16", 0),
         ("peers/lost_typesize_record.b2nd", "", 1),
     ] {
         let from = format!("it's {}", name.rsplit('/').next().unwrap());
@@ -89,12 +89,25 @@ fn the_command_that_check_names_mends_the_file() {
         assert_eq!(command, format!("rewrite {} {}{options}", quoted(&from), quoted(&to)));
         let command = [env!("CARGO_BIN_EXE_b2nd"), command].join(" ");
         if cfg!(unix) {
-            let ran =
-                std::process::Command::new("sh").args(["-c", &command]).current_dir(folder.path()).status();
-            assert!(ran.unwrap().success(), "{command}");
+            let runs = |command: &str| {
+                std::process::Command::new("sh")
+                    .args(["-c", command])
+                    .current_dir(folder.path())
+                    .output()
+                    .unwrap()
+                    .status
+                    .success()
+            };
+            if !options.is_empty() {
+                assert!(!runs(&command), "the dtype is not guessed");
+                assert!(!folder.path().join(&to).exists());
+            }
+            assert!(runs(&command.replace("DTYPE", "uint16")), "{command}");
             let mended = run(folder.path(), &["check", &to]);
             assert_eq!(mended.status.code(), Some(0), "{}", text(&mended.stdout));
             assert!(!text(&mended.stdout).contains("to mend it"), "{}", text(&mended.stdout));
+            let again = run(folder.path(), &["check", &from]);
+            assert!(!text(&again.stdout).contains("to mend it"), "{}", text(&again.stdout));
         }
     }
 }

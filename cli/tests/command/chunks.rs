@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::common::{copy_tree, data, snapshot};
+use crate::json::of;
 use crate::run::{objects, run, screen, text};
 
 #[test]
@@ -74,6 +75,33 @@ fn a_damaged_chunk_is_found_with_its_header() {
         "a.b2nd: error: chunk-header: byte 229 of the frame: chunk 1 has 1073741888 bytes, but at most 192 are left \
          for it\n"
     );
+}
+
+#[test]
+fn a_chunk_whose_header_does_not_fit_the_frame_is_listed_as_damaged_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // Bytes of the header of chunk 1, which begins at byte 229: typesize, nbytes, blocksize, cbytes.
+    for (at, byte, why) in [
+        (3, 8, "has items of 8 bytes, but must have 4"),
+        (4, 31, "has 31 bytes of data, but must have 32"),
+        (8, 4, "has blocks of 4 bytes, but must have 8"),
+        (15, 0x40, "has 1073741888 bytes, but at most 192 are left for it"),
+    ] {
+        let mut file = whole.clone();
+        file[229 + at] = byte;
+        fs::write(folder.path().join("a.b2nd"), file).unwrap();
+        let output = run(folder.path(), &["chunks", "a.b2nd"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stderr), format!("b2nd: a.b2nd: byte 229 of the frame: chunk 1 {why}\n"));
+        let line = text(&output.stdout).lines().nth(2).unwrap();
+        assert_eq!(line.trim_end(), "    1  (0, 1)         229       -      32  damaged");
+        assert_eq!(text(&output.stdout).lines().count(), 5, "the others are listed");
+        let objects = objects(&run(folder.path(), &["chunks", "--json", "a.b2nd"]));
+        assert!(of("chunk").is_valid(&objects[1]), "{}", objects[1]);
+        assert_eq!(objects[1]["error"]["message"], format!("chunk 1 {why}"));
+        assert_eq!(objects[1]["cbytes"], serde_json::Value::Null);
+    }
 }
 
 #[test]

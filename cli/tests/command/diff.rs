@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{data, frame_of, snapshot, stored_chunk};
+use crate::common::{data, frame_of, root, snapshot, stored_chunk};
 use crate::run::{objects, run, screen, text};
 use b2nd_serde::frame::Code;
 use serde_json::json;
@@ -34,6 +34,33 @@ fn frames_that_differ_in_data_and_length_only_have_no_difference() {
         objects(&json),
         [json!({ "schema": 1, "a": "other.b2nd", "b": "other.b2nd", "differences": [] })]
     );
+}
+
+#[test]
+fn numbers_that_the_shapes_do_not_imply_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let path = data().join("int32_3x5.b2nd");
+    // The last byte of each number.
+    for (at, byte, field, values) in [
+        (37, 0x60, "nbytes", [json!(128), json!(96)]),
+        (61, 16, "chunksize", [json!(32), json!(16)]),
+        (56, 4, "blocksize", [json!(8), json!(4)]),
+        (113, 1, "version", [json!(0), json!(1)]),
+        (156, 1, "dtype_format", [json!(0), json!(1)]),
+    ] {
+        let mut other = whole.clone();
+        other[at] = byte;
+        fs::write(folder.path().join("other.b2nd"), other).unwrap();
+        let output = run(folder.path(), &["diff", "--json", path.to_str().unwrap(), "other.b2nd"]);
+        assert_eq!(output.status.code(), Some(1), "{field}: {}", text(&output.stdout));
+        let differences = &objects(&output)[0]["differences"];
+        let [a, b] = values;
+        assert!(
+            differences.as_array().unwrap().contains(&json!({ "field": field, "a": a, "b": b })),
+            "{field}: {differences}"
+        );
+    }
 }
 
 #[test]
@@ -74,6 +101,14 @@ fn a_code_is_explained_with_its_cause_and_cure() {
         assert!(names.contains(&code.name()), "{code}");
         assert!(code.cause().ends_with('.'), "{code}");
     }
+    let schema = fs::read_to_string(root().join("docs/b2nd.schema.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let kinds = schema["$defs"]["error"]["properties"]["kind"]["description"].as_str().unwrap();
+    let kinds = kinds.strip_prefix("The code of a finding, or ").unwrap().trim_end_matches('.');
+    for kind in kinds.split(", ") {
+        assert!(names.contains(&kind), "{kind}");
+    }
+    assert_eq!(kinds.split(", ").count() + Code::ALL.len(), names.len(), "the schema names all failures");
     let output = run(&data(), &["explain", "--json"]);
     assert_eq!(objects(&output).len(), names.len());
     let unknown = run(&data(), &["explain", "no-such-code"]);

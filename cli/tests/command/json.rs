@@ -15,7 +15,7 @@ pub(crate) fn schema() -> Validator {
 }
 
 /// The schema of one kind of object.
-fn of(kind: &str) -> Validator {
+pub(crate) fn of(kind: &str) -> Validator {
     let path = root().join("docs/b2nd.schema.json");
     let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     schema["oneOf"] = json!([{ "$ref": format!("#/$defs/{kind}") }]);

@@ -145,6 +145,20 @@ fn a_terminal_gets_colours_and_a_header_and_a_pipe_does_not() {
     assert!(!text(&piped.stdout).contains('\u{1b}') && !text(&piped.stdout).contains("SHAPE"));
 }
 
+#[test]
+fn a_narrow_terminal_lists_the_codes_whole_and_without_meanings() {
+    let lines = |width| {
+        let shown = shown_at(width, &["explain"]);
+        shown.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>()
+    };
+    let (narrow, wide) = (lines(40), lines(60));
+    assert_eq!(narrow.len(), wide.len());
+    for (narrow, wide) in narrow.iter().zip(&wide) {
+        assert_eq!(narrow.split_whitespace().count(), 2, "{narrow}");
+        assert!(wide.starts_with(narrow.as_str()) && wide.len() > narrow.len(), "{wide}");
+    }
+}
+
 /// What a terminal of this width shows, without colours.
 fn shown_at(width: u16, arguments: &[&str]) -> String {
     let (command, mut pty, pts) = at_terminal_of(width, &data(), arguments);

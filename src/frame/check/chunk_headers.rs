@@ -114,6 +114,38 @@ impl Rules {
     }
 }
 
+impl<R: Read + Seek> Chunks<'_, R> {
+    /// Reads the header of a chunk, as [`header`](Self::header), and compares it with the frame.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`header`](Self::header), and if the sizes in the header do not fit the frame, or each other. The finding
+    /// is the one of a check to [`Depth::ChunkHeaders`].
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+    /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// file[229 + 15] = 0x40;
+    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
+    /// let mut chunks = frame.chunks()?;
+    /// let second = chunks.nth(1).expect("a chunk")?;
+    /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes, 1073741888);
+    /// let error = chunks.checked_header(&second).unwrap_err();
+    /// let finding = error.finding().expect("what is wrong");
+    /// assert_eq!(finding.message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn checked_header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Error> {
+        if !entry.is_stored() {
+            return Ok(None);
+        }
+        Rules::new(self.frame()).header(self, entry).map(Some)
+    }
+}
+
 /// What is wrong with a chunk that says that it has one value, but also says something else.
 pub(crate) fn wrong_special(header: &ChunkHeader) -> Option<String> {
     let has_more = header.is_uncompressed || header.has_dictionary;
@@ -141,7 +173,7 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
             let fits = body > 0 && nbytes % body == 0;
             (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
         }
-        Some(special) => Some(format!("is stored, but has no data: its items are {special:?}")),
+        Some(special) => Some(format!("is stored, but has no data: it is of the kind {}", special.name())),
         None if header.special_bits != 0 => {
             let bits = header.special_bits;
             Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))

@@ -81,7 +81,7 @@ pub(super) fn check<R: Read + Seek>(
     }
     // What is computed or fetched when it is read has no chunks before.
     if frame.kind().holds_data() {
-        findings.extend(unwritten(&survey, about));
+        findings.extend(unwritten(frame, &survey, about));
     }
     Ok((findings, Some(survey.counts)))
 }
@@ -103,13 +103,23 @@ fn survey<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Survey, Error> {
 }
 
 /// Whether the data was ever written. There is no certain sign of it.
-fn unwritten(survey: &Survey, about: impl Fn(Code) -> Finding) -> Option<Finding> {
+fn unwritten<R>(frame: &Frame<R>, survey: &Survey, about: impl Fn(Code) -> Finding) -> Option<Finding> {
     let (count, nfirst) = (survey.counts.total(), survey.nfirst);
     if survey.invalid.is_some() || survey.counts.special() == 0 || survey.is_mixed {
         return None;
     }
     if nfirst > 0 {
-        let text = format!("the first {nfirst} of {count} chunks are stored, but none after them");
+        let stored = match nfirst {
+            1 => "first".into(),
+            _ => format!("first {nfirst}"),
+        };
+        let verb = if nfirst == 1 { "is" } else { "are" };
+        let text = format!("only the {stored} of {count} chunks {verb} stored");
+        let geometry = frame.array().ok().flatten().and_then(|array| array.geometry().ok());
+        let text = match geometry.as_ref().and_then(|geometry| geometry.chunk(nfirst)) {
+            Some(chunk) => format!("{text}, none from coordinate {:?} of the grid on", chunk.coordinate()),
+            None => text,
+        };
         return Some(about(Code::NeverWritten).numbers(count, nfirst).text(text));
     }
     let text = match count {

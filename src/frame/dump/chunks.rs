@@ -5,13 +5,14 @@ use core::ops::ControlFlow;
 use std::format;
 use std::io::{Read, Seek};
 use std::string::{String, ToString};
+use std::vec::Vec;
 
 use super::annotator::{Annotator, Stop, counted};
 use super::header::filter_part;
-use crate::dump::{Receiver, Row, Sink, Start};
+use crate::dump::{Receiver, Row, Sink, Start, write_fault};
 use crate::frame::chunks::not_a_chunk;
-use crate::frame::finding::{Code, Place};
-use crate::frame::format::chunk::{ChunkHeader, PARTS, Special};
+use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::format::chunk::{ChunkHeader, PARTS};
 use crate::frame::format::cursor::Part;
 use crate::frame::format::index::ENTRY_LEN;
 use crate::frame::{ChunkEntry, ChunkPlace, Codec, Error, Frame};
@@ -21,12 +22,13 @@ impl<R: Read + Seek> Frame<R> {
     /// off.
     ///
     /// The chunks come first, each with its header and the length of its data. The offsets of a chunk with a file of its
-    /// own count from the start of that file. If bytes are not the header of a chunk, they are the last row, which says so.
-    /// A frame without chunks has no rows.
+    /// own count from the start of that file. If bytes are not the header of a chunk, or its file is missing, a row with a
+    /// [`fault`](Row::fault) says so, and the next chunk follows. A frame without chunks has no rows.
     ///
     /// # Errors
     ///
-    /// As [`chunks`](Self::chunks), its iterator, and [`Chunks::header`](crate::frame::Chunks::header).
+    /// As [`chunks`](Self::chunks) and its iterator; and if the file of a chunk cannot be read, or is not known. The rows of
+    /// the index come before that.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -48,24 +50,35 @@ impl<R: Read + Seek> Frame<R> {
         let end = self.header().frame_len;
         let codec = self.header().codec;
         let mut chunks = self.chunks()?;
-        while let Some(entry) = chunks.next().transpose()? {
-            let bytes = chunks.bytes(&entry, 0, ChunkHeader::MAX_LEN as u64)?;
-            let (bytes, _) = bytes.map_err(Error::malformed)?;
-            // The function has broken off, or this was not the header of a chunk.
-            if !matches!(write_chunk(&entry, &bytes, codec, end, sink), Ok(true)) {
-                return Ok(());
+        let mut result = Ok(());
+        while let Some(entry) = chunks.next() {
+            let read =
+                entry.and_then(|entry| Ok((entry, chunks.bytes(&entry, 0, ChunkHeader::MAX_LEN as u64)?)));
+            match read {
+                Ok((entry, bytes)) => {
+                    let bytes = bytes.map(|(bytes, _)| bytes);
+                    if write_chunk(&entry, bytes, codec, end, sink).is_err() {
+                        // The function has broken off.
+                        return Ok(());
+                    }
+                }
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
             }
         }
         let mut chunks = self.chunks()?;
-        let Some(index) = chunks.index() else { return Ok(()) };
+        let Some(index) = chunks.index() else { return result };
         let (start, header) = (Start { offset: index.start(), depth: 0, end }, *index.header());
         let written = write_index(index.bytes(), &header, &start, sink);
         // An index of one value has no entries to show, whatever else its header says.
         if written.is_err() || !header.is_uncompressed || header.special.is_some() {
-            return Ok(());
+            return result;
         }
         let mut start = start.later(header.header_len, 1);
-        while let Some(entry) = chunks.next().transpose()? {
+        // An error of the index is the one from before.
+        while let Some(Ok(entry)) = chunks.next() {
             let name = format!("chunk {}", entry.number);
             let bytes = chunks.entry_bytes(entry.number);
             if sink.row(&start.row(&bytes, [&"int64 le", &name, &place(&entry)])).is_err() {
@@ -73,32 +86,34 @@ impl<R: Read + Seek> Frame<R> {
             }
             start = start.later(ENTRY_LEN, 0);
         }
-        Ok(())
+        result
     }
 }
 
-/// Writes the rows of a chunk, and whether it has a header.
+/// Writes the rows of a chunk, of which the first bytes are given, or why there are none.
 fn write_chunk(
     entry: &ChunkEntry,
-    bytes: &[u8],
+    bytes: Result<Vec<u8>, Finding>,
     codec: Codec,
     end: u64,
     sink: &mut dyn Sink,
-) -> Result<bool, fmt::Error> {
+) -> fmt::Result {
     let offset = if let ChunkPlace::Frame(offset) = entry.place { offset } else { 0 };
     let start = Start { offset, depth: 0, end };
     sink.row(&start.row(&[], [&"", &format_args!("chunk {}", entry.number), &place(entry)]))?;
     if !entry.is_stored() {
-        return Ok(true);
+        return Ok(());
     }
-    let header = ChunkHeader::parse(bytes);
-    let fault = header.is_none().then(|| (0, not_a_chunk(entry).message().into()));
-    let rows = Annotator::new(bytes, part(offset), start.later(0, 1), fault, sink);
-    rows.run(|rows| match &header {
-        Some(header) => rows.chunk(&ChunkHeader { codec: header.codec.or(Some(codec)), ..*header }),
-        None => Err(Stop::Fault),
-    })?;
-    Ok(header.is_some())
+    let start = start.later(0, 1);
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(finding) => return write_fault(&[], &start, &finding.message(), sink),
+    };
+    match ChunkHeader::parse(&bytes) {
+        Some(header) => Annotator::new(&bytes, part(offset), start, None, sink)
+            .run(|rows| rows.chunk(&ChunkHeader { codec: header.codec.or(Some(codec)), ..header })),
+        None => write_fault(&bytes, &start, &not_a_chunk(entry).message(), sink),
+    }
 }
 
 /// Writes the rows of the chunk index, without its entries.
@@ -118,17 +133,8 @@ fn place(entry: &ChunkEntry) -> String {
     match entry.place {
         ChunkPlace::Frame(start) => format!("byte {start}"),
         ChunkPlace::File(_) => format!("in {}", entry.file_name().unwrap_or_default()),
-        ChunkPlace::Special(value) => special(value).into(),
+        ChunkPlace::Special(value) => value.name().into(),
         ChunkPlace::Invalid(number) => format!("nowhere: {number}"),
-    }
-}
-
-fn special(value: Special) -> &'static str {
-    match value {
-        Special::Zeros => "all zeros",
-        Special::Nan => "all NaN",
-        Special::Value => "one value",
-        Special::Uninitialized => "not initialized",
     }
 }
 
@@ -140,7 +146,7 @@ pub(super) fn stored(header: &ChunkHeader) -> String {
 /// How the data of a chunk is stored.
 fn form(header: &ChunkHeader) -> String {
     match (header.special, header.codec) {
-        (Some(value), _) => special(value).into(),
+        (Some(value), _) => value.name().into(),
         _ if header.is_uncompressed => "uncompressed".into(),
         (None, Some(codec)) => format!("{codec}, {}", if header.is_split() { "split" } else { "unsplit" }),
         (None, None) => "compressed".into(),
@@ -176,7 +182,7 @@ impl Annotator<'_, '_> {
 /// What the last byte of a header means.
 fn more_flags(header: &ChunkHeader, byte: u8) -> String {
     match (header.special, header.has_dictionary) {
-        (Some(value), _) => special(value).into(),
+        (Some(value), _) => value.name().into(),
         (None, true) => "dictionary".into(),
         (None, false) => byte.to_string(),
     }

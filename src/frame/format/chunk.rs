@@ -127,6 +127,23 @@ pub enum Special {
     Uninitialized,
 }
 
+impl Special {
+    /// What it is called: `zeros`, `nan`, `value` or `uninitialized`.
+    ///
+    /// ```
+    /// assert_eq!(b2nd_serde::frame::Special::Nan.name(), "nan");
+    /// ```
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zeros => "zeros",
+            Self::Nan => "nan",
+            Self::Value => "value",
+            Self::Uninitialized => "uninitialized",
+        }
+    }
+}
+
 /// What the header of a chunk says. Its values have not been compared with anything.
 ///
 /// ```
