@@ -180,6 +180,10 @@ class Array:
     def set(self, region, items):
         self.extended[region] = items
         self.known[region] = True
+        # C-Blosc2 keeps the padding of a chunk only if it keeps some of its items, too.
+        visible = self.known[self.inside(self.shape)].copy()
+        self.known[...] = False
+        self.known[self.inside(self.shape)] = visible
 
 
 def compression(rng):
