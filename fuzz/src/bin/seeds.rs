@@ -8,7 +8,9 @@ use b2nd_serde_fuzz::TARGETS;
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [name, folder] = &arguments[..] else {
-        TARGETS.iter().for_each(|target| println!("{}", target.name));
+        for target in TARGETS {
+            println!("{}", target.name);
+        }
         return Ok(());
     };
     let target = TARGETS.iter().find(|target| target.name == name);

@@ -162,7 +162,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     if new != path {
         assert!(before.iter().all(|old| files(folder).contains(old)), "the old frame has changed");
     }
-    assert!(!files(folder).iter().any(|(name, _)| name.ends_with(".tmp")), "something is left over");
+    assert!(!files(folder).iter().any(|(name, _)| name.starts_with(".b2nd-")), "something is left over");
     let now = errors(&new, Depth::ChunkHeaders).expect("a rewritten frame can be opened");
     assert!(now.is_subset(&was), "{now:?} after a rewrite, before {was:?}");
     assert_eq!(errors(&new, Depth::Frame), Some(BTreeSet::new()), "what is rewritten has no errors");

@@ -59,17 +59,14 @@ pub fn run(bytes: &[u8]) {
     let folder = folder();
     let path = folder.path().join("store.b2z");
     fs::write(&path, bytes).expect("room for a file");
-    match Store::open(&path) {
-        Ok(Some(store)) => {
-            assert!(members.is_ok(), "a store is a zip file");
-            for table in store.tables() {
-                assert!(!table.key().is_empty());
-            }
-            let names = members.iter().flatten().map(|member| member.name());
-            for name in names {
-                let _ = store.is_part(name);
-            }
+    if let Ok(Some(store)) = Store::open(&path) {
+        assert!(members.is_ok(), "a store is a zip file");
+        for table in store.tables() {
+            assert!(!table.key().is_empty());
         }
-        Ok(None) | Err(_) => {}
+        let names = members.iter().flatten().map(b2nd_serde::frame::Member::name);
+        for name in names {
+            let _ = store.is_part(name);
+        }
     }
 }

@@ -33,7 +33,7 @@ pub fn run(bytes: &[u8]) {
         }
         Err(error) => {
             assert!(assert_rows(&rows, 0, bytes), "a bad header has no fault");
-            let offset = error.finding().and_then(|finding| finding.offset());
+            let offset = error.finding().and_then(b2nd_serde::frame::Finding::offset);
             assert!(offset.is_none_or(|offset| offset <= bytes.len() as u64), "{error}");
         }
     }
@@ -46,7 +46,7 @@ fn in_pieces(bytes: &[u8], whole: &Result<Frame, b2nd_serde::frame::Error>) {
         let mut length = start.min(bytes.len());
         let last = loop {
             let parsed = Frame::parse(&bytes[..length]);
-            match parsed.as_ref().err().and_then(|error| error.needed()) {
+            match parsed.as_ref().err().and_then(b2nd_serde::frame::Error::needed) {
                 Some(needed) => {
                     assert!(needed > length, "{length} bytes need {needed}");
                     if needed > bytes.len() {
@@ -130,15 +130,15 @@ fn inside(bytes: &[u8], whole: &Result<Frame, b2nd_serde::frame::Error>) {
     let is_sparse = frame.header().is_sparse();
     trailer(frame, bytes, is_good(&shallow));
     let mut frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
-    if is_good(&deep) {
-        if let Some(array) = frame.array().expect("no error was found") {
-            let geometry = array.geometry().expect("no error was found");
-            let counted = deep.counts.map(|counts| counts.total());
-            assert!(
-                counted.is_none_or(|chunks| chunks == geometry.nchunks()),
-                "{counted:?} chunks in {geometry:?}"
-            );
-        }
+    if is_good(&deep)
+        && let Some(array) = frame.array().expect("no error was found")
+    {
+        let geometry = array.geometry().expect("no error was found");
+        let counted = deep.counts.map(|counts| counts.total());
+        assert!(
+            counted.is_none_or(|chunks| chunks == geometry.nchunks()),
+            "{counted:?} chunks in {geometry:?}"
+        );
     }
     chunks(&mut frame, bytes, is_good(&deep) && !is_sparse);
     let mut rows = Vec::new();
@@ -158,7 +158,7 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     let mut length = 0;
     let in_pieces = loop {
         let parsed = Trailer::parse(frame.header(), &frame_bytes[frame_len - length..]);
-        match parsed.as_ref().err().and_then(|error| error.needed()) {
+        match parsed.as_ref().err().and_then(b2nd_serde::frame::Error::needed) {
             Some(needed) if needed <= frame_len => {
                 assert!(needed > length, "{length} bytes need {needed}");
                 length = needed;

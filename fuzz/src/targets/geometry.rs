@@ -128,7 +128,7 @@ fn small(choices: &mut Choices<'_>) {
     }
 
     let nitems = usize::try_from(geometry.nitems()).expect("small");
-    let array: Vec<u8> = (0..nitems * typesize).map(|byte| (byte % 251) as u8 + 1).collect();
+    let array: Vec<u8> = (1..=251).cycle().take(nitems * typesize).collect();
     let mut back = vec![0; array.len()];
     for chunk in geometry.chunks() {
         let mut bytes = vec![0; geometry.chunk_nbytes(typesize).expect("small")];

@@ -92,7 +92,7 @@ pub fn run(bytes: &[u8]) {
     let shown = dump::metalayer(bytes);
     shown.rows(keep(&mut rows));
     assert_eq!(assert_rows(&rows, 0, bytes), read.is_err());
-    let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let lines: String = rows.iter().flat_map(|row| [row.to_string(), "\n".into()]).collect();
     assert_eq!(shown.to_string(), lines);
 }
 

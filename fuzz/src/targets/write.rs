@@ -110,7 +110,7 @@ fn write<S: Sink>(choices: &mut Choices<'_>, writer: &mut FrameWriter<S>, foreig
         let number = u64::from(choices.byte()) % (nchunks + 1);
         let length = if choices.byte() > 240 { nbytes + 1 } else { nbytes };
         let value = choices.byte();
-        let mut items: Vec<u8> = (0..length).map(|at| value.wrapping_add((at % 7) as u8)).collect();
+        let mut items: Vec<u8> = (0..7).cycle().take(length).map(|at| value.wrapping_add(at)).collect();
         let accepted = match choices.below(8) {
             0..4 => writer.stored(number, &items),
             4 => writer.special(number, choices.one(&SPECIAL)).inspect(|()| items.clear()),
@@ -158,7 +158,7 @@ fn holds<R: std::io::Read + std::io::Seek>(
     assert_eq!(array.meta(), Some(meta));
     let nchunks = array.geometry().expect("what was accepted").nchunks();
     for (name, value) in layers {
-        assert_eq!(frame.metalayer(name).map(|layer| layer.bytes()), Some(&value[..]));
+        assert_eq!(frame.metalayer(name).map(b2nd_serde::frame::Metalayer::bytes), Some(&value[..]));
     }
     let trailer = frame.trailer().expect("what was written");
     assert_eq!(trailer.vlmetalayers().len(), vlmetalayers.len());
