@@ -8,7 +8,7 @@ use b2nd_serde_fuzz::TARGETS;
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [name, folder] = &arguments[..] else {
-        for target in TARGETS {
+        for target in &TARGETS {
             println!("{}", target.name);
         }
         return Ok(());
