@@ -1,7 +1,7 @@
 //! Writes an `ndarray` into a `.b2nd` file, compressed in Rust, that python-blosc2 opens:
 //!
 //! ```sh
-//! cargo run --example write_array --features frame -- waves.b2nd
+//! cargo run --example write_array --features decompress -- waves.b2nd
 //! python -c "import blosc2; print(blosc2.open('waves.b2nd')[:2, :4])"
 //! ```
 
