@@ -298,11 +298,11 @@ fn metalayer(
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name).into_owned();
 
-    let offset = cursor.value(INT32, format_args!("the offset of metalayer {}", name.escape_debug()))?;
+    let offset = cursor.value(INT32, format_args!("the offset of metalayer {}", Escaped(&name)))?;
     let offset = i32::from_be_bytes(offset);
     let limit = cursor.bytes().len().saturating_sub(CONTENT_HEADER);
     let Some(start) = usize::try_from(offset).ok().filter(|&start| start <= limit) else {
-        let name = name.escape_debug();
+        let name = Escaped(&name);
         let text = format!("the offset of metalayer {name} is {offset}, but must be 0 to {limit}");
         return Err(cursor.finding(rules.offset, cursor.offset() - 4).numbers(limit, offset).text(text));
     };
@@ -310,10 +310,18 @@ fn metalayer(
     Ok(Metalayer { name, shared: shared.clone(), raw_name, content })
 }
 
+/// A name in a message: that in a damaged file may have line breaks. It costs nothing where there is no message.
+struct Escaped<'n>(&'n str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.escape_debug().fmt(f)
+    }
+}
+
 /// Takes the next content, and returns the range of its bytes.
 fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<Range<usize>, Finding> {
-    // A name in a damaged file may have line breaks.
-    let name = name.escape_debug();
+    let name = Escaped(name);
     let len = i32::from_be_bytes(cursor.value(BIN32, format_args!("the content of metalayer {name}"))?);
     let (start, left) = (cursor.offset(), cursor.rest().len());
     match usize::try_from(len) {
