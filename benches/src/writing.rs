@@ -2,8 +2,6 @@
 //!
 //! `benches/write` runs it. The page goes to the standard output, and that of a whole run to `docs/BENCHMARKS_WRITE.md`.
 
-mod machine;
-
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -14,8 +12,8 @@ use std::{env, iter};
 
 use b2nd_serde::frame::{Frame, FrameBuilder};
 use b2nd_serde::{Meta, Shapes};
+use b2nd_serde_benches::machine::{compiler, processor, tenth_percentile, version_of};
 use blosc2_pure_rs::compress::{CParams, compress_chunk};
-use machine::{compiler, processor, tenth_percentile, version_of};
 
 /// How much is measured.
 struct Plan {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Array, Codec, Error, Frame, Header, Trailer, Vlmetalayer};
+use b2nd_serde::frame::{Array, Error, Frame, Header, Trailer, Vlmetalayer};
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -19,7 +19,7 @@ use crate::messagepack;
 use crate::output::{BOLD, Outcome, complain, width};
 use crate::source::Reader;
 use crate::table::{Columns, Side, shortened};
-use crate::text::{self, Tuple, clean};
+use crate::text::{self, ABSENT, Tuple, clean, codec};
 
 /// Show how two frames differ: shape, chunks, blocks, dtype, compression, metalayers; not data
 ///
@@ -52,9 +52,6 @@ struct Shown {
     /// Whether the values that are shown before it imply it.
     is_implied: bool,
 }
-
-/// What is shown in place of a value that is not there.
-const ABSENT: &str = "none";
 
 /// The values of a frame by their names, in the order in which they are shown.
 type Values = Vec<(&'static str, Option<String>, Shown)>;
@@ -218,9 +215,8 @@ fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
     add("split", plain(Some(&header.split_mode.to_string())));
     let dictionary = if header.uses_dictionary { "yes" } else { "no" };
     add("dictionary", Shown::new(dictionary.into(), &header.uses_dictionary));
-    let filters: Vec<String> = header.pipeline().map(|filter| filter.to_string()).collect();
-    let names = if filters.is_empty() { ABSENT.into() } else { filters.join(", ") };
-    add("filters", Shown::new(names, &filters));
+    let filters = text::filters(header);
+    add("filters", Shown::new(text::list(&filters), &filters));
     let own = array.map(Array::metalayer);
     for layer in
         frame.metalayers().iter().filter(|layer| own.is_none_or(|own| own.offset() != layer.offset()))
@@ -241,11 +237,6 @@ fn sizes(header: &Header) -> impl Fn(&Array<'_>) -> Option<[i128; 3]> {
         let chunk = bytes(geometry.padded_chunk_nitems());
         Some([chunk, bytes(geometry.block_nitems()), chunk.saturating_mul(geometry.nchunks().into())])
     }
-}
-
-/// A codec, with its parameter if it has one.
-pub(crate) fn codec(codec: Codec, meta: u8) -> String {
-    if meta == 0 { codec.to_string() } else { format!("{codec} ({meta})") }
 }
 
 fn tuple<T: Serialize + Display>(numbers: Option<&[T]>) -> Shown {

@@ -11,14 +11,13 @@ use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
 use crate::address::given;
-use crate::diff::codec;
 use crate::failure::Failure;
 use crate::input::Target;
 use crate::json::{CountsRecord, Record, add_line};
 use crate::output::{DIM, Outcome, complain, remark, width, write_finding};
 use crate::store::{StoreRecord, held, store_at, table_at};
 use crate::table::shortened;
-use crate::text::{self, Size, Tuple};
+use crate::text::{self, Size, Tuple, codec};
 use crate::visit::{self, View};
 
 /// Show everything about arrays except their data
@@ -247,9 +246,7 @@ fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>)
     let codec = codec(header.codec, header.codec_meta);
     writeln!(f, "codec   : {codec}, level {}{dictionary}", record.clevel)?;
     writeln!(f, "split   : {}", header.split_mode)?;
-    let filters: Vec<String> = header.pipeline().map(|filter| filter.to_string()).collect();
-    let filters = if filters.is_empty() { "none".into() } else { filters.join(", ") };
-    writeln!(f, "filters : {filters}")
+    writeln!(f, "filters : {}", text::list(&text::filters(header)))
 }
 
 /// The metalayers except that of the array.

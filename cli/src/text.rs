@@ -4,7 +4,10 @@ use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::frame::Array;
+use b2nd_serde::frame::{Array, Codec, Header};
+
+/// What is shown where there is nothing.
+pub(crate) const ABSENT: &str = "none";
 
 /// Numbers as Python shows a tuple.
 pub(crate) struct Tuple<'a, T>(pub(crate) &'a [T]);
@@ -76,6 +79,21 @@ pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
 /// The same, where the dtype has been parsed already.
 pub(crate) fn dtype_as(array: &Array<'_>, parsed: Option<&Dtype>) -> Option<String> {
     parsed.map(|dtype| dtype.numpy_str().to_string()).or_else(|| array.dtype().map(clean))
+}
+
+/// A codec, with its parameter if it has one.
+pub(crate) fn codec(codec: Codec, meta: u8) -> String {
+    if meta == 0 { codec.to_string() } else { format!("{codec} ({meta})") }
+}
+
+/// The filters in use, in the order in which they are applied.
+pub(crate) fn filters(header: &Header) -> Vec<String> {
+    header.pipeline().map(|filter| filter.to_string()).collect()
+}
+
+/// Names in a row.
+pub(crate) fn list(names: &[String]) -> String {
+    if names.is_empty() { ABSENT.into() } else { names.join(", ") }
 }
 
 /// A path that is safe to print on a terminal.

@@ -148,6 +148,8 @@ pub struct Chunks<'f, R> {
     /// The number of the piece; `None` before the first one.
     piece_number: Option<u64>,
     near: Near,
+    /// Whether the frame has an array, once that was asked.
+    is_array: Option<bool>,
 }
 
 /// The bytes that were read last. Where small chunks lie near each other, one read has the headers of many.
@@ -212,6 +214,7 @@ impl<R: Read + Seek> Frame<R> {
             piece: Vec::new(),
             piece_number: None,
             near: Near::default(),
+            is_array: None,
         })
     }
 
@@ -379,6 +382,12 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// The frame whose chunks these are.
     pub(crate) fn frame(&self) -> &Frame<R> {
         self.frame
+    }
+
+    /// Whether the frame has an array. Its metalayer is read once, however often this is asked.
+    pub(crate) fn is_array(&mut self) -> bool {
+        let frame = &*self.frame;
+        *self.is_array.get_or_insert_with(|| frame.is_array())
     }
 
     /// The number of chunks.

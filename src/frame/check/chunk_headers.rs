@@ -45,9 +45,7 @@ pub(crate) struct Rules {
 impl Rules {
     /// Only the chunks of an array must have one size of items and blocks: to other frames a chunk of any origin can be
     /// appended.
-    pub(crate) fn new<R>(frame: &Frame<R>) -> Self {
-        let header = frame.header();
-        let is_array = frame.array().is_ok_and(|array| array.is_some());
+    pub(crate) fn new(header: &Header, is_array: bool) -> Self {
         let blocksize = header.blocksize.and_then(|size| usize::try_from(size).ok());
         Self {
             typesize: is_array.then(|| typesize_byte(header.typesize)),
@@ -142,7 +140,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if !entry.is_stored() {
             return Ok(None);
         }
-        Rules::new(self.frame()).header(self, entry).map(Some)
+        let is_array = self.is_array();
+        Rules::new(self.frame().header(), is_array).header(self, entry).map(Some)
     }
 }
 
@@ -198,9 +197,7 @@ struct Usual {
 
 impl Usual {
     /// Only of an array something is known.
-    fn new<R>(frame: &Frame<R>) -> Self {
-        let header = frame.header();
-        let is_array = frame.array().is_ok_and(|array| array.is_some());
+    fn new(header: &Header, is_array: bool) -> Self {
         // A lost type size is 1.
         let itemsize = usize::try_from(header.typesize).ok().filter(|&size| is_array && size > 1);
         Self { itemsize, filters: is_array.then(|| header.pipeline().collect()) }
@@ -308,7 +305,8 @@ fn look<R: Read + Seek>(
     depth: Depth,
     progress: &mut Progress<'_>,
 ) -> Result<Found, Error> {
-    let (rules, usual) = (Rules::new(frame), Usual::new(frame));
+    let is_array = frame.is_array();
+    let (rules, usual) = (Rules::new(frame.header(), is_array), Usual::new(frame.header(), is_array));
     let header = frame.header().clone();
     // An index can name a million files that do not exist.
     let listed = chunk_file::directory(frame).and_then(|directory| chunk_files::list(directory).ok());

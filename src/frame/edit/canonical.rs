@@ -115,7 +115,7 @@ fn kept(frame: &mut Frame<File>) -> Result<(Body, u64), Error> {
 
 /// The index of the chunks in a frame of another type, and the size of all chunks as stored.
 fn moved(frame: &mut Frame<File>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
-    let rules = Rules { may_be_short: is_sparse, ..Rules::new(frame) };
+    let rules = Rules { may_be_short: is_sparse, ..Rules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.chunks()?;
     let mut index = NewIndex::new(chunks.len()).ok_or_else(too_large)?;
     let (mut cbytes, mut files) = (0_u64, 0);

@@ -132,6 +132,11 @@ impl<R> Frame<R> {
         self.read_array().transpose().map_err(Error::malformed)
     }
 
+    /// Whether there is an array that can be read.
+    pub(crate) fn is_array(&self) -> bool {
+        self.array().is_ok_and(|array| array.is_some())
+    }
+
     pub(crate) fn read_array(&self) -> Option<Result<Array<'_>, Finding>> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation))
     }

@@ -9,6 +9,7 @@ use std::vec::Vec;
 
 use serde::Serialize;
 
+use crate::dtype::{self, Dtype};
 use crate::frame::Error;
 use crate::frame::check::{Rules, wrong_alone};
 use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, header_of_stored, typesize_byte};
@@ -331,8 +332,9 @@ impl FrameBuilder {
             let layout = self.meta.layout();
             return Err(Error::refused(format_args!("layout {layout} cannot be written; only b2nd can")));
         }
-        let sizes = self.sizes()?;
-        let can_be_nan = match self.meta.parse_dtype() {
+        let dtype = self.meta.parse_dtype();
+        let sizes = self.sizes(self.item_size(&dtype)?)?;
+        let can_be_nan = match dtype {
             Ok(Some(dtype)) => ["<f4", "<f8"].contains(&&*dtype.type_string().to_string()),
             _ => matches!(sizes.typesize, 4 | 8),
         };
@@ -381,8 +383,8 @@ impl FrameBuilder {
         Ok(Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan })
     }
 
-    fn sizes(&self) -> Result<Sizes, Error> {
-        let typesize = self.item_size()?;
+    /// The sizes that follow from the size of an item.
+    fn sizes(&self, typesize: usize) -> Result<Sizes, Error> {
         let geometry = self.meta.geometry().map_err(Error::refused)?;
         let chunksize = geometry.chunk_nbytes(typesize).map_err(Error::refused)?;
         let nchunks = geometry.nchunks();
@@ -410,8 +412,8 @@ impl FrameBuilder {
     }
 
     /// The size of an item, by the dtype if that is known.
-    fn item_size(&self) -> Result<usize, Error> {
-        let size = match (self.meta.parse_dtype(), self.typesize) {
+    fn item_size(&self, dtype: &Result<Option<Dtype>, dtype::Error>) -> Result<usize, Error> {
+        let size = match (dtype, self.typesize) {
             (Ok(Some(dtype)), given) => {
                 let size = dtype.item_size();
                 if let Some(given) = given.filter(|&given| given != size) {
