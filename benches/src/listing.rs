@@ -41,6 +41,9 @@ const BARE_GOAL: f64 = 0.6;
 /// Bytes at the peak, without an order.
 const MEMORY_GOAL: f64 = 16.0 * MEBIBYTE;
 
+/// The threads of `b2nd ls` on a machine with few cores: `MIN_JOBS` of the command.
+const LS_THREADS: usize = 16;
+
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 fn main() {
@@ -52,13 +55,19 @@ fn main() {
     assert_eq!(listed.paths.len(), plan.files);
     peers.check(&listed);
 
-    let mut times = Times { bare: Vec::new(), python: Vec::new(), listings: LISTINGS.map(|_| Vec::new()) };
+    let mut times = Times {
+        bare: Vec::new(),
+        bare_threads: Vec::new(),
+        python: Vec::new(),
+        listings: LISTINGS.map(|_| Vec::new()),
+    };
     for _ in 0..plan.rounds {
         times.python.push(peers.python(&listed.folder));
         for (times, options) in times.listings.iter_mut().zip(LISTINGS) {
             times.push(peers.list(&listed.folder, options));
         }
-        times.bare.push(listed.bare_loop());
+        times.bare.push(listed.bare_loop(1));
+        times.bare_threads.push(listed.bare_loop(threads()));
     }
     let peaks = LISTINGS.map(|options| peers.peak(&folder, options));
 
@@ -185,21 +194,30 @@ impl Files {
         Self { folder: folder.into(), paths }
     }
 
-    /// What the system takes to hand out the first bytes of each file.
-    fn bare_loop(&self) -> Duration {
+    /// What the system takes to hand out the first bytes of each file, the files dealt out to so many threads.
+    fn bare_loop(&self, threads: usize) -> Duration {
         let start = Instant::now();
-        for path in &self.paths {
-            let mut bytes = [0; READ];
-            let read = File::open(path).unwrap().read(&mut bytes).unwrap();
-            assert!(read > 0);
-        }
+        thread::scope(|scope| {
+            for paths in self.paths.chunks(self.paths.len().div_ceil(threads)) {
+                scope.spawn(move || {
+                    for path in paths {
+                        let mut bytes = [0; READ];
+                        let read = File::open(path).unwrap().read(&mut bytes).unwrap();
+                        assert!(read > 0);
+                    }
+                });
+            }
+        });
         start.elapsed()
     }
 }
 
 /// The times of all rounds.
 struct Times {
+    /// The bare loop in one thread.
     bare: Vec<Duration>,
+    /// The bare loop in as many threads as `ls` takes by itself.
+    bare_threads: Vec<Duration>,
     python: Vec<Duration>,
     listings: [Vec<Duration>; LISTINGS.len()],
 }
@@ -218,8 +236,8 @@ const INTRODUCTION: &str = "\
 Written by `benches/ls`, which repeats it on another machine. Small files of python-blosc2, of 1 to 4 dimensions, in
 folders of 1,000, all in the page cache. The contenders take turns; of each, the 10th percentile of its times counts.
 
-- The bare loop opens, reads 512 bytes of and closes each file in Rust, in one thread, and does nothing with them. The
-  list of the files is made before.
+- The bare loop opens, reads 512 bytes of and closes each file in Rust, and does nothing with them. The list of the files
+  is made before. Each row stands beside a bare loop of as many threads as it has itself.
 - python-blosc2 is a loop over `blosc2.open(path).shape` in one process. The list of the files is made before, and
   Python's start does not count.
 - `b2nd ls` is the whole process: its start, the walk through the folders, and its output, to `/dev/null`.
@@ -232,16 +250,35 @@ fn speeds(page: &mut String, plan: &Plan, times: &Times) -> std::fmt::Result {
         let fastest = tenth_percentile(times.iter().map(Duration::as_secs_f64)).expect("at least one round");
         plan.files as f64 / fastest
     };
-    let (bare, python) = (speed(&times.bare), speed(&times.python));
-    writeln!(page, "| {} files | files a second | to python-blosc2 | to the bare loop |", plan.files)?;
-    writeln!(page, "|---|---:|---:|---:|")?;
-    writeln!(page, "| goal | | at least {PYTHON_GOAL} | at least {BARE_GOAL} |")?;
+    let python = speed(&times.python);
+    let bare = |threads| speed(if threads == 1 { &times.bare } else { &times.bare_threads });
+    writeln!(
+        page,
+        "| {} files | threads | files a second | to python-blosc2 | to the bare loop |",
+        plan.files
+    )?;
+    writeln!(page, "|---|---:|---:|---:|---:|")?;
+    writeln!(page, "| goal | | | at least {PYTHON_GOAL} | at least {BARE_GOAL} |")?;
+    let mut row = |name: &str, threads, speed: f64| {
+        writeln!(
+            page,
+            "| {name} | {threads} | {speed:.0} | {:.1} | {:.2} |",
+            speed / python,
+            speed / bare(threads)
+        )
+    };
     for (options, times) in LISTINGS.iter().zip(&times.listings) {
-        let ours = speed(times);
-        writeln!(page, "| {} | {ours:.0} | {:.1} | {:.2} |", command(options), ours / python, ours / bare)?;
+        let threads = if options.ends_with(&["-j", "1"]) { 1 } else { threads() };
+        row(&command(options), threads, speed(times))?;
     }
-    writeln!(page, "| bare loop | {bare:.0} | {:.1} | 1 |", bare / python)?;
-    writeln!(page, "| python-blosc2 | {python:.0} | 1 | {:.2} |", python / bare)
+    row("bare loop", threads(), bare(threads()))?;
+    row("bare loop", 1, bare(1))?;
+    row("python-blosc2", 1, python)
+}
+
+/// How many threads `b2nd ls` takes where nothing is asked for.
+fn threads() -> usize {
+    thread::available_parallelism().map_or(LS_THREADS, |cores| cores.get().max(LS_THREADS))
 }
 
 fn memory(page: &mut String, plan: &Plan, peaks: &[Option<f64>; LISTINGS.len()]) -> std::fmt::Result {
