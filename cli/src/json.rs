@@ -139,8 +139,7 @@ impl<'f> Record<'f> {
             stored_nbytes: header.nbytes,
             cbytes: header.cbytes,
             cratio: ratio(header.nbytes.into(), header.cbytes.into()),
-            // Where chunks differ in length, only the index says how many there are.
-            nchunks: header.nchunks().or(view.counts.map(|counts| counts.total())),
+            nchunks: view.nchunks(),
             chunk_counts: view.counts.map(Into::into),
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
             blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
