@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
     Array, ChunkCounts, Codec, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
+    Unchecked,
 };
 use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
@@ -65,6 +66,25 @@ pub(crate) struct Record<'f> {
     pub(crate) vlmetalayers: Option<Vec<VlLayerRecord>>,
     pub(crate) stale_bytes: Option<usize>,
     pub(crate) findings: &'f [Finding],
+    /// What could not be checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unchecked: Option<UncheckedRecord<'f>>,
+    /// The command that mends what was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mend: Option<String>,
+}
+
+/// What a check could not check.
+#[derive(Serialize)]
+pub(crate) struct UncheckedRecord<'f> {
+    data_of: Option<u64>,
+    why: &'f str,
+}
+
+impl<'f> From<&'f Unchecked> for UncheckedRecord<'f> {
+    fn from(Unchecked { data_of, why, .. }: &'f Unchecked) -> Self {
+        Self { data_of: *data_of, why }
+    }
 }
 
 /// How many chunks are stored, and how many have one value instead.
@@ -173,6 +193,8 @@ impl<'f> Record<'f> {
             vlmetalayers: None,
             stale_bytes: array.map(|array| array.stale_tail().len()),
             findings: view.findings,
+            unchecked: view.unchecked.map(Into::into),
+            mend: None,
         }
     }
 

@@ -150,6 +150,8 @@ fn a_damaged_chunk_is_found_with_its_header() {
         "a.b2nd: error: chunk-header: byte 229 of the frame: chunk 1 has 1073741888 bytes, but at most 192 are left \
          for it\n"
     );
+    let object = objects(&run(folder.path(), &["check", "--chunks", "--json", "a.b2nd"])).remove(0);
+    assert_eq!((&object["findings"][0]["chunk"], object.get("unchecked")), (&1.into(), None));
 }
 
 #[test]
@@ -203,6 +205,10 @@ fn data_that_cannot_be_decompressed_is_found() {
         text(&output.stderr),
         format!("b2nd: a.b2frame: {says}\nb2nd: 1 frame, no errors or warnings\n")
     );
+    let output = run(folder.path(), &["check", "--data", "--json"]);
+    let why = "chunk 0 has the codec ndlz, which this crate cannot decompress";
+    assert_eq!(objects(&output)[0]["unchecked"], serde_json::json!({ "data_of": 1, "why": why }));
+    assert!(of("frame").is_valid(&objects(&output)[0]));
     fs::write(folder.path().join("b.b2frame"), &other).unwrap();
     let output = run(folder.path(), &["check", "--data"]);
     let first = text(&output.stderr).lines().next().unwrap();

@@ -245,6 +245,7 @@ fn completions_offer_values_and_not_files() {
     }
     assert!(of("--files-from").contains("compgen -f"));
     assert!(text(&script).contains("interrupted-resize"), "the codes to explain");
+    assert!(of("--only").contains("interrupted-resize") && of("--ignore").contains("interrupted-resize"));
 }
 
 #[test]
