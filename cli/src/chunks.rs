@@ -15,7 +15,7 @@ use crate::address::{Address, Inside, Location, bytes_of};
 use crate::failure::{Failure, Problem};
 use crate::input::{Paths, Stores, Target};
 use crate::json::{Filters, add_line, line};
-use crate::output::{BOLD, Outcome, Progress, remark};
+use crate::output::{BOLD, Outcome, Progress, remark, width};
 use crate::pool::Pool;
 use crate::source::Reader;
 use crate::table::{Columns, Side};
@@ -352,7 +352,7 @@ fn coordinate(geometry: &Geometry, number: u64) -> Option<Vec<u64>> {
 
 /// Columns that are wide enough for all lines, which are printed one by one.
 fn columns(count: u64, geometry: Option<&Geometry>, place: String, nbytes: u64) -> Columns<7> {
-    let mut columns = Columns::new(SIDES, [usize::MAX; 7]);
+    let mut columns = Columns::new(SIDES, [usize::MAX; 7]).within(width(&io::stdout()));
     columns.fit(&HEAD.map(Into::into));
     let last = count.saturating_sub(1);
     let corner = geometry.and_then(|geometry| coordinate(geometry, last));
