@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A server in front of an object store answers the same requests; a client for those, which signs and encrypts, has a call
-//! with a range, and everything below [`header`] stays as it is.
+//! with a range: it takes the place of `get`, and the rest stays as it is.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use b2nd_serde::frame::{ErrorKind, Frame};
 
-/// Enough for the header of nearly every array: 165 bytes at two dimensions, and its metalayers.
+/// Enough for the header of nearly every array: one of two dimensions has 165 bytes.
 const FIRST: usize = 512;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -43,13 +43,8 @@ fn the_examples_read_what_numpy_reads_and_write_what_it_opens() {
     for line in BufReader::new(script.stdout.take().unwrap()).lines() {
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
         if let Some(path) = line["path"].as_str() {
-            let slice: Vec<Range<u64>> = line["slice"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|cut| numbers(cut))
-                .map(|cut| cut[0]..cut[1])
-                .collect();
+            let slice: Vec<Range<u64>> =
+                line["slice"].as_array().unwrap().iter().map(numbers).map(|cut| cut[0]..cut[1]).collect();
             let items = read_slice::read_slice(Path::new(path), &slice)
                 .unwrap_or_else(|error| panic!("{path}, {slice:?}: {error}"));
             assert!(items == unhex(line["items"].as_str().unwrap()), "{path}, {slice:?}");
