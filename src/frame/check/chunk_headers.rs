@@ -143,6 +143,36 @@ impl<R: Read + Seek> Chunks<'_, R> {
         let is_array = self.is_array();
         Rules::new(self.frame().header(), is_array).header(self, entry).map(Some)
     }
+
+    /// Reads a chunk as it is stored, for a Blosc2 decompressor; `None` if it is not stored, but all of one value.
+    ///
+    /// Its header has been compared with the frame, as [`checked_header`](Self::checked_header) does it. What follows the
+    /// header may be damaged.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`checked_header`](Self::checked_header), and if the file became shorter meanwhile.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let first = chunks.next().expect("a chunk")?;
+    /// let chunk = chunks.compressed(&first)?.expect("a stored chunk");
+    /// assert_eq!(chunk, std::fs::read("tests/data/sparse.b2nd/00000000.chunk")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn compressed(&mut self, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
+        let Some(ChunkHeader { cbytes, .. }) = self.checked_header(entry)? else { return Ok(None) };
+        let (bytes, _) = self.bytes(entry, 0, cbytes as u64)?.map_err(Error::malformed)?;
+        let found = bytes.len();
+        if found < cbytes {
+            let why = format!("had {cbytes} bytes, but now only {found} can be read");
+            return Err(Error::malformed(wrong(entry, &why)));
+        }
+        Ok(Some(bytes))
+    }
 }
 
 /// What is wrong with a chunk that says that it has one value, but also says something else.
