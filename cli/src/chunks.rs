@@ -127,7 +127,9 @@ impl ChunkList {
         let mut is_first = true;
         pool.run(paths.targets(Stores::Folders), work, |batch| {
             all.add(batch.tally);
-            let mut stdout = anstream::stdout().lock();
+            // JSON has no colours to be taken out.
+            let mut stdout: Box<dyn Write> =
+                if json { Box::new(io::stdout().lock()) } else { Box::new(anstream::stdout().lock()) };
             let mut print = |part| match part {
                 Part::Heading(address) => {
                     let before = if mem::take(&mut is_first) { "" } else { "\n" };
@@ -172,14 +174,20 @@ impl Batch {
         let address = Address::from(target.location());
         match address.open() {
             Ok(frame) => self.take_frame(address, frame, json, is_one),
-            Err(problem) if target.inside != Inside::Whole => {
+            Err(problem) if target.inside == Inside::Stdin => {
                 self.fail(target.location().failure(problem), json);
             }
             // It may be a zip file, or no frame at all.
             Err(_) => visit::Options::default().visit_target(&target, &mut |view| match view {
                 Ok(view) => {
                     let address = Address::from(view.location);
-                    let place = Address { inside: Inside::Offset(view.offset), ..address.clone() };
+                    let place = match address.inside {
+                        // The directory of the zip file is not read again.
+                        Inside::Member(_) => {
+                            Address { inside: Inside::Offset(view.offset), ..address.clone() }
+                        }
+                        _ => address.clone(),
+                    };
                     match place.open() {
                         Ok(frame) => self.take_frame(address, frame, json, false),
                         Err(problem) => self.fail(view.location.failure(problem), json),
