@@ -381,14 +381,15 @@ fn look<R: Read + Seek>(
     if let Some(finding) = survey.total(&header) {
         found.push(finding);
     }
-    if let Some((count, first)) = survey.other_filters {
+    if let Some((count, number, filters)) = survey.other_filters {
+        let first = format!("chunk {number} has {filters}");
         let text = match &usual.filters {
             Some(filters) => {
                 format!("{first}, but the frame has {}; such chunks: {count}", list(filters.iter()))
             }
             None => format!("{first}, which is not known; such chunks: {count}"),
         };
-        found.push(Finding::new(Code::ChunkFilters, Place::Chunk).text(text));
+        found.push(Finding::new(Code::ChunkFilters, Place::Chunk).of_chunk(number).text(text));
     }
     Ok(found)
 }
@@ -399,8 +400,8 @@ struct Survey {
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
     nbytes: u64,
-    /// Chunks with other filters than the frame: how many, and what the first one has.
-    other_filters: Option<(u64, String)>,
+    /// Chunks with other filters than the frame: how many, the number of the first one, and its filters.
+    other_filters: Option<(u64, u64, String)>,
     /// Whether all chunks are stored and have a good header.
     is_whole: bool,
 }
@@ -435,8 +436,7 @@ impl Survey {
         }
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
         if let Some(filters) = usual.other_filters(&header) {
-            let first = || (0, format!("chunk {} has {filters}", entry.number));
-            self.other_filters.get_or_insert_with(first).0 += 1;
+            self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
         }
         match entry.place {
             ChunkPlace::Frame(start) if self.spans.len() < MAX_COMPARED => {
