@@ -128,11 +128,10 @@ fn starts_as_path(text: &[u8]) -> bool {
 
 /// The scheme of a URL.
 fn scheme(text: &[u8]) -> Option<&str> {
-    let end = text.windows(3).position(|bytes| bytes == b"://")?;
-    let scheme = str::from_utf8(text.get(..end)?).ok()?;
-    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    is_scheme.then_some(scheme)
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte))?;
+    let (scheme, rest) = text.split_at(end);
+    let is_scheme = scheme.first().is_some_and(u8::is_ascii_alphabetic) && rest.starts_with(b"://");
+    is_scheme.then(|| str::from_utf8(scheme).ok())?
 }
 
 /// What follows the path of a file.
