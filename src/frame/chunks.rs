@@ -138,6 +138,20 @@ impl ChunkCounts {
 }
 
 /// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
+///
+/// ```
+/// use b2nd_serde::frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let mut chunks = frame.chunks()?;
+/// // It is asked about a chunk between two steps, so it is not in a `for` loop.
+/// while let Some(entry) = chunks.next().transpose()? {
+///     if let Some(header) = chunks.header(&entry)? {
+///         println!("chunk {}: {} bytes", entry.number, header.cbytes);
+///     }
+/// }
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Chunks<'f, R> {
     frame: &'f mut Frame<R>,
