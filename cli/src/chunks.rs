@@ -73,7 +73,7 @@ const SIDES: [Side; 7] =
     [Side::Right, Side::Left, Side::Right, Side::Right, Side::Right, Side::Left, Side::Left];
 
 /// A frame with more chunks is listed in its turn, so that memory does not depend on their number.
-const MOST_HELD_BACK: usize = 4096;
+const MOST_HELD_BACK: u64 = 4096;
 
 /// Lines are passed on when they have this many bytes.
 const LINES_LEN: usize = 1 << 16;
@@ -203,8 +203,10 @@ impl Batch {
         if !json && !is_one {
             self.parts.push(Part::Heading(address.location().to_string()));
         }
-        let count = frame.chunks().map(|chunks| chunks.size_hint().1.unwrap_or(usize::MAX));
-        if count.is_ok_and(|count| count > MOST_HELD_BACK) {
+        let count = frame.header().nchunks();
+        // Where chunks differ in length, only the index says how many there are.
+        let count = count.or_else(|| Some(frame.chunks().ok()?.size_hint().1? as u64));
+        if count.is_some_and(|count| count > MOST_HELD_BACK) {
             self.parts.push(Part::Frame(address, frame.into()));
             return;
         }
