@@ -393,6 +393,11 @@ impl<R: Read + Seek> Chunks<'_, R> {
         Ok(self.near.get(start, length).unwrap_or_default().to_vec())
     }
 
+    /// Bytes of the frame, wherever they are.
+    pub(crate) fn frame_bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        self.frame.bytes_at(start, length)
+    }
+
     /// The frame whose chunks these are.
     pub(crate) fn frame(&self) -> &Frame<R> {
         self.frame
