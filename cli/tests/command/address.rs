@@ -88,7 +88,7 @@ fn a_listing_with_nul_bytes_is_read_back_as_a_list() {
 
 #[test]
 fn a_zip_file_on_standard_input_is_refused_with_what_to_do() {
-    let zip = std::fs::read(data().join("tree.b2z")).unwrap();
+    let zip = fs::read(data().join("tree.b2z")).unwrap();
     let advice = "it is a zip file, which cannot be read from standard input: save it, and name the file";
     for arguments in
         [&["info", "-"][..], &["ls", "-"], &["check", "-"], &["chunks", "-"], &["dump"], &["dump", "-"]]
