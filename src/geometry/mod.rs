@@ -39,7 +39,8 @@
 //!     let bytes = decompressed_chunk(chunk.number());
 //!     for run in chunk.blocks().flat_map(|block| block.runs()) {
 //!         let source = run.source(typesize).and_then(|range| bytes.get(range)).ok_or("short chunk")?;
-//!         let target = run.target(typesize).and_then(|range| array.get_mut(range)).ok_or("short array")?;
+//!         let target = run.target(typesize).and_then(|range| array.get_mut(range));
+//!         let target = target.ok_or("short array")?;
 //!         target.copy_from_slice(source);
 //!     }
 //! }

@@ -104,6 +104,61 @@ fn what_is_wrong_with_a_trailer_is_shown_at_its_byte() {
     }
 }
 
+/// The rows of the chunks and of the chunk index: offset, bytes, field and value.
+fn rows_of_chunks(file: Vec<u8>) -> Vec<(u64, Vec<u8>, String, String)> {
+    let mut rows = Vec::new();
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    frame
+        .dump_chunks(|row| {
+            let value = row.fault.unwrap_or(row.value);
+            rows.push((row.offset, row.bytes, row.field, value));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    rows
+}
+
+#[test]
+fn the_blocks_of_a_chunk_are_where_its_table_says() {
+    let file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let rows = rows_of_chunks(file.clone());
+    let blocks: Vec<_> = rows.iter().filter(|(.., field, _)| field.starts_with("block ")).collect();
+    // The first chunk is not compressed. The second one begins at byte 246.
+    let expected = [(278, 40_i32, "block 0"), (282, 60, "block 1")];
+    assert_eq!(blocks.len(), expected.len());
+    for ((offset, bytes, field, value), (at, start, name)) in blocks.into_iter().zip(expected) {
+        assert_eq!((*offset, &**bytes, &**field), (at, &start.to_le_bytes()[..], name));
+        assert_eq!(*value, format!("byte {start} of the chunk"));
+    }
+    // 64 bytes without the header and the table.
+    let after = rows.iter().position(|(.., field, _)| field == "block 1").unwrap() + 1;
+    assert_eq!((rows[after].0, &*rows[after].2, &*rows[after].3), (286, "data", "24 bytes"));
+
+    // A million blocks are claimed, but the chunks end before their table does.
+    let mut cut = file;
+    cut[250..254].copy_from_slice(&4_000_000_i32.to_le_bytes());
+    cut[254..258].copy_from_slice(&4_i32.to_le_bytes());
+    let rows = rows_of_chunks(cut);
+    let (.., fault) = rows.iter().find(|(.., value)| value.contains("end ")).unwrap();
+    assert!(
+        fault.starts_with("the offsets of the blocks end ") && fault.ends_with(" bytes early"),
+        "{fault}"
+    );
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+fn the_entries_of_a_compressed_chunk_index_are_shown() {
+    let file = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
+    let rows = rows_of_chunks(file);
+    let index = rows.iter().position(|(.., field, _)| field == "chunk index").unwrap();
+    let entries = rows[index..].iter().filter(|(.., field, _)| field.starts_with("chunk "));
+    let entries: Vec<_> = entries.skip(1).map(|(.., field, value)| (&**field, &**value)).collect();
+    let expected =
+        [("chunk 0", "byte 97"), ("chunk 1", "byte 249"), ("chunk 2", "byte 401"), ("chunk 3", "byte 553")];
+    assert_eq!(entries, expected);
+}
+
 #[test]
 fn the_chunks_of_a_sparse_frame_are_in_their_files() {
     let mut frame = Frame::open(data().join("sparse.b2nd")).unwrap();

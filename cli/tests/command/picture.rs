@@ -15,7 +15,7 @@ use crate::run::text;
 use crate::terminal::{at_terminal_of, screen};
 
 /// The columns of the terminal.
-const WIDTH: u16 = 92;
+const WIDTH: u16 = 96;
 
 /// The size of a column and a line, in pixels, at a font size of 14.
 const CELL: (f64, f64) = (8.4, 19.0);

@@ -194,7 +194,7 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
     if let Some(why) = wrong_special(header) {
         return Some(why);
     }
-    if header.has_variable_blocks && !has_table(header) {
+    if header.has_variable_blocks && !header.has_table() {
         return Some("has blocks of any length, but none is compressed".into());
     }
     match header.special {
@@ -210,7 +210,7 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
         None if header.is_uncompressed => {
             (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))
         }
-        None => match table_len(header) {
+        None => match header.table_len() {
             Some(length) if length <= body => None,
             _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
         },
@@ -243,7 +243,7 @@ impl Usual {
 
     /// The filters of a chunk, if they are not those of the frame or not known.
     fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
-        if !has_table(header) || header.header_len < ChunkHeader::MAX_LEN {
+        if !header.has_table() || header.header_len < ChunkHeader::MAX_LEN {
             return None;
         }
         let filters = || header.filters.iter().filter(|filter| filter.id != 0);
@@ -258,16 +258,6 @@ impl Usual {
 fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
     let names: Vec<String> = filters.map(ToString::to_string).collect();
     if names.is_empty() { "no filter".into() } else { names.join(", ") }
-}
-
-/// The bytes of the table of blocks.
-fn table_len(header: &ChunkHeader) -> Option<usize> {
-    header.nblocks()?.checked_mul(INT32)
-}
-
-/// Whether the header is followed by the offsets of its compressed blocks.
-fn has_table(header: &ChunkHeader) -> bool {
-    !header.is_uncompressed && header.special.is_none()
 }
 
 /// The bytes of a chunk, to compare it with the others.
@@ -532,7 +522,7 @@ fn check_table<R: Read + Seek>(
     bytes: &[u8],
 ) -> Result<Option<String>, Error> {
     let mut table = Table::new(header);
-    if has_table(header) {
+    if header.has_table() {
         each_block(chunks, entry, header, bytes, |number, start| table.take(number, start))?;
     }
     Ok(table.wrong)
@@ -541,9 +531,9 @@ fn check_table<R: Read + Seek>(
 /// The same for a chunk that is there as a whole.
 pub(crate) fn wrong_table(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
     let mut table = Table::new(header);
-    if has_table(header) {
+    if header.has_table() {
         let bytes = chunk.get(header.header_len..).unwrap_or_default();
-        let length = table_len(header).unwrap_or_default();
+        let length = header.table_len().unwrap_or_default();
         blocks(bytes.get(..length).unwrap_or_default())
             .zip(0..)
             .for_each(|(start, number)| table.take(number, start));
@@ -565,7 +555,7 @@ struct Table {
 impl Table {
     fn new(header: &ChunkHeader) -> Self {
         let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
-        let end = header_len + table_len(header).unwrap_or_default();
+        let end = header_len + header.table_len().unwrap_or_default();
         Self { end, cbytes, has_variable_blocks, after: 0, wrong: None }
     }
 
@@ -597,7 +587,7 @@ fn each_block<R: Read + Seek>(
     bytes: &[u8],
     mut receive: impl FnMut(usize, i32),
 ) -> Result<(), Error> {
-    let length = table_len(header).unwrap_or_default() as u64;
+    let length = header.table_len().unwrap_or_default() as u64;
     let start = header.header_len as u64;
     let mut number = 0;
     let mut receive = |piece: &[u8]| {
@@ -627,7 +617,8 @@ fn each_block<R: Read + Seek>(
 /// Where the last block of a compressed chunk ends, counted from the start of the chunk; `None` if that is not known.
 fn streams_end<R: Read + Seek>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> Result<Option<u64>, Error> {
     let Ok((bytes, _)) = chunks.bytes(entry, 0, FIRST_READ)? else { return Ok(None) };
-    let header = ChunkHeader::parse(&bytes).filter(|header| has_table(header) && !header.has_variable_blocks);
+    let header =
+        ChunkHeader::parse(&bytes).filter(|header| header.has_table() && !header.has_variable_blocks);
     let Some(header) = header else { return Ok(None) };
     let mut last = (0, 0);
     each_block(chunks, entry, &header, &bytes, |number, start| last = last.max((start, number)))?;

@@ -90,7 +90,10 @@ pub enum Depth {
 /// assert_eq!(Check::new(Depth::Frame).path(&path)?.findings, []);
 /// let report = Check::new(Depth::ChunkHeaders).path(&path)?;
 /// assert_eq!(report.findings[0].code(), Code::ChunkHeader);
-/// assert_eq!(report.findings[0].message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
+/// assert_eq!(
+///     report.findings[0].message(),
+///     "chunk 1 has 1073741888 bytes, but at most 192 are left for it"
+/// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is checked without `path` or `frame`"]

@@ -80,7 +80,10 @@ impl<R> Edit<'_, R> {
     ///
     /// let error = frame.edit().shape(&[4, 7]).preview().unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::Refused);
-    /// assert_eq!(error.to_string(), "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
+    /// );
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn shape(mut self, shape: &[i64]) -> Self {
@@ -101,7 +104,10 @@ impl<R> Edit<'_, R> {
     /// assert_eq!(after.array()?.expect("an array").dtype(), Some("<f4"));
     ///
     /// let error = frame.edit().dtype("<f8").preview().unwrap_err();
-    /// assert_eq!(error.to_string(), "the items of the frame have 4 bytes, but those of dtype `<f8` have 8");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "the items of the frame have 4 bytes, but those of dtype `<f8` have 8"
+    /// );
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn dtype(mut self, dtype: &str) -> Self {
