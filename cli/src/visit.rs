@@ -14,6 +14,7 @@ use crate::address::{Address, Inside, Location};
 use crate::failure::{Failure, Problem};
 use crate::input::{Target, is_named_blosc2};
 use crate::json::Record;
+use crate::remote;
 use crate::source::{compressed, is_zip};
 
 /// What to visit, and how much of it to read.
@@ -127,7 +128,10 @@ impl Options<'_> {
         match finding.map(Finding::code) {
             Some(Code::NotAFrame) => {
                 if target.is_named_zip() || target.is_given && is_zip(&target.path) {
-                    return self.visit_members(location, receive);
+                    let visited = File::open(location.path)
+                        .map_err(Problem::from)
+                        .and_then(|file| self.visit_members(location, file, receive));
+                    return visited.unwrap_or_else(|problem| receive(Err(location.failure(problem))));
                 }
                 if !target.is_given && !target.is_named_blosc2() {
                     return;
@@ -151,6 +155,14 @@ impl Options<'_> {
             return Err(Problem::new("refused", "--scan needs a file; standard input is read as one frame"));
         }
         let location = target.location();
+        if target.inside == Inside::Url(None) {
+            if self.scan {
+                return Err(Problem::new("refused", "--scan needs a file; it would fetch the whole object"));
+            }
+            if target.is_zip_object() {
+                return self.visit_members(location, remote::open(location.path)?, receive);
+            }
+        }
         let frame = Address::from(location).open()?;
         self.visit_frame(location, frame, receive)
     }
@@ -194,17 +206,19 @@ impl Options<'_> {
         })
     }
 
-    fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
-        let mut file = match File::open(location.path) {
-            Ok(file) => file,
-            Err(error) => return receive(Err(location.failure(error))),
-        };
-        let members = match zip_members(&mut file) {
-            Ok(members) => members,
-            Err(error) => return receive(Err(location.failure(error))),
-        };
-        for member in &members {
-            let location = Location { inside: Inside::Member(member.name()), ..location };
+    /// Visits the frames in a zip file.
+    fn visit_members(
+        self,
+        location: Location<'_>,
+        mut file: impl Read + Seek,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), Problem> {
+        for member in &zip_members(&mut file)? {
+            let inside = match location.inside {
+                Inside::Url(_) => Inside::Url(Some(member.name())),
+                _ => Inside::Member(member.name()),
+            };
+            let location = Location { inside, ..location };
             let problem = match member.content() {
                 // No writer can be at work: the directory of a zip file is written last.
                 Content::Frame(_) => {
@@ -224,6 +238,7 @@ impl Options<'_> {
             };
             receive(Err(location.failure(problem)));
         }
+        Ok(())
     }
 
     /// Passes a checked frame on, with the values in its trailer if they are wanted.
