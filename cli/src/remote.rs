@@ -139,14 +139,19 @@ impl Place {
         }
         let root = format!("{scheme}://{host}");
         // Keys are as they are, as in the tools of the stores; the URLs of the web have escapes and a query.
-        let (path, query) = match service {
-            Service::Web => path.split('#').next().unwrap_or_default().split_once('?').unwrap_or((path, "")),
-            _ => (path, ""),
+        let (key, query) = if service == Service::Web {
+            let path = path.split('#').next().unwrap_or_default();
+            let (path, query) = path.split_once('?').unwrap_or((path, ""));
+            (Key::from_url_path(path), query)
+        } else {
+            (Key::parse(path), "")
         };
-        let key = if service == Service::Web { Key::from_url_path(path) } else { Key::parse(path) };
         let key = key.map_err(|error| refused(format!("not the name of an object: {error}")))?;
-        let base = if query.is_empty() { root.clone() } else { format!("{root}/?{query}") };
-        let store = Store::at(&base, service)?;
+        // The query of a signed URL is that of one object, so its store is not kept.
+        let store = match query {
+            "" => Store::at(&root, service)?,
+            query => Arc::new(Store::new(&format!("{root}/?{query}"), service)?),
+        };
         Ok(Self { store, root, key })
     }
 
@@ -156,16 +161,20 @@ impl Place {
 }
 
 impl Store {
-    /// The store at this URL, the same one each time, so that connections are used again.
+    /// The bucket or server at this URL, the same one each time, so that connections are used again.
     fn at(base: &str, service: Service) -> Result<Arc<Self>, Problem> {
         let mut stores = client()?.stores.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = stores.get(base) {
             return Ok(store.clone());
         }
-        let objects = build(base, service).map_err(|error| Problem::new("refused", innermost(&error)))?;
-        let store = Arc::new(Self { service, objects, failures: AtomicU32::default() });
+        let store = Arc::new(Self::new(base, service)?);
         stores.insert(base.into(), store.clone());
         Ok(store)
+    }
+
+    fn new(base: &str, service: Service) -> Result<Self, Problem> {
+        let objects = build(base, service).map_err(|error| Problem::new("refused", innermost(&error)))?;
+        Ok(Self { service, objects, failures: AtomicU32::default() })
     }
 
     fn is_given_up(&self) -> bool {
@@ -176,7 +185,7 @@ impl Store {
 /// What the environment says of a store, and how long a request may take.
 fn build(base: &str, service: Service) -> Result<Box<dyn ObjectStore>, Error> {
     let seconds = std::env::var("B2ND_TIMEOUT").ok().and_then(|seconds| seconds.parse().ok());
-    let patience = seconds.map_or(PATIENCE, Duration::from_secs);
+    let patience = seconds.filter(|&seconds| seconds > 0).map_or(PATIENCE, Duration::from_secs);
     let retry = RetryConfig { retry_timeout: patience, ..RetryConfig::default() };
     let options = [
         (ClientConfigKey::Timeout, format!("{} ms", patience.as_millis() / 2)),
@@ -224,7 +233,7 @@ impl Window {
 pub(crate) struct Object {
     place: Place,
     len: u64,
-    /// What it is now: another one, and later requests fail.
+    /// The state of its content, if the server names it.
     tag: Option<String>,
     /// Its first bytes, which a check reads twice.
     head: Window,
@@ -278,7 +287,9 @@ impl Object {
             return Err(Fault::new(message));
         }
         let range = Some(GetRange::Bounded(start..end));
-        let options = GetOptions { range, if_match: self.tag.clone(), ..GetOptions::default() };
+        // A weak tag matches nothing.
+        let if_match = self.tag.clone().filter(|tag| !tag.starts_with("W/"));
+        let options = GetOptions { range, if_match, ..GetOptions::default() };
         let request = async {
             let answer = store.objects.get_opts(key, options).await?;
             let (len, tag, range) = (answer.meta.size, answer.meta.e_tag.clone(), answer.range.clone());
@@ -296,9 +307,11 @@ impl Object {
             let message = format!("the server sent {} of {} bytes", bytes.len(), range.end - range.start);
             return Err(Fault::new(message));
         }
-        self.len = len;
-        // A weak one matches nothing.
-        self.tag = tag.filter(|tag| !tag.starts_with("W/"));
+        let is_first = self.head.bytes.is_empty();
+        if !is_first && (len, &tag) != (self.len, &self.tag) {
+            return Err(Fault::new(CHANGED.into()));
+        }
+        (self.len, self.tag) = (len, tag);
         Ok(Window { start, bytes: bytes.into() })
     }
 }
@@ -316,11 +329,8 @@ impl Read for Object {
             let start = position.min(end.saturating_sub(NEXT));
             self.last = self.fetch(start, end).map_err(|fault| io::Error::other(fault.message))?;
         }
-        let bytes = self.head.from(position).or_else(|| self.last.from(position)).unwrap_or_default();
-        let read = bytes.len().min(out.len());
-        for (out, byte) in out.iter_mut().zip(bytes) {
-            *out = *byte;
-        }
+        let mut bytes = self.head.from(position).or_else(|| self.last.from(position)).unwrap_or_default();
+        let read = bytes.read(out)?;
         self.position = position.saturating_add(read as u64);
         Ok(read)
     }
@@ -397,6 +407,8 @@ impl Iterator for Objects {
     }
 }
 
+const CHANGED: &str = "the object was changed while it was read; try again";
+
 /// Why a request failed.
 struct Fault {
     message: String,
@@ -454,7 +466,7 @@ impl Fault {
         Self::new(match (status, kind) {
             (Some(404), _) => return Self::missing("no such object".into()),
             (Some(401 | 403), _) => format!("the server refuses access{answer}: {}", service.login()),
-            (Some(412), _) => "the object was changed while it was read; try again".into(),
+            (Some(412), _) => CHANGED.into(),
             (Some(429 | 503), _) => format!(
                 "the server asks for fewer requests{answer}{tried}; try again later, or with fewer at a time, as in `-j 8`"
             ),
