@@ -6,17 +6,22 @@
 //! ```
 
 use std::error::Error;
+use std::path::Path;
 
 use b2nd_serde::frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 use blosc2_pure_rs::compress::{CParams, compress_chunk};
 use blosc2_pure_rs::constants::BLOSC_ZSTD;
-use ndarray::Array;
+use ndarray::{Array, Array2};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: write_array PATH")?;
     let array = Array::linspace(0.0, 1000.0, 600_000).sin().into_shape_with_order((1000, 600))?;
+    write_array(Path::new(&path), &array)
+}
 
+/// Writes an array in chunks of 250 x 250 items and blocks of 50 x 50.
+pub fn write_array(path: &Path, array: &Array2<f64>) -> Result<(), Box<dyn Error>> {
     let shape = [i64::try_from(array.nrows())?, i64::try_from(array.ncols())?];
     let meta = Meta::new(Shapes { shape: &shape, chunkshape: &[250, 250], blockshape: &[50, 50] }, "<f8")?;
     let geometry = meta.geometry()?;

@@ -190,6 +190,9 @@ pub mod dtype;
 #[cfg(feature = "frame")]
 pub mod frame;
 
+#[cfg(all(doc, feature = "frame"))]
+pub mod cookbook;
+
 #[cfg(feature = "std")]
 pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};

@@ -62,16 +62,13 @@ def python(paths):
 
 def b2nd(program, command, paths):
     start = time.perf_counter()
-    # `chunks` takes one file.
-    groups = [[path] for path in paths] if command[0] == "chunks" else [paths]
-    for group in groups:
-        subprocess.run([program, *command, *group], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    subprocess.run([program, *command, *paths], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - start
 
 
-def peak(program, command, path):
+def peak(program, command, paths):
     """The most memory in KiB; `None` where the system does not tell."""
-    process = subprocess.Popen([program, *command, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([program, *command, *paths], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = None
     while process.poll() is None:
         try:
@@ -103,7 +100,7 @@ def main():
                 times.setdefault("python-blosc2", []).append(python(paths))
                 for command in COMMANDS:
                     times.setdefault(" ".join(["b2nd", *command]), []).append(b2nd(program, command, paths))
-            peaks = [None, *(peak(program, command, paths[0]) for command in COMMANDS)]
+            peaks = [None, *(peak(program, command, paths) for command in COMMANDS)]
         name = f"{files:,} of {count:,} chunks of {length:,} bytes"
         slowest = min(times["python-blosc2"])
         for (contender, all_times), most in zip(times.items(), peaks):

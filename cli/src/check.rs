@@ -9,12 +9,13 @@ use std::sync::{Mutex, PoisonError};
 
 use b2nd_serde::frame::{Code, Depth, Finding, Kind, Severity};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::address::{Inside, Location};
 use crate::explain::Explanation;
 use crate::failure::Failure;
 use crate::input::{Paths, Stores, Target};
-use crate::json::add_line;
+use crate::json::{Record, add_line};
 use crate::mend;
 use crate::output::{BOLD, Outcome, Progress, RED, YELLOW, remark, width, wrapped};
 use crate::pool::Pool;
@@ -27,11 +28,15 @@ use crate::visit::{self, View};
 /// Errors: readers must reject the file. Warnings: unusual, but readable. A file that cannot be read, or is not a
 /// frame, is shown as an error and counted as a failure. Standard output has a line for each finding, and the
 /// command that mends a file if there is one; standard error explains the codes, as `b2nd explain` does.
+///
+/// With --only and --ignore, the exit status is that of the findings that are left. A file that cannot be read counts as
+/// a failure all the same, unless the reason is a finding that is ignored, such as not-a-frame.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
   b2nd check --chunks copied/
   b2nd check --data copied/array.b2nd
+  b2nd check --strict --ignore old-layout,high-rank data/
   b2nd check --strict --json data/ | jq -c '[.path, .error // .findings]'")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Check {
@@ -43,12 +48,44 @@ pub(crate) struct Check {
     /// Decompress every chunk too
     #[arg(long)]
     data: bool,
+    /// Look only for findings of these codes; `b2nd explain` lists them
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code(), hide_possible_values = true)]
+    only: Vec<Code>,
+    /// Ignore findings of these codes
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code(), hide_possible_values = true)]
+    ignore: Vec<Code>,
     /// Exit with status 1 if there are warnings
     #[arg(long)]
     strict: bool,
     /// Print a JSON object for each frame or failure, one per line
     #[arg(long)]
     json: bool,
+}
+
+/// Parses a code.
+fn code() -> impl TypedValueParser<Value = Code> {
+    let names = Code::ALL.iter().map(|code| code.name());
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
+}
+
+/// The findings that are wanted.
+struct Filter {
+    /// All, if there is none.
+    only: Vec<Code>,
+    ignore: Vec<Code>,
+}
+
+impl Filter {
+    fn wants(&self, code: Code) -> bool {
+        (self.only.is_empty() || self.only.contains(&code)) && !self.ignore.contains(&code)
+    }
+
+    /// Removes what is not wanted. How many there were.
+    fn retain(&self, findings: &mut Vec<Finding>) -> u64 {
+        let all = findings.len();
+        findings.retain(|finding| self.wants(finding.code()));
+        (all - findings.len()) as u64
+    }
 }
 
 /// The progress is shown after this many chunks.
@@ -64,6 +101,7 @@ struct Batch {
     with_errors: u64,
     with_warnings: u64,
     failures: u64,
+    ignored: u64,
     text: Vec<u8>,
     codes: BTreeSet<Code>,
     unchecked: Unchecked,
@@ -81,7 +119,8 @@ struct Unchecked {
 
 impl Check {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, chunks, data, strict, json } = self;
+        let Self { paths, chunks, data, only, ignore, strict, json } = self;
+        let filter = Filter { only, ignore };
         let depth = match (data, chunks) {
             (true, _) => Depth::ChunkData,
             (false, true) => Depth::ChunkHeaders,
@@ -109,10 +148,10 @@ impl Check {
             let mut batch = Batch::default();
             for target in targets {
                 batch.files += 1;
-                let is_table = target.as_ref().is_ok_and(|target| batch.take_store(target, json));
+                let is_table = target.as_ref().is_ok_and(|target| batch.take_store(target, &filter, json));
                 // The files in the folder of a store are targets too.
                 if !is_table && !target.as_ref().is_ok_and(|target| target.is_store) {
-                    options.visit(target, &mut |view| batch.take(view, json));
+                    options.visit(target, &mut |view| batch.take(view, &filter, json));
                 }
             }
             batch
@@ -126,6 +165,7 @@ impl Check {
             all.with_errors += batch.with_errors;
             all.with_warnings += batch.with_warnings;
             all.failures += batch.failures;
+            all.ignored += batch.ignored;
             all.codes.extend(batch.codes);
             all.unchecked.add(batch.unchecked);
             if !reads_chunks {
@@ -151,12 +191,13 @@ impl Check {
 
 impl Batch {
     /// Takes what is unusual about a store as a whole, or about a table in it. Whether it is such a table.
-    fn take_store(&mut self, target: &Target, json: bool) -> bool {
+    fn take_store(&mut self, target: &Target, filter: &Filter, json: bool) -> bool {
         let is_member = matches!(target.inside, Inside::Member(_));
         let table = if is_member { table_at(target) } else { None };
         let (is_table, store) = (table.is_some(), store_of_files(target));
         let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
-        for record in records.chain(table) {
+        for mut record in records.chain(table) {
+            self.ignored += filter.retain(&mut record.findings);
             *(if record.kind == Kind::CTable { &mut self.tables } else { &mut self.stores }) += 1;
             self.with_warnings += u64::from(!record.findings.is_empty());
             if json {
@@ -164,21 +205,19 @@ impl Batch {
                 continue;
             }
             for finding in &record.findings {
-                self.show(
-                    &record.address.location(),
-                    finding.code.severity(),
-                    finding.code.name(),
-                    &finding.message,
-                );
-                self.codes.insert(finding.code);
+                self.show(&record.address.location(), finding.severity(), finding.code().name(), finding);
+                self.codes.insert(finding.code());
             }
         }
         is_table
     }
 
-    fn take(&mut self, view: Result<View<'_>, Failure>, json: bool) {
+    fn take(&mut self, view: Result<View<'_>, Failure>, filter: &Filter, json: bool) {
         match view {
             Ok(view) => {
+                let mut findings = view.findings.to_vec();
+                self.ignored += filter.retain(&mut findings);
+                let view = View { findings: &findings, ..view };
                 self.frames += 1;
                 if let Some(unchecked) = view.unchecked {
                     let example = format!("{}: {unchecked}", view.location);
@@ -189,15 +228,27 @@ impl Batch {
                     Some(_) => self.with_warnings += 1,
                     None => {}
                 }
+                let is_file = view.location.inside == Inside::Whole;
+                let mend = is_file.then(|| mend::command(view.location.path, view.findings)).flatten();
                 if json {
-                    add_line(&mut self.text, &view.record());
+                    add_line(&mut self.text, &Record { mend, ..view.record() });
                 } else {
                     for finding in view.findings {
                         self.show(&view.location, finding.severity(), finding.code().name(), finding);
                         self.codes.insert(finding.code());
                     }
-                    self.show_mending(&view);
+                    if let Some(command) = mend {
+                        // It is one line, to be copied.
+                        let line = format!("{}: to mend it: {BOLD}{command}{BOLD:#}\n", view.location);
+                        self.text.extend(line.bytes());
+                    }
                 }
+            }
+            // What cannot be read for another reason than a finding is never ignored.
+            Err(failure)
+                if failure.error.finding.as_ref().is_some_and(|finding| !filter.wants(finding.code())) =>
+            {
+                self.ignored += 1;
             }
             Err(failure) => {
                 self.failures += 1;
@@ -223,14 +274,6 @@ impl Batch {
         let line = wrapped(&line, width(&io::stdout()), "    ");
         self.text.extend(line.bytes().chain(*b"\n"));
     }
-
-    /// Shows the command that mends what was found, if there is one. It is one line, to be copied.
-    fn show_mending(&mut self, view: &View<'_>) {
-        let is_file = view.location.inside == Inside::Whole;
-        if let Some(command) = mend::command(view.location.path, view.findings.iter().filter(|_| is_file)) {
-            self.text.extend(format!("{}: to mend it: {BOLD}{command}{BOLD:#}\n", view.location).bytes());
-        }
-    }
 }
 
 impl Unchecked {
@@ -254,8 +297,8 @@ impl Display for Unchecked {
 /// The last line: how many frames there were.
 impl Display for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { frames, stores, tables, with_errors, with_warnings, failures, .. } = *self;
-        if frames + stores + tables + failures == 0 {
+        let Self { frames, stores, tables, with_errors, with_warnings, failures, ignored, .. } = *self;
+        if frames + stores + tables + failures + ignored == 0 {
             return f.write_str("no frame found");
         }
         f.write_str(&count(frames, "frame"))?;
@@ -273,6 +316,9 @@ impl Display for Batch {
         }
         if failures > 0 {
             write!(f, ", {}", count(failures, "failure"))?;
+        }
+        if ignored > 0 {
+            write!(f, "; {} ignored", count(ignored, "finding"))?;
         }
         // Where nothing is wrong, this may be why.
         let is_fine = frames > 0 && with_errors + with_warnings + failures == 0;

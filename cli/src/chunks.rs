@@ -1,8 +1,9 @@
 //! `b2nd chunks`: where each chunk is, and how it is stored.
 
 use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::mem;
+use std::path::Path;
 use std::process::ExitCode;
 
 use b2nd_serde::Geometry;
@@ -10,28 +11,30 @@ use b2nd_serde::frame::{ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Code, Error
 use clap::Args;
 use serde::Serialize;
 
-use crate::address::{Address, Location, bytes_of, given_all};
+use crate::address::{Address, Inside, Location, bytes_of};
 use crate::failure::{Failure, Problem};
-use crate::json::add_line;
-use crate::output::{Outcome, complain};
+use crate::input::{Paths, Stores, Target};
+use crate::json::{Filters, add_line, line};
+use crate::output::{BOLD, Outcome, Progress, remark};
+use crate::pool::Pool;
 use crate::source::Reader;
 use crate::table::{Columns, Side};
 use crate::text::Tuple;
+use crate::visit;
 
-/// List the chunks of a frame: where each one is, and how it is stored
+/// List the chunks of frames: where each one is, and how it is stored
 ///
 /// One line per chunk: its number, its coordinate in the grid of chunks, where it begins in the file, its length there and
 /// decompressed, and its kind. A chunk of the kinds zeros, nan and uninitialized has no bytes in the file, one of the kind
-/// value has its value once.
+/// value has its value once. Unless a single frame is given, the address of each frame is above its chunks.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd chunks array.b2nd
-  b2nd chunks --json array.b2nd | jq -c 'select(.kind == \"stored\") | [.file, .offset, .cbytes]'")]
+  b2nd chunks --json data/ | jq -c 'select(.kind == \"stored\") | [.file, .offset, .cbytes]'")]
 pub(crate) struct ChunkList {
-    /// Frame: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// Print a JSON object for each chunk, one per line
+    #[command(flatten)]
+    paths: Paths,
+    /// Print a JSON object for each chunk or failure, one per line
     #[arg(long)]
     json: bool,
 }
@@ -53,7 +56,13 @@ struct ChunkRecord<'c> {
     cbytes: Option<usize>,
     nbytes: Option<u64>,
     kind: &'static str,
+    typesize: Option<u8>,
+    /// `None` too if blocks have different sizes.
+    blocksize: Option<usize>,
+    /// `None`, as the filters, if it is not compressed.
     codec: Option<String>,
+    #[serde(flatten)]
+    filters: Filters,
     /// What is wrong, if it is damaged or missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Problem>,
@@ -63,118 +72,256 @@ const HEAD: [&str; 7] = ["chunk", "coordinate", "offset", "cbytes", "nbytes", "k
 const SIDES: [Side; 7] =
     [Side::Right, Side::Left, Side::Right, Side::Right, Side::Right, Side::Left, Side::Left];
 
-impl ChunkList {
-    pub(crate) fn run(self) -> Outcome {
-        let [address] = given_all([&self.file]);
-        let mut stdout = BufWriter::new(anstream::stdout().lock());
-        let result = match open(&address) {
-            Ok(mut frame) => {
-                let location = address.location();
-                self.list(location, &mut frame, &mut stdout)?.map_err(|error| location.failure(error))
-            }
-            Err(failure) => Err(failure),
-        };
-        if let Err(failure) = &result {
-            self.show(failure, &mut stdout)?;
-        }
-        stdout.flush()?;
-        Ok(if matches!(result, Ok(true)) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
+/// A frame with more chunks is listed in its turn, so that memory does not depend on their number.
+const MOST_HELD_BACK: usize = 4096;
 
-    fn show(&self, failure: &Failure, stdout: &mut impl Write) -> io::Result<()> {
-        if self.json {
-            let mut line = Vec::new();
-            add_line(&mut line, failure);
-            return stdout.write_all(&line);
-        }
-        // What was listed before it comes first.
-        stdout.flush()?;
-        complain(failure);
-        Ok(())
-    }
+/// Lines are passed on when they have this many bytes.
+const LINES_LEN: usize = 1 << 16;
 
-    /// Whether all chunks are as they should be; or why they cannot be listed.
-    fn list(
-        &self,
-        location: Location<'_>,
-        frame: &mut Frame<Reader>,
-        stdout: &mut impl Write,
-    ) -> io::Result<Result<bool, Error>> {
-        let geometry = frame.array().ok().flatten().and_then(|array| array.geometry().ok());
-        let header = frame.header().clone();
-        let start_of_frame = frame.offset();
-        let folder = frame.path().and_then(Path::parent).map(Path::to_path_buf);
-        let nbytes = header.chunksize.max(0).unsigned_abs().into();
-        let mut chunks = match frame.chunks() {
-            Ok(chunks) => chunks,
-            Err(error) => return Ok(Err(error)),
-        };
-        let count = chunks.size_hint().1.unwrap_or(usize::MAX) as u64;
-        let place = if header.is_sparse() {
-            "00000000.chunk".into()
-        } else {
-            header.frame_len.saturating_add(start_of_frame).to_string()
-        };
-        let columns = columns(count, geometry.as_ref(), place, nbytes);
-        if !self.json && count > 0 {
-            writeln!(stdout, "{}", columns.line(&HEAD.map(Into::into)))?;
-        }
-        let mut is_fine = true;
-        let mut line = Vec::new();
-        loop {
-            let entry = match chunks.next().transpose() {
-                Ok(Some(entry)) => entry,
-                Ok(None) => return Ok(Ok(is_fine)),
-                Err(error) => return Ok(Err(error)),
-            };
-            let (kind, found) = match kind(&mut chunks, &entry) {
-                Ok(found) => found,
-                Err(error) => return Ok(Err(error)),
-            };
-            let (found, error) = match found {
-                Ok(found) => (found, None),
-                Err(problem) => (None, Some(problem)),
-            };
-            is_fine &= kind != "invalid" && error.is_none();
-            let (file, offset) = match (entry.place, entry.file_name(), &folder) {
-                (ChunkPlace::Frame(start), ..) => {
-                    (Some(Cow::Borrowed(location.path)), Some(start_of_frame.saturating_add(start)))
-                }
-                (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
-                _ => (None, None),
-            };
-            let is_compressed = |found: &ChunkHeader| !found.is_uncompressed && found.special.is_none();
-            let record = ChunkRecord {
-                location,
-                chunk: entry.number,
-                coordinate: geometry.as_ref().and_then(|geometry| coordinate(geometry, entry.number)),
-                file: file.as_deref().map(Path::to_string_lossy),
-                file_bytes: file.as_deref().and_then(bytes_of),
-                offset,
-                cbytes: found.map(|found| found.cbytes),
-                nbytes: found.map(|found| found.nbytes as u64).or(entry.nbytes),
-                kind,
-                codec: found
-                    .filter(is_compressed)
-                    .map(|found| found.codec.unwrap_or(header.codec).to_string()),
-                error,
-            };
-            if self.json {
-                line.clear();
-                add_line(&mut line, &record);
-                stdout.write_all(&line)?;
-            } else {
-                writeln!(stdout, "{}", columns.line(&cells(&record, entry.file_name())))?;
-                if let Some(problem) = record.error {
-                    self.show(&location.failure(problem), stdout)?;
-                }
-            }
-        }
+/// What is printed of some files, one after the other.
+enum Part {
+    /// The address of a frame.
+    Heading(String),
+    Lines(Vec<u8>),
+    Failure(Failure),
+    /// A frame that is listed in its turn.
+    Frame(Address, Box<Frame<Reader>>),
+}
+
+/// What was found in some files.
+#[derive(Default)]
+struct Batch {
+    parts: Vec<Part>,
+    tally: Tally,
+}
+
+/// What the exit status and the progress depend on.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    frames: u64,
+    chunks: u64,
+    /// Files that cannot be read, and chunks that are missing or damaged.
+    failures: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.frames += other.frames;
+        self.chunks += other.chunks;
+        self.failures += other.failures;
     }
 }
 
-fn open(address: &Address) -> Result<Frame<Reader>, Failure> {
-    address.open().map_err(|problem| address.location().failure(problem))
+impl ChunkList {
+    pub(crate) fn run(self) -> Outcome {
+        let Self { paths, json } = self;
+        let is_one = paths.given().len() == 1;
+        let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: true };
+        let work = |targets: Vec<Result<Target, Failure>>| {
+            let mut batch = Batch::default();
+            targets.into_iter().for_each(|target| batch.take(target, json, is_one));
+            batch
+        };
+        let mut progress = Progress::of_chunks();
+        let mut all = Tally::default();
+        let mut is_first = true;
+        pool.run(paths.targets(Stores::Folders), work, |batch| {
+            all.add(batch.tally);
+            let mut stdout = anstream::stdout().lock();
+            let mut print = |part| match part {
+                Part::Heading(address) => {
+                    let before = if mem::take(&mut is_first) { "" } else { "\n" };
+                    writeln!(stdout, "{before}{BOLD}{address}:{BOLD:#}")
+                }
+                Part::Lines(lines) => stdout.write_all(&lines),
+                Part::Failure(failure) => {
+                    stdout.flush()?;
+                    progress.complain(&failure);
+                    Ok(())
+                }
+                Part::Frame(..) => Ok(()),
+            };
+            for part in batch.parts {
+                match part {
+                    Part::Frame(address, mut frame) => {
+                        all.add(list(address.location(), &mut frame, json, &mut print)?);
+                    }
+                    part => print(part)?,
+                }
+            }
+            drop(stdout);
+            progress.show(all.chunks);
+            Ok(())
+        })?;
+        progress.end();
+        if all.frames + all.failures == 0 {
+            remark(&"no frame found");
+        }
+        Ok(if all.failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+impl Batch {
+    /// Lists the frames of a file.
+    fn take(&mut self, target: Result<Target, Failure>, json: bool, is_one: bool) {
+        let target = match target {
+            Ok(target) => target,
+            Err(failure) => return self.fail(failure, json),
+        };
+        let is_one = is_one && target.is_given;
+        let address = Address::from(target.location());
+        match address.open() {
+            Ok(frame) => self.take_frame(address, frame, json, is_one),
+            Err(problem) if target.inside != Inside::Whole => {
+                self.fail(target.location().failure(problem), json);
+            }
+            // It may be a zip file, or no frame at all.
+            Err(_) => visit::Options::default().visit_target(&target, &mut |view| match view {
+                Ok(view) => {
+                    let address = Address::from(view.location);
+                    let place = Address { inside: Inside::Offset(view.offset), ..address.clone() };
+                    match place.open() {
+                        Ok(frame) => self.take_frame(address, frame, json, false),
+                        Err(problem) => self.fail(view.location.failure(problem), json),
+                    }
+                }
+                Err(failure) => self.fail(failure, json),
+            }),
+        }
+    }
+
+    fn take_frame(&mut self, address: Address, mut frame: Frame<Reader>, json: bool, is_one: bool) {
+        self.tally.frames += 1;
+        if !json && !is_one {
+            self.parts.push(Part::Heading(address.location().to_string()));
+        }
+        let count = frame.chunks().map(|chunks| chunks.size_hint().1.unwrap_or(usize::MAX));
+        if count.is_ok_and(|count| count > MOST_HELD_BACK) {
+            self.parts.push(Part::Frame(address, frame.into()));
+            return;
+        }
+        let listed = list(address.location(), &mut frame, json, &mut |part| {
+            self.parts.push(part);
+            Ok(())
+        });
+        self.tally.add(listed.unwrap_or_default());
+    }
+
+    fn fail(&mut self, failure: Failure, json: bool) {
+        self.tally.failures += 1;
+        self.parts.push(Part::of(failure, json));
+    }
+}
+
+impl Part {
+    fn of(failure: Failure, json: bool) -> Self {
+        if json { Self::Lines(line(&failure)) } else { Self::Failure(failure) }
+    }
+}
+
+/// Takes what is printed.
+type Print<'p> = dyn FnMut(Part) -> io::Result<()> + 'p;
+
+/// Lists the chunks of a frame, and why not all of them can be listed.
+fn list(
+    location: Location<'_>,
+    frame: &mut Frame<Reader>,
+    json: bool,
+    print: &mut Print<'_>,
+) -> io::Result<Tally> {
+    let mut tally = Tally::default();
+    if let Err(error) = list_chunks(location, frame, json, &mut tally, print)? {
+        tally.failures += 1;
+        print(Part::of(location.failure(error), json))?;
+    }
+    Ok(tally)
+}
+
+fn list_chunks(
+    location: Location<'_>,
+    frame: &mut Frame<Reader>,
+    json: bool,
+    tally: &mut Tally,
+    print: &mut Print<'_>,
+) -> io::Result<Result<(), Error>> {
+    let geometry = frame.array().ok().flatten().and_then(|array| array.geometry().ok());
+    let header = frame.header().clone();
+    let start_of_frame = frame.offset();
+    let folder = frame.path().and_then(Path::parent).map(Path::to_path_buf);
+    let nbytes = header.chunksize.max(0).unsigned_abs().into();
+    let mut chunks = match frame.chunks() {
+        Ok(chunks) => chunks,
+        Err(error) => return Ok(Err(error)),
+    };
+    let count = chunks.size_hint().1.unwrap_or(usize::MAX) as u64;
+    let place = if header.is_sparse() {
+        "00000000.chunk".into()
+    } else {
+        header.frame_len.saturating_add(start_of_frame).to_string()
+    };
+    let columns = columns(count, geometry.as_ref(), place, nbytes);
+    let mut lines = Vec::new();
+    if !json && count > 0 {
+        writeln!(lines, "{}", columns.line(&HEAD.map(Into::into)))?;
+    }
+    let result = loop {
+        let entry = match chunks.next().transpose() {
+            Ok(Some(entry)) => entry,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        };
+        let (kind, found) = match kind(&mut chunks, &entry) {
+            Ok(found) => found,
+            Err(error) => break Err(error),
+        };
+        let (found, error) = match found {
+            Ok(found) => (found, None),
+            Err(problem) => (None, Some(problem)),
+        };
+        tally.chunks += 1;
+        tally.failures += u64::from(kind == "invalid" || error.is_some());
+        let (file, offset) = match (entry.place, entry.file_name(), &folder) {
+            (ChunkPlace::Frame(start), ..) => {
+                (Some(Cow::Borrowed(location.path)), Some(start_of_frame.saturating_add(start)))
+            }
+            (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
+            _ => (None, None),
+        };
+        let compressed = found.filter(|found| !found.is_uncompressed && found.special.is_none());
+        let record = ChunkRecord {
+            location,
+            chunk: entry.number,
+            coordinate: geometry.as_ref().and_then(|geometry| coordinate(geometry, entry.number)),
+            file: file.as_deref().map(Path::to_string_lossy),
+            file_bytes: file.as_deref().and_then(bytes_of),
+            offset,
+            cbytes: found.map(|found| found.cbytes),
+            nbytes: found.map(|found| found.nbytes as u64).or(entry.nbytes),
+            kind,
+            typesize: found.map(|found| found.typesize),
+            blocksize: found.filter(|found| !found.has_variable_blocks).map(|found| found.blocksize),
+            codec: compressed.map(|found| found.codec.unwrap_or(header.codec).to_string()),
+            filters: Filters::of(
+                compressed.map(|found| found.filters.into_iter().filter(|filter| filter.id != 0)),
+            ),
+            error,
+        };
+        if json {
+            add_line(&mut lines, &record);
+        } else {
+            writeln!(lines, "{}", columns.line(&cells(&record, entry.file_name())))?;
+            if let Some(problem) = record.error {
+                // What was listed before it comes first.
+                print(Part::Lines(mem::take(&mut lines)))?;
+                print(Part::Failure(location.failure(problem)))?;
+            }
+        }
+        if lines.len() > LINES_LEN {
+            print(Part::Lines(mem::take(&mut lines)))?;
+        }
+    };
+    print(Part::Lines(lines))?;
+    Ok(result)
 }
 
 /// The kind of a chunk, and its header if that is as it should be, or what is wrong with it.

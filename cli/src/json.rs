@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
     Array, ChunkCounts, Codec, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
+    Unchecked,
 };
 use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
@@ -49,8 +50,13 @@ pub(crate) struct Record<'f> {
     pub(crate) blocks_per_chunk: Option<Vec<u64>>,
     pub(crate) padding: Option<f64>,
     pub(crate) codec: Cow<'static, str>,
+    /// The codec's parameter.
+    pub(crate) codec_meta: u8,
     pub(crate) clevel: u8,
-    pub(crate) filters: Option<Vec<Cow<'static, str>>>,
+    pub(crate) split: String,
+    pub(crate) dictionary: bool,
+    #[serde(flatten)]
+    pub(crate) filters: Filters,
     pub(crate) header_len: usize,
     pub(crate) frame_len: u64,
     pub(crate) metalayers: Vec<LayerRecord<'f>>,
@@ -60,6 +66,25 @@ pub(crate) struct Record<'f> {
     pub(crate) vlmetalayers: Option<Vec<VlLayerRecord>>,
     pub(crate) stale_bytes: Option<usize>,
     pub(crate) findings: &'f [Finding],
+    /// What could not be checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unchecked: Option<UncheckedRecord<'f>>,
+    /// The command that mends what was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mend: Option<String>,
+}
+
+/// What a check could not check.
+#[derive(Serialize)]
+pub(crate) struct UncheckedRecord<'f> {
+    data_of: Option<u64>,
+    why: &'f str,
+}
+
+impl<'f> From<&'f Unchecked> for UncheckedRecord<'f> {
+    fn from(Unchecked { data_of, why, .. }: &'f Unchecked) -> Self {
+        Self { data_of: *data_of, why }
+    }
 }
 
 /// How many chunks are stored, and how many have one value instead.
@@ -139,15 +164,18 @@ impl<'f> Record<'f> {
             stored_nbytes: header.nbytes,
             cbytes: header.cbytes,
             cratio: ratio(header.nbytes.into(), header.cbytes.into()),
-            // Where chunks differ in length, only the index says how many there are.
-            nchunks: header.nchunks().or(view.counts.map(|counts| counts.total())),
+            nchunks: view.nchunks(),
             chunk_counts: view.counts.map(Into::into),
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
             blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
             padding: geometry.as_ref().map(Geometry::padding),
             codec: codec(header.codec),
+            codec_meta: header.codec_meta,
             clevel: header.level,
-            filters: filters(header),
+            split: header.split_mode.to_string(),
+            dictionary: header.uses_dictionary,
+            // Headers of the first generation do not store them.
+            filters: Filters::of((header.generation != Generation::Beta1).then(|| header.pipeline())),
             header_len: header.header_len,
             frame_len: header.frame_len,
             metalayers: view
@@ -165,6 +193,8 @@ impl<'f> Record<'f> {
             vlmetalayers: None,
             stale_bytes: array.map(|array| array.stale_tail().len()),
             findings: view.findings,
+            unchecked: view.unchecked.map(Into::into),
+            mend: None,
         }
     }
 
@@ -238,11 +268,23 @@ pub(crate) fn codec(codec: Codec) -> Cow<'static, str> {
     codec.name().map_or_else(|| codec.to_string().into(), Cow::Borrowed)
 }
 
-/// The names of the filters in use; headers of the first generation do not store them.
-fn filters(header: &Header) -> Option<Vec<Cow<'static, str>>> {
-    let number = |filter| Filter { meta: 0, ..filter }.to_string();
-    let name = |filter: Filter| filter.name().map_or_else(|| number(filter).into(), Cow::Borrowed);
-    (header.generation != Generation::Beta1).then(|| header.pipeline().map(name).collect())
+/// The filters in use, if they are known.
+#[derive(Serialize)]
+pub(crate) struct Filters {
+    /// Their names, or numbers.
+    filters: Option<Vec<Cow<'static, str>>>,
+    /// Their parameters.
+    filters_meta: Option<Vec<u8>>,
+}
+
+impl Filters {
+    pub(crate) fn of(filters: Option<impl Iterator<Item = Filter>>) -> Self {
+        let number = |filter| Filter { meta: 0, ..filter }.to_string();
+        let name = |filter: Filter| filter.name().map_or_else(|| number(filter).into(), Cow::Borrowed);
+        let both = filters.map(|filters| filters.map(|filter| (name(filter), filter.meta)).unzip());
+        let (filters, filters_meta) = both.unzip();
+        Self { filters, filters_meta }
+    }
 }
 
 /// The version of the schema, which grows if a field changes its meaning or goes away. New fields do not change it.

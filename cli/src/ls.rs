@@ -1,4 +1,4 @@
-//! `b2nd ls`: a line for each array.
+//! `b2nd ls`: a line for each array, or for each frame.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
@@ -33,10 +33,14 @@ use crate::visit::{self, View};
 ///
 /// A store of python-blosc2 (a folder with embed.b2e, or a b2z file) has a line of its own, and then one for each array
 /// in it. A table is one line, with its rows and the number of its columns; --tree shows them.
+///
+/// Frames without an array, such as super-chunks, are counted. With --all, each has a line too: in the place of a dtype
+/// there are the number of its chunks, and the size of its items, such as V4 for 4 bytes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/
   b2nd ls --sort size -n 10 data/
+  b2nd ls --all --long data/
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5
   b2nd ls --print0 data/ | xargs -0 b2nd info
@@ -51,6 +55,9 @@ pub(crate) struct Ls {
     /// Find frames anywhere in each file, such as an HDF5 or ASDF file
     #[arg(long)]
     scan: bool,
+    /// List frames without an array too, such as super-chunks
+    #[arg(short, long, conflicts_with = "summary")]
+    all: bool,
     /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     json: bool,
@@ -75,7 +82,7 @@ pub(crate) struct Ls {
     /// Draw folders and stores as a tree, with the columns of tables
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
-    /// Print only the address of each array and store, exactly, with a NUL byte after it, as `xargs -0` reads them
+    /// Print only the address of each line, exactly, with a NUL byte after it, as `xargs -0` reads them
     #[arg(long, conflicts_with_all = ["json", "summary", "long", "tree"])]
     print0: bool,
 }
@@ -101,9 +108,11 @@ struct Plan {
     form: Form,
     style: Style,
     order: Option<Order>,
+    /// Whether frames without an array are listed.
+    all: bool,
 }
 
-/// What is printed of an array or store, if all are sorted first.
+/// What is printed of a frame or store, if all are sorted first.
 enum Entry {
     Row(Box<Row>),
     /// A line of JSON, or an address.
@@ -115,6 +124,8 @@ enum Entry {
 struct Batch {
     files: u64,
     counts: Counts,
+    /// Whether there were frames that are only counted.
+    hides: bool,
     is_json: bool,
     json: Vec<u8>,
     rows: Vec<Row>,
@@ -128,7 +139,7 @@ const LINE_LEN: usize = 1024;
 
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, scan, json, summary, long, bytes, sort, limit, reverse, tree, print0 } = self;
+        let Self { paths, scan, all, json, summary, long, bytes, sort, limit, reverse, tree, print0 } = self;
         let form = match (summary, json, tree) {
             _ if print0 => Form::Addresses,
             (true, ..) => Form::Summary,
@@ -139,10 +150,10 @@ impl Ls {
         let pool =
             Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: scan || paths.are_remote() };
         let order = sort.map(|key| Order { key, is_reverse: reverse });
-        let plan = Plan { form, style: Style { long, bytes }, order };
+        let plan = Plan { form, style: Style { long, bytes }, order, all };
         let mut listing = Listing::new(paths.given(), plan, json, paths.unordered);
         listing.first = order.map(|_| First::new(limit.unwrap_or(usize::MAX)));
-        let options = visit::Options { scan, counts: long, ..visit::Options::default() };
+        let options = visit::Options { scan, counts: long, unknown_counts: all, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let room = if form == Form::Json && order.is_none() { targets.len() * LINE_LEN } else { 0 };
             let mut batch = Batch { is_json: json, json: Vec::with_capacity(room), ..Batch::default() };
@@ -202,7 +213,7 @@ impl Batch {
     fn take_store(&mut self, record: StoreRecord, plan: Plan) {
         let is_table = record.kind == Kind::CTable;
         *(if is_table { &mut self.counts.tables } else { &mut self.counts.stores }) += 1;
-        let Plan { form, style, order } = plan;
+        let Plan { form, style, order, .. } = plan;
         let place = order.map(|order| order.place_of_store(&record));
         match form {
             Form::Summary => self.summary.add_kind(record.kind),
@@ -220,7 +231,7 @@ impl Batch {
     }
 
     fn take(&mut self, view: Result<View<'_>, Failure>, plan: Plan, is_member: bool) {
-        let Plan { form, style, order } = plan;
+        let Plan { form, style, order, all } = plan;
         let view = match view {
             Ok(view) => view,
             Err(failure) => {
@@ -236,30 +247,20 @@ impl Batch {
                 return;
             }
         };
-        let Some(array) = view.array else {
-            if view.kind == Kind::EmbedStore {
-                return self.take_store(StoreRecord::of_file(view), plan);
-            }
-            self.counts.others += 1;
-            match form {
-                Form::Summary => self.summary.add_kind(view.kind),
-                Form::Tree if is_member => self.rows.push(Row { is_member, ..Row::of_frame(view, style) }),
-                _ => {}
-            }
-            return;
-        };
-        self.counts.arrays += 1;
-        let place = order.map(|order| order.place_of_array(&view, array));
+        if view.array.is_none() && view.kind == Kind::EmbedStore {
+            return self.take_store(StoreRecord::of_file(view), plan);
+        }
+        let is_array = view.array.is_some();
+        *(if is_array { &mut self.counts.arrays } else { &mut self.counts.others }) += 1;
+        // A tree shows all members of a store.
+        let is_listed = is_array || all || form == Form::Tree && is_member;
+        let place = order.map(|order| order.place_of_frame(view));
         match form {
-            Form::Summary => {
-                self.summary.add_kind(view.kind);
-                self.summary.add(array, view.header);
-            }
+            Form::Summary => self.summary.add(view),
+            _ if !is_listed => self.hides = true,
             Form::Json => self.add_bytes(place, |lines| add_line(lines, &view.record())),
             Form::Addresses => self.add_bytes(place, |list| add_address(list, view.location)),
-            Form::Rows | Form::Tree => {
-                self.add_row(Row { is_member, ..Row::of_array(view, array, style) }, place);
-            }
+            Form::Rows | Form::Tree => self.add_row(Row { is_member, ..Row::of_frame(view, style) }, place),
         }
     }
 }
@@ -279,6 +280,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 struct Listing {
     files: u64,
     counts: Counts,
+    hides: bool,
     held_back: usize,
     is_watched: bool,
     printed: Instant,
@@ -303,12 +305,13 @@ impl Listing {
     fn new(roots: &[PathBuf], plan: Plan, is_json: bool, unordered: bool) -> Self {
         use Side::{Left, Right};
         let is_watched = io::stdout().is_terminal();
-        let Plan { form, style, order } = plan;
+        let Plan { form, style, order, .. } = plan;
         let header = || HEADER.map(|name| if LONG.contains(&name) && !style.long { "" } else { name }.into());
         let sides = [Left, Left, Left, Left, Right, Right, Right, Left, Right, Right];
         Self {
             files: 0,
             counts: Counts::default(),
+            hides: false,
             held_back: if unordered { 0 } else { HELD_BACK },
             is_watched,
             printed: Instant::now(),
@@ -326,6 +329,7 @@ impl Listing {
     fn take(&mut self, batch: Batch) -> io::Result<()> {
         self.files += batch.files;
         self.counts.add(batch.counts);
+        self.hides |= batch.hides;
         self.progress.show(self.files);
         for failure in &batch.failures {
             self.progress.complain(failure);
@@ -402,10 +406,11 @@ impl Listing {
             tree.write(&mut out)?;
             out.flush()?;
         }
-        let Counts { others, failures, .. } = self.counts;
         if self.counts.is_none() {
             remark(&"no array found");
-        } else if others > 0 || failures > 0 && self.files > 1 {
+        } else if self.hides {
+            remark(&format_args!("{}; --all lists frames without an array", self.counts));
+        } else if self.counts.failures > 0 && self.files > 1 {
             remark(&self.counts);
         }
         Ok(self.counts.status())

@@ -46,7 +46,7 @@ const COMMANDS: [&str; 13] = [
 /// The exit status of a command whose help does not say it.
 fn exit_status(command: &str) -> String {
     let failed = match command {
-        "check" => "there were errors, with `--strict` also warnings, or a file failed",
+        "check" => "there were errors that are not ignored, with `--strict` also warnings, or a file failed",
         "encode" | "decode" | "dump" => "the input is not valid, or cannot be read",
         "set" | "rewrite" => "nothing was changed or written, for the reason that is shown",
         "completions" | "man" | "explain" => "the output cannot be written",

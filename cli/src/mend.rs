@@ -12,8 +12,8 @@ const BY_REWRITE: [Code; 5] =
 ///
 /// The new file has the extension `b2nd`. It replaces the old one if that has it too, but no other file: then the old one
 /// was mended before. What the command would do is tried, without writing.
-pub(crate) fn command<'f>(path: &Path, findings: impl IntoIterator<Item = &'f Finding>) -> Option<String> {
-    if !findings.into_iter().any(|finding| BY_REWRITE.contains(&finding.code())) {
+pub(crate) fn command(path: &Path, findings: &[Finding]) -> Option<String> {
+    if !findings.iter().any(|finding| BY_REWRITE.contains(&finding.code())) {
         return None;
     }
     let frame = Frame::open(path).ok()?;

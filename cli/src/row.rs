@@ -1,11 +1,11 @@
-//! What `ls` shows of an array, a store or a table: cells for a table or a tree.
+//! What `ls` shows of a frame, a store or a table: cells for a table or a tree.
 
 use std::array;
 
-use b2nd_serde::frame::{Array, ChunkCounts, Kind, Severity};
+use b2nd_serde::frame::{ChunkCounts, Kind, Severity};
 
 use crate::address::Address;
-use crate::json::{codec, item_size, nbytes, parsed_dtype, ratio};
+use crate::json::{codec, parsed_dtype, ratio};
 use crate::output::RED;
 use crate::store::{StoreRecord, TableRecord};
 use crate::table::{Columns, shortened};
@@ -65,11 +65,21 @@ pub(crate) enum Below {
 }
 
 impl Row {
-    pub(crate) fn of_array(view: View<'_>, array: &Array<'_>, style: Style) -> Self {
-        let dtype = array.meta().and_then(parsed_dtype);
-        let nbytes = nbytes(array.shape(), item_size(dtype.as_ref(), view.header));
-        let dtype = text::dtype_as(array, dtype.as_ref()).unwrap_or("-".into());
+    /// The row of an array; or of a frame without one: how many chunks it has, and the size of its items.
+    pub(crate) fn of_frame(view: View<'_>, style: Style) -> Self {
         let header = view.header;
+        let [shape, chunks, blocks, dtype] = match view.array {
+            Some(array) => {
+                let dtype = array.meta().and_then(parsed_dtype);
+                let dtype = text::dtype_as(array, dtype.as_ref()).unwrap_or("-".into());
+                let blocks = array.blockshape().map_or("-".into(), short);
+                [short(array.shape()), short(array.chunkshape()), blocks, shortened(&dtype, MAX_CELL_WIDTH)]
+            }
+            None => {
+                let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
+                ["-".into(), "-".into(), "-".into(), format!("{chunks}, V{}", header.typesize)]
+            }
+        };
         let [ratio, codec, level, stored] = if style.long {
             let ratio = ratio(header.nbytes.into(), header.cbytes.into());
             let ratio = ratio.map_or("-".into(), |ratio| format!("{ratio:.2}x"));
@@ -81,11 +91,11 @@ impl Row {
         Self {
             address: view.location.into(),
             cells: [
-                short(array.shape()),
-                short(array.chunkshape()),
-                array.blockshape().map_or("-".into(), short),
-                shortened(&dtype, MAX_CELL_WIDTH),
-                nbytes.map_or("-".into(), |nbytes| style.size(nbytes)),
+                shape,
+                chunks,
+                blocks,
+                dtype,
+                view.nbytes().map_or("-".into(), |nbytes| style.size(nbytes)),
                 style.size(header.cbytes),
                 ratio,
                 codec,
@@ -124,18 +134,6 @@ impl Row {
             kind: Some(kind),
             errors: String::new(),
             below,
-            is_member: false,
-        }
-    }
-
-    /// The row of a frame without an array.
-    pub(crate) fn of_frame(view: View<'_>, style: Style) -> Self {
-        Self {
-            address: view.location.into(),
-            cells: style.cells(["-".into(), "-".into()]),
-            kind: Some(view.kind),
-            errors: errors(view),
-            below: Below::Nothing,
             is_member: false,
         }
     }

@@ -1,14 +1,12 @@
-//! `b2nd ls --sort`: arrays in another order than that of the files.
+//! `b2nd ls --sort`: frames in another order than that of the files.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
 
-use b2nd_serde::frame::Array;
 use clap::ValueEnum;
 
 use crate::address::{Inside, Location};
-use crate::json::{item_size, nbytes, parsed_dtype};
 use crate::store::StoreRecord;
 use crate::visit::View;
 
@@ -27,7 +25,7 @@ pub(crate) enum Key {
     Shape,
 }
 
-/// An order of arrays and stores.
+/// An order of frames and stores.
 #[derive(Clone, Copy)]
 pub(crate) struct Order {
     pub(crate) key: Key,
@@ -35,30 +33,21 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub(crate) fn place_of_array(self, view: &View<'_>, array: &Array<'_>) -> Place {
+    pub(crate) fn place_of_frame(self, view: View<'_>) -> Place {
         let header = view.header;
         let value = match self.key {
             Key::Name => Some(Vec::new()),
-            Key::Size => {
-                let dtype = array.meta().and_then(parsed_dtype);
-                nbytes(array.shape(), item_size(dtype.as_ref(), header))
-                    .map(|nbytes| vec![-i128::from(nbytes)])
-            }
+            Key::Size => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
             Key::Stored => Some(vec![-i128::from(header.cbytes)]),
             Key::Ratio => {
                 // Exact enough to tell any two ratios apart that differ where they are printed.
                 let ratio = (i128::from(header.nbytes) << 62).checked_div(header.cbytes.into());
                 ratio.map(|ratio| vec![-ratio])
             }
-            Key::Shape => {
+            Key::Shape => view.array.map(|array| {
                 let shape = array.shape();
-                Some(
-                    [shape.len() as i128]
-                        .into_iter()
-                        .chain(shape.iter().map(|&items| items.into()))
-                        .collect(),
-                )
-            }
+                [shape.len() as i128].into_iter().chain(shape.iter().map(|&items| items.into())).collect()
+            }),
         };
         let name = name(view.location);
         Place { is_reverse: self.is_reverse, value, name }
@@ -72,7 +61,7 @@ impl Order {
     }
 }
 
-/// The place of an array or store in an order.
+/// The place of a frame or store in an order.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Place {
     is_reverse: bool,

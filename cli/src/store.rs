@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::Path;
 
-use b2nd_serde::frame::{Code, Kind, Severity, Store, Table, is_store_folder};
+use b2nd_serde::frame::{Code, Finding, Kind, Store, Table, is_store_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Inside, Location};
@@ -25,7 +25,7 @@ pub(crate) struct StoreRecord {
     pub(crate) members: Option<Vec<String>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) table: Option<TableRecord>,
-    pub(crate) findings: Vec<Warning>,
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// What a table says about itself.
@@ -44,29 +44,6 @@ pub(crate) struct Column {
     /// The shape of each of its items; empty for a single value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) item_shape: Vec<i64>,
-}
-
-/// What is unusual about a store. To scripts it looks like a finding of a frame.
-#[derive(Serialize)]
-pub(crate) struct Warning {
-    pub(crate) code: Code,
-    severity: Severity,
-    place: &'static str,
-    offset: Option<u64>,
-    expected: Option<i64>,
-    found: Option<i64>,
-    pub(crate) message: String,
-}
-
-impl Warning {
-    fn new(code: Code, message: String) -> Self {
-        let place = "file";
-        Self { code, severity: code.severity(), place, offset: None, expected: None, found: None, message }
-    }
-
-    fn active(message: String) -> Self {
-        Self::new(Code::ActiveObject, message)
-    }
 }
 
 /// The JSON that python-blosc2 writes about a table.
@@ -139,13 +116,11 @@ impl StoreRecord {
             let computed = schema.computed_columns.iter().map(|column| column.name.as_str());
             let names = computed.collect::<Vec<_>>().join(", ");
             if !names.is_empty() {
-                findings.push(Warning::active(format!(
-                    "the table has columns that a reader must evaluate: {names}"
-                )));
+                findings.push(active(format!("the table has columns that a reader must evaluate: {names}")));
             }
             if schema.n_rows.is_none() {
                 let message = "the table was not closed: its number of rows is missing";
-                findings.push(Warning::new(Code::UnclosedTable, message.into()));
+                findings.push(Finding::of_file(Code::UnclosedTable, message));
             }
             let columns = schema.columns.into_iter().chain(schema.computed_columns);
             TableRecord { rows: schema.n_rows, columns: columns.map(Column::from).collect() }
@@ -155,27 +130,32 @@ impl StoreRecord {
 
     /// Warns of the frames in a store that have no data of their own.
     pub(crate) fn add_active(&mut self, target: &Target) {
-        let mut active = Vec::new();
+        let mut names = Vec::new();
         visit_files(target, None, Options::default(), &mut |view| {
             if let Ok(view) = view
                 && view.kind.is_active()
             {
                 let name =
                     view.location.member().map_or_else(|| name_in(target, view.location.path), Into::into);
-                active.push(format!("{name} ({})", view.kind));
+                names.push(format!("{name} ({})", view.kind));
             }
         });
-        if !active.is_empty() {
-            let active = active.join(", ");
-            self.findings.push(Warning::active(format!(
-                "to get all data, a reader must evaluate or fetch what these files say: {active}"
+        if !names.is_empty() {
+            let names = names.join(", ");
+            self.findings.push(active(format!(
+                "to get all data, a reader must evaluate or fetch what these files say: {names}"
             )));
         }
     }
 }
 
-fn elsewhere(key: &String) -> Warning {
-    Warning::active(format!("member {key} is a store elsewhere, from which a reader must fetch"))
+/// What a reader must evaluate or fetch.
+fn active(message: String) -> Finding {
+    Finding::of_file(Code::ActiveObject, message)
+}
+
+fn elsewhere(key: &String) -> Finding {
+    active(format!("member {key} is a store elsewhere, from which a reader must fetch"))
 }
 
 impl Display for StoreRecord {
@@ -203,7 +183,7 @@ impl Display for StoreRecord {
         if let Some(members) = &self.members {
             writeln!(f, "holds   : {}", held(members))?;
         }
-        self.findings.iter().try_for_each(|finding| write_finding(f, finding.code, &finding.message))
+        self.findings.iter().try_for_each(|finding| write_finding(f, finding.code(), finding.message()))
     }
 }
 

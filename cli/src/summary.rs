@@ -7,14 +7,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::Hash;
 
-use b2nd_serde::frame::{Array, Codec, Header, Kind};
+use b2nd_serde::frame::{Codec, Kind};
 use serde::Serialize;
 
 use crate::counts::Counts;
-use crate::json::{codec, item_size, line, nbytes, parsed_dtype, ratio};
+use crate::json::{codec, line, parsed_dtype, ratio};
 use crate::output::BOLD;
 use crate::table::{Columns, Side, shortened};
 use crate::text::{self, Size, short};
+use crate::visit::View;
 
 /// The most rows of a table.
 const SHOWN: usize = 10;
@@ -99,12 +100,14 @@ impl Summary {
         *self.failures.entry(code).or_default() += 1;
     }
 
-    pub(crate) fn add(&mut self, array: &Array<'_>, header: &Header) {
+    pub(crate) fn add(&mut self, view: View<'_>) {
+        self.add_kind(view.kind);
+        let (Some(array), header) = (view.array, view.header) else { return };
         let shape = array.shape().to_vec();
         let dtype = array.meta().and_then(parsed_dtype);
         self.sizes.add(Sizes {
             // What does not fit is left out.
-            nbytes: nbytes(&shape, item_size(dtype.as_ref(), header)).unwrap_or_default().into(),
+            nbytes: view.nbytes().unwrap_or_default().into(),
             stored_nbytes: header.nbytes.into(),
             cbytes: header.cbytes.into(),
         });

@@ -13,7 +13,7 @@ use b2nd_serde::frame::{
 use crate::address::{Address, Inside, Location};
 use crate::failure::{Failure, Problem};
 use crate::input::{Target, is_named_blosc2};
-use crate::json::Record;
+use crate::json::{Record, item_size, nbytes, parsed_dtype};
 use crate::remote;
 use crate::source::{compressed, is_zip};
 
@@ -28,6 +28,8 @@ pub(crate) struct Options<'p> {
     pub(crate) meta: bool,
     /// Read the chunk index, to count the chunks that are stored. A check always does.
     pub(crate) counts: bool,
+    /// Read the chunk index of frames without an array, if their header does not say how many chunks there are.
+    pub(crate) unknown_counts: bool,
     /// Call this after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
@@ -77,6 +79,18 @@ impl<'s> View<'s> {
     pub(crate) fn record(self) -> Record<'s> {
         let record = Record::of(self);
         if self.meta { record.with_values(self) } else { record }
+    }
+
+    /// The size of all items, where it is known; of a frame without an array, that of its chunks.
+    pub(crate) fn nbytes(self) -> Option<i64> {
+        let Some(array) = self.array else { return Some(self.header.nbytes) };
+        let dtype = array.meta().and_then(parsed_dtype);
+        nbytes(array.shape(), item_size(dtype.as_ref(), self.header))
+    }
+
+    /// The number of chunks. Where they differ in length, only the index says it.
+    pub(crate) fn nchunks(self) -> Option<u64> {
+        self.header.nchunks().or(self.counts.map(|counts| counts.total()))
     }
 
     /// The keys of the frames in its compressed data, if it is a store.
@@ -260,7 +274,10 @@ impl Options<'_> {
         frame: &mut Frame<R>,
         receive: &mut Receive<'_>,
     ) {
-        let counts = if self.counts { frame.count_chunks().ok() } else { None };
+        let is_unknown =
+            frame.header().nchunks().is_none() && frame.array().is_ok_and(|array| array.is_none());
+        let counts = self.counts || self.unknown_counts && is_unknown;
+        let counts = if counts { frame.count_chunks().ok() } else { None };
         let after = After { trailer: self.read_trailer(frame), counts, unchecked: None };
         self.emit(location, frame, &frame.check_header(), &after, receive);
     }

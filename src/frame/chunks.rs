@@ -459,7 +459,7 @@ fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
 
 /// A finding about a stored chunk.
 pub(crate) fn about(code: Code, entry: &ChunkEntry) -> Finding {
-    let finding = Finding::new(code, Place::Chunk);
+    let finding = Finding::new(code, Place::Chunk).of_chunk(entry.number);
     match entry.place {
         ChunkPlace::Frame(start) => finding.at(start),
         _ => finding,

@@ -10,7 +10,7 @@ pub(crate) use super::code::{Code, Severity};
 
 /// One thing that is wrong with a frame or unusual about it: what, where, and which numbers show it.
 ///
-/// Serialized, it is a struct of `code`, `severity`, `place`, `offset`, `expected`, `found` and `message`.
+/// Serialized, it is a struct of `code`, `severity`, `place`, `chunk`, `offset`, `expected`, `found` and `message`.
 ///
 /// ```
 /// use b2nd_serde::frame::{Code, Frame, Severity};
@@ -33,6 +33,7 @@ pub(crate) use super::code::{Code, Severity};
 pub struct Finding {
     code: Code,
     place: Place,
+    chunk: Option<u64>,
     offset: Option<u64>,
     expected: Option<i128>,
     found: Option<i128>,
@@ -106,7 +107,25 @@ impl Serialize for Place {
 
 impl Finding {
     pub(crate) fn new(code: Code, place: Place) -> Self {
-        Self { code, place, offset: None, expected: None, found: None, text: String::new() }
+        Self { code, place, chunk: None, offset: None, expected: None, found: None, text: String::new() }
+    }
+
+    /// A finding about a file as a whole, for programs that look at more than frames, such as the members of a store.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Code, Finding, Place};
+    ///
+    /// let finding = Finding::of_file(Code::UnclosedTable, "the number of rows is missing");
+    /// assert_eq!((finding.place(), finding.offset()), (Place::File, None));
+    /// assert_eq!(finding.to_string(), "the number of rows is missing");
+    /// ```
+    #[must_use]
+    pub fn of_file(code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, Place::File).text(message.into())
+    }
+
+    pub(crate) fn of_chunk(self, number: u64) -> Self {
+        Self { chunk: Some(number), ..self }
     }
 
     pub(crate) fn at(self, offset: u64) -> Self {
@@ -137,6 +156,25 @@ impl Finding {
     #[must_use]
     pub fn place(&self) -> Place {
         self.place
+    }
+
+    /// The number of the chunk that it is about, in the order of the data; of several, the first one. `None` if the finding
+    /// is not about certain chunks.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_serde::frame::{Check, Depth, Frame};
+    ///
+    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+    /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// file[229 + 15] = 0x40;
+    /// let report = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(file), 0)?)?;
+    /// assert_eq!(report.findings[0].chunk(), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn chunk(&self) -> Option<u64> {
+        self.chunk
     }
 
     /// The offset of the first wrong byte, counted from the start of the frame; `None` if the finding is not about
@@ -177,10 +215,11 @@ impl fmt::Display for Finding {
 
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Finding", 7)?;
+        let mut object = serializer.serialize_struct("Finding", 8)?;
         object.serialize_field("code", &self.code())?;
         object.serialize_field("severity", &self.severity())?;
         object.serialize_field("place", &self.place())?;
+        object.serialize_field("chunk", &self.chunk())?;
         object.serialize_field("offset", &self.offset())?;
         object.serialize_field("expected", &self.expected())?;
         object.serialize_field("found", &self.found())?;

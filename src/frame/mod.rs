@@ -24,7 +24,7 @@
 //! | at an unknown place in an HDF5, ASDF or other file | [`scan`] |
 //!
 //! [`Frame::kind`] says what a frame holds: an array, or one of the other objects of python-blosc2.
-//! [`Frame::chunks`] says where each chunk is, and [`Chunks::header`] how it is compressed.
+//! [`Frame::chunks`] says where each chunk is, [`Chunks::header`] how it is compressed, and [`Chunks::compressed`] reads it.
 //!
 //! [`check`] finds what is wrong with the frame in a file or unusual about it, even if its header cannot be read. A [`Check`]
 //! reads the chunks too.
@@ -54,6 +54,7 @@
 //! | `decode` of a metalayer | the metalayer | what the type keeps of it |
 //! | [`check`] and [`Frame::check`] | header, trailer, chunk index, the names and headers of chunk files; `check` up to 20 times | 8; 4 times the offsets in the chunk index, of which 64 MiB are kept |
 //! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
+//! | [`Chunks::compressed`] | one chunk | 2 |
 //! | [`Check`] of [chunk headers](Depth::ChunkHeaders) | that, and the header and the table of blocks of each chunk | that, and 192 MiB in all |
 //! | [`Check`] of [chunk data](Depth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the schemas of tables | 16, and 16 MiB for the keys, 16 MiB for the schemas |

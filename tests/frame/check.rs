@@ -559,6 +559,7 @@ fn a_finding_is_serialized_as_the_command_prints_it() {
         "code": "interrupted-resize",
         "severity": "error",
         "place": "header",
+        "chunk": null,
         "offset": 30,
         "expected": 128,
         "found": 96,

@@ -4,6 +4,7 @@ mod change;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]
 mod common;
+mod examples;
 mod frame;
 mod kinds;
 mod metalayer;

@@ -92,7 +92,7 @@ fn a_command_says_what_it_cannot_use() {
     let cases = [
         &["info", "tree.b2z:group/none.b2nd"][..],
         &["info", "inside.h5@99", "inside.h5@5000", "none.h5@1"],
-        &["chunks", "tree.b2z"],
+        &["diff", "tree.b2z", "scalar.b2nd"],
         &["ls", "--scan", "-"],
         &["set", "tree.b2z:group/small.b2nd", "--shape", "4"],
         &["set", "inside.h5@100", "--dtype", "float64"],

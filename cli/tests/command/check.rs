@@ -1,6 +1,9 @@
 //! `b2nd check`: what it finds, and what it makes of it.
 
+use std::collections::BTreeSet;
+
 use crate::common::{corpus, data, snapshot};
+use crate::json::schema;
 use crate::run::{folder, objects, run, screen, text};
 
 #[test]
@@ -51,6 +54,69 @@ fn errors_and_failures_are_status_1() {
 }
 
 #[test]
+fn ignored_findings_do_not_count() {
+    let folder = folder();
+    let check = |arguments: &[&str]| run(folder.path(), &[&["check"], arguments].concat());
+    let codes = |output: &std::process::Output| -> Vec<String> {
+        let lines = text(&output.stdout).lines().filter(|line| !line.contains(": to mend it: "));
+        lines.map(|line| line.split(": ").nth(2).unwrap().to_owned()).collect()
+    };
+    let all = codes(&check(&[]));
+    for code in all.iter().collect::<BTreeSet<_>>() {
+        let with =
+            |wanted: bool| all.iter().filter(|other| (*other == code) == wanted).cloned().collect::<Vec<_>>();
+        assert_eq!(codes(&check(&["--only", code])), with(true));
+        assert_eq!(codes(&check(&["--ignore", code])), with(false));
+    }
+    for (arguments, status, last) in [
+        (&["squeezed.caterva", "--strict"][..], 1, "1 frame, 1 with warnings"),
+        (
+            &["squeezed.caterva", "--strict", "--ignore", "old-layout"],
+            1,
+            "1 frame, 1 with warnings; 1 finding ignored",
+        ),
+        (
+            &["squeezed.caterva", "--strict", "--ignore", "old-layout,stale-tail"],
+            0,
+            "1 frame, no errors or warnings; 2 findings ignored; chunks not read (--chunks)",
+        ),
+        (
+            &["bad/resized.b2nd", "--ignore", "old-layout", "--ignore", "interrupted-resize"],
+            0,
+            "1 frame, no errors or warnings; 1 finding ignored; chunks not read (--chunks)",
+        ),
+        (&["bad/empty.b2nd", "--ignore", "not-a-frame"], 0, "0 frames; 1 finding ignored"),
+        (&["none", "--ignore", "not-a-frame", "--only", "truncated"], 1, "0 frames, 1 failure"),
+        (
+            &["bad/resized.b2nd", "--only", "interrupted-resize", "--ignore", "interrupted-resize"],
+            0,
+            "1 frame, no errors or warnings; 1 finding ignored; chunks not read (--chunks)",
+        ),
+    ] {
+        let output = check(arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+        assert_eq!(text(&output.stderr).lines().last(), Some(&*format!("b2nd: {last}")), "{arguments:?}");
+    }
+    let named = check(&["squeezed.caterva", "--only", "stale-tail"]);
+    assert!(!text(&named.stdout).contains("to mend it"), "{}", text(&named.stdout));
+    let objects = objects(&check(&["--json", "--only", "truncated", "bad"]));
+    assert_eq!(objects.len(), 2, "the failure of this code, and the frame that can be read");
+    let store = data().join("nested.b2z");
+    assert_eq!(
+        check(&["--strict", "--ignore", "active-object", store.to_str().unwrap()]).status.code(),
+        Some(0)
+    );
+
+    let output = check(&["--ignore", "old-layot"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("a similar value exists: 'old-layout'"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn every_released_package_wrote_files_without_errors() {
     let Some((folder, _)) = corpus() else { return };
     let output = run(&folder, &["check", "--json"]);
@@ -87,6 +153,9 @@ fn the_command_that_check_names_mends_the_file() {
         let to = from.replace(".caterva", ".b2nd");
         let quoted = |name: &str| format!("'{}'", name.replace('\'', r"'\''"));
         assert_eq!(command, format!("rewrite {} {}{options}", quoted(&from), quoted(&to)));
+        let object = objects(&run(folder.path(), &["check", "--json", &from])).remove(0);
+        assert_eq!(object["mend"], format!("b2nd {command}"));
+        assert!(schema().is_valid(&object), "{object}");
         let command = [env!("CARGO_BIN_EXE_b2nd"), command].join(" ");
         if cfg!(unix) {
             let runs = |command: &str| {

@@ -2,9 +2,13 @@
 
 use std::fs;
 
+use b2nd_serde::frame::FrameBuilder;
+use b2nd_serde::{Meta, Shapes};
+use serde_json::Value;
+
 use crate::common::{copy_tree, data, snapshot};
 use crate::json::of;
-use crate::run::{objects, run, screen, text};
+use crate::run::{folder, objects, run, screen, text};
 
 #[test]
 fn each_chunk_has_a_line() {
@@ -23,6 +27,77 @@ fn each_chunk_has_a_line() {
     let lists: Vec<String> =
         files.iter().map(|file| format!("$ b2nd chunks {file}\n{}\n", list(file))).collect();
     snapshot("chunks", &lists.join("\n"));
+}
+
+#[test]
+fn several_frames_have_their_address_above_their_chunks() {
+    let folder = folder();
+    fs::rename(folder.path().join("bad/resized.b2nd"), folder.path().join("resized.b2nd")).unwrap();
+    fs::remove_dir_all(folder.path().join("bad")).unwrap();
+    let arguments = ["chunks", "images/2024", "sparse.b2nd", "tree.b2z", "images/notes.txt", "none"];
+    snapshot("chunks_of_several", &screen(&run(folder.path(), &arguments)));
+    let output = run(folder.path(), &["chunks", "images/notes.txt"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    // One file that is given has no heading, one that is found has.
+    assert!(text(&run(folder.path(), &["chunks", "resized.b2nd"]).stdout).starts_with("chunk  "));
+    let here = run(&folder.path().join("images/2024"), &["chunks", "--ext", "b2nd"]);
+    assert!(text(&here.stdout).starts_with("a.b2nd:\nchunk  "), "{}", text(&here.stdout));
+    assert_eq!(text(&run(&folder.path().join("images"), &["chunks", "x", "--ext", "b2z"]).stdout), "");
+
+    let all = run(folder.path(), &["chunks", "--json"]);
+    let frames = objects(&run(folder.path(), &["check", "--json"]));
+    let mut lines = Vec::new();
+    for frame in frames.iter().filter(|frame| !frame["container"].is_null()) {
+        lines.extend(run(folder.path(), &["chunks", "--json", frame["address"].as_str().unwrap()]).stdout);
+    }
+    assert!(lines == all.stdout, "{}\ninstead of\n{}", text(&all.stdout), text(&lines));
+    assert!(all.status.success());
+}
+
+#[test]
+fn a_frame_of_many_chunks_is_listed_in_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let shapes = Shapes { shape: &[10_000], chunkshape: &[1], blockshape: &[1] };
+    let mut writer =
+        FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).create(folder.path().join("b.b2nd")).unwrap();
+    for number in 0..10_000_u16 {
+        writer.stored(u64::from(number), &number.to_le_bytes()).unwrap();
+    }
+    writer.finish().unwrap();
+    for name in ["a.b2nd", "c.b2nd"] {
+        fs::copy(data().join("int32_3x5.b2nd"), folder.path().join(name)).unwrap();
+    }
+    let listed = |arguments: &[&str]| -> Vec<(String, u64)> {
+        let objects = objects(&run(folder.path(), &[&["chunks", "--json"], arguments].concat()));
+        let place =
+            |chunk: &Value| (chunk["path"].as_str().unwrap().into(), chunk["chunk"].as_u64().unwrap());
+        objects.iter().map(place).collect()
+    };
+    let of = |path: &str, count| (0..count).map(|chunk| (path.to_owned(), chunk)).collect::<Vec<_>>();
+    let expected = [of("a.b2nd", 4), of("b.b2nd", 10_000), of("c.b2nd", 4)].concat();
+    assert_eq!(listed(&[]), expected);
+    let mut unordered = listed(&["--unordered"]);
+    unordered.sort();
+    assert_eq!(unordered, expected);
+    let output = run(folder.path(), &["chunks"]);
+    let headings: Vec<_> = text(&output.stdout).lines().filter(|line| line.ends_with(':')).collect();
+    assert_eq!(headings, ["a.b2nd:", "b.b2nd:", "c.b2nd:"]);
+    assert_eq!(text(&output.stdout).lines().count(), 10_008 + 3 * 2 + 2);
+}
+
+#[test]
+fn a_chunk_says_how_it_is_compressed() {
+    let chunk =
+        |file: &str, number: usize| objects(&run(&data(), &["chunks", "--json", file])).remove(number);
+    let fields = |chunk: Value| {
+        ["typesize", "blocksize", "codec", "filters", "filters_meta"].map(|field| chunk[field].clone())
+    };
+    let compressed = fields(chunk("vlmetalayers.b2nd", 1));
+    assert_eq!(Value::from(compressed.to_vec()), serde_json::json!([8, 16, "zstd", ["shuffle"], [0]]));
+    let uncompressed = fields(chunk("int32_3x5.b2nd", 0));
+    assert_eq!(Value::from(uncompressed.to_vec()), serde_json::json!([4, 8, null, null, null]));
+    let zeros = fields(chunk("peers/special_zeros.b2nd", 0));
+    assert!(zeros.iter().all(Value::is_null), "{zeros:?}");
 }
 
 #[test]
@@ -75,6 +150,8 @@ fn a_damaged_chunk_is_found_with_its_header() {
         "a.b2nd: error: chunk-header: byte 229 of the frame: chunk 1 has 1073741888 bytes, but at most 192 are left \
          for it\n"
     );
+    let object = objects(&run(folder.path(), &["check", "--chunks", "--json", "a.b2nd"])).remove(0);
+    assert_eq!((&object["findings"][0]["chunk"], object.get("unchecked")), (&1.into(), None));
 }
 
 #[test]
@@ -100,7 +177,7 @@ fn a_chunk_whose_header_does_not_fit_the_frame_is_listed_as_damaged_with_the_rea
         let objects = objects(&run(folder.path(), &["chunks", "--json", "a.b2nd"]));
         assert!(of("chunk").is_valid(&objects[1]), "{}", objects[1]);
         assert_eq!(objects[1]["error"]["message"], format!("chunk 1 {why}"));
-        assert_eq!(objects[1]["cbytes"], serde_json::Value::Null);
+        assert_eq!(objects[1]["cbytes"], Value::Null);
     }
 }
 
@@ -128,6 +205,10 @@ fn data_that_cannot_be_decompressed_is_found() {
         text(&output.stderr),
         format!("b2nd: a.b2frame: {says}\nb2nd: 1 frame, no errors or warnings\n")
     );
+    let output = run(folder.path(), &["check", "--data", "--json"]);
+    let why = "chunk 0 has the codec ndlz, which this crate cannot decompress";
+    assert_eq!(objects(&output)[0]["unchecked"], serde_json::json!({ "data_of": 1, "why": why }));
+    assert!(of("frame").is_valid(&objects(&output)[0]));
     fs::write(folder.path().join("b.b2frame"), &other).unwrap();
     let output = run(folder.path(), &["check", "--data"]);
     let first = text(&output.stderr).lines().next().unwrap();

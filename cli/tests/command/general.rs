@@ -245,6 +245,7 @@ fn completions_offer_values_and_not_files() {
     }
     assert!(of("--files-from").contains("compgen -f"));
     assert!(text(&script).contains("interrupted-resize"), "the codes to explain");
+    assert!(of("--only").contains("interrupted-resize") && of("--ignore").contains("interrupted-resize"));
 }
 
 #[test]
@@ -260,7 +261,9 @@ fn a_hint_follows_what_is_not_a_frame() {
     assert!(said(&["info", "images"]).ends_with("; `b2nd ls` lists the arrays in a folder"));
     assert!(said(&["info", "headless.b2nd"]).ends_with("so not a sparse frame"));
     assert!(said(&["info", "images/notes.txt"]).ends_with("; `b2nd ls --scan` looks for frames inside"));
-    assert!(said(&["chunks", "tree.b2z"]).ends_with("; it is a zip file: name a member, as in FILE:MEMBER"));
+    let output = crate::run::run(folder.path(), &["diff", "tree.b2z", "scalar.b2nd"]);
+    let said = text(&output.stderr).trim_end();
+    assert!(said.ends_with("; it is a zip file: name a member, as in FILE:MEMBER"), "{said}");
 }
 
 #[test]

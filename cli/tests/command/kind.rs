@@ -23,6 +23,40 @@ fn ls_says_of_an_array_that_it_has_no_data_of_its_own() {
 }
 
 #[test]
+fn all_lists_frames_without_an_array_and_without_it_they_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let names =
+        ["batch_array.b2frame", "object_array.b2frame", "hole_at_end.b2frame", "store.b2e", "proxy.b2nd"];
+    for name in names {
+        std::fs::copy(data().join("peers").join(name), folder.path().join(name)).unwrap();
+    }
+    let output = run(folder.path(), &["ls"]);
+    assert_eq!(text(&output.stdout).lines().count(), 2);
+    let said = "b2nd: 1 array, 1 store, 3 frames without an array; --all lists frames without an array\n";
+    assert_eq!(text(&output.stderr), said);
+    snapshot("ls_all", &screen(&run(folder.path(), &["ls", "--all", "--bytes"])));
+    snapshot("ls_all_long", &screen(&run(folder.path(), &["ls", "-al", "--sort", "size"])));
+    snapshot("ls_all_tree", &screen(&run(folder.path(), &["ls", "-a", "--tree"])));
+
+    let all = objects(&run(folder.path(), &["ls", "--all", "--json"]));
+    assert_eq!(all.len(), names.len());
+    let schema = crate::json::schema();
+    for object in &all {
+        assert!(schema.is_valid(object), "{object}");
+        if object["container"].is_null() {
+            continue;
+        }
+        let info = &objects(&run(folder.path(), &["info", "--json", object["path"].as_str().unwrap()]))[0];
+        for field in ["kind", "nchunks", "typesize", "stored_nbytes", "cbytes"] {
+            assert_eq!(object[field], info[field], "{field} of {object}");
+        }
+    }
+    let addresses = run(folder.path(), &["ls", "--all", "--print0"]);
+    assert_eq!(text(&addresses.stdout).split_terminator('\0').count(), names.len());
+    assert_eq!(run(folder.path(), &["ls", "--all", "--summary"]).status.code(), Some(2));
+}
+
+#[test]
 fn check_warns_of_what_a_reader_must_evaluate_or_fetch() {
     let output = run(&data().join("peers"), &["check", "--json", "proxy.b2nd", "two_filters.b2nd"]);
     let codes: Vec<_> = objects(&output).iter().map(|object| object["findings"][0]["code"].clone()).collect();

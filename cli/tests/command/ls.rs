@@ -227,7 +227,10 @@ fn files_are_found_by_their_first_bytes_and_those_named_blosc2_must_be_frames() 
     assert_eq!(output.status.code(), Some(1));
     let failed: Vec<bool> = objects(&output).iter().map(|object| object.get("error").is_some()).collect();
     assert_eq!(failed, FOUND.map(|path| path.starts_with("bad/") && path != "bad/resized.b2nd"));
-    assert_eq!(text(&output.stderr), "b2nd: 10 arrays, 1 store, 1 frame without an array, 5 failures\n");
+    assert_eq!(
+        text(&output.stderr),
+        "b2nd: 10 arrays, 1 store, 1 frame without an array, 5 failures; --all lists frames without an array\n"
+    );
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod interop;
 mod json;
 mod kind;
 mod ls;
+mod picture;
 mod remote;
 mod run;
 mod terminal;

@@ -21,7 +21,7 @@ fn at_terminal(folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
 }
 
 /// The same, at a terminal of this width.
-fn at_terminal_of(width: u16, folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
+pub(crate) fn at_terminal_of(width: u16, folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
     let (pty, pts) = pty_process::blocking::open().unwrap();
     pty.resize(pty_process::Size::new(24, width)).unwrap();
     (Started::from(b2nd(folder, arguments)).env("TERM", "xterm"), pty, pts)
@@ -58,7 +58,7 @@ impl Listing {
 }
 
 /// All that is written to a terminal until its other end is closed, or until this text was written.
-fn screen(pty: &mut Pty, until: Option<&str>) -> String {
+pub(crate) fn screen(pty: &mut Pty, until: Option<&str>) -> String {
     let mut screen = Vec::new();
     let mut bytes = [0; 1000];
     // On Linux, reading from a terminal whose other end is closed is an error.

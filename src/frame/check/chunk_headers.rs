@@ -143,6 +143,36 @@ impl<R: Read + Seek> Chunks<'_, R> {
         let is_array = self.is_array();
         Rules::new(self.frame().header(), is_array).header(self, entry).map(Some)
     }
+
+    /// Reads a chunk as it is stored, for a Blosc2 decompressor; `None` if it is not stored, but all of one value.
+    ///
+    /// Its header has been compared with the frame, as [`checked_header`](Self::checked_header) does it. What follows the
+    /// header may be damaged.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`checked_header`](Self::checked_header), and if the file became shorter meanwhile.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let first = chunks.next().expect("a chunk")?;
+    /// let chunk = chunks.compressed(&first)?.expect("a stored chunk");
+    /// assert_eq!(chunk, std::fs::read("tests/data/sparse.b2nd/00000000.chunk")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn compressed(&mut self, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
+        let Some(ChunkHeader { cbytes, .. }) = self.checked_header(entry)? else { return Ok(None) };
+        let (bytes, _) = self.bytes(entry, 0, cbytes as u64)?.map_err(Error::malformed)?;
+        let found = bytes.len();
+        if found < cbytes {
+            let why = format!("had {cbytes} bytes, but now only {found} can be read");
+            return Err(Error::malformed(wrong(entry, &why)));
+        }
+        Ok(Some(bytes))
+    }
 }
 
 /// What is wrong with a chunk that says that it has one value, but also says something else.
@@ -351,14 +381,15 @@ fn look<R: Read + Seek>(
     if let Some(finding) = survey.total(&header) {
         found.push(finding);
     }
-    if let Some((count, first)) = survey.other_filters {
+    if let Some((count, number, filters)) = survey.other_filters {
+        let first = format!("chunk {number} has {filters}");
         let text = match &usual.filters {
             Some(filters) => {
                 format!("{first}, but the frame has {}; such chunks: {count}", list(filters.iter()))
             }
             None => format!("{first}, which is not known; such chunks: {count}"),
         };
-        found.push(Finding::new(Code::ChunkFilters, Place::Chunk).text(text));
+        found.push(Finding::new(Code::ChunkFilters, Place::Chunk).of_chunk(number).text(text));
     }
     Ok(found)
 }
@@ -369,8 +400,8 @@ struct Survey {
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
     nbytes: u64,
-    /// Chunks with other filters than the frame: how many, and what the first one has.
-    other_filters: Option<(u64, String)>,
+    /// Chunks with other filters than the frame: how many, the number of the first one, and its filters.
+    other_filters: Option<(u64, u64, String)>,
     /// Whether all chunks are stored and have a good header.
     is_whole: bool,
 }
@@ -405,8 +436,7 @@ impl Survey {
         }
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
         if let Some(filters) = usual.other_filters(&header) {
-            let first = || (0, format!("chunk {} has {filters}", entry.number));
-            self.other_filters.get_or_insert_with(first).0 += 1;
+            self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
         }
         match entry.place {
             ChunkPlace::Frame(start) if self.spans.len() < MAX_COMPARED => {

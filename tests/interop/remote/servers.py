@@ -50,7 +50,8 @@ def started(name, command, port):
         time.sleep(0.5)
         text = path.read_text()[position:]
         position += len(text)
-        return text
+        # Without colours.
+        return re.sub("\x1b\\[[0-9;]*m", "", text)
 
     try:
         for _ in range(600):
