@@ -126,10 +126,10 @@ impl Options<'_> {
     pub(crate) fn visit_target(self, target: &Target, receive: &mut Receive<'_>) {
         let location = target.location();
         if target.inside != Inside::Whole {
-            if let Err(problem) = self.visit_inside(target, receive) {
-                receive(Err(location.failure(problem)));
-            }
-            return;
+            return match self.visit_inside(target, receive) {
+                Err(problem) if !is_passed_over(target, &problem) => receive(Err(location.failure(problem))),
+                _ => {}
+            };
         }
         if self.scan && !target.is_sparse && !target.is_named_zip() {
             return scan_file(target, location, receive);
@@ -138,26 +138,16 @@ impl Options<'_> {
             Ok(()) => return,
             Err(problem) => problem,
         };
-        let finding = problem.finding.as_deref();
-        match finding.map(Finding::code) {
-            Some(Code::NotAFrame) => {
-                if target.is_named_zip() || target.is_given && is_zip(&target.path) {
-                    let visited = File::open(location.path)
-                        .map_err(Problem::from)
-                        .and_then(|file| self.visit_members(location, file, receive));
-                    return visited.unwrap_or_else(|problem| receive(Err(location.failure(problem))));
-                }
-                if !target.is_given && !target.is_named_blosc2() {
-                    return;
-                }
-            }
-            Some(Code::Truncated) => {
-                let is_short = finding.and_then(Finding::found).is_some_and(|length| length < MAGIC_END);
-                if is_short && !target.is_given && !target.is_named_blosc2() {
-                    return;
-                }
-            }
-            _ => {}
+        let is_not_a_frame =
+            problem.finding.as_ref().is_some_and(|finding| finding.code() == Code::NotAFrame);
+        if is_not_a_frame && (target.is_named_zip() || target.is_given && is_zip(&target.path)) {
+            let visited = File::open(location.path)
+                .map_err(Problem::from)
+                .and_then(|file| self.visit_members(location, file, receive));
+            return visited.unwrap_or_else(|problem| receive(Err(location.failure(problem))));
+        }
+        if is_passed_over(target, &problem) {
+            return;
         }
         let hint = hint(target, &problem);
         receive(Err(location.failure(Problem { hint, ..problem })));
@@ -309,6 +299,17 @@ impl Options<'_> {
             ..view
         }));
     }
+}
+
+/// Whether a file is one of those in a folder that have nothing to do with Blosc2.
+fn is_passed_over(target: &Target, problem: &Problem) -> bool {
+    let Some(finding) = problem.finding.as_deref() else { return false };
+    let is_other = match finding.code() {
+        Code::NotAFrame => true,
+        Code::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
+        _ => false,
+    };
+    is_other && !target.is_given && !target.is_named_blosc2()
 }
 
 /// What to try with a file of the command line that is not a frame.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Cursor, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
@@ -174,7 +174,11 @@ fn long_array() -> Vec<u8> {
         Meta::new(Shapes { shape: &[40_000], chunkshape: &[10_000], blockshape: &[10_000] }, "|u1").unwrap();
     let builder =
         FrameBuilder::new(meta).metalayer_bytes("long", &[&[0xc5, 0x13, 0x88][..], &[7; 5000]].concat());
-    builder.to_vec([[1; 10_000], [2; 10_000], [3; 10_000], [4; 10_000]]).unwrap()
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    for chunk in 0..4 {
+        writer.stored(chunk, &[7; 10_000]).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
 }
 
 fn stderr(output: &Output) -> &str {
@@ -198,7 +202,7 @@ fn a_small_object_costs_one_request_whatever_is_asked() {
 }
 
 #[test]
-fn a_longer_header_costs_a_second_request_and_what_is_at_the_end_another() {
+fn only_a_longer_header_costs_a_second_request_and_only_what_reads_the_end_another() {
     let bytes = long_array();
     let len = bytes.len();
     let server = Server::with([("bucket/long.b2nd".into(), bytes)].into());
@@ -209,7 +213,8 @@ fn a_longer_header_costs_a_second_request_and_what_is_at_the_end_another() {
     };
     let end = format!("{}-{}", len - 16384, len - 1);
     assert_eq!(requests(&["ls"]), ["0-4095", "4096-20479"]);
-    assert_eq!(requests(&["check"]), ["0-4095", "4096-20479", &end]);
+    // A check reads the header again.
+    assert_eq!(requests(&["check"]), ["0-4095", "4096-20479", &end, "4096-20479"]);
 }
 
 #[test]
