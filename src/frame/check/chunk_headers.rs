@@ -465,7 +465,8 @@ impl Survey {
                 Ok(()) => {}
                 Err(Fault::Damaged(why)) => {
                     let text = format!("chunk {} cannot be decompressed: {why}", entry.number);
-                    return Ok(Err(about(Code::ChunkData, entry).text(text)));
+                    // Its header is good all the same, and counts.
+                    found.push(about(Code::ChunkData, entry).text(text));
                 }
                 Err(Fault::NotTried(why)) => found.not_decompressed(entry, &why),
             }
