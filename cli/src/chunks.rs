@@ -119,7 +119,9 @@ impl ChunkList {
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: true };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let mut batch = Batch::default();
-            targets.into_iter().for_each(|target| batch.take(target, json, is_one));
+            for target in targets {
+                batch.take(target, json, is_one);
+            }
             batch
         };
         let mut progress = Progress::of_chunks();
@@ -174,7 +176,7 @@ impl Batch {
         let address = Address::from(target.location());
         match address.open() {
             Ok(frame) => self.take_frame(address, frame, json, is_one),
-            Err(problem) if target.inside == Inside::Stdin => {
+            Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
                 self.fail(target.location().failure(problem), json);
             }
             // It may be a zip file, or no frame at all.
