@@ -8,7 +8,7 @@ use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::fields::{FRAME_TYPE, Field, Generation, filters};
 use crate::frame::format::flags::{FrameType, MAX_FILTERS};
 use crate::frame::format::header::cut_short;
-use crate::frame::format::section::CONTENT_HEADER;
+use crate::frame::format::section::{CONTENT_HEADER, Escaped};
 use crate::frame::{Frame, Header, Metalayer};
 use crate::marker::ARRAY16;
 
@@ -135,7 +135,7 @@ fn list<R>(frame: &Frame<R>) -> Option<Finding> {
     let mut end = section.contents();
     for layer in frame.metalayers() {
         if layer.offset() != end + CONTENT_HEADER {
-            let (found, name) = (layer.offset() - CONTENT_HEADER, layer.name());
+            let (found, name) = (layer.offset() - CONTENT_HEADER, Escaped(layer.name()));
             let text =
                 format!("metalayer {name} begins at byte {found}, but the one before it ends at byte {end}");
             return Some(about(layer.offset_field()).numbers(end, found).text(text));
@@ -154,7 +154,7 @@ fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
     let again = move |(index, layer): (usize, &'_ Metalayer)| {
         let before = layers.iter().take(index).any(|other| other.name() == layer.name());
         before.then(|| {
-            let text = format!("metalayer {} occurs more than once", layer.name());
+            let text = format!("metalayer {} occurs more than once", Escaped(layer.name()));
             Finding::new(Code::DuplicateMetalayer, Place::Metalayers).at(layer.offset() as u64).text(text)
         })
     };

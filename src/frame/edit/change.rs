@@ -14,7 +14,7 @@ use crate::frame::find::lock::ExclusiveLock;
 use crate::frame::find::open::open_at_once;
 use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::Array;
-use crate::frame::format::section::CONTENT_HEADER;
+use crate::frame::format::section::{CONTENT_HEADER, Escaped};
 use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame, Header, Metalayer};
 use crate::{Layout, Meta, to_vec};
@@ -324,13 +324,13 @@ impl Frame {
     fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Self, Error> {
         let (expected, found) = (layer.bytes().len(), value.len());
         if expected != found {
-            let name = layer.name();
+            let name = Escaped(layer.name());
             return Err(Error::refused(format_args!(
                 "the new value of metalayer `{name}` must be as long as the old one ({expected} bytes), but has {found}"
             )));
         }
         if self.shares_bytes(layer) {
-            let name = layer.name();
+            let name = Escaped(layer.name());
             return Err(Error::refused(format_args!(
                 "metalayer `{name}` shares bytes with another part of the header"
             )));
