@@ -6,8 +6,10 @@
 //! | `FILE:MEMBER` | a member of a zip file |
 //! | `FILE@OFFSET` | what begins at this byte of any file |
 //! | `-` | standard input |
+//! | `scheme://…` | an object in an object store, or what is below a prefix |
+//! | `scheme://….b2z:MEMBER` | a member of a zip file there |
 //!
-//! `scheme://…` is kept free. A path that exists comes before a member or an offset, and of the files that an address can
+//! A path that exists comes before a member or an offset, and of the files that an address can
 //! mean, the longest name. An argument that begins with `./`, or comes after `--`, is a path.
 
 use std::borrow::Cow;
@@ -31,8 +33,8 @@ pub(crate) enum Inside<S> {
     Offset(u64),
     /// There is no file, but standard input. The path is `-`.
     Stdin,
-    /// There is no file, but a URL, which is the path.
-    Url,
+    /// There is no file, but an object. The path is its URL; the member is of a zip file.
+    Url(Option<S>),
 }
 
 impl Inside<String> {
@@ -42,7 +44,7 @@ impl Inside<String> {
             Self::Member(name) => Inside::Member(name),
             Self::Offset(offset) => Inside::Offset(*offset),
             Self::Stdin => Inside::Stdin,
-            Self::Url => Inside::Url,
+            Self::Url(member) => Inside::Url(member.as_deref()),
         }
     }
 }
@@ -75,7 +77,7 @@ impl From<Location<'_>> for Address {
             Inside::Member(name) => Inside::Member(name.into()),
             Inside::Offset(offset) => Inside::Offset(offset),
             Inside::Stdin => Inside::Stdin,
-            Inside::Url => Inside::Url,
+            Inside::Url(member) => Inside::Url(member.map(Into::into)),
         };
         Self { path: path.into(), inside }
     }
@@ -99,7 +101,7 @@ impl Address {
             return Self::of(text);
         }
         if scheme(bytes).is_some() {
-            return Self { path: text, inside: Inside::Url };
+            return Self::url(text);
         }
         if bytes == b"-" {
             return Self::stdin();
@@ -117,9 +119,27 @@ impl Address {
         place.unwrap_or_else(|| Self::of(text))
     }
 
+    /// The address of a URL. Only a zip file has members.
+    fn url(text: PathBuf) -> Self {
+        const END: &str = ".b2z:";
+        match text.to_str().and_then(|url| Some((url.find(END)?.checked_add(END.len() - 1)?, url))) {
+            Some((end, url)) if end + 1 < url.len() => {
+                let (path, member) = url.split_at(end);
+                let member = member.get(1..).map(Into::into);
+                Self { path: path.into(), inside: Inside::Url(member) }
+            }
+            _ => Self { path: text, inside: Inside::Url(None) },
+        }
+    }
+
     pub(crate) fn location(&self) -> Location<'_> {
         Location { path: &self.path, inside: self.inside.borrowed() }
     }
+}
+
+/// Whether an argument is a URL.
+pub(crate) fn is_url(text: &Path) -> bool {
+    scheme(text.as_os_str().as_encoded_bytes()).is_some()
 }
 
 fn starts_as_path(text: &[u8]) -> bool {
@@ -192,6 +212,7 @@ impl<'p> Location<'p> {
     pub(crate) fn member(self) -> Option<&'p str> {
         match self.inside {
             Inside::Member(name) => Some(name),
+            Inside::Url(member) => member,
             _ => None,
         }
     }
@@ -201,8 +222,11 @@ impl<'p> Location<'p> {
         let path = self.path.as_os_str().as_encoded_bytes();
         // What would be read as an option, standard input or a URL.
         let is_special = |path: &[u8]| path.starts_with(b"-") || scheme(path).is_some();
-        if matches!(self.inside, Inside::Stdin | Inside::Url) {
+        if matches!(self.inside, Inside::Stdin | Inside::Url(None)) {
             return path.to_vec();
+        }
+        if let Inside::Url(Some(member)) = self.inside {
+            return [path, b":", member.as_bytes()].concat();
         }
         if self.inside == Inside::Whole {
             return if is_special(path) { [b"./", path].concat() } else { path.to_vec() };
@@ -219,7 +243,7 @@ impl<'p> Location<'p> {
         match self.inside {
             Inside::Member(name) => address.extend([b":", name.as_bytes()].concat()),
             Inside::Offset(offset) => address.extend(format!("@{offset}").bytes()),
-            Inside::Whole | Inside::Stdin | Inside::Url => {}
+            Inside::Whole | Inside::Stdin | Inside::Url(_) => {}
         }
         address
     }
@@ -289,7 +313,8 @@ mod tests {
             ("-", Inside::Stdin),
             ("./-", Inside::Whole),
             ("./s3://x", Inside::Whole),
-            ("s3://x/y", Inside::Url),
+            ("s3://x/y", Inside::Url(None)),
+            ("s3://x/y.b2z:", Inside::Url(None)),
         ] {
             assert_eq!(Address::read(text.into()).inside, inside, "{text}");
         }
@@ -304,6 +329,10 @@ mod tests {
         assert_eq!(inner("../a", Inside::Offset(3)), "../a@3");
         assert!(path::is_separator(inner("-a", Inside::Offset(3)).chars().next().unwrap()) || cfg!(windows));
         assert_eq!(inner("-", Inside::Stdin), "-");
-        assert_eq!(inner("s3://x", Inside::Url), "s3://x");
+        assert_eq!(inner("s3://x", Inside::Url(None)), "s3://x");
+        let member = inner("http://h:80/x.b2z", Inside::Url(Some("y/z.b2nd")));
+        let read = Address::read(member.into());
+        assert_eq!(read.path, Path::new("http://h:80/x.b2z"));
+        assert_eq!(read.inside, Inside::Url(Some("y/z.b2nd".into())));
     }
 }

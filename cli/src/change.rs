@@ -78,7 +78,7 @@ pub(crate) fn whole(address: Address) -> Result<PathBuf, Failure> {
             "this command cannot use a frame inside a file; it needs one with a file of its own"
         }
         Inside::Stdin => "this command cannot use standard input or output; it needs the path of a frame",
-        Inside::Url => "this command cannot use a URL; it needs the path of a frame",
+        Inside::Url(_) => "this command cannot use a URL; it needs the path of a frame",
     };
     Err(address.location().failure(Problem::new("refused", message)))
 }

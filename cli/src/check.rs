@@ -132,7 +132,11 @@ impl Check {
             _ => Depth::Frame,
         };
         let reads_chunks = depth > Depth::Frame;
-        let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: reads_chunks };
+        let pool = Pool {
+            jobs: paths.jobs(),
+            is_ordered: !paths.unordered,
+            is_slow: reads_chunks || paths.are_remote(),
+        };
         let progress = if reads_chunks { Progress::of_chunks() } else { Progress::of_files(false) };
         let progress = Mutex::new(progress);
         let show = |done| progress.lock().unwrap_or_else(PoisonError::into_inner).show(done);

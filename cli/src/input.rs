@@ -9,9 +9,10 @@ use b2nd_serde::frame::{is_sparse_frame, is_store_folder};
 use clap::{Args, ValueHint};
 use walkdir::WalkDir;
 
-use crate::address::{Address, Inside, Location, given, path_of};
+use crate::address::{Address, Inside, Location, given, is_url, path_of};
 use crate::failure::{Failure, Problem};
 use crate::output::{await_stdin, remark};
+use crate::remote::{self, Objects};
 use crate::text;
 
 /// The extensions of frames and of zip files of frames.
@@ -20,10 +21,13 @@ const EXTENSIONS: [&str; 7] = ["b2nd", "b2frame", "b2e", "b2f", "b2b", "b2z", "c
 /// More threads than cores hide the latency of a slow disk, and do not slow down a fast one.
 const MIN_JOBS: usize = 16;
 
+/// Requests to an object store at a time. It answers each of them slowly, and many of them at once.
+const REMOTE_JOBS: usize = 64;
+
 /// Which files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
-    /// Files, sparse frames (directories), folders to search, `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
+    /// Files, sparse frames (directories), folders to search, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
     /// Read paths or other addresses from FILE, one per line; - is standard input
@@ -41,7 +45,7 @@ pub(crate) struct Paths {
     /// Print results in any order, as soon as they are known; uses less memory
     #[arg(long)]
     pub(crate) unordered: bool,
-    /// Number of threads [default: number of cores, at least 16]
+    /// Number of threads [default: number of cores, at least 16; 64 with a URL]
     #[arg(short, long, value_name = "N", value_parser = jobs, value_hint = ValueHint::Other)]
     jobs: Option<u16>,
 }
@@ -62,8 +66,14 @@ fn extension(text: &str) -> Result<String, String> {
 
 impl Paths {
     pub(crate) fn jobs(&self) -> usize {
-        let fit = || thread::available_parallelism().map_or(MIN_JOBS, |cores| cores.get().max(MIN_JOBS));
+        let least = if self.are_remote() { REMOTE_JOBS } else { MIN_JOBS };
+        let fit = || thread::available_parallelism().map_or(least, |cores| cores.get().max(least));
         self.jobs.map_or_else(fit, usize::from)
+    }
+
+    /// Whether there are URLs on the command line.
+    pub(crate) fn are_remote(&self) -> bool {
+        self.given().iter().any(|path| is_url(path))
     }
 
     /// The paths of the command line.
@@ -78,7 +88,17 @@ impl Paths {
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let (ext, follow, unordered) = (self.ext, self.follow, self.unordered);
-        Targets { roots, walk: None, ext, follow, stores, unordered, is_here: false, skipped_links: Some(0) }
+        Targets {
+            roots,
+            walk: None,
+            objects: None,
+            ext,
+            follow,
+            stores,
+            unordered,
+            is_here: false,
+            skipped_links: Some(0),
+        }
     }
 }
 
@@ -179,6 +199,11 @@ impl Target {
     pub(crate) fn is_named_zip(&self) -> bool {
         self.inside == Inside::Whole && has_extension(&self.path, "b2z")
     }
+
+    /// Whether it is a zip file in an object store.
+    pub(crate) fn is_zip_object(&self) -> bool {
+        self.inside == Inside::Url(None) && has_extension(&self.path, "b2z")
+    }
 }
 
 /// Whether this is the directory of a sparse frame, even of one that lost its header.
@@ -192,6 +217,12 @@ fn is_sparse(path: &Path) -> bool {
 
 pub(crate) fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
+}
+
+/// Whether a URL may be a prefix, below which there are objects. A web server can hardly list them.
+fn may_be_prefix(url: &Path) -> bool {
+    let text = url.as_os_str().as_encoded_bytes();
+    !is_named_blosc2(url) && (text.ends_with(b"/") || !text.starts_with(b"http"))
 }
 
 /// Whether this is the temporary name of a file that a rewrite makes.
@@ -220,6 +251,8 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 pub(crate) struct Targets {
     roots: Roots,
     walk: Option<walkdir::IntoIter>,
+    /// What is below a URL, which is the path.
+    objects: Option<(PathBuf, Objects)>,
     ext: Vec<String>,
     follow: bool,
     stores: Stores,
@@ -235,9 +268,10 @@ impl Iterator for Targets {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let found = match &mut self.walk {
-                Some(_) => self.walk_on(),
-                None => self.next_root().or_else(|| self.tell_links())?,
+            let found = match (&self.walk, &self.objects) {
+                (Some(_), _) => self.walk_on(),
+                (_, Some(_)) => self.next_object(),
+                _ => self.next_root().or_else(|| self.tell_links())?,
             };
             if found.is_some() {
                 return found;
@@ -252,6 +286,7 @@ impl Targets {
         let mut targets = Self {
             roots: Box::new(iter::empty()),
             walk: None,
+            objects: None,
             ext: Vec::new(),
             follow: false,
             stores: Stores::Folders,
@@ -303,6 +338,17 @@ impl Targets {
             let inside = Inside::Whole;
             Some(Ok(Target { path, inside, is_given: true, is_sparse, is_store }))
         };
+        if inside == Inside::Url(None) && may_be_prefix(&path) {
+            return Some(match remote::list(&path) {
+                Ok(objects) => {
+                    self.objects = Some((path, objects));
+                    None
+                }
+                Err(problem) => {
+                    Some(Err(Location { path: &path, inside: Inside::Url(None) }.failure(problem)))
+                }
+            });
+        }
         if inside != Inside::Whole {
             return Some(Some(Ok(Target {
                 path,
@@ -372,6 +418,35 @@ impl Targets {
             let path = self.shown(entry.into_path());
             Ok(Target { path, inside: Inside::Whole, is_given: false, is_sparse, is_store })
         })
+    }
+
+    /// The next object below a URL, if it is to be visited: others than in folders, those without a Blosc2 extension are
+    /// not asked for their first bytes unless --ext says so.
+    fn next_object(&mut self) -> Option<Result<Target, Failure>> {
+        let (root, objects) = self.objects.as_mut()?;
+        let object = |path: PathBuf, is_given, is_sparse| {
+            Some(Ok(Target { path, inside: Inside::Url(None), is_given, is_sparse, is_store: false }))
+        };
+        let path = match objects.next() {
+            Some(Ok(path)) => path,
+            Some(Err(problem)) => {
+                return Some(Err(Location { path: root, inside: Inside::Url(None) }.failure(problem)));
+            }
+            None => {
+                let is_empty = objects.is_empty();
+                let (root, _) = self.objects.take()?;
+                return if is_empty { object(root, true, false) } else { None };
+            }
+        };
+        // The address of a sparse frame ends with a slash, so that it is opened with one request.
+        let folder = path.to_str().and_then(|path| path.strip_suffix("chunks.b2frame"));
+        let (path, is_sparse) = match folder.filter(|folder| folder.ends_with('/')) {
+            Some(folder) => (folder.into(), true),
+            None => (path, false),
+        };
+        let is_wanted =
+            if self.ext.is_empty() { is_sparse || is_named_blosc2(&path) } else { self.is_wanted(&path) };
+        if is_wanted { object(path, false, is_sparse) } else { None }
     }
 
     /// The path that is shown for a file in the folder that is searched.

@@ -147,7 +147,8 @@ impl Ls {
             (.., true) => Form::Tree,
             _ => Form::Rows,
         };
-        let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: scan };
+        let pool =
+            Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: scan || paths.are_remote() };
         let order = sort.map(|key| Order { key, is_reverse: reverse });
         let plan = Plan { form, style: Style { long, bytes }, order, all };
         let mut listing = Listing::new(paths.given(), plan, json, paths.unordered);

@@ -23,6 +23,8 @@ mod mend;
 mod messagepack;
 mod output;
 mod pool;
+#[cfg_attr(not(feature = "remote"), path = "no_remote.rs")]
+mod remote;
 mod rewrite;
 mod row;
 mod set;
@@ -54,6 +56,8 @@ use clap::{CommandFactory, Parser, Subcommand};
   FILE, FOLDER  a frame, a sparse frame or a store
   FILE:MEMBER   a member of a zip file
   FILE@OFFSET   a frame inside another file, at this byte
+  URL           s3://, gs://, az://, http:// or https://; `ls` and `check` visit
+                what is below s3://BUCKET/PREFIX, and URL:MEMBER is in a .b2z
   -             standard input, which is read into memory
   `ls` and `check` print them, and every command reads them; `set` and `rewrite`
   need a FILE or FOLDER. A path that exists comes first; what begins with ./ or

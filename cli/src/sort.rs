@@ -77,7 +77,8 @@ fn name(location: Location<'_>) -> Name {
     let (member, offset) = match location.inside {
         Inside::Member(member) => (Some(member.into()), 0),
         Inside::Offset(offset) => (None, offset),
-        Inside::Whole | Inside::Stdin | Inside::Url => (None, 0),
+        Inside::Url(member) => (member.map(Into::into), 0),
+        Inside::Whole | Inside::Stdin => (None, 0),
     };
     (location.path.into(), member, offset)
 }

@@ -9,12 +9,14 @@ use b2nd_serde::frame::{Code, Content, Frame, is_sparse_frame, zip_member};
 use crate::address::{Address, Inside};
 use crate::failure::Problem;
 use crate::output::await_stdin;
+use crate::remote::{self, Object};
 
-/// What reads a frame: a file, or the bytes of standard input.
+/// What reads a frame: a file, the bytes of standard input, or an object in an object store.
 #[derive(Debug)]
 pub(crate) enum Reader {
     File(File),
     Bytes(Cursor<Vec<u8>>),
+    Object(Object),
 }
 
 impl Read for Reader {
@@ -22,6 +24,7 @@ impl Read for Reader {
         match self {
             Self::File(file) => file.read(bytes),
             Self::Bytes(cursor) => cursor.read(bytes),
+            Self::Object(object) => object.read(bytes),
         }
     }
 }
@@ -31,6 +34,7 @@ impl Seek for Reader {
         match self {
             Self::File(file) => file.seek(position),
             Self::Bytes(cursor) => cursor.seek(position),
+            Self::Object(object) => object.seek(position),
         }
     }
 }
@@ -66,16 +70,17 @@ impl Address {
                 }
                 return Ok((Reader::Bytes(Cursor::new(bytes)), 0));
             }
-            Inside::Url => {
-                let message = "a URL cannot be read; copy what is there to a file. The path of a file can begin with ./";
-                return Err(Problem::new("refused", message));
+            Inside::Url(name) => {
+                let mut object = remote::open(&self.path)?;
+                let offset = name.as_ref().map_or(Ok(0), |name| member(&mut object, name))?;
+                return Ok((Reader::Object(object), offset));
             }
             Inside::Whole if is_sparse_frame(&self.path) => {
                 return Ok((Reader::File(File::open(self.path.join("chunks.b2frame"))?), 0));
             }
             Inside::Whole => 0,
             Inside::Offset(offset) => *offset,
-            Inside::Member(name) => self.member(name)?,
+            Inside::Member(name) => member(File::open(&self.path)?, name)?,
         };
         let mut file = File::open(&self.path)?;
         if offset > 0 {
@@ -87,20 +92,19 @@ impl Address {
         }
         Ok((Reader::File(file), offset))
     }
+}
 
-    /// Where the bytes of a member of the zip file begin.
-    fn member(&self, name: &str) -> Result<u64, Problem> {
-        let member = zip_member(File::open(&self.path)?, name)?;
-        let Some(member) = member else {
-            let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
-            return Err(Problem::new("io", message));
-        };
-        match member.content() {
-            Content::Broken(finding) => Err(finding.clone().into()),
-            Content::Compressed => Err(compressed()),
-            _ if member.len() == 0 => Err(Problem::new(Code::NotAFrame.name(), "the member is empty")),
-            _ => Ok(member.offset()),
-        }
+/// Where the bytes of a member of a zip file begin.
+fn member(zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
+    let Some(member) = zip_member(zip, name)? else {
+        let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
+        return Err(Problem::new("io", message));
+    };
+    match member.content() {
+        Content::Broken(finding) => Err(finding.clone().into()),
+        Content::Compressed => Err(compressed()),
+        _ if member.len() == 0 => Err(Problem::new(Code::NotAFrame.name(), "the member is empty")),
+        _ => Ok(member.offset()),
     }
 }
 

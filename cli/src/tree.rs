@@ -66,12 +66,12 @@ impl Tree {
         // A member of a store goes by its key.
         let path = if is_member && inside == Inside::Whole { path.with_extension("") } else { path };
         let inner = match inside {
-            Inside::Member(name) => Some(match name.rsplit_once('.') {
+            Inside::Member(name) | Inside::Url(Some(name)) => Some(match name.rsplit_once('.') {
                 Some((stem, _)) if is_member => text::clean(stem),
                 _ => text::clean(&name),
             }),
             Inside::Offset(offset) => Some(format!("@{offset}")),
-            Inside::Whole | Inside::Stdin | Inside::Url => None,
+            Inside::Whole | Inside::Stdin | Inside::Url(None) => None,
         };
         let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
         let (mut node, rest) = match root {

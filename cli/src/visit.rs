@@ -14,6 +14,7 @@ use crate::address::{Address, Inside, Location};
 use crate::failure::{Failure, Problem};
 use crate::input::{Target, is_named_blosc2};
 use crate::json::{Record, item_size, nbytes, parsed_dtype};
+use crate::remote;
 use crate::source::{compressed, is_zip};
 
 /// What to visit, and how much of it to read.
@@ -125,10 +126,10 @@ impl Options<'_> {
     pub(crate) fn visit_target(self, target: &Target, receive: &mut Receive<'_>) {
         let location = target.location();
         if target.inside != Inside::Whole {
-            if let Err(problem) = self.visit_inside(target, receive) {
-                receive(Err(location.failure(problem)));
-            }
-            return;
+            return match self.visit_inside(target, receive) {
+                Err(problem) if !is_passed_over(target, &problem) => receive(Err(location.failure(problem))),
+                _ => {}
+            };
         }
         if self.scan && !target.is_sparse && !target.is_named_zip() {
             return scan_file(target, location, receive);
@@ -137,23 +138,16 @@ impl Options<'_> {
             Ok(()) => return,
             Err(problem) => problem,
         };
-        let finding = problem.finding.as_deref();
-        match finding.map(Finding::code) {
-            Some(Code::NotAFrame) => {
-                if target.is_named_zip() || target.is_given && is_zip(&target.path) {
-                    return self.visit_members(location, receive);
-                }
-                if !target.is_given && !target.is_named_blosc2() {
-                    return;
-                }
-            }
-            Some(Code::Truncated) => {
-                let is_short = finding.and_then(Finding::found).is_some_and(|length| length < MAGIC_END);
-                if is_short && !target.is_given && !target.is_named_blosc2() {
-                    return;
-                }
-            }
-            _ => {}
+        let is_not_a_frame =
+            problem.finding.as_ref().is_some_and(|finding| finding.code() == Code::NotAFrame);
+        if is_not_a_frame && (target.is_named_zip() || target.is_given && is_zip(&target.path)) {
+            let visited = File::open(location.path)
+                .map_err(Problem::from)
+                .and_then(|file| self.visit_members(location, file, receive));
+            return visited.unwrap_or_else(|problem| receive(Err(location.failure(problem))));
+        }
+        if is_passed_over(target, &problem) {
+            return;
         }
         let hint = hint(target, &problem);
         receive(Err(location.failure(Problem { hint, ..problem })));
@@ -165,6 +159,14 @@ impl Options<'_> {
             return Err(Problem::new("refused", "--scan needs a file; standard input is read as one frame"));
         }
         let location = target.location();
+        if target.inside == Inside::Url(None) {
+            if self.scan {
+                return Err(Problem::new("refused", "--scan needs a file; it would fetch the whole object"));
+            }
+            if target.is_zip_object() {
+                return self.visit_members(location, remote::open(location.path)?, receive);
+            }
+        }
         let frame = Address::from(location).open()?;
         self.visit_frame(location, frame, receive)
     }
@@ -208,17 +210,19 @@ impl Options<'_> {
         })
     }
 
-    fn visit_members(self, location: Location<'_>, receive: &mut Receive<'_>) {
-        let mut file = match File::open(location.path) {
-            Ok(file) => file,
-            Err(error) => return receive(Err(location.failure(error))),
-        };
-        let members = match zip_members(&mut file) {
-            Ok(members) => members,
-            Err(error) => return receive(Err(location.failure(error))),
-        };
-        for member in &members {
-            let location = Location { inside: Inside::Member(member.name()), ..location };
+    /// Visits the frames in a zip file.
+    fn visit_members(
+        self,
+        location: Location<'_>,
+        mut file: impl Read + Seek,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), Problem> {
+        for member in &zip_members(&mut file)? {
+            let inside = match location.inside {
+                Inside::Url(_) => Inside::Url(Some(member.name())),
+                _ => Inside::Member(member.name()),
+            };
+            let location = Location { inside, ..location };
             let problem = match member.content() {
                 // No writer can be at work: the directory of a zip file is written last.
                 Content::Frame(_) => {
@@ -238,6 +242,7 @@ impl Options<'_> {
             };
             receive(Err(location.failure(problem)));
         }
+        Ok(())
     }
 
     /// Passes a checked frame on, with the values in its trailer if they are wanted.
@@ -294,6 +299,17 @@ impl Options<'_> {
             ..view
         }));
     }
+}
+
+/// Whether a file is one of those in a folder that have nothing to do with Blosc2.
+fn is_passed_over(target: &Target, problem: &Problem) -> bool {
+    let Some(finding) = problem.finding.as_deref() else { return false };
+    let is_other = match finding.code() {
+        Code::NotAFrame => true,
+        Code::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
+        _ => false,
+    };
+    is_other && !target.is_given && !target.is_named_blosc2()
 }
 
 /// What to try with a file of the command line that is not a frame.

@@ -88,7 +88,7 @@ fn a_listing_with_nul_bytes_is_read_back_as_a_list() {
 
 #[test]
 fn a_zip_file_on_standard_input_is_refused_with_what_to_do() {
-    let zip = std::fs::read(data().join("tree.b2z")).unwrap();
+    let zip = fs::read(data().join("tree.b2z")).unwrap();
     let advice = "it is a zip file, which cannot be read from standard input: save it, and name the file";
     for arguments in
         [&["info", "-"][..], &["ls", "-"], &["check", "-"], &["chunks", "-"], &["dump"], &["dump", "-"]]
@@ -107,7 +107,6 @@ fn a_command_says_what_it_cannot_use() {
     let folder = hard_names();
     let cases = [
         &["info", "tree.b2z:group/none.b2nd"][..],
-        &["info", "s3://bucket/a.b2nd"],
         &["info", "inside.h5@99", "inside.h5@5000", "none.h5@1"],
         &["diff", "tree.b2z", "scalar.b2nd"],
         &["ls", "--scan", "-"],
@@ -205,4 +204,15 @@ fn a_path_that_is_not_utf_8_has_its_bytes_in_json() {
     }
     let plain = &objects(&run(&data(), &["ls", "--json", "scalar.b2nd"]))[0];
     assert!(plain.get("path_bytes").is_none());
+}
+
+#[cfg(not(feature = "remote"))]
+#[test]
+fn without_its_feature_a_url_is_refused_with_where_to_get_it() {
+    for arguments in [&["ls", "s3://bucket/folder"], &["info", "https://host/a.b2nd"]] {
+        let output = run(Path::new("."), arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let message = text(&output.stderr);
+        assert!(message.contains("`cargo install b2nd --features remote`"), "{message}");
+    }
 }

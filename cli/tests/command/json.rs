@@ -77,7 +77,7 @@ fn every_object_is_as_the_schema_says() {
         (&["info", "--json", "tree.b2z:group/small.b2nd", "tree.b2z@46"], "frame", 2),
         (&["chunks", "--json", "tree.b2z:group/small.b2nd"], "chunk", 1),
         (&["dump", "--json", "tree.b2z:group/small.b2nd"], "dump", 1),
-        (&["check", "--json", "tree.b2z:none", "s3://bucket/a.b2nd"], "failure", 2),
+        (&["check", "--json", "tree.b2z:none", "ftp://host/a.b2nd"], "failure", 2),
     ];
     for (arguments, kind, count) in cases {
         let output = run(folder.path(), arguments);

@@ -14,6 +14,7 @@ mod json;
 mod kind;
 mod ls;
 mod picture;
+mod remote;
 mod run;
 mod terminal;
 mod values;

@@ -139,7 +139,7 @@ fn the_picture_of_the_readme_is_what_the_command_shows() {
     lines.extend(text(&listing.stdout).lines().map(str::to_owned));
     lines.extend([String::new(), "$ b2nd check weather".into()]);
     lines.extend(at_terminal(folder.path(), &["check", "weather"]));
-    lines.extend([String::new(), "$ b2nd dump weather/wind.b2nd".into(), "   ⋮".into()]);
+    lines.extend([String::new(), "$ b2nd dump weather/wind.b2nd".into(), "   ...".into()]);
     let dump = at_terminal(folder.path(), &["dump", "weather/wind.b2nd"]);
     let metalayer = dump.iter().position(|line| line.contains("layout")).unwrap();
     lines.extend_from_slice(&dump[metalayer..]);

@@ -293,6 +293,17 @@ impl Found {
         });
         unchecked.data_of = unchecked.data_of.map(|count| count + 1);
     }
+
+    /// Says that of all stored chunks only the first ones were compared.
+    fn not_compared(&mut self, all: u64) {
+        let why = format!(
+            "of {all} stored chunks, only the first {MAX_COMPARED} were compared to see whether they share bytes"
+        );
+        let unchecked = self.unchecked.take();
+        let data_of = unchecked.as_ref().map_or(Some(0), |unchecked| unchecked.data_of);
+        let why = unchecked.map_or(why.clone(), |unchecked| format!("{}; {why}", unchecked.why));
+        self.unchecked = Some(Unchecked { data_of, why });
+    }
 }
 
 /// Adds to a report what is wrong with the chunks. What a check of the index finds is not reported again.
@@ -338,7 +349,7 @@ fn look<R: Read + Seek>(
     }
     let is_repeated = chunks.is_repeated();
     let mut found = Found::default();
-    let mut survey = Survey { depth, spans: Vec::new(), nbytes: 0, other_filters: None, is_whole: true };
+    let mut survey = Survey { depth, spans: Vec::new(), nstored: 0, nbytes: 0, other_filters: None, is_whole: true };
     loop {
         let entry = match chunks.next().transpose() {
             Ok(Some(entry)) => entry,
@@ -368,6 +379,9 @@ fn look<R: Read + Seek>(
         }
     }
     survey.compare(&mut chunks, &mut found)?;
+    if survey.nstored > survey.spans.len() as u64 {
+        found.not_compared(survey.nstored);
+    }
     if let Some(finding) = survey.total(&header) {
         found.push(finding);
     }
@@ -389,6 +403,8 @@ struct Survey {
     depth: Depth,
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
+    /// How many chunks could be among them.
+    nstored: u64,
     nbytes: u64,
     /// Chunks with other filters than the frame: how many, the number of the first one, and its filters.
     other_filters: Option<(u64, u64, String)>,
@@ -429,9 +445,12 @@ impl Survey {
             self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
         }
         match entry.place {
-            ChunkPlace::Frame(start) if self.spans.len() < MAX_COMPARED => {
-                let end = start.saturating_add(header.cbytes as u64);
-                self.spans.push(Span { start, end, number: entry.number });
+            ChunkPlace::Frame(start) => {
+                self.nstored += 1;
+                if self.spans.len() < MAX_COMPARED {
+                    let end = start.saturating_add(header.cbytes as u64);
+                    self.spans.push(Span { start, end, number: entry.number });
+                }
             }
             ChunkPlace::File(_) if header.cbytes as u64 != room => {
                 if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
@@ -633,4 +652,25 @@ fn streams_end<R: Read + Seek>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -
         end = end.saturating_add((INT32 + stream_len(i32::from_le_bytes(length))) as u64);
     }
     Ok(Some(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_are_too_many_to_be_compared_are_not_passed_over_in_silence() {
+        let compared =
+            "of 9000000 stored chunks, only the first 8388608 were compared to see whether they share bytes";
+        let mut found = Found::default();
+        found.not_compared(9_000_000);
+        assert_eq!(found.unchecked.unwrap().to_string(), compared);
+
+        let mut found = Found::default();
+        let entry = ChunkEntry { number: 7, nbytes: None, place: ChunkPlace::Frame(97) };
+        found.not_decompressed(&entry, "has another codec");
+        found.not_compared(9_000_000);
+        let expected = format!("1 chunk not decompressed: chunk 7 has another codec; {compared}");
+        assert_eq!(found.unchecked.unwrap().to_string(), expected);
+    }
 }

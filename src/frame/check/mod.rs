@@ -147,7 +147,7 @@ pub struct Report<R = File> {
     pub unchecked: Option<Unchecked>,
 }
 
-/// Chunks that were not checked, because this crate cannot read them and other readers may.
+/// Chunks that were not checked, because this crate cannot read them and other readers may, or because they are too many.
 ///
 /// ```
 /// use b2nd_serde::frame::{Check, Depth, Frame};
@@ -165,7 +165,7 @@ pub struct Report<R = File> {
 #[non_exhaustive]
 pub struct Unchecked {
     /// The number of chunks whose data was not decompressed, while their headers were checked. `None` if nothing of any
-    /// chunk was checked.
+    /// chunk was checked. 0 if only some chunks were not compared with the others.
     pub data_of: Option<u64>,
     /// Why; if there are several chunks, of one of them.
     pub why: String,
@@ -176,6 +176,7 @@ impl fmt::Display for Unchecked {
         let why = &self.why;
         match self.data_of {
             None => write!(f, "chunks not checked: {why}"),
+            Some(0) => f.write_str(why),
             Some(1) => write!(f, "1 chunk not decompressed: {why}"),
             Some(count) => write!(f, "{count} chunks not decompressed: {why}"),
         }

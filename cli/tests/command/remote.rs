@@ -1,0 +1,413 @@
+//! Object stores and web servers: a server on this machine counts the requests, and behaves badly where it is told to.
+
+#![cfg(feature = "remote")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Cursor, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use b2nd_serde::frame::FrameBuilder;
+use b2nd_serde::{Meta, Shapes};
+
+use crate::common::data;
+use crate::run::{b2nd, objects, text};
+
+/// Objects by their paths, such as `bucket/folder/array.b2nd`.
+type Objects = BTreeMap<String, Vec<u8>>;
+
+/// What a server does with a request.
+enum Answer {
+    /// Status, a header of its own, and the body.
+    Body(u16, String, Vec<u8>),
+    /// Only half of the body.
+    Half(Vec<u8>),
+    Silence,
+}
+
+fn refusal(status: u16, code: &str) -> Answer {
+    Answer::Body(status, String::new(), format!("<Error><Code>{code}</Code></Error>").into_bytes())
+}
+
+/// The objects as a server of S3 or of the web has them. A listing has this many to a page.
+fn answer(objects: &Objects, page: usize, path: &str, range: Option<(usize, usize)>) -> Answer {
+    if let Some((bucket, query)) = path.split_once('?').filter(|(_, query)| query.contains("list-type=2")) {
+        let of = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        let prefix = format!("{bucket}/{}", of("prefix").unwrap_or_default().replace("%2F", "/"));
+        let after = of("continuation-token").map_or(0, |token| token.parse().unwrap());
+        let found: Vec<_> =
+            objects.iter().filter(|(path, _)| path.starts_with(&prefix)).skip(after).collect();
+        if found.is_empty() && !objects.keys().any(|path| path.starts_with(bucket)) {
+            return refusal(404, "NoSuchBucket");
+        }
+        let mut list = "<ListBucketResult>".to_owned();
+        for (path, bytes) in found.iter().take(page) {
+            let (_, key) = path.split_once('/').unwrap();
+            write!(
+                list,
+                "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>\"tag\"</ETag><Size>{}</Size></Contents>",
+                bytes.len()
+            )
+            .unwrap();
+        }
+        if found.len() > page {
+            let next = after + page;
+            write!(list, "<NextContinuationToken>{next}</NextContinuationToken>").unwrap();
+        }
+        return Answer::Body(200, String::new(), (list + "</ListBucketResult>").into_bytes());
+    }
+    let Some(bytes) = objects.get(path) else { return refusal(404, "NoSuchKey") };
+    let (first, last) = range.unwrap();
+    let last = last.min(bytes.len().wrapping_sub(1));
+    match bytes.get(first..=last) {
+        Some(part) if !bytes.is_empty() => {
+            let header = format!("Content-Range: bytes {first}-{last}/{}\r\nETag: \"tag\"\r\n", bytes.len());
+            Answer::Body(206, header, part.into())
+        }
+        _ => refusal(416, "InvalidRange"),
+    }
+}
+
+struct Server {
+    host: String,
+    /// Paths and ranges, in the order in which they were asked for.
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// A server that ends with this process.
+    fn start(answer: impl Fn(&str, Option<(usize, usize)>) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let requests = Arc::<Mutex<Vec<String>>>::default();
+        let (answer, log) = (Arc::new(answer), requests.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, answer, log) = (stream.unwrap(), answer.clone(), log.clone());
+                thread::spawn(move || serve(&stream, &*answer, &log));
+            }
+        });
+        Self { host, requests }
+    }
+
+    /// One with these objects, in pages of 100.
+    fn with(objects: Objects) -> Self {
+        Self::start(move |path, range| answer(&objects, 100, path, range))
+    }
+
+    fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.requests.lock().unwrap())
+    }
+
+    /// The command, for which the server is that of S3.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = b2nd(&data(), arguments);
+        for (name, _) in
+            std::env::vars().filter(|(name, _)| name.starts_with("AWS_") || name.contains("_PROXY"))
+        {
+            command.env_remove(name);
+        }
+        command
+            .env("AWS_ENDPOINT_URL", format!("http://{}", self.host))
+            .env("AWS_ACCESS_KEY_ID", "key")
+            .env("AWS_SECRET_ACCESS_KEY", "secret")
+            .env("B2ND_TIMEOUT", "60");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The URL of an object on the web.
+    fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.host)
+    }
+}
+
+fn serve(
+    mut stream: &TcpStream,
+    answer: &dyn Fn(&str, Option<(usize, usize)>) -> Answer,
+    log: &Mutex<Vec<String>>,
+) {
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    while let Some(request) = lines.next() {
+        let path = request.split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
+        let mut range = None;
+        for header in lines.by_ref().take_while(|line| !line.is_empty()) {
+            if let Some((first, last)) =
+                header.strip_prefix("range: bytes=").and_then(|range| range.split_once('-'))
+            {
+                range = Some((first.parse().unwrap(), last.parse().unwrap()));
+            }
+        }
+        let shown = range.map_or(String::new(), |(first, last)| format!(" {first}-{last}"));
+        log.lock().unwrap().push(path.clone() + &shown);
+        let (status, header, body, sent) = match answer(&path, range) {
+            Answer::Body(status, header, body) => (status, header, body.clone(), body.len()),
+            Answer::Half(body) => {
+                let header = format!("Content-Range: bytes 0-{}/{}\r\n", body.len() - 1, body.len());
+                (206, header, body.clone(), body.len() / 2)
+            }
+            Answer::Silence => return thread::sleep(Duration::from_secs(3600)),
+        };
+        let head = format!("HTTP/1.1 {status} Status\r\nContent-Length: {}\r\n{header}\r\n", body.len());
+        // The command may be gone.
+        if stream.write_all(&[head.as_bytes(), &body[..sent]].concat()).is_err() || sent < body.len() {
+            return;
+        }
+    }
+}
+
+fn array() -> Vec<u8> {
+    fs::read(data().join("int32_3x5.b2nd")).unwrap()
+}
+
+/// A frame whose header and data are longer than the first request and the next.
+fn long_array() -> Vec<u8> {
+    let meta =
+        Meta::new(Shapes { shape: &[40_000], chunkshape: &[10_000], blockshape: &[10_000] }, "|u1").unwrap();
+    let builder =
+        FrameBuilder::new(meta).metalayer_bytes("long", &[&[0xc5, 0x13, 0x88][..], &[7; 5000]].concat());
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    for chunk in 0..4 {
+        writer.stored(chunk, &[7; 10_000]).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn stderr(output: &Output) -> &str {
+    text(&output.stderr)
+}
+
+#[test]
+fn a_small_object_costs_one_request_whatever_is_asked() {
+    let server = Server::with([("bucket/a.b2nd".into(), array())].into());
+    let arguments: [&[&str]; 6] =
+        [&["ls"], &["info"], &["check"], &["check", "--data"], &["chunks"], &["dump"]];
+    for arguments in arguments {
+        for url in ["s3://bucket/a.b2nd", &server.url("bucket/a.b2nd")] {
+            let output = server.run(&[arguments, &[url]].concat());
+            assert!(output.status.success(), "{arguments:?} {}", stderr(&output));
+            assert_eq!(server.requests(), ["bucket/a.b2nd 0-4095"], "{arguments:?} {url}");
+        }
+    }
+    let local = b2nd(&data(), &["info", "int32_3x5.b2nd"]).output().unwrap();
+    assert_eq!(server.run(&["info", "s3://bucket/a.b2nd"]).stdout, local.stdout);
+}
+
+#[test]
+fn only_a_longer_header_costs_a_second_request_and_only_what_reads_the_end_another() {
+    let bytes = long_array();
+    let len = bytes.len();
+    let server = Server::with([("bucket/long.b2nd".into(), bytes)].into());
+    let requests = |arguments: &[&str]| {
+        let output = server.run(&[arguments, &["s3://bucket/long.b2nd"]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        server.requests().iter().map(|request| request.replace("bucket/long.b2nd ", "")).collect::<Vec<_>>()
+    };
+    let end = format!("{}-{}", len - 16384, len - 1);
+    assert_eq!(requests(&["ls"]), ["0-4095", "4096-20479"]);
+    // A check reads the header again.
+    assert_eq!(requests(&["check"]), ["0-4095", "4096-20479", &end, "4096-20479"]);
+}
+
+#[test]
+fn a_listing_of_a_prefix_costs_its_pages_and_one_request_for_each_array() {
+    let mut objects: Objects = (0..250).map(|i| (format!("bucket/many/{i:03}.b2nd"), array())).collect();
+    for file in ["chunks.b2frame", "00000001.chunk"] {
+        let bytes = fs::read(data().join("sparse.b2nd").join(file)).unwrap();
+        objects.insert(format!("bucket/many/sparse.b2nd/{file}"), bytes);
+    }
+    objects.insert("bucket/many/tree.b2z".into(), fs::read(data().join("tree.b2z")).unwrap());
+    objects.insert("bucket/many/notes.txt".into(), b"no array".to_vec());
+    objects.insert("bucket/manyfold.b2nd".into(), array());
+    let server = Server::with(objects);
+    let output = server.run(&["ls", "--json", "s3://bucket/many"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let listed = objects_of(&output);
+    assert_eq!(listed.len(), 253);
+    assert_eq!(listed[0], "s3://bucket/many/000.b2nd");
+    assert_eq!(listed[250], "s3://bucket/many/sparse.b2nd/");
+    assert_eq!(listed[251], "s3://bucket/many/tree.b2z:group/large.b2nd");
+    let requests = server.requests();
+    let (pages, gets): (Vec<_>, Vec<_>) = requests.iter().partition(|request| request.contains("list-type"));
+    assert_eq!((pages.len(), gets.len()), (3, 252), "{gets:?}");
+    // What is printed is given back.
+    for address in &listed[249..] {
+        let output = server.run(&["info", "--json", address]);
+        assert_eq!(objects_of(&output), [address.as_str()], "{}", stderr(&output));
+    }
+    assert_eq!(server.requests().len(), 4);
+    let output = server.run(&["ls", "--print0", "-j", "1", "--ext", "txt", "s3://bucket/many"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert!(server.requests().contains(&"bucket/many/notes.txt 0-4095".into()));
+}
+
+fn objects_of(output: &Output) -> Vec<String> {
+    objects(output).iter().map(|object| object["address"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
+    let bytes = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    let server = Server::with(
+        [("bucket/array".into(), array()), ("bucket/s.b2nd/chunks.b2frame".into(), bytes)].into(),
+    );
+    for url in ["s3://bucket/array", "s3://bucket/s.b2nd", "s3://bucket/s.b2nd/"] {
+        let output = server.run(&["ls", "--json", url]);
+        assert_eq!(objects_of(&output), [url], "{}", stderr(&output));
+    }
+    assert_eq!(server.run(&["ls", "s3://bucket"]).stdout.iter().filter(|&&byte| byte == b'\n').count(), 1);
+}
+
+/// A failure of a server, and words of the message about it.
+type Case = (&'static str, &'static [&'static str]);
+
+#[test]
+fn each_failure_has_a_clear_message() {
+    let server = Server::start(|path, range| {
+        let (bucket, _) = path.split_once(['/', '?']).unwrap_or((path, ""));
+        match bucket {
+            "slow" => refusal(503, "SlowDown"),
+            "broken" => refusal(500, "InternalError"),
+            "refused" => refusal(403, "InvalidAccessKeyId"),
+            "gone" => refusal(404, "NoSuchBucket"),
+            "elsewhere" => Answer::Body(301, String::new(), Vec::new()),
+            "half" => Answer::Half(array()),
+            "silent" => Answer::Silence,
+            "whole" => Answer::Body(200, String::new(), array()),
+            _ => answer(&[("bucket/a.b2nd".into(), array())].into(), 100, path, range),
+        }
+    });
+    let cases: [Case; 10] = [
+        ("slow/a.b2nd", &["asks for fewer requests", "503, SlowDown", "-j 8"]),
+        ("broken/a.b2nd", &["the server has failed", "500, InternalError", "try again later"]),
+        ("refused/a.b2nd", &["refuses access", "403, InvalidAccessKeyId", "AWS_ACCESS_KEY_ID"]),
+        ("gone/a.b2nd", &["there is no bucket s3://gone"]),
+        ("elsewhere/a.b2nd", &["in another region: set AWS_REGION"]),
+        ("half/a.b2nd", &["the connection ended before the answer did", "try again"]),
+        ("silent/a.b2nd", &["does not answer", "B2ND_TIMEOUT"]),
+        ("whole/a.b2nd", &["only as a whole; download"]),
+        ("bucket/none.b2nd", &["no such object"]),
+        ("bucket/none/", &["chunks.b2frame", "`b2nd ls` lists the arrays below a prefix"]),
+    ];
+    thread::scope(|scope| {
+        for (path, words) in cases {
+            let server = &server;
+            scope.spawn(move || {
+                let url = format!("s3://{path}");
+                let output = server.command(&["info", &url]).env("B2ND_TIMEOUT", "2").output().unwrap();
+                let message = stderr(&output);
+                assert_eq!(output.status.code(), Some(1), "{message}");
+                assert!(message.starts_with(&format!("b2nd: {url}: ")), "{message}");
+                assert!(words.iter().all(|word| message.contains(word)), "{message}");
+                assert_eq!(message.lines().count(), 1, "{message}");
+            });
+        }
+    });
+    for (url, words) in [
+        ("s3://gone/folder", "cannot be listed: there is no bucket s3://gone"),
+        ("s3://bucket/nothing", "no such object"),
+        ("http://x/folder/", "a web server has no list"),
+        ("ftp://x/a.b2nd", "the scheme ftp cannot be read"),
+        ("s3:///a.b2nd", "names no bucket"),
+        ("s3://bucket/a//b.b2nd", "not the name of an object"),
+    ] {
+        let output = server.run(&["ls", url]);
+        assert_eq!(output.status.code(), Some(1), "{url}");
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+    // No one listens there.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let output =
+        server.command(&["info", &format!("http://{closed}/a.b2nd")]).env("B2ND_TIMEOUT", "1").output();
+    assert!(stderr(&output.unwrap()).contains("there is no connection to the server"));
+}
+
+#[test]
+fn a_listing_that_breaks_off_says_that_it_is_not_whole() {
+    let objects: Objects = (0..250).map(|i| (format!("bucket/{i:03}.b2nd"), array())).collect();
+    let server = Server::start(move |path, range| match path.contains("continuation-token=200") {
+        true => refusal(500, "InternalError"),
+        false => answer(&objects, 100, path, range),
+    });
+    let output = server.command(&["ls", "--json", "s3://bucket"]).env("B2ND_TIMEOUT", "1").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let lines = crate::run::objects(&output);
+    assert_eq!(lines.len(), 201);
+    let message = lines[200]["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("not all is listed, but only 200 objects: the server has failed"),
+        "{message}"
+    );
+    assert_eq!(lines[200]["address"], "s3://bucket");
+}
+
+#[test]
+fn a_server_that_only_fails_is_not_asked_for_each_of_a_thousand_objects() {
+    let objects: Objects = (0..1000).map(|i| (format!("bucket/{i:03}.b2nd"), array())).collect();
+    let server = Server::start(move |path, range| match path.contains("list-type") {
+        true => answer(&objects, 1000, path, range),
+        false => refusal(503, "SlowDown"),
+    });
+    let output = server.command(&["ls", "--json", "s3://bucket"]).env("B2ND_TIMEOUT", "1").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(crate::run::objects(&output).len(), 1000);
+    assert!(text(&output.stdout).contains("not asked for: 64 requests to the server have failed in a row"));
+    let mut asked = server.requests();
+    asked.sort();
+    asked.dedup();
+    assert!(asked.len() < 300, "{}", asked.len());
+}
+
+#[test]
+fn an_object_that_changes_while_it_is_read_is_told() {
+    let bytes = long_array();
+    let server = Server::start(move |path, range| match range {
+        Some((0, _)) => answer(&[(path.into(), bytes.clone())].into(), 100, path, range),
+        _ => refusal(412, "PreconditionFailed"),
+    });
+    let output = server.run(&["info", "s3://bucket/a.b2nd"]);
+    assert!(stderr(&output).contains("the object was changed while it was read"), "{}", stderr(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_long_listing_shows_how_far_it_is_and_ends_when_it_is_interrupted() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
+
+    use signal_hook::consts::SIGINT;
+
+    crate::run::let_through(&[SIGINT]);
+    let objects: Objects = (0..100_000).map(|i| (format!("bucket/{i:06}.b2nd"), array())).collect();
+    let server = Server::start(move |path, range| {
+        thread::sleep(Duration::from_millis(20));
+        answer(&objects, 1000, path, range)
+    });
+    let (mut pty, pts) = pty_process::blocking::open().unwrap();
+    let command = server.command(&["ls", "--json", "-j", "4", "s3://bucket"]);
+    let command = pty_process::blocking::Command::from(command).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).spawn(pts).unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let reader = thread::spawn(move || {
+        let mut lines = String::new();
+        stdout.read_to_string(&mut lines).unwrap();
+        lines
+    });
+    let (mut shown, mut bytes) = (Vec::new(), [0; 1000]);
+    while !String::from_utf8_lossy(&shown).contains("files: ") {
+        let read = pty.read(&mut bytes).unwrap();
+        shown.extend(&bytes[..read]);
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().signal(), Some(SIGINT));
+    let lines = reader.join().unwrap();
+    assert!(lines.ends_with("}\n") && lines.lines().count() < 100_000);
+}
