@@ -141,7 +141,8 @@
 //! }
 //!
 //! let (shape, chunkshape, blockshape) = ([5, 4, 3], [1, 4, 3], [1, 2, 3]);
-//! let cube = Metalayer { version: 0, ndim: 3, shape, chunkshape, blockshape, dtype_format: 0, dtype: "<f4" };
+//! let (version, ndim, dtype_format, dtype) = (0, 3, 0, "<f4");
+//! let cube = Metalayer { version, ndim, shape, chunkshape, blockshape, dtype_format, dtype };
 //! let mut buffer = [0; 128];
 //! let bytes = b2nd_serde::to_slice(&cube, &mut buffer)?;
 //! assert_eq!(b2nd_serde::from_slice::<Metalayer<'_, 3>>(bytes)?.shape, [5, 4, 3]);
@@ -324,7 +325,10 @@
 //! assert_eq!(Frame::open(&path)?.array()?.expect("an array").shape(), [4, 6]);
 //!
 //! let error = frame.edit().shape(&[4, 7]).apply().unwrap_err();
-//! assert_eq!(error.to_string(), "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
+//! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -22,7 +22,8 @@
 //!     dtype: &'a str,
 //! }
 //!
-//! let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+//! let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//!     \x00\xdb\0\0\0\x03|u1";
 //! let meta: Meta<'_, 1> = b2nd_serde::from_slice(bytes)?;
 //! assert_eq!((meta.shape, meta.chunkshape, meta.blockshape), ([6], [4], [2]));
 //! let mut buffer = [0; 100];
@@ -36,7 +37,13 @@ use core::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 
-/// Writes an array as serde does.
+/// Writes an array as serde does. `#[serde(with = "b2nd_serde::dims")]` calls it.
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize)]
+/// struct Shape<const N: usize>(#[serde(with = "b2nd_serde::dims")] [u64; N]);
+/// ```
 ///
 /// # Errors
 ///
@@ -54,7 +61,13 @@ where
     tuple.end()
 }
 
-/// Reads an array of just as many dimensions.
+/// Reads an array of just as many dimensions. `#[serde(with = "b2nd_serde::dims")]` calls it.
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize)]
+/// struct Shape<const N: usize>(#[serde(with = "b2nd_serde::dims")] [u64; N]);
+/// ```
 ///
 /// # Errors
 ///

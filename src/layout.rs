@@ -373,7 +373,10 @@ impl FromStr for Layout {
 /// use b2nd_serde::Layout;
 ///
 /// let error = "zarr".parse::<Layout>().unwrap_err();
-/// assert_eq!(error.to_string(), "expected the name of a layout: b2nd, b2nd-mismarked, b2nd-six or caterva");
+/// assert_eq!(
+///     error.to_string(),
+///     "expected the name of a layout: b2nd, b2nd-mismarked, b2nd-six or caterva"
+/// );
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseLayoutError(());

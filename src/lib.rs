@@ -1,5 +1,42 @@
 //! A serde data format for the B2ND metalayer: the bytes in a [Blosc2] file that hold the shape, chunk shape, block
-//! shape and dtype of an N-dimensional array.
+//! shape and dtype of an N-dimensional array. And the files around it.
+//!
+// Rows that link to what another feature brings would be broken links without it.
+#![cfg_attr(
+    feature = "frame",
+    doc = r#"
+| what you want | what to call |
+|---|---|
+| the bytes of your own struct | [`to_vec`], [`to_slice`], [`to_writer`], [`to_extend`] |
+| your own struct from bytes | [`from_slice`], [`take_from_slice`], [`from_reader`] |
+| a ready-made struct for all layouts | [`Meta`] |
+| the array in a file | [`Frame::open`](frame::Frame::open), [`Frame::array`](frame::Frame::array) |
+| the array in a zip, HDF5 or any other file | [`zip_member`](frame::zip_member), [`scan`](frame::scan()), [`Frame::read_at`](frame::Frame::read_at) |
+| the array in bytes from a server | [`Frame::parse`](frame::Frame::parse) |
+| what is wrong with a file | [`check`](frame::check()), [`Check`](frame::Check) |
+| in which chunk and byte an item is | [`Geometry::position`], [`Geometry::byte_offset`] |
+| which chunks hold a slice | [`Geometry::chunks_in`], [`Chunk::scatter`](geometry::Chunk::scatter) |
+| where the chunks are, and their bytes | [`Frame::chunks`](frame::Frame::chunks), [`Chunks::compressed`](frame::Chunks::compressed) |
+| what a dtype string means | [`Dtype`] |
+| another shape or dtype in the file | [`Frame::edit`](frame::Frame::edit) |
+| an old file in the present format | [`Rewrite`](frame::Rewrite) |
+| a new array file | [`FrameBuilder`](frame::FrameBuilder) |
+| what each byte says | [`dump::metalayer`], [`dump_header`](frame::dump_header) |
+
+The [`cookbook`] has a recipe for each. The array in a file:
+
+```
+use b2nd_serde::frame::Frame;
+
+let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+let array = frame.array()?.expect("an array");
+assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4")));
+# Ok::<(), b2nd_serde::frame::Error>(())
+```
+"#
+)]
+//!
+//! The bytes alone, in a struct of your own:
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -65,8 +102,19 @@
 //!
 //! # Which layout
 //!
-//! When writing, the number of entries of the value selects the [`Layout`]: 7 is [`Layout::B2nd`], 6 is
-//! [`Layout::B2ndSix`], 5 is [`Layout::Caterva`]. [`Serializer::with_layout`] selects one directly.
+//! | layout | first byte | entries | written by |
+//! |---|---|---|---|
+//! | [`B2nd`](Layout::B2nd) | `97` | seven | C-Blosc2 since 2.7.0 and python-blosc2 since 2.1.0 (2023); the default |
+//! | [`B2ndMismarked`](Layout::B2ndMismarked) | `96` | seven | C-Blosc2 between two commits of February 2023 |
+//! | [`B2ndSix`](Layout::B2ndSix) | `96` | six: no `dtype_format` | C-Blosc2 in the days before those commits |
+//! | [`Caterva`](Layout::Caterva) | `95` | five: no `dtype_format`, no `dtype` | Caterva 0.2 to 0.7, and C-Blosc2 in January 2023 |
+//!
+//! When writing, the number of entries of the value selects the layout: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`.
+//! [`Serializer::with_layout`] selects one directly.
+//!
+//! **A struct that forgets `dtype_format` has six entries, so it is written as `B2ndSix`, which no release of C-Blosc2
+//! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries, unless you
+//! write for old programs.
 //!
 //! When reading, the first byte tells the layout, and the type must take as many entries as the layout has. Only a
 //! struct with seven fields also reads a shorter layout, by the names of its fields. A field without an entry then

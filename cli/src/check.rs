@@ -29,6 +29,11 @@ use crate::visit::{self, View};
 /// frame, is shown as an error and counted as a failure. Standard output has a line for each finding, and the
 /// command that mends a file if there is one; standard error explains the codes, as `b2nd explain` does.
 ///
+/// Blosc2 has no checksums, so only what does not fit together is found. Damaged data, another dtype with items of the
+/// same size, another shape with as many chunks, and an array in which a killed writer changed only some items leave no
+/// trace. Chunks that were never written read as zeros; there are warnings of that, no-data and never-written, but some
+/// arrays are meant so, and some are missed.
+///
 /// With --only and --ignore, the exit status is that of the findings that are left. A file that cannot be read counts as
 /// a failure all the same, unless the reason is a finding that is ignored, such as not-a-frame.
 #[derive(Args)]

@@ -15,7 +15,7 @@ use crate::address::{Address, Inside, Location, bytes_of};
 use crate::failure::{Failure, Problem};
 use crate::input::{Paths, Stores, Target};
 use crate::json::{Filters, add_line, line};
-use crate::output::{BOLD, Outcome, Progress, remark};
+use crate::output::{BOLD, Outcome, Progress, remark, width};
 use crate::pool::Pool;
 use crate::source::Reader;
 use crate::table::{Columns, Side};
@@ -127,7 +127,9 @@ impl ChunkList {
         let mut is_first = true;
         pool.run(paths.targets(Stores::Folders), work, |batch| {
             all.add(batch.tally);
-            let mut stdout = anstream::stdout().lock();
+            // JSON has no colours to be taken out.
+            let mut stdout: Box<dyn Write> =
+                if json { Box::new(io::stdout().lock()) } else { Box::new(anstream::stdout().lock()) };
             let mut print = |part| match part {
                 Part::Heading(address) => {
                     let before = if mem::take(&mut is_first) { "" } else { "\n" };
@@ -172,14 +174,20 @@ impl Batch {
         let address = Address::from(target.location());
         match address.open() {
             Ok(frame) => self.take_frame(address, frame, json, is_one),
-            Err(problem) if target.inside != Inside::Whole => {
+            Err(problem) if target.inside == Inside::Stdin => {
                 self.fail(target.location().failure(problem), json);
             }
             // It may be a zip file, or no frame at all.
             Err(_) => visit::Options::default().visit_target(&target, &mut |view| match view {
                 Ok(view) => {
                     let address = Address::from(view.location);
-                    let place = Address { inside: Inside::Offset(view.offset), ..address.clone() };
+                    let place = match address.inside {
+                        // The directory of the zip file is not read again.
+                        Inside::Member(_) => {
+                            Address { inside: Inside::Offset(view.offset), ..address.clone() }
+                        }
+                        _ => address.clone(),
+                    };
                     match place.open() {
                         Ok(frame) => self.take_frame(address, frame, json, false),
                         Err(problem) => self.fail(view.location.failure(problem), json),
@@ -352,7 +360,7 @@ fn coordinate(geometry: &Geometry, number: u64) -> Option<Vec<u64>> {
 
 /// Columns that are wide enough for all lines, which are printed one by one.
 fn columns(count: u64, geometry: Option<&Geometry>, place: String, nbytes: u64) -> Columns<7> {
-    let mut columns = Columns::new(SIDES, [usize::MAX; 7]);
+    let mut columns = Columns::new(SIDES, [usize::MAX; 7]).within(width(&io::stdout()));
     columns.fit(&HEAD.map(Into::into));
     let last = count.saturating_sub(1);
     let corner = geometry.and_then(|geometry| coordinate(geometry, last));

@@ -19,14 +19,14 @@ use crate::failure::Problem;
 use crate::hex::{Bytes, from_text, hex, unhex_argument};
 use crate::json::write_line;
 use crate::output::{BOLD, DIM, Outcome, RED, await_stdin, complain, remark, width, wrapped};
-use crate::source::is_zip;
+use crate::source::{ZIP_ON_STDIN, begins_as_zip, is_zip};
 use crate::text::clean;
 
 /// Show a frame's header and metalayers, or a single metalayer, byte by byte
 ///
 /// Each line shows the offset, the bytes, their MessagePack type, the name of the field and the value. If the bytes are
-/// malformed, a line shows where and what is wrong: it is the last one, but after a bad chunk the others follow. The input is a frame or a metalayer: binary, hexadecimal
-/// digits, or a Python bytes literal such as b'\x97\x00'.
+/// malformed, a line shows where and what is wrong: it is the last one, but after a bad chunk the others follow. The input
+/// is a frame or a metalayer: binary, hexadecimal digits, or a Python bytes literal such as b'\x97\x00'.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd dump array.b2nd
@@ -40,7 +40,7 @@ pub(crate) struct Dump {
     /// Bytes to show instead of a file, as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
-    /// Show the headers of the chunks and the chunk index too; not the data
+    /// Show the chunks too: their headers and where their blocks begin, not the data; and the chunk index
     #[arg(long)]
     chunks: bool,
     /// Show the trailer too, with its vlmetalayers
@@ -72,6 +72,7 @@ impl Dump {
             (None, Inside::Stdin) => stdin_bytes(longest).and_then(from_text).map_err(Problem::from),
             _ => read(&address).and_then(|bytes| Ok(from_text(bytes)?)),
         };
+        let is_zip_on_stdin = bytes.as_deref().is_ok_and(begins_as_zip) && address.inside == Inside::Stdin;
         let problem = if self.json {
             let report = Report { dump: &self, address: &address, bytes, problem: RefCell::new(None) };
             let mut stdout = BufWriter::new(io::stdout().lock());
@@ -90,8 +91,12 @@ impl Dump {
                 _ => complain(&address.location().failure(error.clone())),
             })
         };
-        if problem.is_some() && !self.json && address.inside == Inside::Whole && is_zip(&address.path) {
-            remark(&"it is a zip file: name a member, as in FILE:MEMBER");
+        if problem.is_some() && !self.json {
+            if address.inside == Inside::Whole && is_zip(&address.path) {
+                remark(&"it is a zip file: name a member, as in FILE:MEMBER");
+            } else if is_zip_on_stdin {
+                remark(&ZIP_ON_STDIN.trim_start_matches("; "));
+            }
         }
         Ok(if problem.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

@@ -12,13 +12,13 @@ use crate::counts::Counts;
 use crate::failure::Failure;
 use crate::input::{Paths, Stores, Target};
 use crate::json::add_line;
-use crate::output::{BOLD, Outcome, Progress, remark};
+use crate::output::{BOLD, Outcome, Progress, remark, width};
 use crate::pool::Pool;
 use crate::row::{CELLS, MAX_CELL_WIDTH, Row, Style};
 use crate::sort::{First, Key, Order, Place, Placed};
 use crate::store::{StoreRecord, files_in, store_of_files, table_at, visit_files};
 use crate::summary::Summary;
-use crate::table::{Columns, Side};
+use crate::table::{Columns, INDENT, Side};
 use crate::tree::Tree;
 use crate::visit::{self, View};
 
@@ -316,7 +316,7 @@ impl Listing {
             is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
-            columns: Columns::new(sides, [MAX_CELL_WIDTH; CELLS]),
+            columns: Columns::new(sides, [MAX_CELL_WIDTH; CELLS]).within(width(&io::stdout())),
             header: is_watched.then(header),
             is_json,
             summary: (form == Form::Summary).then(Summary::default),
@@ -361,7 +361,7 @@ impl Listing {
         let rows = self.rows.iter().map(|row| &row.cells);
         header.iter().chain(rows).for_each(|cells| self.columns.fit(cells));
         if let Some(header) = header {
-            text = format!("{BOLD}{}  PATH{BOLD:#}\n", self.columns.line(&header));
+            text = format!("{BOLD}{}{BOLD:#}\n", self.columns.line_to(&header, "PATH", INDENT));
         }
         for row in self.rows.drain(..) {
             text += &row.line(&self.columns);

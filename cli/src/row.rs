@@ -8,7 +8,7 @@ use crate::address::Address;
 use crate::json::{codec, parsed_dtype, ratio};
 use crate::output::RED;
 use crate::store::{StoreRecord, TableRecord};
-use crate::table::{Columns, shortened};
+use crate::table::{Columns, INDENT, shortened};
 use crate::text::{self, count, short, short_size};
 use crate::visit::View;
 
@@ -140,7 +140,8 @@ impl Row {
 
     /// The line in the table.
     pub(crate) fn line(&self, columns: &Columns<CELLS>) -> String {
-        format!("{}  {}{}\n", columns.line(&self.cells), self.address.location(), self.end())
+        let end = [self.address.location().to_string(), self.end()].concat();
+        columns.line_to(&self.cells, &end, INDENT) + "\n"
     }
 
     /// The kind and the codes of its errors, as they end a line.

@@ -53,7 +53,9 @@ impl Address {
             };
         }
         let (reader, offset) = self.bytes("the bytes of a frame")?;
-        Ok(Frame::read_at(reader, offset)?)
+        let is_zip = matches!(&reader, Reader::Bytes(bytes) if begins_as_zip(bytes.get_ref()));
+        Frame::read_at(reader, offset)
+            .map_err(|error| Problem { hint: is_zip.then_some(ZIP_ON_STDIN), ..error.into() })
     }
 
     /// What reads the bytes at the address, and where they begin. `what` is awaited on standard input.
@@ -112,10 +114,19 @@ pub(crate) fn compressed() -> Problem {
     Problem::new("compressed-member", message)
 }
 
+/// What to do with a zip file on standard input: its members would have no address.
+pub(crate) const ZIP_ON_STDIN: &str =
+    "; it is a zip file, which cannot be read from standard input: save it, and name the file";
+
+/// Whether bytes begin as a zip file does.
+pub(crate) fn begins_as_zip(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
+}
+
 /// Whether a file begins as a zip file does.
 pub(crate) fn is_zip(path: &Path) -> bool {
     let mut start = [0; 4];
     path.is_file()
         && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
+        && begins_as_zip(&start)
 }

@@ -6,13 +6,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::Hash;
+use std::io;
 
 use b2nd_serde::frame::{Codec, Kind};
 use serde::Serialize;
 
 use crate::counts::Counts;
 use crate::json::{codec, line, parsed_dtype, ratio};
-use crate::output::BOLD;
+use crate::output::{BOLD, width};
 use crate::table::{Columns, Side, shortened};
 use crate::text::{self, Size, short};
 use crate::visit::View;
@@ -239,7 +240,7 @@ fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
     if let Some(count) = sides.first_mut() {
         *count = Side::Right;
     }
-    let mut columns = Columns::new(sides, [WIDEST; N]);
+    let mut columns = Columns::new(sides, [WIDEST; N]).within(width(&io::stdout()));
     columns.fit(&header);
     for row in &rows {
         columns.fit(row);

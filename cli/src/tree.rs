@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::address::{Address, Inside};
+use crate::output::width;
 use crate::row::{Below, MAX_CELL_WIDTH, Row};
 use crate::table::{Columns, Side};
 use crate::text;
@@ -42,8 +43,15 @@ pub(crate) struct Tree {
     top: Node,
 }
 
-/// Takes the cells of a line, and its end.
-type Take<'t> = dyn FnMut(&[String; CELLS + 1], &str) -> io::Result<()> + 't;
+/// A line as it is drawn.
+struct Drawn<'t> {
+    cells: [String; CELLS + 1],
+    end: &'t str,
+    /// The branches that begin its further lines, if it is broken.
+    below: String,
+}
+
+type Take<'t> = dyn FnMut(Drawn<'_>) -> io::Result<()> + 't;
 
 impl Tree {
     pub(crate) fn new(roots: &[PathBuf]) -> Self {
@@ -93,12 +101,16 @@ impl Tree {
     /// Writes the tree, line by line.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         use Side::{Left, Right};
-        let mut columns = Columns::new([Left, Left, Left, Right, Right, Left, Right, Right], WIDTHS);
-        self.draw(&mut |cells, _| {
-            columns.fit(cells);
+        let sides = [Left, Left, Left, Right, Right, Left, Right, Right];
+        let mut columns = Columns::new(sides, WIDTHS).within(width(&io::stdout()));
+        self.draw(&mut |line| {
+            columns.fit(&line.cells);
             Ok(())
         })?;
-        self.draw(&mut |cells, end| writeln!(out, "{}{end}", columns.line(cells)))
+        let columns = columns.aligned_if_fitting();
+        self.draw(&mut |Drawn { cells, end, below }| {
+            writeln!(out, "{}", columns.line_to(&cells, end.trim_start(), &below))
+        })
     }
 
     fn draw(&self, take: &mut Take<'_>) -> io::Result<()> {
@@ -121,7 +133,13 @@ impl Node {
         let [shape, dtype, nbytes, ratio, codec, level, stored] = cells;
         let end = line.map_or("", |line| &line.end);
         let name = format!("{before}{branch}{name}");
-        take(&[name, shape, dtype, nbytes, ratio, codec, level, stored], end)?;
+        let stem = if line.is_some_and(|line| !line.columns.is_empty()) || !self.children.is_empty() {
+            "│ "
+        } else {
+            ""
+        };
+        let cells = [name, shape, dtype, nbytes, ratio, codec, level, stored];
+        take(Drawn { cells, end, below: format!("{below}{stem:4}") })?;
         let columns = line.map_or(&[][..], |line| &line.columns);
         let mut left = columns.len() + self.children.len();
         let mut branches = || {
@@ -129,12 +147,12 @@ impl Node {
             if left == 0 { ["└── ", "    "] } else { ["├── ", "│   "] }
         };
         for [name, shape, dtype] in columns {
-            let [branch, _] = branches();
+            let [branch, beside] = branches();
             let name = format!("{below}{branch}{name}");
             let mut cells = <[String; CELLS + 1]>::default();
             let [cell_of_name, cell_of_shape, cell_of_dtype, ..] = &mut cells;
             (*cell_of_name, *cell_of_shape, *cell_of_dtype) = (name, shape.clone(), dtype.clone());
-            take(&cells, "")?;
+            take(Drawn { cells, end: "", below: format!("{below}{beside}    ") })?;
         }
         let mut children = self.children.iter();
         children.try_for_each(|(name, child)| child.draw(name, &below, branches(), take))

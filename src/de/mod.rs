@@ -40,7 +40,8 @@ use methods::transparent;
 ///     dtype: &'a str,
 /// }
 ///
-/// let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+/// let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+///     \x00\xdb\0\0\0\x03|u1";
 /// let meta: Meta = b2nd_serde::from_slice(bytes)?;
 /// assert_eq!((meta.shape, meta.chunkshape, meta.blockshape), (vec![6], vec![4], vec![2]));
 /// assert_eq!(meta.dtype, "|u1");
@@ -89,7 +90,8 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
 /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the reader fails, and those of [`from_slice`].
 ///
 /// ```
-/// let reader = std::io::Cursor::new(b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02");
+/// let bytes = b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02";
+/// let reader = std::io::Cursor::new(bytes);
 /// let (_, _, [items], _, _): (u8, u8, [u64; 1], [u32; 1], [u32; 1]) = b2nd_serde::from_reader(reader)?;
 /// assert_eq!(items, 6);
 /// # Ok::<(), b2nd_serde::Error>(())

@@ -31,7 +31,10 @@ pub(crate) use detail::{Detail, TextFault, ValueType};
 /// // The first dimension of the chunk shape as an int64.
 /// let bytes = b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x04\x91\xd3\0\0\0\0\0\0\0\x02\x91\xd2\0\0\0\x01";
 /// let error = from_slice::<serde_json::Value>(bytes).unwrap_err();
-/// assert_eq!(error.to_string(), "byte 14: expected int32 (0xd2) for chunkshape[0], found int64 (0xd3)");
+/// assert_eq!(
+///     error.to_string(),
+///     "byte 14: expected int32 (0xd2) for chunkshape[0], found int64 (0xd3)"
+/// );
 /// assert_eq!(error.kind(), ErrorKind::Marker);
 /// assert_eq!(error.entry(), Some(Entry::Chunkshape));
 /// assert_eq!(error.dimension(), Some(0));

@@ -138,6 +138,20 @@ impl ChunkCounts {
 }
 
 /// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
+///
+/// ```
+/// use b2nd_serde::frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let mut chunks = frame.chunks()?;
+/// // It is asked about a chunk between two steps, so it is not in a `for` loop.
+/// while let Some(entry) = chunks.next().transpose()? {
+///     if let Some(header) = chunks.header(&entry)? {
+///         println!("chunk {}: {} bytes", entry.number, header.cbytes);
+///     }
+/// }
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Chunks<'f, R> {
     frame: &'f mut Frame<R>,
@@ -377,6 +391,11 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
         self.near = Near { start, bytes };
         Ok(self.near.get(start, length).unwrap_or_default().to_vec())
+    }
+
+    /// Bytes of the frame, wherever they are.
+    pub(crate) fn frame_bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        self.frame.bytes_at(start, length)
     }
 
     /// The frame whose chunks these are.

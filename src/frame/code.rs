@@ -195,6 +195,10 @@ codes! {
         "A filter has an unknown number below 160. Readers that do not know a filter do not open the file."
         "A newer program wrote the file, or the byte is damaged."
         "Read the file with a newer C-Blosc2, or restore the header from another copy."
+    FilterParameter "filter-parameter" Warning
+        "The parameter of a filter is above 127. C-Blosc2 reads the file, but python-blosc2 4.14.1 does not open it."
+        "Bytes were damaged, or a program gave trunc_prec a negative number of bits."
+        "Read the file with C-Blosc2, or restore the header from another copy."
     Typesize "typesize" Error
         "typesize, the size of an item, is less than 1."
         DAMAGE

@@ -225,8 +225,9 @@ impl fmt::Display for Error {
             Detail::Io { action, path: None, .. } => write!(f, "cannot {action} the file"),
             Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
             Detail::Malformed(finding) => finding.fmt(f),
-            Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{name}`"),
-            Detail::Encode { name, .. } => write!(f, "cannot write metalayer `{name}`"),
+            // The name in a damaged file may have line breaks.
+            Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{}`", name.escape_debug()),
+            Detail::Encode { name, .. } => write!(f, "cannot write metalayer `{}`", name.escape_debug()),
             Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
             Detail::Changing(None) => {
                 f.write_str("the frame is being changed, or has changed since it was read")

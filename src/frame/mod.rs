@@ -45,7 +45,7 @@
 //! |---|---|---|
 //! | [`from_slice`](crate::from_slice()), [`from_reader`](crate::from_reader()) | all that it is given | 4, or what the type keeps of it |
 //! | [`dump::metalayer`](crate::dump::metalayer()), [`dump_header`] | what it is given, up to the end of the header | 8 |
-//! | [`Frame::dump_trailer`], [`Frame::dump_chunks`] | the trailer; the chunk index and the header of each chunk | 8; a piece of at most 16 MiB |
+//! | [`Frame::dump_trailer`], [`Frame::dump_chunks`] | the trailer; the chunk index, and of each chunk the header and where its blocks begin | 8; a piece of at most 16 MiB |
 //! | a [`Dtype`](crate::dtype::Dtype) | its text | 64 |
 //! | [`Frame::parse`] | what it is given, up to the end of the header | 4 |
 //! | [`Frame::open`], [`read_at`](Frame::read_at), [`open_stable`](Frame::open_stable), [`edit`](Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |

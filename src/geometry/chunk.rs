@@ -88,6 +88,15 @@ impl Geometry {
 }
 
 /// An iterator over chunks in the order of their numbers, from [`Geometry::chunks`] or [`Geometry::chunks_in`].
+/// `count`, `nth` and `last` take one step, however many chunks there are.
+///
+/// ```
+/// use b2nd_serde::{Geometry, Shapes};
+///
+/// let geometry = Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[8], blockshape: &[8] })?;
+/// assert_eq!(geometry.chunks().count(), 1 << 37);
+/// # Ok::<(), b2nd_serde::geometry::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Chunks<'g> {
     geometry: &'g Geometry,
@@ -226,6 +235,16 @@ impl<'g> Chunk<'g> {
 }
 
 /// An iterator over the blocks of a chunk, from [`Chunk::blocks`].
+///
+/// ```
+/// use b2nd_serde::{Geometry, Shapes};
+///
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+/// // The last chunk has 1 x 2 items of the array; its other blocks are padding.
+/// let chunk = geometry.chunk(3).unwrap();
+/// assert!(chunk.blocks().map(|block| block.number()).eq([0]));
+/// # Ok::<(), b2nd_serde::geometry::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Blocks<'g> {
     chunk: Chunk<'g>,
@@ -303,7 +322,8 @@ impl Block<'_> {
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(Shapes { shape: &[6, 5, 4], chunkshape: &[3, 5, 4], blockshape: &[2, 5, 4] })?;
+    /// let shapes = Shapes { shape: &[6, 5, 4], chunkshape: &[3, 5, 4], blockshape: &[2, 5, 4] };
+    /// let geometry = Geometry::new(shapes)?;
     /// let block = geometry.chunk(0).unwrap().blocks().next().unwrap();
     /// assert!(block.runs().map(|run| run.nitems()).eq([40]));
     ///
@@ -365,6 +385,18 @@ impl Cell {
 }
 
 /// An iterator over the runs of a block, from [`Block::runs`].
+///
+/// ```
+/// use b2nd_serde::{Geometry, Shapes};
+///
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+/// // Of this slice, the first block of the first chunk has one item.
+/// let chunk = geometry.chunks_in(&[0..1, 1..5])?.next().unwrap();
+/// let block = chunk.blocks().next().unwrap();
+/// let run = block.runs().next().unwrap();
+/// assert_eq!((run.source(4), run.target(4)), (Some(4..8), Some(0..4)));
+/// # Ok::<(), b2nd_serde::geometry::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Runs {
     /// Over the first items of the runs.

@@ -195,7 +195,8 @@ impl Geometry {
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
     ///
-    /// let geometry = Geometry::new(Shapes { shape: &[1 << 30], chunkshape: &[1 << 30], blockshape: &[1 << 20] })?;
+    /// let shapes = Shapes { shape: &[1 << 30], chunkshape: &[1 << 30], blockshape: &[1 << 20] };
+    /// let geometry = Geometry::new(shapes)?;
     /// assert_eq!(geometry.chunk_nbytes(1)?, 1073741824);
     /// assert_eq!(
     ///     geometry.chunk_nbytes(2).unwrap_err().to_string(),

@@ -16,8 +16,8 @@
 //!
 //! # Reading an array
 //!
-//! To assemble an array, go through its chunks, the blocks of each chunk, and the runs of each block. A run is a piece
-//! without a gap, both in the chunk and in the array. [`Geometry::chunks_in`] does the same for a slice.
+//! To assemble an array, go through its chunks: [`Chunk::scatter`] copies the items of a decompressed chunk to their places, and
+//! [`Chunk::gather`] the other way. [`Geometry::chunks_in`] does the same for a slice.
 //!
 //! ```
 //! use b2nd_serde::{Geometry, Shapes};
@@ -37,16 +37,15 @@
 //! let mut array = [0; 15];
 //! for chunk in geometry.chunks() {
 //!     let bytes = decompressed_chunk(chunk.number());
-//!     for run in chunk.blocks().flat_map(|block| block.runs()) {
-//!         let source = run.source(typesize).and_then(|range| bytes.get(range)).ok_or("short chunk")?;
-//!         let target = run.target(typesize).and_then(|range| array.get_mut(range)).ok_or("short array")?;
-//!         target.copy_from_slice(source);
-//!     }
+//!     chunk.scatter(&bytes, typesize, &mut array).ok_or("a chunk is too short")?;
 //! }
 //! assert_eq!(array, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! To read straight into a file or another layout, go through the [blocks](Chunk::blocks) of each chunk and the
+//! [runs](Block::runs) of each block. A run is a piece without a gap, both in the chunk and in the array.
 //!
 //! # What is accepted
 //!

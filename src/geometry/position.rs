@@ -4,6 +4,16 @@ use super::dimensions::{Dimensions, is_within};
 use super::grid::Geometry;
 
 /// The place of an item, from [`Geometry::position`]. Each number is counted from 0.
+///
+/// ```
+/// use b2nd_serde::geometry::Position;
+/// use b2nd_serde::{Geometry, Shapes};
+///
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+/// let position = geometry.position(&[1, 4]).unwrap();
+/// assert_eq!(position, Position { chunk: 1, block: 2, item: 1 });
+/// # Ok::<(), b2nd_serde::geometry::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The number of the chunk in the super-chunk.

@@ -47,6 +47,16 @@ impl Geometry {
 ///
 /// A chunk is kept if its coordinate is in the grid before and after. Its number may change, but its bytes do not.
 /// C-Blosc2 does not clear the items that a smaller shape cuts off, so they reappear if the array grows again.
+///
+/// ```
+/// use b2nd_serde::{Geometry, Shapes};
+///
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+/// let resize = geometry.resize(&[4, 6])?;
+/// assert!(!resize.changes_chunks());
+/// assert_eq!(resize.after().shape(), [4, 6]);
+/// # Ok::<(), b2nd_serde::geometry::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resize<'g> {
     before: &'g Geometry,
@@ -128,6 +138,17 @@ impl Resize<'_> {
 }
 
 /// An iterator over chunk numbers, from [`Resize::new_chunks`] or [`Resize::gone_chunks`].
+///
+/// ```
+/// use b2nd_serde::{Geometry, Shapes};
+///
+/// // From 2 x 2 chunks to 1 x 3.
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+/// let resize = geometry.resize(&[2, 9])?;
+/// assert!(resize.new_chunks().eq([2]));
+/// assert!(resize.gone_chunks().eq([2, 3]));
+/// # Ok::<(), b2nd_serde::geometry::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ChangedChunks {
     over: Range<u64>,
@@ -170,6 +191,16 @@ impl DoubleEndedIterator for ChangedChunks {
 }
 
 /// An iterator over pairs of the old and the new number of a chunk, from [`Resize::kept_chunks`].
+///
+/// ```
+/// use b2nd_serde::{Geometry, Shapes};
+///
+/// // From 2 x 2 chunks to 2 x 1.
+/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+/// let resize = geometry.resize(&[3, 3])?;
+/// assert!(resize.kept_chunks().eq([(0, 0), (2, 1)]));
+/// # Ok::<(), b2nd_serde::geometry::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct KeptChunks {
     over: Cells,

@@ -45,7 +45,10 @@ type Vector<W> = SmallVec<[W; IN_PLACE]>;
 /// use b2nd_serde::{Meta, Shapes};
 ///
 /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
-/// let json = r#"{"layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunkshape":[2,3],"blockshape":[1,2],"dtype_format":0,"dtype":"<i4"}"#;
+/// let json = concat!(
+///     r#"{"layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunkshape":[2,3],"blockshape":[1,2],"#,
+///     r#""dtype_format":0,"dtype":"<i4"}"#
+/// );
 /// assert_eq!(serde_json::to_string(&meta)?, json);
 /// assert_eq!(serde_json::from_str::<Meta>(json)?, meta);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -25,13 +25,15 @@ const STACK_LEN: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
 
 /// Writes a value as a metalayer into a new vector.
 ///
-/// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`.
+/// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct that
+/// forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.**
 ///
 /// # Errors
 ///
 /// If the value does not fit a layout: see [`ErrorKind`](crate::ErrorKind).
 ///
 /// ```
+/// // Version, number of dimensions, shape, chunk shape, block shape, dtype format, dtype.
 /// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
 /// assert_eq!(
 ///     bytes,

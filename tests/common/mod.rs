@@ -98,7 +98,7 @@ pub fn offset_field(header: &[u8], name: &str) -> usize {
 /// The folder of the library's package. The tests of the command are in a package below it.
 pub fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    if package.ends_with("cli") { package.parent().unwrap() } else { package }
+    if env!("CARGO_PKG_NAME") == "b2nd" { package.parent().unwrap() } else { package }
 }
 
 /// The folder of real files of this project.

@@ -255,6 +255,8 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
         ("frame type 0x10", with(&[(26, &[0x10])]), Code::FrameType),
         ("frame type 0x80", with(&[(26, &[0x80])]), Code::FrameType),
         ("filter 16", with(&[(71, &[16])]), Code::UnknownFilter),
+        ("a parameter of a filter in use", with(&[(84, &[0x80])]), Code::FilterParameter),
+        ("a parameter of no filter", with(&[(79, &[0xff])]), Code::FilterParameter),
         ("dtype that means nothing", with(&[(162, b"xyz")]), Code::UnknownDtype),
         ("dtype format 1", with(&[(156, &[1])]), Code::UnknownDtypeFormat),
         ("a sparse frame in a file", with(&[(26, &[1])]), Code::FrameType),

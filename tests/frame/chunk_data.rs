@@ -73,6 +73,28 @@ fn damaged_data_is_found_as_far_as_the_codec_notices() {
 
 #[cfg(feature = "decompress")]
 #[test]
+fn what_the_headers_of_chunks_show_is_found_beside_damaged_data() {
+    let path = data().join("peers/batch_array.b2frame");
+    let mut file = fs::read(&path).unwrap();
+    // One byte more than all chunks have.
+    file[37] += 1;
+    let (start, cbytes) = compressed(&path);
+    let mut damaged = 0;
+    for at in start + 32..start + cbytes {
+        let mut file = file.clone();
+        file[at] ^= 0xff;
+        let data = report(file.clone()).findings;
+        damaged += usize::from(data.iter().any(|finding| finding.code() == Code::ChunkData));
+        let headers = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(file), 0).unwrap());
+        for finding in headers.unwrap().findings {
+            assert!(data.contains(&finding), "{at}: {finding}, but only {data:?}");
+        }
+    }
+    assert!(damaged > 0, "no codec notices");
+}
+
+#[cfg(feature = "decompress")]
+#[test]
 fn data_of_chunk_files_is_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sparse.b2nd");

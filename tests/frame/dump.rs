@@ -104,6 +104,61 @@ fn what_is_wrong_with_a_trailer_is_shown_at_its_byte() {
     }
 }
 
+/// The rows of the chunks and of the chunk index: offset, bytes, field and value.
+fn rows_of_chunks(file: Vec<u8>) -> Vec<(u64, Vec<u8>, String, String)> {
+    let mut rows = Vec::new();
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    frame
+        .dump_chunks(|row| {
+            let value = row.fault.unwrap_or(row.value);
+            rows.push((row.offset, row.bytes, row.field, value));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    rows
+}
+
+#[test]
+fn the_blocks_of_a_chunk_are_where_its_table_says() {
+    let file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let rows = rows_of_chunks(file.clone());
+    let blocks: Vec<_> = rows.iter().filter(|(.., field, _)| field.starts_with("block ")).collect();
+    // The first chunk is not compressed. The second one begins at byte 246.
+    let expected = [(278, 40_i32, "block 0"), (282, 60, "block 1")];
+    assert_eq!(blocks.len(), expected.len());
+    for ((offset, bytes, field, value), (at, start, name)) in blocks.into_iter().zip(expected) {
+        assert_eq!((*offset, &**bytes, &**field), (at, &start.to_le_bytes()[..], name));
+        assert_eq!(*value, format!("byte {start} of the chunk"));
+    }
+    // 64 bytes without the header and the table.
+    let after = rows.iter().position(|(.., field, _)| field == "block 1").unwrap() + 1;
+    assert_eq!((rows[after].0, &*rows[after].2, &*rows[after].3), (286, "data", "24 bytes"));
+
+    // A million blocks are claimed, but the chunks end before their table does.
+    let mut cut = file;
+    cut[250..254].copy_from_slice(&4_000_000_i32.to_le_bytes());
+    cut[254..258].copy_from_slice(&4_i32.to_le_bytes());
+    let rows = rows_of_chunks(cut);
+    let (.., fault) = rows.iter().find(|(.., value)| value.contains("end ")).unwrap();
+    assert!(
+        fault.starts_with("the offsets of the blocks end ") && fault.ends_with(" bytes early"),
+        "{fault}"
+    );
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+fn the_entries_of_a_compressed_chunk_index_are_shown() {
+    let file = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
+    let rows = rows_of_chunks(file);
+    let index = rows.iter().position(|(.., field, _)| field == "chunk index").unwrap();
+    let entries = rows[index..].iter().filter(|(.., field, _)| field.starts_with("chunk "));
+    let entries: Vec<_> = entries.skip(1).map(|(.., field, value)| (&**field, &**value)).collect();
+    let expected =
+        [("chunk 0", "byte 97"), ("chunk 1", "byte 249"), ("chunk 2", "byte 401"), ("chunk 3", "byte 553")];
+    assert_eq!(entries, expected);
+}
+
 #[test]
 fn the_chunks_of_a_sparse_frame_are_in_their_files() {
     let mut frame = Frame::open(data().join("sparse.b2nd")).unwrap();
@@ -118,4 +173,76 @@ fn the_chunks_of_a_sparse_frame_are_in_their_files() {
         .unwrap();
     assert_eq!(places[0], (0, "in 00000000.chunk".into()));
     assert_eq!(places[4].1, "4 chunks", "the index");
+}
+
+fn header_rows(header: &[u8]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    dump_header(header).rows(|row| {
+        rows.push(row);
+        ControlFlow::Continue(())
+    });
+    rows
+}
+
+/// The row with the fault, which must be the last one; and the rows up to it show the input from its start, without a gap.
+fn only_fault(header: &[u8]) -> (u64, String) {
+    let rows = header_rows(header);
+    let shown: Vec<u8> = rows.iter().flat_map(|row| row.bytes.clone()).collect();
+    assert!(header.starts_with(&shown), "bytes are shown twice, or not at all");
+    let (last, before) = rows.split_last().unwrap();
+    assert!(before.iter().all(|row| row.fault.is_none()), "rows follow the fault");
+    (last.offset, last.fault.clone().expect("the last row says what is wrong"))
+}
+
+#[test]
+fn a_header_that_is_cut_short_says_so_last_even_if_an_offset_points_at_what_was_shown() {
+    let mut header = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    header[100..104].copy_from_slice(&[0, 0, 0, 1]);
+    let (offset, fault) = only_fault(&header[..140]);
+    assert_eq!((offset, &*fault), (140, "expected 165 bytes of header, but the input ends after 140"));
+}
+
+#[test]
+fn no_row_follows_a_fault_in_the_first_of_several_metalayers() {
+    let mut header = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    // The marker of the dtype; another metalayer comes after it.
+    header[150] = 0;
+    let (offset, fault) = only_fault(&header);
+    assert_eq!((offset, &*fault), (150, "expected str32 (0xdb) for dtype, found positive fixint 0 (0x00)"));
+}
+
+#[test]
+fn a_fault_between_two_metalayers_is_shown_at_its_byte() {
+    let mut header = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    header[158] = 7;
+    let (offset, fault) = only_fault(&header);
+    assert_eq!(offset, 158);
+    assert_eq!(
+        fault,
+        "expected bin32 (0xc6) for the content of metalayer vendor, found positive fixint 7 (0x07)"
+    );
+}
+
+#[test]
+fn an_index_of_one_value_has_no_entries_whatever_else_its_header_says() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let index = 421;
+    // One value of 8 bytes, and not compressed.
+    file[index + 12] = 32 + 8;
+    file[index + 31] = 3 << 4;
+    assert_ne!(file[index + 2] & 2, 0, "it is not compressed");
+    let mut rows = Vec::new();
+    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+    frame
+        .dump_chunks(|row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    let index = rows.iter().position(|row| row.field == "chunk index").unwrap();
+    assert!(rows[index..].iter().all(|row| !row.field.starts_with("chunk ") || row.field == "chunk index"));
+    for row in rows {
+        let start = usize::try_from(row.offset).unwrap();
+        assert_eq!(row.bytes, file[start..start + row.bytes.len()], "{row}");
+    }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use crate::common::{corpus, data, offset_field, unhex};
+use crate::common::{corpus, data, frame_of, offset_field, unhex};
 use b2nd_serde::frame::{Array, Code, Error, ErrorKind, Field, Frame, Generation};
 use serde_json::{Value, json};
 
@@ -140,6 +140,28 @@ fn every_frame_of_the_corpus_reads_from_a_prefix_fed_byte_by_byte() {
             assert!(needed > length && needed <= header_len, "{}: {length}, {needed}", entry.name);
         }
         entry.assert_is(&Frame::parse(&bytes[..header_len]).unwrap());
+    }
+}
+
+#[test]
+fn what_is_malformed_stays_malformed_however_many_bytes_follow() {
+    for name in ["int32_3x5.b2nd", "vlmetalayers.b2nd", "uint16_6x8.caterva"] {
+        let file = fs::read(data().join(name)).unwrap();
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        for at in 0..header_len {
+            for change in [1, 0x80, 0xff] {
+                let mut changed = file[..header_len].to_vec();
+                changed[at] ^= change;
+                let mut kinds = (0..=header_len)
+                    .map(|length| Frame::parse(&changed[..length]).err().map(|error| error.kind()));
+                let first = kinds.position(|kind| kind == Some(ErrorKind::Malformed));
+                assert!(kinds.all(|kind| kind == Some(ErrorKind::Malformed)), "{name}: {at}, {first:?}");
+                // The first byte and the magic are wrong as soon as they are there.
+                if at == 0 && !(0x9c..=0x9e).contains(&changed[0]) || (2..10).contains(&at) {
+                    assert_eq!(first, Some(at + 1), "{name}: {at}");
+                }
+            }
+        }
     }
 }
 
@@ -403,6 +425,39 @@ fn the_name_of_a_metalayer_ends_at_a_nul() {
     assert_eq!(frame.metalayers()[0].name(), "b2");
     assert!(frame.metalayer("b2").unwrap().decode::<serde::de::IgnoredAny>().is_ok());
     assert!(frame.array().unwrap().is_none());
+}
+
+#[test]
+fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
+    let file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let named = |name: &[u8; 6]| {
+        let mut file = file.clone();
+        file[105..111].copy_from_slice(name);
+        file
+    };
+    let mut messages = Vec::new();
+    // Its content has another marker.
+    let mut bad = named(b"ven\nor");
+    bad[158] = 0;
+    messages.push(Frame::parse(&bad).unwrap_err().to_string());
+    // There is a byte before its content, which is shorter by one.
+    let mut bad = named(b"ven\nor");
+    bad[115] += 1;
+    bad.copy_within(158..181, 159);
+    bad[163] -= 1;
+    messages.extend(Frame::parse(&bad).unwrap().check_header().iter().map(ToString::to_string));
+    let frame = Frame::parse(&named(b"ven\nor")).unwrap();
+    messages.push(frame.metalayer("ven\nor").unwrap().decode::<u8>().unwrap_err().to_string());
+    let twice = [("a\nb", &b"\xc0"[..]), ("a\nb", b"\xc0")];
+    let twice = Frame::parse(&frame_of(&twice, &[("a\nb", b"no chunk")])).unwrap();
+    messages.extend(twice.check_header().iter().map(ToString::to_string));
+    let file = frame_of(&[], &[("a\nb", b"no chunk")]);
+    let findings = Frame::read_at(Cursor::new(file), 0).unwrap().check().unwrap();
+    messages.extend(findings.iter().map(ToString::to_string));
+    assert!(messages.len() >= 5, "{messages:?}");
+    for message in messages {
+        assert!(!message.contains('\n') && message.contains("\\n"), "{message:?}");
+    }
 }
 
 #[test]

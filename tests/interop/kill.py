@@ -94,4 +94,5 @@ def main(folder, how_many):
     print(json.dumps(seen))
 
 
-main(sys.argv[1], int(sys.argv[2]))
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

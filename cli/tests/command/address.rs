@@ -87,6 +87,22 @@ fn a_listing_with_nul_bytes_is_read_back_as_a_list() {
 }
 
 #[test]
+fn a_zip_file_on_standard_input_is_refused_with_what_to_do() {
+    let zip = fs::read(data().join("tree.b2z")).unwrap();
+    let advice = "it is a zip file, which cannot be read from standard input: save it, and name the file";
+    for arguments in
+        [&["info", "-"][..], &["ls", "-"], &["check", "-"], &["chunks", "-"], &["dump"], &["dump", "-"]]
+    {
+        let output = run_with(&zip, &data(), arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let said = [text(&output.stdout), text(&output.stderr)].concat();
+        assert!(said.contains(advice), "{arguments:?}: {said}");
+    }
+    let output = run_with(&zip, &data(), &["diff", "-", "scalar.b2nd"]);
+    assert!(text(&output.stderr).contains(advice));
+}
+
+#[test]
 fn a_command_says_what_it_cannot_use() {
     let folder = hard_names();
     let cases = [

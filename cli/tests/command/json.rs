@@ -23,7 +23,7 @@ pub(crate) fn of(kind: &str) -> Validator {
 }
 
 #[test]
-fn the_schema_and_the_readme_name_every_layout() {
+fn the_schema_and_the_page_of_the_crate_name_every_layout() {
     let read = |name| fs::read_to_string(root().join(name)).unwrap();
     let schema: Value = serde_json::from_str(&read("docs/b2nd.schema.json")).unwrap();
     let enumerated = |kind: &str| schema["$defs"][kind]["properties"]["layout"]["enum"].clone();
@@ -32,9 +32,9 @@ fn the_schema_and_the_readme_name_every_layout() {
     names.extend([json!("caterva-0.1.0"), json!("caterva-0.1.1"), Value::Null]);
     assert_eq!(enumerated("frame"), json!(names));
 
-    let readme = read("README.md");
+    let page = read("src/lib.rs");
     for &layout in Layout::ALL {
-        assert!(readme.contains(&format!("\n| `{layout:?}` |")), "{layout}");
+        assert!(page.contains(&format!("\n//! | [`{layout:?}`](Layout::{layout:?}) |")), "{layout}");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::run::text;
 use crate::terminal::{at_terminal_of, screen};
 
 /// The columns of the terminal.
-const WIDTH: u16 = 92;
+const WIDTH: u16 = 96;
 
 /// The size of a column and a line, in pixels, at a font size of 14.
 const CELL: (f64, f64) = (8.4, 19.0);
@@ -139,7 +139,7 @@ fn the_picture_of_the_readme_is_what_the_command_shows() {
     lines.extend(text(&listing.stdout).lines().map(str::to_owned));
     lines.extend([String::new(), "$ b2nd check weather".into()]);
     lines.extend(at_terminal(folder.path(), &["check", "weather"]));
-    lines.extend([String::new(), "$ b2nd dump weather/wind.b2nd".into(), "   ⋮".into()]);
+    lines.extend([String::new(), "$ b2nd dump weather/wind.b2nd".into(), "   ...".into()]);
     let dump = at_terminal(folder.path(), &["dump", "weather/wind.b2nd"]);
     let metalayer = dump.iter().position(|line| line.contains("layout")).unwrap();
     lines.extend_from_slice(&dump[metalayer..]);

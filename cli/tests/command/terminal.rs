@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::data;
+use crate::common::{data, snapshot};
 use crate::run::{b2nd, folder, let_through, run, text};
 use pty_process::blocking::{Command as Started, Pts, Pty};
 use signal_hook::consts::SIGINT;
@@ -194,6 +194,38 @@ fn lines_are_broken_between_words_at_a_terminal_only() {
     assert!(
         shown.lines().count() > 1 && shown.lines().skip(1).all(|line| line.starts_with("      ")),
         "{shown}"
+    );
+}
+
+#[test]
+fn rows_are_broken_between_columns_at_a_terminal_only_and_addresses_stay_whole() {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    for width in [40, 80] {
+        for arguments in [
+            &["ls", "--all", "."][..],
+            &["ls", "--all", "--long", "--sort", "name", "."],
+            &["ls", "--all", "--tree", "."],
+            &["ls", "--summary", "."],
+            &["chunks", "sparse.b2nd"],
+        ] {
+            let shown = shown_at(width, arguments);
+            // Words by themselves may be longer, such as an address.
+            let is_whole =
+                |line: &str| line.trim_start_matches([' ', '│', '├', '└', '─']).split("  ").count() <= 2;
+            let long = shown.lines().find(|line| line.chars().count() > width.into() && !is_whole(line));
+            assert_eq!(long, None, "{arguments:?}");
+            assert!(!shown.lines().any(|line| line.ends_with(' ')), "{arguments:?}: {shown}");
+            let output = run(&data(), arguments);
+            let piped = words(&[text(&output.stdout), text(&output.stderr)].concat());
+            let mut shown = words(&shown);
+            shown.retain(|word| !["SHAPE", "│"].contains(&&**word) || arguments.contains(&"--summary"));
+            assert!(piped.iter().all(|word| *word == "│" || shown.contains(word)), "{arguments:?}");
+        }
+    }
+    snapshot("narrow_ls", &shown_at(40, &["ls", "scalar.b2nd", "tree.b2z"]));
+    snapshot(
+        "narrow_tree",
+        &shown_at(40, &["ls", "--tree", "table.b2z", "nested.b2z", "struct_non_ascii.b2nd"]),
     );
 }
 

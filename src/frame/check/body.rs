@@ -7,6 +7,7 @@ use std::vec::Vec;
 use crate::frame::check::{Report, entries};
 use crate::frame::finding::{Code, Finding, Place, Severity};
 use crate::frame::format::fields::{Field, Generation};
+use crate::frame::format::section::Escaped;
 use crate::frame::{ChunkCounts, Error, Frame, Trailer};
 
 /// Checks what follows the header, in a file that is not shorter than the frame.
@@ -47,7 +48,7 @@ fn check_trailer<R>(frame: &Frame<R>, trailer: &Trailer) -> Vec<Finding> {
         findings.push(Finding::new(Code::VlmetalayerFlag, Place::Header).at(at as u64).text(text));
     }
     for layer in trailer.vlmetalayers().iter().filter(|layer| layer.nbytes().is_none()) {
-        let (name, length) = (layer.name(), layer.chunk().len());
+        let (name, length) = (Escaped(layer.name()), layer.chunk().len());
         let text = format!("the {length} bytes of vlmetalayer {name} are not a Blosc2 chunk");
         findings.push(Finding::new(Code::VlmetalayerChunk, Place::Trailer).at(layer.offset()).text(text));
     }

@@ -194,7 +194,7 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
     if let Some(why) = wrong_special(header) {
         return Some(why);
     }
-    if header.has_variable_blocks && !has_table(header) {
+    if header.has_variable_blocks && !header.has_table() {
         return Some("has blocks of any length, but none is compressed".into());
     }
     match header.special {
@@ -210,7 +210,7 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
         None if header.is_uncompressed => {
             (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))
         }
-        None => match table_len(header) {
+        None => match header.table_len() {
             Some(length) if length <= body => None,
             _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
         },
@@ -243,7 +243,7 @@ impl Usual {
 
     /// The filters of a chunk, if they are not those of the frame or not known.
     fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
-        if !has_table(header) || header.header_len < ChunkHeader::MAX_LEN {
+        if !header.has_table() || header.header_len < ChunkHeader::MAX_LEN {
             return None;
         }
         let filters = || header.filters.iter().filter(|filter| filter.id != 0);
@@ -258,16 +258,6 @@ impl Usual {
 fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
     let names: Vec<String> = filters.map(ToString::to_string).collect();
     if names.is_empty() { "no filter".into() } else { names.join(", ") }
-}
-
-/// The bytes of the table of blocks.
-fn table_len(header: &ChunkHeader) -> Option<usize> {
-    header.nblocks()?.checked_mul(INT32)
-}
-
-/// Whether the header is followed by the offsets of its compressed blocks.
-fn has_table(header: &ChunkHeader) -> bool {
-    !header.is_uncompressed && header.special.is_none()
 }
 
 /// The bytes of a chunk, to compare it with the others.
@@ -302,6 +292,17 @@ impl Found {
             why: format!("chunk {} {why}", entry.number),
         });
         unchecked.data_of = unchecked.data_of.map(|count| count + 1);
+    }
+
+    /// Says that of all stored chunks only the first ones were compared.
+    fn not_compared(&mut self, all: u64) {
+        let why = format!(
+            "of {all} stored chunks, only the first {MAX_COMPARED} were compared to see whether they share bytes"
+        );
+        let unchecked = self.unchecked.take();
+        let data_of = unchecked.as_ref().map_or(Some(0), |unchecked| unchecked.data_of);
+        let why = unchecked.map_or(why.clone(), |unchecked| format!("{}; {why}", unchecked.why));
+        self.unchecked = Some(Unchecked { data_of, why });
     }
 }
 
@@ -348,7 +349,7 @@ fn look<R: Read + Seek>(
     }
     let is_repeated = chunks.is_repeated();
     let mut found = Found::default();
-    let mut survey = Survey { depth, spans: Vec::new(), nbytes: 0, other_filters: None, is_whole: true };
+    let mut survey = Survey { depth, spans: Vec::new(), nstored: 0, nbytes: 0, other_filters: None, is_whole: true };
     loop {
         let entry = match chunks.next().transpose() {
             Ok(Some(entry)) => entry,
@@ -378,6 +379,9 @@ fn look<R: Read + Seek>(
         }
     }
     survey.compare(&mut chunks, &mut found)?;
+    if survey.nstored > survey.spans.len() as u64 {
+        found.not_compared(survey.nstored);
+    }
     if let Some(finding) = survey.total(&header) {
         found.push(finding);
     }
@@ -399,6 +403,8 @@ struct Survey {
     depth: Depth,
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
+    /// How many chunks could be among them.
+    nstored: u64,
     nbytes: u64,
     /// Chunks with other filters than the frame: how many, the number of the first one, and its filters.
     other_filters: Option<(u64, u64, String)>,
@@ -439,9 +445,12 @@ impl Survey {
             self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
         }
         match entry.place {
-            ChunkPlace::Frame(start) if self.spans.len() < MAX_COMPARED => {
-                let end = start.saturating_add(header.cbytes as u64);
-                self.spans.push(Span { start, end, number: entry.number });
+            ChunkPlace::Frame(start) => {
+                self.nstored += 1;
+                if self.spans.len() < MAX_COMPARED {
+                    let end = start.saturating_add(header.cbytes as u64);
+                    self.spans.push(Span { start, end, number: entry.number });
+                }
             }
             ChunkPlace::File(_) if header.cbytes as u64 != room => {
                 if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
@@ -455,7 +464,8 @@ impl Survey {
                 Ok(()) => {}
                 Err(Fault::Damaged(why)) => {
                     let text = format!("chunk {} cannot be decompressed: {why}", entry.number);
-                    return Ok(Err(about(Code::ChunkData, entry).text(text)));
+                    // Its header is good all the same, and counts.
+                    found.push(about(Code::ChunkData, entry).text(text));
                 }
                 Err(Fault::NotTried(why)) => found.not_decompressed(entry, &why),
             }
@@ -531,7 +541,7 @@ fn check_table<R: Read + Seek>(
     bytes: &[u8],
 ) -> Result<Option<String>, Error> {
     let mut table = Table::new(header);
-    if has_table(header) {
+    if header.has_table() {
         each_block(chunks, entry, header, bytes, |number, start| table.take(number, start))?;
     }
     Ok(table.wrong)
@@ -540,9 +550,9 @@ fn check_table<R: Read + Seek>(
 /// The same for a chunk that is there as a whole.
 pub(crate) fn wrong_table(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
     let mut table = Table::new(header);
-    if has_table(header) {
+    if header.has_table() {
         let bytes = chunk.get(header.header_len..).unwrap_or_default();
-        let length = table_len(header).unwrap_or_default();
+        let length = header.table_len().unwrap_or_default();
         blocks(bytes.get(..length).unwrap_or_default())
             .zip(0..)
             .for_each(|(start, number)| table.take(number, start));
@@ -564,7 +574,7 @@ struct Table {
 impl Table {
     fn new(header: &ChunkHeader) -> Self {
         let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
-        let end = header_len + table_len(header).unwrap_or_default();
+        let end = header_len + header.table_len().unwrap_or_default();
         Self { end, cbytes, has_variable_blocks, after: 0, wrong: None }
     }
 
@@ -596,7 +606,7 @@ fn each_block<R: Read + Seek>(
     bytes: &[u8],
     mut receive: impl FnMut(usize, i32),
 ) -> Result<(), Error> {
-    let length = table_len(header).unwrap_or_default() as u64;
+    let length = header.table_len().unwrap_or_default() as u64;
     let start = header.header_len as u64;
     let mut number = 0;
     let mut receive = |piece: &[u8]| {
@@ -626,7 +636,8 @@ fn each_block<R: Read + Seek>(
 /// Where the last block of a compressed chunk ends, counted from the start of the chunk; `None` if that is not known.
 fn streams_end<R: Read + Seek>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> Result<Option<u64>, Error> {
     let Ok((bytes, _)) = chunks.bytes(entry, 0, FIRST_READ)? else { return Ok(None) };
-    let header = ChunkHeader::parse(&bytes).filter(|header| has_table(header) && !header.has_variable_blocks);
+    let header =
+        ChunkHeader::parse(&bytes).filter(|header| header.has_table() && !header.has_variable_blocks);
     let Some(header) = header else { return Ok(None) };
     let mut last = (0, 0);
     each_block(chunks, entry, &header, &bytes, |number, start| last = last.max((start, number)))?;
@@ -641,4 +652,25 @@ fn streams_end<R: Read + Seek>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -
         end = end.saturating_add((INT32 + stream_len(i32::from_le_bytes(length))) as u64);
     }
     Ok(Some(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_are_too_many_to_be_compared_are_not_passed_over_in_silence() {
+        let compared =
+            "of 9000000 stored chunks, only the first 8388608 were compared to see whether they share bytes";
+        let mut found = Found::default();
+        found.not_compared(9_000_000);
+        assert_eq!(found.unchecked.unwrap().to_string(), compared);
+
+        let mut found = Found::default();
+        let entry = ChunkEntry { number: 7, nbytes: None, place: ChunkPlace::Frame(97) };
+        found.not_decompressed(&entry, "has another codec");
+        found.not_compared(9_000_000);
+        let expected = format!("1 chunk not decompressed: chunk 7 has another codec; {compared}");
+        assert_eq!(found.unchecked.unwrap().to_string(), expected);
+    }
 }

@@ -5,15 +5,18 @@ use std::vec::Vec;
 
 use crate::frame::find::open::SPARSE_INDEX;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::fields::{FRAME_TYPE, Field, Generation};
+use crate::frame::format::fields::{FRAME_TYPE, Field, Generation, filters};
 use crate::frame::format::flags::{FrameType, MAX_FILTERS};
 use crate::frame::format::header::cut_short;
-use crate::frame::format::section::CONTENT_HEADER;
-use crate::frame::{Frame, Metalayer};
+use crate::frame::format::section::{CONTENT_HEADER, Escaped};
+use crate::frame::{Frame, Header, Metalayer};
 use crate::marker::ARRAY16;
 
 /// The last version of the format that is known.
 const LAST_VERSION: u8 = 3;
+
+/// The largest parameter of a filter that python-blosc2 opens.
+const MAX_PARAMETER: u8 = i8::MAX as u8;
 
 /// Checks the header by itself.
 pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
@@ -48,6 +51,7 @@ pub(super) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
         let text = format!("{filter} is unknown");
         findings.push(header.finding(Code::UnknownFilter, Field::Filters).text(text));
     }
+    findings.extend(filter_parameter(header));
     if header.typesize < 1 {
         let text = format!("typesize is {}, but must be at least 1", header.typesize);
         findings.push(header.finding(Code::Typesize, Field::Typesize).numbers(1, header.typesize).text(text));
@@ -89,6 +93,19 @@ fn frame_type<R>(frame: &Frame<R>) -> Option<std::string::String> {
     }
 }
 
+/// The first parameter that python-blosc2 takes for a number that does not fit: it has all six, of filters in use or not.
+fn filter_parameter(header: &Header) -> Option<Finding> {
+    let index = header.filters.iter().position(|filter| filter.meta > MAX_PARAMETER)?;
+    let (filter, at) =
+        (header.filters.get(index)?, header.range(Field::Filters)?.start + filters::METAS + index);
+    let text = format!(
+        "the parameter of filter {index} is {}, but python-blosc2 opens at most {MAX_PARAMETER}",
+        filter.meta
+    );
+    let finding = Finding::new(Code::FilterParameter, Place::Header).at(at as u64);
+    Some(finding.numbers(MAX_PARAMETER, filter.meta).text(text))
+}
+
 fn index_size<R>(frame: &Frame<R>) -> Option<Finding> {
     let section = &frame.section;
     let (expected, found) = (section.list - section.start, section.index_size);
@@ -118,7 +135,7 @@ fn list<R>(frame: &Frame<R>) -> Option<Finding> {
     let mut end = section.contents();
     for layer in frame.metalayers() {
         if layer.offset() != end + CONTENT_HEADER {
-            let (found, name) = (layer.offset() - CONTENT_HEADER, layer.name());
+            let (found, name) = (layer.offset() - CONTENT_HEADER, Escaped(layer.name()));
             let text =
                 format!("metalayer {name} begins at byte {found}, but the one before it ends at byte {end}");
             return Some(about(layer.offset_field()).numbers(end, found).text(text));
@@ -137,7 +154,7 @@ fn duplicates<R>(frame: &Frame<R>) -> impl Iterator<Item = Finding> {
     let again = move |(index, layer): (usize, &'_ Metalayer)| {
         let before = layers.iter().take(index).any(|other| other.name() == layer.name());
         before.then(|| {
-            let text = format!("metalayer {} occurs more than once", layer.name());
+            let text = format!("metalayer {} occurs more than once", Escaped(layer.name()));
             Finding::new(Code::DuplicateMetalayer, Place::Metalayers).at(layer.offset() as u64).text(text)
         })
     };

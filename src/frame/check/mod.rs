@@ -58,8 +58,24 @@ pub enum Depth {
 /// written between them. So a damaged frame is read twice.
 ///
 /// Of chunks, at most 20 findings are reported one by one. If the chunk index is damaged, the chunks are not checked, as
-/// it is not known where they are. What is damaged within the compressed bytes of a chunk is found only as far as its codec
-/// notices: Blosc2 has no checksums.
+/// it is not known where they are.
+///
+/// # What leaves no trace
+///
+/// Blosc2 has no checksums, so a check sees only what does not fit together. It cannot see
+///
+/// - damage within the compressed bytes of a chunk that its codec does not notice, and any in bytes that are not
+///   compressed;
+/// - another dtype with items of the same size, and another shape with as many chunks along each dimension;
+/// - another shape or chunk shape of an array without items;
+/// - other values of metalayers, of the codec and of other parameters that only new chunks would have;
+/// - data that is partly old and partly new, because a writer was killed while it changed an array in place;
+/// - data that was never written. Where a writer that creates or appends was killed, its chunks read as zeros.
+///   [`NoData`](Code::NoData) and [`NeverWritten`](Code::NeverWritten) warn of it, but an array can be meant so, and a killed
+///   writer of data that has chunks of zeros itself is missed.
+///
+/// The repository has the counts: `docs/DAMAGE_HEADER.md` of every change of a byte in a header, `docs/DAMAGE.md` of those in
+/// the headers of chunks, `docs/KILLED.md` of killed writers.
 ///
 /// ```
 /// use b2nd_serde::frame::{Check, Code, Depth};
@@ -74,7 +90,10 @@ pub enum Depth {
 /// assert_eq!(Check::new(Depth::Frame).path(&path)?.findings, []);
 /// let report = Check::new(Depth::ChunkHeaders).path(&path)?;
 /// assert_eq!(report.findings[0].code(), Code::ChunkHeader);
-/// assert_eq!(report.findings[0].message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
+/// assert_eq!(
+///     report.findings[0].message(),
+///     "chunk 1 has 1073741888 bytes, but at most 192 are left for it"
+/// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is checked without `path` or `frame`"]
@@ -128,7 +147,7 @@ pub struct Report<R = File> {
     pub unchecked: Option<Unchecked>,
 }
 
-/// Chunks that were not checked, because this crate cannot read them and other readers may.
+/// Chunks that were not checked, because this crate cannot read them and other readers may, or because they are too many.
 ///
 /// ```
 /// use b2nd_serde::frame::{Check, Depth, Frame};
@@ -146,7 +165,7 @@ pub struct Report<R = File> {
 #[non_exhaustive]
 pub struct Unchecked {
     /// The number of chunks whose data was not decompressed, while their headers were checked. `None` if nothing of any
-    /// chunk was checked.
+    /// chunk was checked. 0 if only some chunks were not compared with the others.
     pub data_of: Option<u64>,
     /// Why; if there are several chunks, of one of them.
     pub why: String,
@@ -157,6 +176,7 @@ impl fmt::Display for Unchecked {
         let why = &self.why;
         match self.data_of {
             None => write!(f, "chunks not checked: {why}"),
+            Some(0) => f.write_str(why),
             Some(1) => write!(f, "1 chunk not decompressed: {why}"),
             Some(count) => write!(f, "{count} chunks not decompressed: {why}"),
         }

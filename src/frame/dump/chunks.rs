@@ -1,4 +1,4 @@
-//! Annotated bytes of the headers of a frame's chunks, and of its chunk index.
+//! Annotated bytes of the headers of a frame's chunks, with the tables of their blocks, and of its chunk index.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -21,8 +21,9 @@ impl<R: Read + Seek> Frame<R> {
     /// Passes on what the bytes of the chunks' headers and of the chunk index mean, row by row, until the function breaks
     /// off.
     ///
-    /// The chunks come first, each with its header and the length of its data. The offsets of a chunk with a file of its
-    /// own count from the start of that file. If bytes are not the header of a chunk, or its file is missing, a row with a
+    /// The chunks come first, each with its header, where its blocks begin, and the length of its data. The offsets of a
+    /// chunk with a file of its own count from the start of that file. The entries of the index follow; those of a compressed
+    /// one have no bytes of their own. If bytes are not the header of a chunk, or its file is missing, a row with a
     /// [`fault`](Row::fault) says so, and the next chunk follows. A frame without chunks has no rows.
     ///
     /// # Errors
@@ -52,11 +53,15 @@ impl<R: Read + Seek> Frame<R> {
         let mut chunks = self.chunks()?;
         let mut result = Ok(());
         while let Some(entry) = chunks.next() {
-            let read =
-                entry.and_then(|entry| Ok((entry, chunks.bytes(&entry, 0, ChunkHeader::MAX_LEN as u64)?)));
+            let read = entry.and_then(|entry| {
+                let first = chunks.bytes(&entry, 0, ChunkHeader::MAX_LEN as u64)?;
+                let length = first.as_ref().map_or(0, |(bytes, _)| length_shown(bytes));
+                let longer = first.as_ref().is_ok_and(|(bytes, _)| bytes.len() < length);
+                let bytes = if longer { chunks.bytes(&entry, 0, length as u64)? } else { first };
+                Ok((entry, bytes.map(|(bytes, _)| bytes)))
+            });
             match read {
                 Ok((entry, bytes)) => {
-                    let bytes = bytes.map(|(bytes, _)| bytes);
                     if write_chunk(&entry, bytes, codec, end, sink).is_err() {
                         // The function has broken off.
                         return Ok(());
@@ -71,23 +76,53 @@ impl<R: Read + Seek> Frame<R> {
         let mut chunks = self.chunks()?;
         let Some(index) = chunks.index() else { return result };
         let (start, header) = (Start { offset: index.start(), depth: 0, end }, *index.header());
-        let written = write_index(index.bytes(), &header, &start, sink);
+        let bytes =
+            chunks.frame_bytes(start.offset, length_shown(index.bytes()).min(header.cbytes) as u64)?;
         // An index of one value has no entries to show, whatever else its header says.
-        if written.is_err() || !header.is_uncompressed || header.special.is_some() {
+        if write_index(&bytes, &header, &start, sink).is_err() || header.special.is_some() {
             return result;
         }
-        let mut start = start.later(header.header_len, 1);
+        let length = if header.is_uncompressed { ENTRY_LEN } else { 0 };
+        let mut start = start.later(if header.is_uncompressed { header.header_len } else { bytes.len() }, 1);
         // An error of the index is the one from before.
         while let Some(Ok(entry)) = chunks.next() {
             let name = format!("chunk {}", entry.number);
             let bytes = chunks.entry_bytes(entry.number);
-            if sink.row(&start.row(&bytes, [&"int64 le", &name, &place(&entry)])).is_err() {
+            let bytes = bytes.get(..length).unwrap_or_default();
+            let kind = if header.is_uncompressed { "int64 le" } else { "" };
+            if sink.row(&start.row(bytes, [&kind, &name, &place(&entry)])).is_err() {
                 break;
             }
-            start = start.later(ENTRY_LEN, 0);
+            start = start.later(length, 0);
         }
         result
     }
+}
+
+/// The most bytes of a table of blocks that are shown.
+const MAX_TABLE_SHOWN: usize = 1 << 20;
+
+const INT32: usize = size_of::<i32>();
+
+/// The number of bytes that are shown of a chunk that begins with these: its header, the table of its blocks, and the
+/// length of its dictionary.
+fn length_shown(bytes: &[u8]) -> usize {
+    ChunkHeader::parse(bytes).map_or(ChunkHeader::MAX_LEN, |header| header.header_len + parts_shown(&header))
+}
+
+fn parts_shown(header: &ChunkHeader) -> usize {
+    let table = header.table_len().unwrap_or_default();
+    let has_dictionary = header.has_table() && header.has_dictionary && table <= MAX_TABLE_SHOWN;
+    table.min(MAX_TABLE_SHOWN) + if has_dictionary { INT32 } else { 0 }
+}
+
+/// What is wrong if the table of blocks is not all there.
+fn cut_short(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
+    let end = header.header_len + parts_shown(header);
+    (bytes.len() < end).then(|| {
+        let more = counted((end - bytes.len()) as u64, "byte");
+        (bytes.len(), format!("the offsets of the blocks end {more} early"))
+    })
 }
 
 /// Writes the rows of a chunk, of which the first bytes are given, or why there are none.
@@ -110,7 +145,7 @@ fn write_chunk(
         Err(finding) => return write_fault(&[], &start, &finding.message(), sink),
     };
     match ChunkHeader::parse(&bytes) {
-        Some(header) => Annotator::new(&bytes, part(offset), start, None, sink)
+        Some(header) => Annotator::new(&bytes, part(offset), start, cut_short(&bytes, &header), sink)
             .run(|rows| rows.chunk(&ChunkHeader { codec: header.codec.or(Some(codec)), ..header })),
         None => write_fault(&bytes, &start, &not_a_chunk(entry).message(), sink),
     }
@@ -120,7 +155,8 @@ fn write_chunk(
 fn write_index(bytes: &[u8], header: &ChunkHeader, start: &Start, sink: &mut dyn Sink) -> fmt::Result {
     let count = counted((header.nbytes / ENTRY_LEN) as u64, "chunk");
     sink.row(&start.row(&[], [&"", &"chunk index", &count]))?;
-    Annotator::new(bytes, part(start.offset), start.later(0, 1), None, sink).run(|rows| rows.chunk(header))
+    Annotator::new(bytes, part(start.offset), start.later(0, 1), cut_short(bytes, header), sink)
+        .run(|rows| rows.chunk(header))
 }
 
 /// The findings of a cursor over a chunk are not shown.
@@ -154,10 +190,26 @@ fn form(header: &ChunkHeader) -> String {
 }
 
 impl Annotator<'_, '_> {
-    /// Shows the header of a chunk, and how long its data is.
+    /// Shows the header of a chunk, where its blocks begin, and how long its data is.
     fn chunk(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
         self.chunk_header(header)?;
-        Ok(self.note("data", &stored(header))?)
+        let table = header.table_len().unwrap_or_default();
+        let shown = table.min(MAX_TABLE_SHOWN);
+        for number in 0..shown / INT32 {
+            let start = i32::from_le_bytes(self.cursor.array()?);
+            let name = format!("block {number}");
+            self.row([&"int32 le", &name, &format_args!("byte {start} of the chunk")])?;
+        }
+        if table > shown {
+            self.note("blocks", &counted(((table - shown) / INT32) as u64, "other"))?;
+        }
+        let mut before = header.header_len + table;
+        if parts_shown(header) > shown {
+            let length = i32::from_le_bytes(self.cursor.array()?);
+            self.row([&"int32 le", &"dictionary", &format_args!("{length} bytes")])?;
+            before = before.saturating_add(INT32).saturating_add(usize::try_from(length).unwrap_or_default());
+        }
+        Ok(self.note("data", &counted(header.cbytes.saturating_sub(before) as u64, "byte"))?)
     }
 
     /// Shows the header of a chunk.

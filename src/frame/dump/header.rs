@@ -40,6 +40,15 @@ pub fn dump_header(bytes: &[u8]) -> HeaderDump<'_> {
 }
 
 /// The annotated bytes of a header, from [`dump_header`]. Its `Display` is the text.
+///
+/// ```
+/// use b2nd_serde::frame::dump_header;
+///
+/// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+/// let text = dump_header(&file).to_string();
+/// assert!(text.contains("frame_len      520"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderDump<'a> {
     bytes: &'a [u8],

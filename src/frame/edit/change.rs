@@ -14,7 +14,7 @@ use crate::frame::find::lock::ExclusiveLock;
 use crate::frame::find::open::open_at_once;
 use crate::frame::finding::{Code, Severity};
 use crate::frame::format::array::Array;
-use crate::frame::format::section::CONTENT_HEADER;
+use crate::frame::format::section::{CONTENT_HEADER, Escaped};
 use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame, Header, Metalayer};
 use crate::{Layout, Meta, to_vec};
@@ -80,7 +80,10 @@ impl<R> Edit<'_, R> {
     ///
     /// let error = frame.edit().shape(&[4, 7]).preview().unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::Refused);
-    /// assert_eq!(error.to_string(), "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
+    /// );
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn shape(mut self, shape: &[i64]) -> Self {
@@ -101,7 +104,10 @@ impl<R> Edit<'_, R> {
     /// assert_eq!(after.array()?.expect("an array").dtype(), Some("<f4"));
     ///
     /// let error = frame.edit().dtype("<f8").preview().unwrap_err();
-    /// assert_eq!(error.to_string(), "the items of the frame have 4 bytes, but those of dtype `<f8` have 8");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "the items of the frame have 4 bytes, but those of dtype `<f8` have 8"
+    /// );
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```
     pub fn dtype(mut self, dtype: &str) -> Self {
@@ -318,13 +324,13 @@ impl Frame {
     fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Self, Error> {
         let (expected, found) = (layer.bytes().len(), value.len());
         if expected != found {
-            let name = layer.name();
+            let name = Escaped(layer.name());
             return Err(Error::refused(format_args!(
                 "the new value of metalayer `{name}` must be as long as the old one ({expected} bytes), but has {found}"
             )));
         }
         if self.shares_bytes(layer) {
-            let name = layer.name();
+            let name = Escaped(layer.name());
             return Err(Error::refused(format_args!(
                 "metalayer `{name}` shares bytes with another part of the header"
             )));

@@ -50,6 +50,15 @@ pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
 }
 
 /// An iterator over the frames in a file, from [`scan`]. Each frame has its [offset](Frame::offset).
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_serde::frame::scan;
+///
+/// let first = scan(File::open("tests/data/tree.b2z")?).next().expect("a frame")?;
+/// assert!(first.offset() > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Scan<R> {
     reader: R,

@@ -253,6 +253,16 @@ impl ChunkHeader {
         }
     }
 
+    /// Whether the header is followed by a table: the offsets of its compressed blocks.
+    pub(crate) fn has_table(&self) -> bool {
+        !self.is_uncompressed && self.special.is_none()
+    }
+
+    /// The bytes of the table; `None` if they are not known.
+    pub(crate) fn table_len(&self) -> Option<usize> {
+        if self.has_table() { self.nblocks()?.checked_mul(size_of::<i32>()) } else { Some(0) }
+    }
+
     /// Whether blocks are split into a stream for each byte of an item. A chunk with a dictionary is split as any other, as
     /// C-Blosc2 3.3.5 writes it.
     pub(crate) fn is_split(&self) -> bool {

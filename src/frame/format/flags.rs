@@ -3,6 +3,14 @@
 use core::fmt;
 
 /// The type of a frame, which says where its chunks are.
+///
+/// ```
+/// use b2nd_serde::frame::{Frame, FrameType};
+///
+/// let frame = Frame::open("tests/data/sparse.b2nd")?;
+/// assert_eq!(frame.header().frame_type, FrameType::Sparse);
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FrameType {
@@ -120,6 +128,14 @@ impl fmt::Display for Filter {
 }
 
 /// Whether a block is split into one stream for each byte of an item before it is compressed.
+///
+/// ```
+/// use b2nd_serde::frame::{Frame, SplitMode};
+///
+/// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// assert_eq!(frame.header().split_mode, SplitMode::Auto);
+/// # Ok::<(), b2nd_serde::frame::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SplitMode {
     /// Always.

@@ -43,7 +43,7 @@ impl Frame {
     /// # Errors
     ///
     /// [`ErrorKind::Incomplete`](crate::frame::ErrorKind::Incomplete) if more bytes are needed,
-    /// [`ErrorKind::Malformed`](crate::frame::ErrorKind::Malformed) if the bytes are not a frame.
+    /// [`ErrorKind::Malformed`](crate::frame::ErrorKind::Malformed) if the bytes are not a frame, whatever may follow them.
     ///
     /// ```
     /// use b2nd_serde::frame::Frame;

@@ -60,7 +60,8 @@ const fn offset(field: Field) -> usize {
 ///
 /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// let header = frame.header();
-/// assert_eq!((header.nbytes, header.typesize, header.blocksize, header.chunksize), (128, 4, Some(8), 32));
+/// assert_eq!((header.nbytes, header.typesize), (128, 4));
+/// assert_eq!((header.blocksize, header.chunksize), (Some(8), 32));
 /// assert_eq!(header.frame_type, FrameType::Contiguous);
 /// assert_eq!((header.codec, header.level), (Codec(5), 5));
 /// assert_eq!(header.split_mode, SplitMode::Auto);
@@ -201,13 +202,13 @@ impl Start {
         if magic.get(..len) != MAGIC.get(..len) {
             return Err(LengthError::Malformed(other_bytes(prefix)));
         }
-        if prefix.len() < START_LEN {
-            let is_header = prefix.first().is_none_or(|&marker| Generation::of_marker(marker).is_some());
-            return Err(if is_header || len == MAGIC.len() {
-                LengthError::Incomplete(START_LEN)
-            } else {
-                LengthError::Malformed(other_bytes(prefix))
-            });
+        let is_other = prefix.first().is_some_and(|&marker| Generation::of_marker(marker).is_none());
+        if is_other && len < MAGIC.len() {
+            return Err(LengthError::Malformed(other_bytes(prefix)));
+        }
+        // A wrong first byte is one however few bytes follow it, so that more bytes never make a malformed header incomplete.
+        if !is_other && prefix.len() < START_LEN {
+            return Err(LengthError::Incomplete(START_LEN));
         }
         Self::take(&mut cursor(prefix)).map_err(LengthError::Malformed)
     }

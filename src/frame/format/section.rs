@@ -311,7 +311,7 @@ fn metalayer(
 }
 
 /// A name in a message: that in a damaged file may have line breaks. It costs nothing where there is no message.
-struct Escaped<'n>(&'n str);
+pub(crate) struct Escaped<'n>(pub(crate) &'n str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -314,6 +314,17 @@ impl Vlmetalayer {
     /// [`ErrorKind::Decode`](crate::frame::ErrorKind::Decode) if the chunk is damaged, if the value is too long, or if it is
     /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes, so a compressed value may have at
     /// most 1 MiB and 1024 bytes for each byte of its chunk, and never more than 256 MiB.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let trailer = Frame::open("tests/data/vlmetalayers.b2nd")?.trailer()?;
+    /// let unit = trailer.vlmetalayer("unit").expect("a unit");
+    /// // As MessagePack, a short string is its length and its bytes.
+    /// assert_eq!(*unit.value()?, *b"\xa6kelvin");
+    /// assert_eq!(unit.decode::<String>()?, "kelvin");
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
         let value = header.and_then(|header| header.data(self.chunk(), MAX_VALUE_LEN));
@@ -348,7 +359,8 @@ impl<R: Read + Seek> Frame<R> {
     /// use b2nd_serde::frame::Frame;
     ///
     /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
-    /// let names: Vec<_> = frame.trailer()?.vlmetalayers().iter().map(|layer| layer.name().to_owned()).collect();
+    /// let trailer = frame.trailer()?;
+    /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
     /// assert_eq!(names, ["unit", "note"]);
     /// # Ok::<(), b2nd_serde::frame::Error>(())
     /// ```

@@ -52,10 +52,12 @@ const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 /// }
 ///
 /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
-/// let builder = FrameBuilder::new(meta).metalayer("vendor", &Vendor { serial: 7 }).vlmetalayer("unit", "kelvin");
+/// let builder = FrameBuilder::new(meta);
+/// let builder = builder.metalayer("vendor", &Vendor { serial: 7 }).vlmetalayer("unit", "kelvin");
 /// let mut writer = builder.create(&path)?;
 /// // Items in the order of the blocks, with the padding of each chunk.
-/// let first: Vec<u8> = [0, 1, 2, 0, 5, 6, 7, 0_i32].iter().flat_map(|item| item.to_le_bytes()).collect();
+/// let first = [0, 1, 2, 0, 5, 6, 7, 0_i32];
+/// let first: Vec<u8> = first.iter().flat_map(|item| item.to_le_bytes()).collect();
 /// writer.stored(0, &first)?;
 /// writer.repeat(3, &9_i32.to_le_bytes())?;
 /// writer.fill(Special::Zeros)?;

@@ -13,6 +13,22 @@ const BUFFER: usize = 1 << 16;
 
 /// What a [`FrameWriter`](crate::frame::FrameWriter) writes to: any `Write + Seek`, or a [`NewFile`]. No other type can
 /// have it.
+///
+/// ```
+/// use b2nd_serde::frame::{Error, Frame, FrameBuilder, FrameWriter, Sink, Special};
+/// use b2nd_serde::{Meta, Shapes};
+///
+/// /// Chunks of zeros, wherever they go.
+/// fn zeros<S: Sink>(mut writer: FrameWriter<S>) -> Result<S::Finished, Error> {
+///     writer.fill(Special::Zeros)?;
+///     writer.finish()
+/// }
+/// let shapes = Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] };
+/// let builder = FrameBuilder::new(Meta::new(shapes, "|u1")?);
+/// let file = zeros(builder.write_to(std::io::Cursor::new(Vec::new()))?)?.into_inner();
+/// assert!(Frame::parse(&file).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Sink: sealed::Sealed {
     /// What [`FrameWriter::finish`](crate::frame::FrameWriter::finish) returns.
     type Finished;
@@ -21,7 +37,19 @@ pub trait Sink: sealed::Sealed {
     fn finish(output: Self::Output, end: &End<'_>) -> Result<Self::Finished, Error>;
 }
 
-/// A file, or the directory of a sparse frame, that does not have its name before it is finished.
+/// A file, or the directory of a sparse frame, that does not have its name before it is finished. It is what
+/// [`FrameBuilder::create`](crate::frame::FrameBuilder::create) writes to.
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_serde::frame::{Error, Frame, FrameWriter, NewFile, Special};
+///
+/// /// Writes an array of zeros, and opens it.
+/// fn zeros(mut writer: FrameWriter<NewFile>) -> Result<Frame<File>, Error> {
+///     writer.fill(Special::Zeros)?;
+///     writer.finish()
+/// }
+/// ```
 #[derive(Debug)]
 pub enum NewFile {}
 

@@ -83,7 +83,8 @@ impl<S: Sink> FrameWriter<S> {
     /// # let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
     /// # let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
     /// // An array with chunks of 2 bytes.
-    /// let chunk = [&b"\x05\x01\x07\x01\x04\0\0\0\x04\0\0\0\x24\0\0\0"[..], &[0; 16], &[1, 2, 3, 4]].concat();
+    /// let start = b"\x05\x01\x07\x01\x04\0\0\0\x04\0\0\0\x24\0\0\0";
+    /// let chunk = [&start[..], &[0; 16], &[1, 2, 3, 4]].concat();
     /// let error = writer.chunk(0, &chunk).unwrap_err();
     /// assert_eq!(error.to_string(), "chunk 0 has 4 bytes of data, but must have 2");
     /// # Ok::<(), Box<dyn std::error::Error>>(())

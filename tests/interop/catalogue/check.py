@@ -16,9 +16,9 @@ def output(command):
     return subprocess.run(["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
-# What follows about object stores, tests/interop/remote tries.
-text, _ = page.read_text().split("## In an object store")
-blocks = re.findall(r"^```(sh|text)\n(.*?)^```$", text, re.M | re.S)
+# What follows, `spark.py` and tests/interop/remote try.
+alone, _, _ = page.read_text().partition("## On many machines")
+blocks = re.findall(r"^```(sh|text)\n(.*?)^```$", alone, re.M | re.S)
 assert [kind for kind, _ in blocks] == ["sh"] + 3 * ["sh", "text"], blocks
 printed = ""
 for kind, text in blocks:
