@@ -71,13 +71,18 @@ def run(arguments, variables, status=0):
     start = time.monotonic()
     with open(folder / "stdout", "w+b") as stdout, open(folder / "stderr", "w+b") as stderr:
         child = subprocess.Popen([b2nd, *arguments], stdout=stdout, stderr=stderr, env=environment | variables, stdin=subprocess.DEVNULL)
-        _, code, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(code)
+        # `wait4` would tell the memory of this process, if that is more.
+        memory = 0
+        while child.poll() is None:
+            with contextlib.suppress(OSError):
+                peak = re.search(r"VmHWM:\s*(\d+)", pathlib.Path(f"/proc/{child.pid}/status").read_text())
+                memory = int(peak[1]) if peak else memory
+            time.sleep(0.01)
         seconds = time.monotonic() - start
         stdout.seek(0), stderr.seek(0)
         text, errors = stdout.read().decode(), stderr.read().decode()
     assert child.returncode == status, f"{arguments}: {child.returncode}: {errors}"
-    return text + errors if status else text, seconds, usage.ru_maxrss / 1024
+    return text + errors if status else text, seconds, memory / 1024
 
 
 def rows(text, before):
@@ -118,7 +123,8 @@ def try_store(name, url, variables, upload, wrong_login):
     none, *_ = run(["info", f"{url}/none.b2nd"], variables, status=1)
     assert "no such object" in none, none
     none, *_ = run(["ls", f"{url}-none/folder"], variables, status=1)
-    assert "there is no" in none or "no such object" in none, none
+    # fake-gcs-server answers 500.
+    assert any(words in none for words in ("there is no", "no such object", "cannot be listed")), none
     if wrong_login:
         refused, *_ = run(["ls", f"{url}/data"], variables | wrong_login, status=1)
         assert "refuses access" in refused, refused
@@ -217,7 +223,7 @@ def google():
         post("/storage/v1/b?project=project", b'{"name": "bucket"}', "application/json")
         variables = {"GOOGLE_SERVICE_ACCOUNT": str(account)}
         try_store("Google (fake-gcs-server)", "gs://bucket", variables, upload, {})
-        get, page = r"GET /bucket/many/", r"GET /bucket\?"
+        get, page = r"GET /bucket/many(/|%2F)", r"GET /bucket\?"
         try_many("Google (fake-gcs-server)", "gs://bucket", variables, upload, logged, get, page)
 
 
