@@ -174,7 +174,8 @@ impl Batch {
         let address = Address::from(target.location());
         match address.open() {
             Ok(frame) => self.take_frame(address, frame, json, is_one),
-            Err(problem) if target.inside == Inside::Stdin => {
+            // It is not asked for twice.
+            Err(problem) if target.inside == Inside::Stdin || target.is_object() => {
                 self.fail(target.location().failure(problem), json);
             }
             // It may be a zip file, or no frame at all.
@@ -202,6 +203,10 @@ impl Batch {
         self.tally.frames += 1;
         if !json && !is_one {
             self.parts.push(Part::Heading(address.location().to_string()));
+        }
+        if frame.header().is_sparse() && matches!(address.inside, Inside::Url(_)) {
+            let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
+            return self.fail(address.location().failure(Problem::new("refused", message)), json);
         }
         let count = frame.chunks().map(|chunks| chunks.size_hint().1.unwrap_or(usize::MAX));
         if count.is_ok_and(|count| count > MOST_HELD_BACK) {

@@ -204,6 +204,11 @@ impl Target {
     pub(crate) fn is_zip_object(&self) -> bool {
         self.inside == Inside::Url(None) && has_extension(&self.path, "b2z")
     }
+
+    /// Whether it is another object.
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(self.inside, Inside::Url(_)) && !self.is_zip_object()
+    }
 }
 
 /// Whether this is the directory of a sparse frame, even of one that lost its header.
@@ -435,7 +440,15 @@ impl Targets {
             None => {
                 let is_empty = objects.is_empty();
                 let (root, _) = self.objects.take()?;
-                return if is_empty { object(root, true, false) } else { None };
+                let is_folder = root.as_os_str().as_encoded_bytes().ends_with(b"/");
+                return match (is_empty, is_folder) {
+                    (true, false) => object(root, true, false),
+                    (true, true) => {
+                        let problem = Problem::new("io", "there is no object below it");
+                        Some(Err(Location { path: &root, inside: Inside::Url(None) }.failure(problem)))
+                    }
+                    _ => None,
+                };
             }
         };
         // The address of a sparse frame ends with a slash, so that it is opened with one request.

@@ -263,6 +263,8 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
         let output = server.run(&["ls", "--json", url]);
         assert_eq!(objects_of(&output), [url], "{}", stderr(&output));
     }
+    let output = server.run(&["chunks", "s3://bucket/s.b2nd"]);
+    assert!(stderr(&output).contains("read only from a folder; copy it"), "{}", stderr(&output));
     assert_eq!(server.run(&["ls", "s3://bucket"]).stdout.iter().filter(|&&byte| byte == b'\n').count(), 1);
 }
 
@@ -314,6 +316,7 @@ fn each_failure_has_a_clear_message() {
     for (url, words) in [
         ("s3://gone/folder", "cannot be listed: there is no bucket s3://gone"),
         ("s3://bucket/nothing", "no such object"),
+        ("s3://bucket/nothing/", "there is no object below it"),
         ("http://x/folder/", "a web server has no list"),
         ("ftp://x/a.b2nd", "the scheme ftp cannot be read"),
         ("s3:///a.b2nd", "names no bucket"),
@@ -323,6 +326,12 @@ fn each_failure_has_a_clear_message() {
         assert_eq!(output.status.code(), Some(1), "{url}");
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
+    let output = server.command(&["ls", "s3://bucket"]).env_remove("AWS_SECRET_ACCESS_KEY").output().unwrap();
+    assert!(
+        stderr(&output).contains("Missing SecretAccessKey: set AWS_ACCESS_KEY_ID"),
+        "{}",
+        stderr(&output)
+    );
     // No one listens there.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output =

@@ -349,7 +349,8 @@ fn look<R: Read + Seek>(
     }
     let is_repeated = chunks.is_repeated();
     let mut found = Found::default();
-    let mut survey = Survey { depth, spans: Vec::new(), nstored: 0, nbytes: 0, other_filters: None, is_whole: true };
+    let mut survey =
+        Survey { depth, spans: Vec::new(), nstored: 0, nbytes: 0, other_filters: None, is_whole: true };
     loop {
         let entry = match chunks.next().transpose() {
             Ok(Some(entry)) => entry,
