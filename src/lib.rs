@@ -1,5 +1,6 @@
 //! A serde data format for the B2ND metalayer: the bytes in a [Blosc2] file that hold the shape, chunk shape, block
-//! shape and dtype of an N-dimensional array. And the files around it.
+//! shape and dtype of an N-dimensional array. With the feature `frame` it also finds, checks and changes them in files, and
+//! writes new files.
 //!
 // Rows that link to what another feature brings would be broken links without it.
 #![cfg_attr(
@@ -23,7 +24,7 @@
 | a new array file | [`FrameBuilder`](frame::FrameBuilder) |
 | what each byte says | [`dump::metalayer`], [`dump_header`](frame::dump_header) |
 
-The [`cookbook`] has a recipe for each. The array in a file:
+The [`cookbook`] has a recipe for each. The array in a file, with the feature `frame`:
 
 ```
 use b2nd_serde::frame::Frame;

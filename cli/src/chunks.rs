@@ -73,7 +73,7 @@ const SIDES: [Side; 7] =
     [Side::Right, Side::Left, Side::Right, Side::Right, Side::Right, Side::Left, Side::Left];
 
 /// A frame with more chunks is listed in its turn, so that memory does not depend on their number.
-const MOST_HELD_BACK: usize = 4096;
+const MOST_HELD_BACK: u64 = 4096;
 
 /// Lines are passed on when they have this many bytes.
 const LINES_LEN: usize = 1 << 16;
@@ -119,7 +119,9 @@ impl ChunkList {
         let pool = Pool { jobs: paths.jobs(), is_ordered: !paths.unordered, is_slow: true };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let mut batch = Batch::default();
-            targets.into_iter().for_each(|target| batch.take(target, json, is_one));
+            for target in targets {
+                batch.take(target, json, is_one);
+            }
             batch
         };
         let mut progress = Progress::of_chunks();
@@ -174,8 +176,7 @@ impl Batch {
         let address = Address::from(target.location());
         match address.open() {
             Ok(frame) => self.take_frame(address, frame, json, is_one),
-            // It is not asked for twice.
-            Err(problem) if target.inside == Inside::Stdin || target.is_object() => {
+            Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
                 self.fail(target.location().failure(problem), json);
             }
             // It may be a zip file, or no frame at all.
@@ -208,8 +209,10 @@ impl Batch {
             let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
             return self.fail(address.location().failure(Problem::new("refused", message)), json);
         }
-        let count = frame.chunks().map(|chunks| chunks.size_hint().1.unwrap_or(usize::MAX));
-        if count.is_ok_and(|count| count > MOST_HELD_BACK) {
+        let count = frame.header().nchunks();
+        // Where chunks differ in length, only the index says how many there are.
+        let count = count.or_else(|| Some(frame.chunks().ok()?.size_hint().1? as u64));
+        if count.is_some_and(|count| count > MOST_HELD_BACK) {
             self.parts.push(Part::Frame(address, frame.into()));
             return;
         }

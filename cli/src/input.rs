@@ -204,11 +204,6 @@ impl Target {
     pub(crate) fn is_zip_object(&self) -> bool {
         self.inside == Inside::Url(None) && has_extension(&self.path, "b2z")
     }
-
-    /// Whether it is another object.
-    pub(crate) fn is_object(&self) -> bool {
-        matches!(self.inside, Inside::Url(_)) && !self.is_zip_object()
-    }
 }
 
 /// Whether this is the directory of a sparse frame, even of one that lost its header.

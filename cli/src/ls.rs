@@ -153,7 +153,12 @@ impl Ls {
         let plan = Plan { form, style: Style { long, bytes }, order, all };
         let mut listing = Listing::new(paths.given(), plan, json, paths.unordered);
         listing.first = order.map(|_| First::new(limit.unwrap_or(usize::MAX)));
-        let options = visit::Options { scan, counts: long, unknown_counts: all, ..visit::Options::default() };
+        let counts = match (long, all) {
+            (true, _) => visit::Counts::Always,
+            (_, true) => visit::Counts::IfUnknown,
+            _ => visit::Counts::Never,
+        };
+        let options = visit::Options { scan, counts, ..visit::Options::default() };
         let work = |targets: Vec<Result<Target, Failure>>| {
             let room = if form == Form::Json && order.is_none() { targets.len() * LINE_LEN } else { 0 };
             let mut batch = Batch { is_json: json, json: Vec::with_capacity(room), ..Batch::default() };

@@ -56,12 +56,13 @@ use clap::{CommandFactory, Parser, Subcommand};
   FILE, FOLDER  a frame, a sparse frame or a store
   FILE:MEMBER   a member of a zip file
   FILE@OFFSET   a frame inside another file, at this byte
-  URL           s3://, gs://, az://, http:// or https://; `ls` and `check` visit
-                what is below s3://BUCKET/PREFIX, and URL:MEMBER is in a .b2z
+  URL           s3://, gs://, az://, http:// or https://; `ls`, `check` and
+                `chunks` visit what is below s3://BUCKET/PREFIX, and URL:MEMBER
+                is in a .b2z
   -             standard input, which is read into memory
-  `ls` and `check` print them, and every command reads them; `set` and `rewrite`
-  need a FILE or FOLDER. A path that exists comes first; what begins with ./ or
-  follows -- is a path.
+  `ls`, `check` and `chunks` print them, and every command reads them; `set` and
+  `rewrite` need a FILE or FOLDER. A path that exists comes first; what begins
+  with ./ or follows -- is a path.
 
 Exit status:
   0  success

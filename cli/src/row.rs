@@ -68,17 +68,14 @@ impl Row {
     /// The row of an array; or of a frame without one: how many chunks it has, and the size of its items.
     pub(crate) fn of_frame(view: View<'_>, style: Style) -> Self {
         let header = view.header;
-        let [shape, chunks, blocks, dtype] = match view.array {
-            Some(array) => {
-                let dtype = array.meta().and_then(parsed_dtype);
-                let dtype = text::dtype_as(array, dtype.as_ref()).unwrap_or("-".into());
-                let blocks = array.blockshape().map_or("-".into(), short);
-                [short(array.shape()), short(array.chunkshape()), blocks, shortened(&dtype, MAX_CELL_WIDTH)]
-            }
-            None => {
-                let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
-                ["-".into(), "-".into(), "-".into(), format!("{chunks}, V{}", header.typesize)]
-            }
+        let [shape, chunks, blocks, dtype] = if let Some(array) = view.array {
+            let dtype = array.meta().and_then(parsed_dtype);
+            let dtype = text::dtype_as(array, dtype.as_ref()).unwrap_or("-".into());
+            let blocks = array.blockshape().map_or("-".into(), short);
+            [short(array.shape()), short(array.chunkshape()), blocks, shortened(&dtype, MAX_CELL_WIDTH)]
+        } else {
+            let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
+            ["-".into(), "-".into(), "-".into(), format!("{chunks}, V{}", header.typesize)]
         };
         let [ratio, codec, level, stored] = if style.long {
             let ratio = ratio(header.nbytes.into(), header.cbytes.into());

@@ -17,6 +17,16 @@ use crate::json::{Record, item_size, nbytes, parsed_dtype};
 use crate::remote;
 use crate::source::{compressed, is_zip};
 
+/// Of which frames the chunk index is read, to count the chunks. A check reads that of all.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Counts {
+    #[default]
+    Never,
+    /// Of those without an array whose header does not say how many chunks there are.
+    IfUnknown,
+    Always,
+}
+
 /// What to visit, and how much of it to read.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Options<'p> {
@@ -26,10 +36,7 @@ pub(crate) struct Options<'p> {
     pub(crate) depth: Option<Depth>,
     /// Read the values of metalayers.
     pub(crate) meta: bool,
-    /// Read the chunk index, to count the chunks that are stored. A check always does.
-    pub(crate) counts: bool,
-    /// Read the chunk index of frames without an array, if their header does not say how many chunks there are.
-    pub(crate) unknown_counts: bool,
+    pub(crate) counts: Counts,
     /// Call this after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
@@ -264,10 +271,14 @@ impl Options<'_> {
         frame: &mut Frame<R>,
         receive: &mut Receive<'_>,
     ) {
-        let is_unknown =
-            frame.header().nchunks().is_none() && frame.array().is_ok_and(|array| array.is_none());
-        let counts = self.counts || self.unknown_counts && is_unknown;
-        let counts = if counts { frame.count_chunks().ok() } else { None };
+        let is_counted = match self.counts {
+            Counts::Never => false,
+            Counts::IfUnknown => {
+                frame.header().nchunks().is_none() && frame.array().is_ok_and(|a| a.is_none())
+            }
+            Counts::Always => true,
+        };
+        let counts = if is_counted { frame.count_chunks().ok() } else { None };
         let after = After { trailer: self.read_trailer(frame), counts, unchecked: None };
         self.emit(location, frame, &frame.check_header(), &after, receive);
     }

@@ -14,8 +14,9 @@ doc: |
   metalayer `b2nd` (before 2023 `caterva`), which says its shape, chunk shape, block shape and dtype.
 
   Header, metalayers and trailer are MessagePack in which each value has a fixed width, and are described here with
-  their markers. Chunks and chunk index are not described. Offsets count from the start of the frame, so a frame
-  inside another file needs a stream of its own. A sparse frame is a directory; its file `chunks.b2frame` is described.
+  their markers. Of chunks the headers are described, and of the chunk index the entries if it is not compressed. Offsets count
+  from the start of the frame, so a frame inside another file needs a stream of its own. A sparse frame is a directory; its
+  file `chunks.b2frame` is described, and each of its other files is a chunk.
 
   What is checked here are markers and counts, not whether the numbers work together.
 seq:
@@ -29,6 +30,15 @@ instances:
     pos: header.len_frame - len_trailer
     size: len_trailer
     type: trailer
+  is_sparse:
+    value: header.flags.frame_type == frame_type::sparse
+  ofs_chunk_index:
+    value: 'header.len_header + (is_sparse ? 0 : header.cbytes)'
+    doc: Not where the generation is older than the present one.
+  chunk_index:
+    pos: ofs_chunk_index
+    type: chunk_index
+    if: header.generation == generation::present and header.nbytes > 0
 enums:
   generation:
     0x9c:
@@ -50,6 +60,19 @@ enums:
     4: zlib
     5: zstd
     6: with_filters
+  codec_format:
+    0: blosclz
+    1: lz4
+    3: zlib
+    4: zstd
+    6: of_header
+    7: of_frame
+  special:
+    0: none
+    1: zeros
+    2: nan
+    3: value
+    4: uninitialized
 types:
   header:
     seq:
@@ -342,3 +365,108 @@ types:
         pos: _io.size - 17
         size: 17
         doc: Its kind, and 16 bytes that no writer has ever filled in.
+  chunk_index:
+    doc: A chunk in which each chunk of the frame has an int64 in little-endian.
+    seq:
+      - id: header
+        type: chunk_header
+      - id: entries
+        type: chunk_index_entry
+        repeat: expr
+        repeat-expr: header.len_data / 8
+        if: header.is_uncompressed
+      - id: repeated_entry
+        type: chunk_index_entry
+        if: header.special == special::value
+        doc: The entry of every chunk.
+  chunk_index_entry:
+    seq:
+      - id: value
+        type: s8le
+        doc: |
+          From 0 on, where the chunk begins, counted from the end of the header; in a sparse frame the number of its file,
+          `%08X.chunk`. Otherwise the chunk is nowhere, and all its items have one value.
+    instances:
+      is_zeros:
+        value: value < 0 and (value >> 56) & 1 == 1
+      is_nan:
+        value: value < 0 and not is_zeros and not is_uninitialized and (value >> 57) & 1 == 1
+      is_uninitialized:
+        value: value < 0 and not is_zeros and (value >> 58) & 1 == 1
+      chunk:
+        io: _root._io
+        pos: _root.header.len_header + value
+        type: chunk_header
+        if: value >= 0 and not _root.is_sparse
+  chunk_header:
+    doc: Little-endian, unlike the frame.
+    meta:
+      endian: le
+    seq:
+      - id: version
+        type: u1
+      - id: codec_version
+        type: u1
+      - id: codec_format
+        type: b3
+        enum: codec_format
+      - id: is_unsplit
+        type: b1
+      - id: has_delta
+        type: b1
+      - id: is_long_a
+        type: b1
+        doc: Both bits of is_long are set where the header has 32 bytes.
+      - id: is_uncompressed
+        type: b1
+      - id: is_long_b
+        type: b1
+      - id: typesize
+        type: u1
+        doc: 1 where an item has more than 255 bytes.
+      - id: len_data
+        type: s4
+        doc: Decompressed.
+      - id: len_block
+        type: s4
+        doc: Decompressed; or the number of blocks, if they have different lengths.
+      - id: len_chunk
+        type: s4
+        doc: With the header.
+      - id: extension
+        type: chunk_header_extension
+        if: is_long
+    instances:
+      is_long:
+        value: is_long_a and is_long_b
+      special:
+        value: 'is_long ? extension.special : special::none'
+  chunk_header_extension:
+    seq:
+      - id: filters
+        type: u1
+        repeat: expr
+        repeat-expr: 6
+      - id: codec
+        type: u1
+        doc: If the format of the codec says of_header.
+      - id: codec_meta
+        type: u1
+      - id: filters_meta
+        type: u1
+        repeat: expr
+        repeat-expr: 6
+      - id: unused_a
+        type: b7
+      - id: has_variable_blocks
+        type: b1
+      - id: unused_b
+        type: b1
+      - id: special
+        type: b3
+        enum: special
+        doc: Whether all items have one value. A value of their own follows the header.
+      - id: unused_c
+        type: b3
+      - id: has_dictionary
+        type: b1

@@ -35,8 +35,8 @@ pub struct Finding {
     place: Place,
     chunk: Option<u64>,
     offset: Option<u64>,
-    expected: Option<i128>,
-    found: Option<i128>,
+    /// What should be there, and what is.
+    numbers: Option<(i128, i128)>,
     text: String,
 }
 
@@ -107,7 +107,7 @@ impl Serialize for Place {
 
 impl Finding {
     pub(crate) fn new(code: Code, place: Place) -> Self {
-        Self { code, place, chunk: None, offset: None, expected: None, found: None, text: String::new() }
+        Self { code, place, chunk: None, offset: None, numbers: None, text: String::new() }
     }
 
     /// A finding about a file as a whole, for programs that look at more than frames, such as the members of a store.
@@ -133,7 +133,7 @@ impl Finding {
     }
 
     pub(crate) fn numbers(self, expected: impl Number, found: impl Number) -> Self {
-        Self { expected: Some(expected.wide()), found: Some(found.wide()), ..self }
+        Self { numbers: Some((expected.wide(), found.wide())), ..self }
     }
 
     pub(crate) fn text(self, text: String) -> Self {
@@ -187,13 +187,13 @@ impl Finding {
     /// The number that should be there, or the limit; `None` if the finding is not about a number.
     #[must_use]
     pub fn expected(&self) -> Option<i128> {
-        self.expected
+        Some(self.numbers?.0)
     }
 
     /// The number that is there; `None` if the finding is not about a number.
     #[must_use]
     pub fn found(&self) -> Option<i128> {
-        self.found
+        Some(self.numbers?.1)
     }
 
     /// The message, without the offset that `Display` puts in front of it.

@@ -39,7 +39,9 @@
 //! # What bytes can cost
 //!
 //! No input makes this crate panic, and time and memory are bounded by the bytes that are read, whatever they claim. Each
-//! byte is read a few times at most. A compressed chunk index may have 64 MiB, or 1024 bytes for each of its own. The memory for each byte, besides some 100 kB:
+//! byte is read a few times at most. A compressed chunk index may have 64 MiB, or 1024 bytes for each of its own. An index of
+//! one value has 40 bytes for up to 268 million chunks: a check looks at it once, but to go through [`Frame::chunks`] or
+//! [`Frame::dump_chunks`] takes as many steps. The memory for each byte, besides some 100 kB:
 //!
 //! | what | reads | memory for each byte |
 //! |---|---|---|

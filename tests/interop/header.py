@@ -98,6 +98,12 @@ class Kind:
         self.expected = dict(differences(self.path))
         assert self.expected[NO_ARRAY] and DATA in self.expected and isinstance(self.expected[METADATA], list), name
         self.fields = fields(b2nd, self.path, self.header_len)
+        [self.healthy] = reported(b2nd, [self.path], "--data")
+        assert self.healthy == ([("warning", "high-rank")] if name == "16 dimensions" else []), f"{name}: {self.healthy}"
+
+    def reported(self, b2nd, paths, *depth):
+        """What is reported of damaged files, and not of the healthy one."""
+        return [[code for code in codes if code not in self.healthy] for codes in reported(b2nd, paths, *depth)]
 
     def damage(self, folder, at, value):
         path = folder / f"{value}.b2nd"
@@ -186,12 +192,13 @@ def cases(job):
     b2nd, folder, kind, at, values = job
     with tempfile.TemporaryDirectory(dir=folder) as folder:
         paths = [kind.damage(Path(folder), at, value) for value in values]
+        seen = answers(lambda path: verdict(path, kind.expected), paths)
         found = []
-        for value, path, (result, grid), codes in zip(values, paths, answers(lambda path: verdict(path, kind.expected), paths), reported(b2nd, paths)):
+        for value, path, (result, grid), codes in zip(values, paths, seen, kind.reported(b2nd, paths)):
             found.append({"kind": kind.name, "field": kind.fields[at], "at": at, "old": kind.bytes[at], "new": value})
             found[-1] |= {"python": result, "codes": codes, "path": path, "why": why(kind, result, grid)}
         missed = [case for case in found if case["python"] != SAME and not case["codes"]]
-        deep = reported(b2nd, [case["path"] for case in missed], "--data") if missed else []
+        deep = kind.reported(b2nd, [case["path"] for case in missed], "--data") if missed else []
         for case, codes in zip(missed, deep):
             case["deep"] = codes
         return found
@@ -318,7 +325,6 @@ def main():
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         kinds = [Kind(b2nd, Path(folder), name) for name in KINDS]
-        assert not any(reported(b2nd, [kind.path], "--data") != [expected_codes(kind)] for kind in kinds), "a healthy file"
         all_changes = [(kind, at, value) for kind in kinds for at in range(kind.header_len) for value in range(256) if value != kind.bytes[at]]
         changes = random.Random(1).sample(all_changes, SAMPLE) if is_quick else all_changes
         jobs = [(b2nd, folder, kind, at, sorted(case[2] for case in of)) for (kind, at), of in grouped(changes, lambda case: case[:2]).items()]
@@ -335,10 +341,6 @@ def main():
     missed, wanted = (sum(map(which, all_cases)) for which in (is_missed, is_wanted))
     if missed > (1 - LEAST_SEEN) * wanted:
         sys.exit(f"{missed} of {wanted} changes are not seen, more than {1 - LEAST_SEEN:.1%}")
-
-
-def expected_codes(kind):
-    return [("warning", "high-rank")] if kind.name == "16 dimensions" else []
 
 
 if __name__ == "__main__":

@@ -262,7 +262,8 @@ INTRODUCTION = """\
 # What a killed writer leaves, and who sees it
 
 Written by `tests/interop/killed.py`. It kills python-blosc2 {count} times while it writes a small array: before each system call
-that changes a file, {each} of them in turn, and {random} times each at random moments. python-blosc2 then reads what is left:
+that changes a file, {each} of them in turn, and {random} times each at random moments. What those leave depends
+on the speed of the machine. python-blosc2 then reads what is left:
 
 - **before**, **after**: the data and the vlmetalayers are those before, or those after.
 - **mixed**: the shape is right, and each item is the old or the new one. An array that is changed in place has no better

@@ -385,7 +385,9 @@ fn a_closed_pipe_ends_quietly() {
     for number in 0..2000 {
         fs::write(folder.path().join(format!("{number}.b2nd")), &file).unwrap();
     }
-    for arguments in [&["ls"][..], &["ls", "--json"], &["ls", "--unordered"], &["check", "--json"]] {
+    for arguments in
+        [&["ls"][..], &["ls", "--json"], &["ls", "--unordered"], &["check", "--json"], &["chunks"]]
+    {
         let mut child =
             b2nd(folder.path(), arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = [0; 10];
