@@ -485,6 +485,15 @@ mod tests {
     }
 
     #[test]
+    fn a_vector_knows_how_many_integers_are_left() {
+        let mut items = Items::<i32> { left: &[0xd2, 0, 0, 0, 1, 0xd2, 0, 0, 0, 2], int: PhantomData };
+        for left in [2, 1, 0] {
+            assert_eq!((items.len(), items.size_hint()), (left, (left, Some(left))));
+            assert_eq!(items.next().is_some(), left > 0);
+        }
+    }
+
+    #[test]
     fn the_longest_metalayer_before_the_dtype_is_that_of_16_dimensions() {
         let mut output = Output::new(&mut []);
         output.layout(Layout::B2nd);

@@ -246,3 +246,44 @@ fn an_index_of_one_value_has_no_entries_whatever_else_its_header_says() {
         assert_eq!(row.bytes, file[start..start + row.bytes.len()], "{row}");
     }
 }
+
+#[test]
+fn each_kind_of_messagepack_value_is_shown() {
+    let values: [(&[u8], &str); 21] = [
+        (b"\x07", "7"),
+        (b"\xff", "-1"),
+        (b"\xc0", ""),
+        (b"\xc3", "true"),
+        (b"\xca\x3f\xc0\0\0", "1.5"),
+        (b"\xcb\xbf\xe0\0\0\0\0\0\0", "-0.5"),
+        (b"\xcc\xc8", "200"),
+        (b"\xcd\x01\0", "256"),
+        (b"\xce\0\x01\0\0", "65536"),
+        (b"\xcf\0\0\0\x01\0\0\0\0", "4294967296"),
+        (b"\xd0\x80", "-128"),
+        (b"\xd1\x80\0", "-32768"),
+        (b"\xd2\x80\0\0\0", "-2147483648"),
+        (b"\xd3\x80\0\0\0\0\0\0\0", "-9223372036854775808"),
+        (b"\xdd\0\0\0\x01\x07", "7"),
+        (b"\xde\0\x01\x07\x08", "8"),
+        (b"\xdf\0\0\0\x01\x07\x09", "9"),
+        (b"\xc4\x01a", "a"),
+        (b"\xc5\0\x01a", "a"),
+        (b"\xc8\0\x01\x05a", "a"),
+        (b"\xd4\x05a", "a"),
+    ];
+    for (value, shown) in values {
+        let file = frame_of(&[("any", value)], &[]);
+        let rows = header_rows(&file[..Frame::parse(&file).unwrap().header().header_len]);
+        let last = rows.last().unwrap();
+        assert_eq!((&*last.value, &last.fault), (shown, &None), "{value:x?}");
+        assert!(last.offset as usize + last.bytes.len() == Frame::parse(&file).unwrap().header().header_len);
+    }
+    // What is not a value, or not whole, is shown as bytes.
+    for value in [&b"\xc1"[..], b"\xcd\x01", b"\xc9\xff\xff\xff\xff\x01", b"\xdf\xff\xff\xff\xff"] {
+        let file = frame_of(&[("any", value)], &[]);
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        let shown: Vec<u8> = header_rows(&file[..header_len]).into_iter().flat_map(|row| row.bytes).collect();
+        assert_eq!(shown, file[..header_len], "{value:x?}");
+    }
+}

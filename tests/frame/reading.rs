@@ -461,6 +461,55 @@ fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
 }
 
 #[test]
+fn the_two_layouts_of_caterva_0_1_differ_in_their_byte_order() {
+    let of = |marker: u8, shape: [u8; 8], chunks: [u8; 4]| {
+        let bytes = [&[0x93, 1, 0x91, marker][..], &shape, &[0x91, 0xd2], &chunks].concat();
+        Frame::parse(&frame_of(&[("caterva", &bytes)], &[])).unwrap()
+    };
+    let old = of(0xcf, 300_i64.to_le_bytes(), 70_i32.to_le_bytes());
+    let new = of(0xd3, 300_i64.to_be_bytes(), 70_i32.to_be_bytes());
+    for (frame, name) in [(old, "caterva-0.1.0"), (new, "caterva-0.1.1")] {
+        let array = frame.array().unwrap().unwrap();
+        assert_eq!((array.shape(), array.chunkshape()), (&[300][..], &[70][..]));
+        assert_eq!(
+            (array.layout().to_string().as_str(), array.meta(), array.blockshape()),
+            (name, None, None)
+        );
+        assert!(!array.has_blocks());
+    }
+    let bytes = [&[0x93, 17, 0x91][..], &[0; 40]].concat();
+    let error = Frame::parse(&frame_of(&[("caterva", &bytes)], &[])).unwrap().array().map(drop).unwrap_err();
+    assert_eq!(error.finding().map(b2nd_serde::frame::Finding::code), Some(Code::Rank));
+}
+
+#[test]
+fn messages_say_what_is_missing_and_who_is_in_the_way() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let error = Frame::parse(&file[..100]).unwrap_err();
+    assert_eq!(error.to_string(), "incomplete: at least 165 bytes are needed");
+    let error = "no-such-code".parse::<Code>().unwrap_err();
+    assert_eq!(error.to_string(), "`no-such-code` is not the code of a finding");
+    assert!(Code::ALL.iter().all(|code| code.cause().ends_with('.')));
+}
+
+#[test]
+fn what_is_printed_for_debugging_says_what_it_is() {
+    let frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
+    let layer = format!("{:?}", frame.metalayer("vendor").unwrap());
+    assert!(layer.starts_with("Metalayer { name: \"vendor\", offset: 163, bytes: [130, 166,"), "{layer}");
+    let meta = format!("{:?}", frame.array().unwrap().unwrap().meta().unwrap());
+    assert!(meta.contains("shape: [6], chunkshape: [4], blockshape: [2]"), "{meta}");
+    assert!(meta.contains("\"<f8\""), "{meta}");
+    let check = format!("{:?}", b2nd_serde::frame::Check::new(b2nd_serde::frame::Depth::ChunkData));
+    assert!(check.starts_with("Check { depth: ChunkData"), "{check}");
+    let rewrite = format!("{:?}", b2nd_serde::frame::Rewrite::new("old.b2nd", "new.b2nd").dtype("<u2"));
+    assert!(
+        rewrite.contains("old.b2nd") && rewrite.contains("new.b2nd") && rewrite.contains("<u2"),
+        "{rewrite}"
+    );
+}
+
+#[test]
 fn a_directory_without_a_frame_says_so() {
     let error = Frame::open(data()).unwrap_err();
     assert_eq!(error.path(), Some(&*data()));

@@ -302,6 +302,33 @@ fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
 }
 
 #[test]
+fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
+    let builder = FrameBuilder::new(meta(&[100], &[4], &[4], "|u1"));
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    assert_eq!(writer.missing(), Some(0));
+    store_all(&mut writer);
+    assert_eq!(writer.missing(), None);
+    assert!(format!("{writer:?}").starts_with("FrameWriter { sizes: "));
+    let file = writer.finish().unwrap().into_inner();
+    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+    let entries = frame.chunks().unwrap().map(Result::unwrap);
+    let starts: Vec<_> = entries
+        .map(|entry| {
+            let ChunkPlace::Frame(start) = entry.place else { panic!("not stored") };
+            usize::try_from(start).unwrap()
+        })
+        .collect();
+    let mut damaged = file.clone();
+    for start in starts {
+        damaged[start + 3] = 9;
+    }
+    let frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
+    let findings = Check::new(Depth::ChunkHeaders).frame(frame).unwrap().findings;
+    assert_eq!(findings.len(), 21);
+    assert_eq!(findings[20].message(), "5 more findings about chunks are left out");
+}
+
+#[test]
 fn an_index_of_one_special_value_takes_40_bytes() {
     for (special, last) in [(Special::Zeros, 0x81), (Special::Nan, 0x82), (Special::Uninitialized, 0x84)] {
         let meta = meta(&[1 << 27], &[1], &[1], "<f4");
