@@ -248,3 +248,26 @@ fn a_metalayer_as_a_sequence_says_how_many_entries_are_left() {
     let Hints(hints) = from_slice(&bytes).unwrap();
     assert_eq!(hints, (0..=7).rev().map(Some).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_tuple_struct_of_too_few_dimensions_is_refused_as_a_tuple_is() {
+    #[derive(Serialize)]
+    struct Two(i64, i64);
+
+    #[derive(Serialize)]
+    struct Array<S> {
+        version: u8,
+        ndim: u8,
+        shape: S,
+        chunkshape: [i32; 3],
+        blockshape: [i32; 3],
+    }
+
+    fn of<S: serde::Serialize>(shape: S) -> Array<S> {
+        Array { version: 0, ndim: 3, shape, chunkshape: [1; 3], blockshape: [1; 3] }
+    }
+
+    let tuple = to_vec(&of((1_i64, 2_i64))).unwrap_err().to_string();
+    assert!(tuple.contains("shape"), "{tuple}");
+    assert_eq!(to_vec(&of(Two(1, 2))).unwrap_err().to_string(), tuple);
+}
