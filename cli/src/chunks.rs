@@ -205,6 +205,10 @@ impl Batch {
         if !json && !is_one {
             self.parts.push(Part::Heading(address.location().to_string()));
         }
+        if frame.header().is_sparse() && matches!(address.inside, Inside::Url(_)) {
+            let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
+            return self.fail(address.location().failure(Problem::new("refused", message)), json);
+        }
         let count = frame.header().nchunks();
         // Where chunks differ in length, only the index says how many there are.
         let count = count.or_else(|| Some(frame.chunks().ok()?.size_hint().1? as u64));

@@ -435,7 +435,15 @@ impl Targets {
             None => {
                 let is_empty = objects.is_empty();
                 let (root, _) = self.objects.take()?;
-                return if is_empty { object(root, true, false) } else { None };
+                let is_folder = root.as_os_str().as_encoded_bytes().ends_with(b"/");
+                return match (is_empty, is_folder) {
+                    (true, false) => object(root, true, false),
+                    (true, true) => {
+                        let problem = Problem::new("io", "there is no object below it");
+                        Some(Err(Location { path: &root, inside: Inside::Url(None) }.failure(problem)))
+                    }
+                    _ => None,
+                };
             }
         };
         // The address of a sparse frame ends with a slash, so that it is opened with one request.

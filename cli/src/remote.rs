@@ -173,7 +173,13 @@ impl Store {
     }
 
     fn new(base: &str, service: Service) -> Result<Self, Problem> {
-        let objects = build(base, service).map_err(|error| Problem::new("refused", innermost(&error)))?;
+        let objects = build(base, service).map_err(|error| {
+            let message = match innermost(&error) {
+                missing if missing.starts_with("Missing") => format!("{missing}: {}", service.login()),
+                message => message,
+            };
+            Problem::new("refused", message)
+        })?;
         Ok(Self { service, objects, failures: AtomicU32::default() })
     }
 

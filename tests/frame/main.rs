@@ -5,6 +5,7 @@ mod check;
 mod chunk_data;
 mod chunk_files;
 mod chunk_headers;
+mod chunk_vectors;
 mod chunks;
 #[cfg(feature = "frame")]
 #[path = "../common/mod.rs"]

@@ -101,6 +101,13 @@ def open_frame(frame, folder):
     return values
 
 
+def read_items(frame, folder):
+    """The items that python-blosc2 reads."""
+    path = Path(folder, "frame.b2nd")
+    path.write_bytes(frame)
+    return {"items": blosc2.open(str(path))[:].tobytes().hex()}
+
+
 def frame_values(values):
     """The values of a vector under the names of `open_frame`."""
     flat = {name: values[name] for name in ("nbytes", "cbytes", "typesize", "chunksize", "nchunks") if name in values}
@@ -166,6 +173,12 @@ OF_FRAMES = {
 }
 
 
+OF_CHUNKS = {
+    "accept the size of an item": "it goes by the size in the frame",
+    "accept zeros, and also data": "it passes over the data",
+}
+
+
 def why(reasons, does, vector):
     for start, reason in reasons.items():
         if f"{does} {vector['name']}".startswith(start):
@@ -197,6 +210,10 @@ def answers():
             answer = ask(open_frame, bytes.fromhex(vector["hex"]), folder)
             values = frame_values(vector["values"]) if "values" in vector else {}
             add("frames.json", PYTHON_BLOSC2, vector, vector["verdict"], answer, values, OF_FRAMES)
+        for vector in json.loads((VECTORS / "chunks.json").read_text()):
+            answer = ask(read_items, bytes.fromhex(vector["hex"]), folder)
+            values = vector.get("values", {})
+            add("chunks.json", PYTHON_BLOSC2, vector, vector["verdict"], answer, values, OF_CHUNKS)
     return answers
 
 

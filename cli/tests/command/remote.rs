@@ -21,6 +21,9 @@ use crate::run::{b2nd, objects, text};
 /// Objects by their paths, such as `bucket/folder/array.b2nd`.
 type Objects = BTreeMap<String, Vec<u8>>;
 
+/// The first and the last byte that are asked for.
+type Range = Option<(usize, usize)>;
+
 /// What a server does with a request.
 enum Answer {
     /// Status, a header of its own, and the body.
@@ -35,7 +38,7 @@ fn refusal(status: u16, code: &str) -> Answer {
 }
 
 /// The objects as a server of S3 or of the web has them. A listing has this many to a page.
-fn answer(objects: &Objects, page: usize, path: &str, range: Option<(usize, usize)>) -> Answer {
+fn answer(objects: &Objects, page: usize, path: &str, range: Range) -> Answer {
     if let Some((bucket, query)) = path.split_once('?').filter(|(_, query)| query.contains("list-type=2")) {
         let of = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
         let prefix = format!("{bucket}/{}", of("prefix").unwrap_or_default().replace("%2F", "/"));
@@ -81,7 +84,7 @@ struct Server {
 
 impl Server {
     /// A server that ends with this process.
-    fn start(answer: impl Fn(&str, Option<(usize, usize)>) -> Answer + Send + Sync + 'static) -> Self {
+    fn start(answer: impl Fn(&str, Range) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let requests = Arc::<Mutex<Vec<String>>>::default();
@@ -130,11 +133,7 @@ impl Server {
     }
 }
 
-fn serve(
-    mut stream: &TcpStream,
-    answer: &dyn Fn(&str, Option<(usize, usize)>) -> Answer,
-    log: &Mutex<Vec<String>>,
-) {
+fn serve(mut stream: &TcpStream, answer: &dyn Fn(&str, Range) -> Answer, log: &Mutex<Vec<String>>) {
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     while let Some(request) = lines.next() {
         let path = request.split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
@@ -263,7 +262,9 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
         let output = server.run(&["ls", "--json", url]);
         assert_eq!(objects_of(&output), [url], "{}", stderr(&output));
     }
-    assert_eq!(server.run(&["ls", "s3://bucket"]).stdout.iter().filter(|&&byte| byte == b'\n').count(), 1);
+    let output = server.run(&["chunks", "s3://bucket/s.b2nd"]);
+    assert!(stderr(&output).contains("read only from a folder; copy it"), "{}", stderr(&output));
+    assert_eq!(text(&server.run(&["ls", "s3://bucket"]).stdout).lines().count(), 1);
 }
 
 /// A failure of a server, and words of the message about it.
@@ -314,6 +315,7 @@ fn each_failure_has_a_clear_message() {
     for (url, words) in [
         ("s3://gone/folder", "cannot be listed: there is no bucket s3://gone"),
         ("s3://bucket/nothing", "no such object"),
+        ("s3://bucket/nothing/", "there is no object below it"),
         ("http://x/folder/", "a web server has no list"),
         ("ftp://x/a.b2nd", "the scheme ftp cannot be read"),
         ("s3:///a.b2nd", "names no bucket"),
@@ -323,6 +325,12 @@ fn each_failure_has_a_clear_message() {
         assert_eq!(output.status.code(), Some(1), "{url}");
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
+    let output = server.command(&["ls", "s3://bucket"]).env_remove("AWS_SECRET_ACCESS_KEY").output().unwrap();
+    assert!(
+        stderr(&output).contains("Missing SecretAccessKey: set AWS_ACCESS_KEY_ID"),
+        "{}",
+        stderr(&output)
+    );
     // No one listens there.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output =
@@ -333,9 +341,11 @@ fn each_failure_has_a_clear_message() {
 #[test]
 fn a_listing_that_breaks_off_says_that_it_is_not_whole() {
     let objects: Objects = (0..250).map(|i| (format!("bucket/{i:03}.b2nd"), array())).collect();
-    let server = Server::start(move |path, range| match path.contains("continuation-token=200") {
-        true => refusal(500, "InternalError"),
-        false => answer(&objects, 100, path, range),
+    let server = Server::start(move |path, range| {
+        if path.contains("continuation-token=200") {
+            return refusal(500, "InternalError");
+        }
+        answer(&objects, 100, path, range)
     });
     let output = server.command(&["ls", "--json", "s3://bucket"]).env("B2ND_TIMEOUT", "1").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -352,9 +362,11 @@ fn a_listing_that_breaks_off_says_that_it_is_not_whole() {
 #[test]
 fn a_server_that_only_fails_is_not_asked_for_each_of_a_thousand_objects() {
     let objects: Objects = (0..1000).map(|i| (format!("bucket/{i:03}.b2nd"), array())).collect();
-    let server = Server::start(move |path, range| match path.contains("list-type") {
-        true => answer(&objects, 1000, path, range),
-        false => refusal(503, "SlowDown"),
+    let server = Server::start(move |path, range| {
+        if !path.contains("list-type") {
+            return refusal(503, "SlowDown");
+        }
+        answer(&objects, 1000, path, range)
     });
     let output = server.command(&["ls", "--json", "s3://bucket"]).env("B2ND_TIMEOUT", "1").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -410,4 +422,24 @@ fn a_long_listing_shows_how_far_it_is_and_ends_when_it_is_interrupted() {
     assert_eq!(child.wait().unwrap().signal(), Some(SIGINT));
     let lines = reader.join().unwrap();
     assert!(lines.ends_with("}\n") && lines.lines().count() < 100_000);
+}
+
+#[test]
+fn the_chunks_of_what_is_below_a_prefix_are_listed() {
+    let zip = fs::read(data().join("tree.b2z")).unwrap();
+    let server =
+        Server::with([("bucket/a.b2nd".into(), array()), ("bucket/deep/tree.b2z".into(), zip)].into());
+    let output = server.run(&["chunks", "--json", "s3://bucket/"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut expected = vec!["s3://bucket/a.b2nd"; 4];
+    expected.extend(["s3://bucket/deep/tree.b2z:group/large.b2nd"; 4]);
+    expected.push("s3://bucket/deep/tree.b2z:group/small.b2nd");
+    let found = objects(&output);
+    let addresses: Vec<&str> = found.iter().map(|chunk| chunk["address"].as_str().unwrap()).collect();
+    assert_eq!(addresses, expected);
+    assert_eq!((&found[0]["file"], &found[0]["offset"]), (&"s3://bucket/a.b2nd".into(), &165.into()));
+
+    let output = server.run(&["chunks", "s3://bucket/", "s3://bucket/none.b2nd"]);
+    assert!(text(&output.stdout).starts_with("s3://bucket/a.b2nd:\nchunk  "), "{}", text(&output.stdout));
+    assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(1), 1), "{}", stderr(&output));
 }
