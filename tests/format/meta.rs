@@ -194,3 +194,80 @@ fn a_meta_is_cheap_to_move() {
     let longest = if cfg!(target_endian = "little") { 112 } else { 120 };
     assert!(size_of::<Meta>() <= longest, "{}", size_of::<Meta>());
 }
+
+#[test]
+fn debugging_shows_all_entries() {
+    let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4").unwrap();
+    assert_eq!(
+        format!("{meta:?}"),
+        "Meta { layout: B2nd, version: 0, shape: [3, 5], chunkshape: [2, 3], blockshape: [1, 2], \
+         dtype_format: Some(0), dtype: Some(\"<i4\") }"
+    );
+}
+
+#[test]
+fn what_is_no_object_is_said_to_be_none() {
+    let error = serde_json::from_str::<Meta>("7").unwrap_err().to_string();
+    assert!(
+        error.starts_with("invalid type: integer `7`, expected the layout and entries of a b2nd metalayer"),
+        "{error}"
+    );
+}
+
+/// How many entries a sequence says that are left, before each of them and after the last.
+#[derive(Debug)]
+struct Hints(Vec<Option<usize>>);
+
+impl<'de> serde::Deserialize<'de> for Hints {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> serde::de::Visitor<'de> for Entries {
+            type Value = Hints;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a metalayer")
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut entries: A) -> Result<Hints, A::Error> {
+                let mut hints = vec![entries.size_hint()];
+                while entries.next_element::<serde::de::IgnoredAny>()?.is_some() {
+                    hints.push(entries.size_hint());
+                }
+                Ok(Hints(hints))
+            }
+        }
+
+        deserializer.deserialize_tuple(7, Entries)
+    }
+}
+
+#[test]
+fn a_metalayer_as_a_sequence_says_how_many_entries_are_left() {
+    let bytes = to_vec(&meta_of_rank(2, "<i4")).unwrap();
+    let Hints(hints) = from_slice(&bytes).unwrap();
+    assert_eq!(hints, (0..=7).rev().map(Some).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_tuple_struct_of_too_few_dimensions_is_refused_as_a_tuple_is() {
+    #[derive(Serialize)]
+    struct Two(i64, i64);
+
+    #[derive(Serialize)]
+    struct Array<S> {
+        version: u8,
+        ndim: u8,
+        shape: S,
+        chunkshape: [i32; 3],
+        blockshape: [i32; 3],
+    }
+
+    fn of<S: serde::Serialize>(shape: S) -> Array<S> {
+        Array { version: 0, ndim: 3, shape, chunkshape: [1; 3], blockshape: [1; 3] }
+    }
+
+    let tuple = to_vec(&of((1_i64, 2_i64))).unwrap_err().to_string();
+    assert!(tuple.contains("shape"), "{tuple}");
+    assert_eq!(to_vec(&of(Two(1, 2))).unwrap_err().to_string(), tuple);
+}

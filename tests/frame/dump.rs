@@ -277,7 +277,8 @@ fn each_kind_of_messagepack_value_is_shown() {
         let rows = header_rows(&file[..Frame::parse(&file).unwrap().header().header_len]);
         let last = rows.last().unwrap();
         assert_eq!((&*last.value, &last.fault), (shown, &None), "{value:x?}");
-        assert!(last.offset as usize + last.bytes.len() == Frame::parse(&file).unwrap().header().header_len);
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        assert_eq!(last.offset + last.bytes.len() as u64, header_len as u64, "{value:x?}");
     }
     // What is not a value, or not whole, is shown as bytes.
     for value in [&b"\xc1"[..], b"\xcd\x01", b"\xc9\xff\xff\xff\xff\x01", b"\xdf\xff\xff\xff\xff"] {
