@@ -34,7 +34,7 @@ use crate::text::clean;
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
   grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
 pub(crate) struct Dump {
-    /// FILE, sparse frame (directory), `FILE:MEMBER` or `FILE@OFFSET` [default: -, standard input]
+    /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET` or URL [default: -, standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Bytes to show instead of a file, as hexadecimal digits
