@@ -264,6 +264,9 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
     }
     let output = server.run(&["chunks", "s3://bucket/s.b2nd"]);
     assert!(stderr(&output).contains("read only from a folder; copy it"), "{}", stderr(&output));
+    let output = server.run(&["check", "--chunks", "s3://bucket/s.b2nd/"]);
+    let said = "chunks not checked: the chunk files of a sparse frame are read only from a folder";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
     assert_eq!(text(&server.run(&["ls", "s3://bucket"]).stdout).lines().count(), 1);
 }
 

@@ -157,7 +157,7 @@ pub struct Report<R = File> {
 /// let report = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(file, 0)?)?;
 /// assert_eq!(
 ///     report.unchecked.expect("files that are not known").to_string(),
-///     "chunks not checked: the files of the chunks are not known: open the sparse frame by its path",
+///     "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path",
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
