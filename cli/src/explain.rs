@@ -42,7 +42,7 @@ pub(crate) struct Explanation {
 }
 
 /// Why something failed, where it is not a finding.
-const FAILURES: [Explanation; 9] = [
+const FAILURES: [Explanation; 14] = [
     failure(
         "io",
         "A file or folder cannot be read or written. The message is that of the system.",
@@ -96,6 +96,36 @@ const FAILURES: [Explanation; 9] = [
         "The work was stopped before its end. Nothing of a new file is left.",
         "Ctrl-C, or a signal to end.",
         "Start it again.",
+    ),
+    failure(
+        "missing",
+        "There is no object at the URL.",
+        "The key is another one, it is a prefix, or the object was removed.",
+        "`b2nd ls` lists what is below a prefix.",
+    ),
+    failure(
+        "no-bucket",
+        "There is no such bucket or container in the object store.",
+        "Its name, the endpoint or the account is another one.",
+        "Check the URL, and the variables of the environment with the endpoint and the account.",
+    ),
+    failure(
+        "no-access",
+        "The server does not let this user read it.",
+        "The credentials are missing, wrong or too old, or are not for this bucket.",
+        "Set those that the message names.",
+    ),
+    failure(
+        "throttled",
+        "The server asks for fewer requests, also after it was asked again.",
+        "There are too many at a time, from here or from elsewhere.",
+        "Try again later, or with fewer at a time: `-j 8`.",
+    ),
+    failure(
+        "partial-listing",
+        "Not all that is below a prefix was listed.",
+        "The server failed, and the message says how.",
+        "Try again; what was listed is right, but not all.",
     ),
 ];
 

@@ -429,8 +429,8 @@ impl Targets {
         })
     }
 
-    /// The next object below a URL, if it is to be visited: others than in folders, those without a Blosc2 extension are
-    /// not asked for their first bytes unless --ext says so.
+    /// The next object below a URL, if it is to be visited. In a folder that is any file; but each object costs a request,
+    /// so it needs a Blosc2 extension, or one of --ext.
     fn next_object(&mut self) -> Option<Result<Target, Failure>> {
         let (root, objects) = self.objects.as_mut()?;
         let object = |path: PathBuf, is_given, is_sparse| {
