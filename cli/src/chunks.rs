@@ -32,7 +32,7 @@ use crate::visit;
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd chunks array.b2nd
-  b2nd chunks --json data/ | jq -c 'select(.kind == \"stored\") | [.file, .offset, .cbytes]'")]
+  b2nd chunks --json data/ | jq -c '[.file, .offset, .cbytes]'")]
 pub(crate) struct ChunkList {
     #[command(flatten)]
     paths: Paths,
