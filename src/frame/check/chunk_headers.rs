@@ -28,7 +28,7 @@ const MAX_COMPARED: usize = 1 << 23;
 /// From this number on, every program can use filters of its own.
 const FIRST_OF_USERS: u8 = 160;
 
-/// The most findings about single chunks. A damaged file can have one for each of a million.
+/// The most findings of a code about single chunks. A damaged file can have one for each of a million.
 const MAX_FINDINGS: usize = 20;
 
 /// How often the bytes of all chunks may be looked at, chunk by chunk. If chunks have more, they share bytes, and to look at
@@ -277,17 +277,21 @@ struct Span {
 #[derive(Default)]
 struct Found {
     kept: Vec<Finding>,
-    left_out: u64,
+    /// How many more there are of a code.
+    left_out: Vec<(Code, u64)>,
     /// Chunks that could not be decompressed, and why not the first one.
     unchecked: Option<Unchecked>,
 }
 
 impl Found {
     fn push(&mut self, finding: Finding) {
-        if self.kept.len() < MAX_FINDINGS {
+        let code = finding.code();
+        if self.kept.iter().filter(|kept| kept.code() == code).count() < MAX_FINDINGS {
             self.kept.push(finding);
+        } else if let Some((_, count)) = self.left_out.iter_mut().find(|(other, _)| *other == code) {
+            *count += 1;
         } else {
-            self.left_out += 1;
+            self.left_out.push((code, 1));
         }
     }
 
@@ -327,10 +331,10 @@ pub(super) fn check<R: Read + Seek>(
     match look(frame, depth, progress) {
         Ok(Found { kept, left_out, unchecked }) => {
             report.findings.extend(kept);
-            if left_out > 0 {
-                let text = format!("{left_out} more findings about chunks are left out");
-                report.findings.push(Finding::new(Code::ChunkHeader, Place::Chunk).text(text));
-            }
+            report.findings.extend(left_out.into_iter().map(|(code, count)| {
+                let text = format!("{count} more findings about chunks are left out");
+                Finding::new(code, Place::Chunk).text(text)
+            }));
             report.unchecked = unchecked;
         }
         Err(error) if error.kind() == ErrorKind::Malformed => {}
@@ -393,12 +397,13 @@ fn look<R: Read + Seek>(
             break;
         }
     }
+    // Before what may be left out.
+    if let Some(finding) = survey.total(&header) {
+        found.push(finding);
+    }
     survey.compare(&mut chunks, &mut found)?;
     if survey.nstored > survey.spans.len() as u64 {
         found.not_compared(survey.nstored);
-    }
-    if let Some(finding) = survey.total(&header) {
-        found.push(finding);
     }
     if let Some((count, number, filters)) = survey.other_filters {
         let first = format!("chunk {number} has {filters}");
