@@ -58,7 +58,8 @@
 //! ```
 //! use serde::de::IgnoredAny as Any;
 //!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
 //! let (_, _, shape, ..): (Any, Any, Vec<u64>, Any, Any, Any, Any) = b2nd_serde::from_slice(bytes)?;
 //! assert_eq!(shape, [6]);
 //! # Ok::<(), b2nd_serde::Error>(())
@@ -83,7 +84,8 @@
 //!     dtype: &'a str,
 //! }
 //!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
 //! let line: Line<'_> = b2nd_serde::from_slice(bytes)?;
 //! assert_eq!((line.shape, line.dtype), ([6], "|u1"));
 //! # Ok::<(), b2nd_serde::Error>(())
@@ -156,7 +158,8 @@
 //! ```
 //! use b2nd_serde::Meta;
 //!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
 //! let meta: Meta = b2nd_serde::from_slice(bytes)?;
 //! let json = serde_json::to_string(&meta)?;
 //! assert!(json.starts_with(r#"{"layout":"b2nd","version":0,"ndim":1,"shape":[6],"#));
@@ -166,7 +169,7 @@
 //!
 //! # The array in a file
 //!
-//! One read of 512 bytes, however large the file. A path may also be the directory of a sparse frame.
+//! Mostly one read of 512 bytes, however large the file: only a longer header takes a second one. A path may also be the directory of a sparse frame.
 //!
 //! ```
 //! use b2nd_serde::frame::Frame;
@@ -241,23 +244,33 @@
 //!
 //! # The first bytes from a server
 //!
-//! Ask for the first 512 bytes of the file. A longer header says how many it needs.
+//! Ask for the first 512 bytes of the file. A longer header says how many it needs, which can be up to 64 MiB: refuse what
+//! you would not download. If no more bytes come, the file ends within its header.
 //!
 //! ```
-//! use b2nd_serde::frame::{ErrorKind, Frame};
+//! use b2nd_serde::frame::{Error, ErrorKind, Frame};
 //!
-//! # let file = std::fs::read("tests/data/struct_long.b2nd")?;
-//! # let request = |bytes: usize| file[..bytes.min(file.len())].to_vec();
-//! let mut bytes = request(512);
-//! let frame = loop {
-//!     match Frame::parse(&bytes) {
-//!         Err(error) if error.kind() == ErrorKind::Incomplete && bytes.len() >= 512 => {
-//!             bytes = request(error.needed().expect("a number"));
+//! /// `request` gives so many first bytes of the file, or all that it has.
+//! fn header(request: impl Fn(usize) -> Vec<u8>) -> Result<Frame, Error> {
+//!     let mut bytes = request(512);
+//!     loop {
+//!         let error = match Frame::parse(&bytes) {
+//!             Err(error) if error.kind() == ErrorKind::Incomplete => error,
+//!             frame => return frame,
+//!         };
+//!         match error.needed().map(&request) {
+//!             Some(more) if more.len() > bytes.len() => bytes = more,
+//!             _ => return Err(error),
 //!         }
-//!         frame => break frame?,
 //!     }
-//! };
+//! }
+//!
+//! let file = std::fs::read("tests/data/struct_long.b2nd")?;
+//! let frame = header(|bytes| file[..bytes.min(file.len())].to_vec())?;
 //! assert_eq!(frame.array()?.expect("an array").shape(), [2]);
+//!
+//! let cut = header(|bytes| file[..bytes.min(600)].to_vec());
+//! assert_eq!(cut.unwrap_err().kind(), ErrorKind::Incomplete);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
