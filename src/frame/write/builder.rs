@@ -145,6 +145,18 @@ impl FrameBuilder {
     }
 
     /// Sets the filters for further chunks, at most 6, in the order in which they are applied.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Filter, Frame, FrameBuilder};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[2] }, "<f4")?;
+    /// // trunc_prec with 10 bits, then shuffle.
+    /// let filters = [Filter { id: 4, meta: 10 }, Filter { id: 1, meta: 0 }];
+    /// let bytes = FrameBuilder::new(meta).filters(&filters).to_vec([] as [&[u8]; 0])?;
+    /// assert!(Frame::parse(&bytes)?.header().pipeline().eq(filters));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn filters(mut self, filters: &[Filter]) -> Self {
         self.filters = filters.into();
         self

@@ -188,6 +188,21 @@ impl<S: Sink> FrameWriter<S> {
     /// # Errors
     ///
     /// As [`special`](Self::special).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_serde::frame::{Frame, FrameBuilder, Special};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// // A million chunks, of which one is stored.
+    /// let meta = Meta::new(Shapes { shape: &[2_000_000], chunkshape: &[2], blockshape: &[2] }, "<f4")?;
+    /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
+    /// writer.stored(7, &[0; 8])?;
+    /// writer.fill(Special::Nan)?;
+    /// let counts = Frame::read_at(writer.finish()?, 0)?.count_chunks()?;
+    /// assert_eq!((counts.stored, counts.nan), (1, 999_999));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fill(&mut self, special: Special) -> Result<(), Error> {
         self.check_special(special).map_err(|why| Error::refused(format_args!("the other chunks {why}")))?;
         self.plan.index.set_others(special);
