@@ -60,8 +60,9 @@ use clap::{CommandFactory, Parser, Subcommand};
                 `chunks` visit what is below s3://BUCKET/PREFIX, and URL:MEMBER
                 is in a .b2z (feature remote)
   -             standard input, which is read into memory
-  `ls`, `check` and `chunks` print them, and every command reads them; `set` and
-  `rewrite` need a FILE or FOLDER. A path that exists comes first; what begins
+  `ls`, `check` and `chunks` print them, and every command that reads frames
+  takes them; but `set` and `rewrite` need a FILE or FOLDER, and `decode` a FILE
+  or -, as it reads a metalayer. A path that exists comes first; what begins
   with ./ or follows -- is a path.
 
 Environment (feature remote):

@@ -453,10 +453,19 @@ fn a_long_listing_shows_how_far_it_is_and_ends_when_it_is_interrupted() {
 #[test]
 fn the_chunks_of_what_is_below_a_prefix_are_listed() {
     let zip = fs::read(data().join("tree.b2z")).unwrap();
-    let server =
-        Server::with([("bucket/a.b2nd".into(), array()), ("bucket/deep/tree.b2z".into(), zip)].into());
+    let server = Server::with(
+        [
+            ("bucket/a.b2nd".into(), array()),
+            ("bucket/deep/tree.b2z".into(), zip),
+            ("bucket/notes.txt".into(), b"no array".to_vec()),
+        ]
+        .into(),
+    );
     let output = server.run(&["chunks", "--json", "s3://bucket/"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    // The list, the array, and the zip file: its first bytes, its directory, and each of its three members.
+    let requests = server.requests();
+    assert_eq!((stderr(&output), requests.len()), ("", 7), "{requests:#?}");
     let mut expected = vec!["s3://bucket/a.b2nd"; 4];
     expected.extend(["s3://bucket/deep/tree.b2z:group/large.b2nd"; 4]);
     expected.push("s3://bucket/deep/tree.b2z:group/small.b2nd");
@@ -464,6 +473,10 @@ fn the_chunks_of_what_is_below_a_prefix_are_listed() {
     let addresses: Vec<&str> = found.iter().map(|chunk| chunk["address"].as_str().unwrap()).collect();
     assert_eq!(addresses, expected);
     assert_eq!((&found[0]["file"], &found[0]["offset"]), (&"s3://bucket/a.b2nd".into(), &165.into()));
+
+    let output = server.run(&["chunks", "--ext", "txt", "s3://bucket/"]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), "b2nd: no frame found\n"));
+    assert_eq!(server.requests().last().unwrap(), "bucket/notes.txt 0-4095");
 
     let output = server.run(&["chunks", "s3://bucket/", "s3://bucket/none.b2nd"]);
     assert!(text(&output.stdout).starts_with("s3://bucket/a.b2nd:\nchunk  "), "{}", text(&output.stdout));
