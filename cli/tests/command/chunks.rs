@@ -126,7 +126,7 @@ fn members_of_a_zip_file_are_listed_in_their_turn_without_staying_open() {
     writer.finish().unwrap();
     let large = fs::read(path).unwrap();
     let small = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    let bytes = |number: u16| if number % 2 == 0 { &*large } else { &*small };
+    let bytes = |number: u16| if number.is_multiple_of(2) { &*large } else { &*small };
     fs::write(folder.path().join("a.b2z"), zip((0..60).map(|n| (format!("{n:03}.b2nd"), bytes(n))))).unwrap();
     let expected: Vec<String> =
         (0..60).flat_map(|n| vec![format!("{n:03}.b2nd"); if n % 2 == 0 { 4100 } else { 4 }]).collect();
