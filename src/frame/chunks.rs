@@ -171,6 +171,8 @@ pub struct Chunks<'f, R> {
 struct Near {
     start: u64,
     bytes: Vec<u8>,
+    /// Where the longest of these reads ended. No byte before is read in advance again, in whichever order the chunks are.
+    furthest: u64,
 }
 
 impl Near {
@@ -189,7 +191,8 @@ impl Near {
     fn length(&self, start: u64, length: u64) -> u64 {
         let end = self.start.saturating_add(self.bytes.len() as u64);
         let is_near = start >= self.start && start <= end.saturating_add(Self::DISTANCE);
-        if is_near { length.max(Self::LEN) } else { length }
+        let is_new = start.saturating_add(length) > self.furthest;
+        if is_near && is_new { length.max(Self::LEN) } else { length }
     }
 }
 
@@ -389,7 +392,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if length > Near::LEN {
             return Ok(bytes);
         }
-        self.near = Near { start, bytes };
+        let furthest = self.near.furthest.max(if longest > length { start + longest } else { 0 });
+        self.near = Near { start, bytes, furthest };
         Ok(self.near.get(start, length).unwrap_or_default().to_vec())
     }
 

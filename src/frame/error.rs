@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 
-use super::finding::{Code, Finding};
+use super::finding::{Code, Escaped, Finding};
 
 /// Why a frame cannot be read, changed or made: a [kind](Self::kind), and a message.
 ///
@@ -225,9 +225,8 @@ impl fmt::Display for Error {
             Detail::Io { action, path: None, .. } => write!(f, "cannot {action} the file"),
             Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
             Detail::Malformed(finding) => finding.fmt(f),
-            // The name in a damaged file may have line breaks.
-            Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{}`", name.escape_debug()),
-            Detail::Encode { name, .. } => write!(f, "cannot write metalayer `{}`", name.escape_debug()),
+            Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{}`", Escaped(name)),
+            Detail::Encode { name, .. } => write!(f, "cannot write metalayer `{}`", Escaped(name)),
             Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
             Detail::Changing(None) => {
                 f.write_str("the frame is being changed, or has changed since it was read")

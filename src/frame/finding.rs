@@ -228,6 +228,15 @@ impl Serialize for Finding {
     }
 }
 
+/// A name in a message: that in a damaged file may have line breaks. It costs nothing where there is no message.
+pub(crate) struct Escaped<'n>(pub(crate) &'n str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.escape_debug().fmt(f)
+    }
+}
+
 /// An integer of any type that a frame has.
 pub(crate) trait Number {
     fn wide(self) -> i128;

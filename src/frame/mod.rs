@@ -38,10 +38,13 @@
 //!
 //! # What bytes can cost
 //!
-//! No input makes this crate panic, and time and memory are bounded by the bytes that are read, whatever they claim. Each
-//! byte is read a few times at most. A compressed chunk index may have 64 MiB, or 1024 bytes for each of its own. An index of
-//! one value has 40 bytes for up to 268 million chunks: a check looks at it once, but to go through [`Frame::chunks`] or
-//! [`Frame::dump_chunks`] takes as many steps. The memory for each byte, besides some 100 kB:
+//! No input makes this crate panic, and time and memory are bounded by the bytes that are there, whatever they claim. In a
+//! frame without damage, each byte is read a few times at most. The entries of a chunk index can all point at the same bytes:
+//! a [`Check`] of chunks ends when those that it has looked at claim twice the bytes of all, and [says so](Report::unchecked);
+//! it reads at most 64 times the bytes of a frame. To go through [`Frame::chunks`] or [`Frame::dump_chunks`] takes a step for
+//! each entry, and what it points at is read again. A compressed chunk index may have 64 MiB, or 1024 bytes for each of its
+//! own. One of a single value has 40 bytes for up to 268 million chunks: a check looks at it once. The memory for each byte,
+//! besides some 100 kB:
 //!
 //! | what | reads | memory for each byte |
 //! |---|---|---|

@@ -2,8 +2,9 @@
 
 #![cfg(feature = "frame")]
 
+use std::cell::Cell;
 use std::fs;
-use std::io::{Cursor, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::iter;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -12,7 +13,8 @@ use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, offset_field, 
 use allocation_counter::measure;
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
-    Frame, FrameBuilder, FrameType, Rewrite, Special, Trailer, check, dump_header, scan, zip_members,
+    Check, Depth, Frame, FrameBuilder, FrameType, Rewrite, Severity, Special, Trailer, check, dump_header,
+    scan, zip_members,
 };
 use b2nd_serde::{Meta, Shapes, dump, from_reader, from_slice, take_from_slice, to_vec};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
@@ -289,21 +291,21 @@ struct Nowhere {
 }
 
 impl Write for Nowhere {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.position += bytes.len() as u64;
         Ok(bytes.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-impl std::io::Seek for Nowhere {
-    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+impl Seek for Nowhere {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match to {
-            std::io::SeekFrom::Start(position) => self.position = position,
-            std::io::SeekFrom::Current(0) => {}
+            SeekFrom::Start(position) => self.position = position,
+            SeekFrom::Current(0) => {}
             other => panic!("{other:?}"),
         }
         Ok(self.position)
@@ -336,4 +338,121 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
         writer.fill(Special::Zeros).unwrap();
         writer.finish().unwrap();
     });
+}
+
+/// Bytes that count how many of them are read.
+struct Counting<'c> {
+    file: Cursor<&'c [u8]>,
+    read: &'c Cell<usize>,
+}
+
+impl Read for Counting<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read(buffer)?;
+        self.read.set(self.read.get() + length);
+        Ok(length)
+    }
+}
+
+impl Seek for Counting<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// A frame without an array, of these bytes of chunks, which begin at these bytes of them. Each chunk has `nbytes` of data.
+fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
+    let mut file = frame_of(&[], &[]);
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
+    let body = [chunks, &stored_chunk(&offsets)].concat();
+    file.splice(header_len..header_len, body);
+    for (at, number) in [(16, file.len()), (30, nbytes * starts.len()), (39, chunks.len())] {
+        file[at..at + 8].copy_from_slice(&(number as u64).to_be_bytes());
+    }
+    file[58..62].copy_from_slice(&u32::try_from(nbytes).unwrap().to_be_bytes());
+    file
+}
+
+/// A chunk of blocks of 8 bytes, all of them the same zeros.
+fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
+    let end = 36 + 4 * blocks;
+    let mut chunk = vec![0; end];
+    chunk[..4].copy_from_slice(&[5, 1, 0x35, 1]);
+    let starts = iter::repeat_n(end - 4, blocks);
+    for (at, number) in [8 * blocks, 8, end].into_iter().chain(iter::repeat_n(0, 4)).chain(starts).enumerate()
+    {
+        chunk[4 + 4 * at..8 + 4 * at].copy_from_slice(&u32::try_from(number).unwrap().to_le_bytes());
+    }
+    chunk
+}
+
+/// Chunks that share bytes, and chunks that are not in the order of their bytes.
+fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
+    let many = 30_000;
+    let table = chunk_with_a_table(250_000);
+    let short = chunk_with_a_table(8000);
+    // The table of each is made of the headers after it.
+    let nested = [short[..32].repeat(many), short[32..].to_vec()].concat();
+    let small = stored_chunk(b"data");
+    // From each chunk to one a little later, and back.
+    let order: Vec<usize> = (0..many).map(|at| (at / 2 + 40 * (at % 2)) * small.len()).collect();
+    let back: Vec<usize> = (0..many).rev().map(|at| at * small.len()).collect();
+    vec![
+        ("one table for all", frame_of_chunks(&table, &vec![0; many], 2_000_000)),
+        (
+            "tables in a table",
+            frame_of_chunks(&nested, &(0..many).map(|at| 32 * at).collect::<Vec<_>>(), 64_000),
+        ),
+        ("to and fro", frame_of_chunks(&small.repeat(many), &order, 4)),
+        ("backwards", frame_of_chunks(&small.repeat(many), &back, 4)),
+    ]
+}
+
+#[test]
+fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
+    for (name, file) in frames_of_chunks() {
+        for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+            let read = Cell::new(0);
+            let reader = Counting { file: Cursor::new(&file), read: &read };
+            let report = Check::new(depth).frame(Frame::read_at(reader, 0).unwrap()).unwrap();
+            let (read, most) = (read.get(), 8 * file.len());
+            assert!(read <= most, "{name}: {read} bytes are read, more than {most}");
+            // Chunks that share bytes are an error, and those that were not looked at are not passed over in silence.
+            let is_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
+            assert!(is_error || name == "backwards", "{name}");
+            assert_eq!(report.unchecked.is_some(), name.contains("table"), "{name}: {:?}", report.unchecked);
+        }
+    }
+}
+
+#[test]
+fn a_check_of_chunks_costs_what_is_there() {
+    for (name, file) in frames_of_chunks() {
+        // Of the chunk that is decompressed, where each block is.
+        for (depth, factor) in [(Depth::ChunkHeaders, 8), (Depth::ChunkData, 8 + 8)] {
+            bounded(name, file.len(), factor, || {
+                drop(Frame::read_at(Cursor::new(&file[..]), 0).map(|frame| Check::new(depth).frame(frame)));
+            });
+        }
+    }
+}
+
+#[test]
+fn a_compressed_chunk_costs_twice_its_bytes() {
+    for length in [100, 1 << 15, 1 << 24] {
+        let chunk = stored_chunk(&vec![7; length]);
+        let mut file = frame_of_chunks(&chunk, &[0], length);
+        let read = |file: &[u8]| {
+            let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+            let mut chunks = frame.chunks().unwrap();
+            let first = chunks.next().unwrap().unwrap();
+            chunks.compressed(&first).map(|chunk| chunk.map(|chunk| chunk.len()))
+        };
+        bounded("a chunk", chunk.len(), 2, || assert_eq!(read(&file).unwrap(), Some(chunk.len())));
+        // It claims what is not there.
+        let start = Frame::parse(&file).unwrap().header().header_len;
+        file[start + 12..start + 16].copy_from_slice(&i32::MAX.to_le_bytes());
+        bounded("a claim", 0, 2, || assert!(read(&file).is_err()));
+    }
 }

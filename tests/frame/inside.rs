@@ -161,6 +161,16 @@ fn a_member_with_a_damaged_local_header_is_broken_and_the_others_are_listed() {
 }
 
 #[test]
+fn the_name_of_a_broken_member_stays_on_one_line() {
+    let array = file("int32_3x5.b2nd");
+    let mut bytes = zip(&[("a\nb\x1b", CompressionMethod::STORE, &array)]);
+    bytes[0] = 0xff;
+    let members = zip_members(Cursor::new(bytes)).unwrap();
+    let Content::Broken(finding) = members[0].content() else { panic!("{:?}", members[0]) };
+    assert!(finding.message().starts_with("member a\\nb\\u{1b}: "), "{finding}");
+}
+
+#[test]
 fn bytes_before_a_zip_file_and_descriptors_behind_its_members_do_no_harm() {
     let array = file("int32_3x5.b2nd");
     // The writer puts a descriptor behind each member, as it cannot know their lengths.

@@ -301,9 +301,9 @@ fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
     }
 }
 
-#[test]
-fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
-    let builder = FrameBuilder::new(meta(&[100], &[4], &[4], "|u1"));
+/// An array of many stored chunks, and where they begin.
+fn many_chunks(chunks: i64) -> (Vec<u8>, Vec<usize>) {
+    let builder = FrameBuilder::new(meta(&[8 * chunks], &[8], &[8], "|u1"));
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
     assert_eq!(writer.missing(), Some(0));
     store_all(&mut writer);
@@ -318,7 +318,12 @@ fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
             usize::try_from(start).unwrap()
         })
         .collect();
-    let mut damaged = file.clone();
+    (file, starts)
+}
+
+#[test]
+fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
+    let (mut damaged, starts) = many_chunks(25);
     for start in starts {
         damaged[start + 3] = 9;
     }
@@ -326,6 +331,31 @@ fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
     let findings = Check::new(Depth::ChunkHeaders).frame(frame).unwrap().findings;
     assert_eq!(findings.len(), 21);
     assert_eq!(findings[20].message(), "5 more findings about chunks are left out");
+}
+
+#[test]
+fn many_findings_of_one_code_do_not_hide_those_of_others() {
+    let (mut damaged, starts) = many_chunks(30);
+    for (number, &start) in starts.iter().enumerate() {
+        match number {
+            // Another size of items.
+            ..25 => damaged[start + 3] = 9,
+            // Another filter, in a chunk that claims to be compressed: its one block begins with an empty stream.
+            25 => {
+                damaged[start + 2] = 0x35;
+                damaged[start + 16] = 2;
+                damaged[start + 32..start + 36].copy_from_slice(&36_u32.to_le_bytes());
+            }
+            _ => {}
+        }
+    }
+    let frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
+    let findings = Check::new(Depth::ChunkHeaders).frame(frame).unwrap().findings;
+    let count = |code| findings.iter().filter(|finding| finding.code() == code).count();
+    assert_eq!((count(Code::ChunkHeader), count(Code::ChunkFilters)), (21, 1), "{findings:?}");
+    let left_out: Vec<_> = findings.iter().filter(|finding| finding.message().contains("left out")).collect();
+    assert_eq!(left_out.len(), 1);
+    assert_eq!((left_out[0].code(), left_out[0].chunk()), (Code::ChunkHeader, None));
 }
 
 #[test]

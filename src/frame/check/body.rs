@@ -5,9 +5,8 @@ use std::io::{Read, Seek};
 use std::vec::Vec;
 
 use crate::frame::check::{Report, entries};
-use crate::frame::finding::{Code, Finding, Place, Severity};
+use crate::frame::finding::{Code, Escaped, Finding, Place, Severity};
 use crate::frame::format::fields::{Field, Generation};
-use crate::frame::format::section::Escaped;
 use crate::frame::{ChunkCounts, Error, Frame, Trailer};
 
 /// Checks what follows the header, in a file that is not shorter than the frame.

@@ -78,6 +78,8 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
     let table = chunk.get(header.header_len..).unwrap_or_default().chunks_exact(size_of::<i32>());
     let starts = table.filter_map(<[u8]>::first_chunk).map(|&start| i32::from_le_bytes(start));
     let mut left = header.nbytes;
+    // Blocks that have more share bytes, and each of a million could be the same.
+    let mut room = chunk.len();
     let mut spans = Vec::new();
     for (number, start) in starts.take(header.nblocks().unwrap_or_default()).enumerate() {
         let length = left.min(header.blocksize);
@@ -88,6 +90,8 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
             return damaged(format!("block {number} reaches beyond its end"));
         };
         spans.push((start, start + block.len(), number));
+        let Some(rest) = room.checked_sub(block.len()) else { break };
+        room = rest;
         // Zeros have nothing to decompress, however many they are.
         if block.len() == header.nstreams(length) * size_of::<i32>() {
             continue;

@@ -1,5 +1,6 @@
 //! The headers of the chunks: each against the frame, and all against each other. And their data, if that is wanted.
 
+use std::collections::BTreeSet;
 use std::format;
 use std::io::{Read, Seek};
 use std::string::{String, ToString};
@@ -7,7 +8,7 @@ use std::vec::Vec;
 
 use crate::frame::check::chunk_data::{self, Fault};
 use crate::frame::check::{Depth, Progress, Report, Unchecked, chunk_files};
-use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, not_a_chunk};
+use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, chunks_len, not_a_chunk};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len, typesize_byte};
@@ -27,8 +28,12 @@ const MAX_COMPARED: usize = 1 << 23;
 /// From this number on, every program can use filters of its own.
 const FIRST_OF_USERS: u8 = 160;
 
-/// The most findings about single chunks. A damaged file can have one for each of a million.
+/// The most findings of a code about single chunks. A damaged file can have one for each of a million.
 const MAX_FINDINGS: usize = 20;
+
+/// How often the bytes of all chunks may be looked at, chunk by chunk. If chunks have more, they share bytes, and to look at
+/// each could take forever. Twice, so that one that only claims too much does not hide the others.
+const MAX_LOOKS: u64 = 2;
 
 const INT32: usize = size_of::<i32>();
 
@@ -272,17 +277,21 @@ struct Span {
 #[derive(Default)]
 struct Found {
     kept: Vec<Finding>,
-    left_out: u64,
+    /// How many more there are of a code.
+    left_out: Vec<(Code, u64)>,
     /// Chunks that could not be decompressed, and why not the first one.
     unchecked: Option<Unchecked>,
 }
 
 impl Found {
     fn push(&mut self, finding: Finding) {
-        if self.kept.len() < MAX_FINDINGS {
+        let code = finding.code();
+        if self.kept.iter().filter(|kept| kept.code() == code).count() < MAX_FINDINGS {
             self.kept.push(finding);
+        } else if let Some((_, count)) = self.left_out.iter_mut().find(|(other, _)| *other == code) {
+            *count += 1;
         } else {
-            self.left_out += 1;
+            self.left_out.push((code, 1));
         }
     }
 
@@ -292,6 +301,12 @@ impl Found {
             why: format!("chunk {} {why}", entry.number),
         });
         unchecked.data_of = unchecked.data_of.map(|count| count + 1);
+    }
+
+    /// Says that this chunk was not looked at, and none after it.
+    fn not_looked_at(&mut self, entry: &ChunkEntry) {
+        let why = format!("from chunk {} on, as those before it share their bytes", entry.number);
+        self.unchecked = Some(Unchecked { data_of: None, why });
     }
 
     /// Says that of all stored chunks only the first ones were compared.
@@ -316,10 +331,10 @@ pub(super) fn check<R: Read + Seek>(
     match look(frame, depth, progress) {
         Ok(Found { kept, left_out, unchecked }) => {
             report.findings.extend(kept);
-            if left_out > 0 {
-                let text = format!("{left_out} more findings about chunks are left out");
-                report.findings.push(Finding::new(Code::ChunkHeader, Place::Chunk).text(text));
-            }
+            report.findings.extend(left_out.into_iter().map(|(code, count)| {
+                let text = format!("{count} more findings about chunks are left out");
+                Finding::new(code, Place::Chunk).text(text)
+            }));
             report.unchecked = unchecked;
         }
         Err(error) if error.kind() == ErrorKind::Malformed => {}
@@ -344,13 +359,12 @@ fn look<R: Read + Seek>(
     let mut chunks = frame.chunks()?;
     if chunks.is_lost() {
         return Err(Error::refused(
-            "the files of the chunks are not known: open the sparse frame by its path",
+            "the chunk files of a sparse frame are read only from a folder: open it by its path",
         ));
     }
     let is_repeated = chunks.is_repeated();
     let mut found = Found::default();
-    let mut survey =
-        Survey { depth, spans: Vec::new(), nstored: 0, nbytes: 0, other_filters: None, is_whole: true };
+    let mut survey = Survey::new(depth, chunks_len(&header).saturating_mul(MAX_LOOKS));
     loop {
         let entry = match chunks.next().transpose() {
             Ok(Some(entry)) => entry,
@@ -372,6 +386,10 @@ fn look<R: Read + Seek>(
             survey.is_whole = false;
             found.push(finding);
         }
+        if survey.is_over {
+            found.not_looked_at(&entry);
+            break;
+        }
         progress.show(entry.number + 1)?;
         // All entries are the same: a few bytes can claim millions of them.
         if is_repeated {
@@ -379,12 +397,13 @@ fn look<R: Read + Seek>(
             break;
         }
     }
+    // Before what may be left out.
+    if let Some(finding) = survey.total(&header) {
+        found.push(finding);
+    }
     survey.compare(&mut chunks, &mut found)?;
     if survey.nstored > survey.spans.len() as u64 {
         found.not_compared(survey.nstored);
-    }
-    if let Some(finding) = survey.total(&header) {
-        found.push(finding);
     }
     if let Some((count, number, filters)) = survey.other_filters {
         let first = format!("chunk {number} has {filters}");
@@ -411,9 +430,39 @@ struct Survey {
     other_filters: Option<(u64, u64, String)>,
     /// Whether all chunks are stored and have a good header.
     is_whole: bool,
+    /// The bytes of chunks in the frame that may still be looked at.
+    left: u64,
+    /// The files that have been looked at.
+    files: BTreeSet<u64>,
+    /// Whether too few bytes were left for a chunk.
+    is_over: bool,
 }
 
 impl Survey {
+    fn new(depth: Depth, left: u64) -> Self {
+        Self {
+            depth,
+            spans: Vec::new(),
+            nstored: 0,
+            nbytes: 0,
+            other_filters: None,
+            is_whole: true,
+            left,
+            files: BTreeSet::new(),
+            is_over: false,
+        }
+    }
+
+    /// Whether these bytes of a chunk may be looked at. A file is looked at once, whatever it has.
+    fn may_look(&mut self, entry: &ChunkEntry, bytes: usize) -> bool {
+        if matches!(entry.place, ChunkPlace::Frame(_)) {
+            let left = self.left.checked_sub(bytes as u64);
+            self.is_over = left.is_none();
+            self.left = left.unwrap_or_default();
+        }
+        !self.is_over
+    }
+
     fn take<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -421,12 +470,13 @@ impl Survey {
         entry: &ChunkEntry,
         found: &mut Found,
     ) -> Result<Result<(), Finding>, Error> {
-        if !entry.is_stored() {
+        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
+        // The check of the index reports missing files, and two chunks in one.
+        let is_again = matches!(entry.place, ChunkPlace::File(number) if !self.files.insert(number));
+        if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
             self.is_whole = false;
             return Ok(Ok(()));
         }
-        // The check of the index reports missing files.
-        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
         let length = if self.depth >= Depth::ChunkData && has_own_file { PIECE } else { FIRST_READ };
         let Ok((bytes, room)) = chunks.bytes(entry, 0, length)? else {
             self.is_whole = false;
@@ -436,6 +486,10 @@ impl Survey {
         let violation = rules.violation(&header, entry.nbytes, room);
         if let Some(why) = violation.or_else(|| usual.wrong_value(&header)) {
             return Ok(Err(wrong(entry, &why)));
+        }
+        if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
+            self.is_whole = false;
+            return Ok(Ok(()));
         }
         let why = check_table(chunks, entry, &header, &bytes)?;
         if let Some(why) = why {

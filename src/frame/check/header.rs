@@ -4,11 +4,11 @@ use std::format;
 use std::vec::Vec;
 
 use crate::frame::find::open::SPARSE_INDEX;
-use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::finding::{Code, Escaped, Finding, Place};
 use crate::frame::format::fields::{FRAME_TYPE, Field, Generation, filters};
 use crate::frame::format::flags::{FrameType, MAX_FILTERS};
 use crate::frame::format::header::cut_short;
-use crate::frame::format::section::{CONTENT_HEADER, Escaped};
+use crate::frame::format::section::CONTENT_HEADER;
 use crate::frame::{Frame, Header, Metalayer};
 use crate::marker::ARRAY16;
 

@@ -57,8 +57,8 @@ pub enum Depth {
 /// [by its path](Self::path) is therefore checked again every 10 milliseconds, until two checks agree and nothing was
 /// written between them. So a damaged frame is read twice.
 ///
-/// Of chunks, at most 20 findings are reported one by one. If the chunk index is damaged, the chunks are not checked, as
-/// it is not known where they are.
+/// Of chunks, at most 20 findings of each code are reported one by one. If the chunk index is damaged, the chunks are not
+/// checked, as it is not known where they are.
 ///
 /// # What leaves no trace
 ///
@@ -157,7 +157,7 @@ pub struct Report<R = File> {
 /// let report = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(file, 0)?)?;
 /// assert_eq!(
 ///     report.unchecked.expect("files that are not known").to_string(),
-///     "chunks not checked: the files of the chunks are not known: open the sparse frame by its path",
+///     "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path",
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -185,8 +185,8 @@ impl fmt::Display for Unchecked {
 
 /// Checks the frame in a file, or in the directory of a sparse frame. The chunks are not read: a [`Check`] can do that too.
 ///
-/// A file that is not a frame, or whose header cannot be read, is reported as a finding, not as an error. In a sparse frame, the chunk
-/// files are checked too, if the chunk index can be read. Most indexes are compressed, which needs the feature
+/// A file that is not a frame, or whose header cannot be read, is reported as a finding, not as an error. In a sparse frame,
+/// the chunk files are checked too, if the chunk index can be read. Most indexes are compressed, which needs the feature
 /// `decompress`. A damaged index cannot make the check expensive: at most 64 files are opened that are not in the directory.
 ///
 /// # Errors

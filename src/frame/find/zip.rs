@@ -10,7 +10,7 @@ use rawzip::{CompressionMethod, ErrorKind, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
 use crate::frame::find::open::read;
 use crate::frame::find::scan::MAX_HEADER;
-use crate::frame::finding::{Code, Finding, Place};
+use crate::frame::finding::{Code, Escaped, Finding, Place};
 use crate::frame::read::available;
 use crate::frame::{Error, Frame};
 
@@ -205,7 +205,7 @@ fn refuse_overlaps(members: &mut [Member], directory: u64) {
     by_offset.sort_by_key(|member| member.offset);
     let mut free = 0;
     for member in by_offset {
-        let (name, start) = (&member.name, member.offset);
+        let (name, start) = (Escaped(&member.name), member.offset);
         let end = start.saturating_add(member.len);
         let finding = Finding::new(Code::ZipMember, Place::File);
         if start < free {
@@ -236,7 +236,7 @@ fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Con
 
 /// What is wrong with the local header of a member; an error if the file cannot be read.
 fn damaged(name: &str, error: rawzip::Error) -> Result<Finding, Error> {
-    let text = format!("member {name}: {error}");
+    let text = format!("member {}: {error}", Escaped(name));
     read_failed(error)?;
     Ok(Finding::new(Code::ZipMember, Place::File).text(text))
 }

@@ -26,7 +26,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::frame::Error;
-use crate::frame::finding::{Code, Finding};
+use crate::frame::finding::{Code, Escaped, Finding};
 use crate::frame::format::cursor::Cursor;
 use crate::marker::{ARRAY16, BIN32, FIXSTRS, INT32, MAP16, UINT16, fixarray, fixstr, fixstr_len};
 use crate::take_from_slice;
@@ -308,15 +308,6 @@ fn metalayer(
     };
     let content = content(&mut cursor.at(start), rules, &name)?;
     Ok(Metalayer { name, shared: shared.clone(), raw_name, content })
-}
-
-/// A name in a message: that in a damaged file may have line breaks. It costs nothing where there is no message.
-pub(crate) struct Escaped<'n>(pub(crate) &'n str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.escape_debug().fmt(f)
-    }
 }
 
 /// Takes the next content, and returns the range of its bytes.
