@@ -7,11 +7,12 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use crate::frame::check::chunk_data::{self, Fault};
+use crate::frame::check::entries::MAX_COMPARED;
 use crate::frame::check::{Aspect, Depth, Progress, Report, Unchecked, chunk_files};
 use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, chunks_len, not_a_chunk};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len, typesize_byte};
+use crate::frame::format::chunk::{ChunkHeader, INT32, MAX_BLOCKSIZE, Special, stream_len, typesize_byte};
 use crate::frame::format::flags::Filter;
 use crate::frame::format::header::Header;
 use crate::frame::{Error, ErrorKind, Frame};
@@ -22,9 +23,6 @@ const FIRST_READ: u64 = 256;
 /// Bytes of a longer table of blocks that are read at a time.
 const PIECE: u64 = 1 << 16;
 
-/// The most chunks that are compared with each other, in 192 MiB of memory.
-const MAX_COMPARED: usize = 1 << 23;
-
 /// From this number on, every program can use filters of its own.
 const FIRST_OF_USERS: u8 = 160;
 
@@ -34,8 +32,6 @@ const MAX_FINDINGS: usize = 20;
 /// How often the bytes of all chunks may be looked at, chunk by chunk. If chunks have more, they share bytes, and to look at
 /// each could take forever. Twice, so that one that only claims too much does not hide the others.
 const MAX_LOOKS: u64 = 2;
-
-const INT32: usize = size_of::<i32>();
 
 /// What the frame says about each of its chunks.
 #[derive(Clone, Debug)]
@@ -296,12 +292,11 @@ impl Found {
     }
 
     fn not_decompressed(&mut self, entry: &ChunkEntry, why: &str) {
-        match self.unchecked.first_mut() {
-            Some(first) => first.chunks = first.chunks.map(|count| count + 1),
-            None => {
-                let why = format!("chunk {} {why}", entry.number);
-                self.unchecked.push(Unchecked { what: Aspect::Data, chunks: Some(1), why });
-            }
+        if let Some(first) = self.unchecked.first_mut() {
+            first.chunks = first.chunks.map(|count| count + 1);
+        } else {
+            let why = format!("chunk {} {why}", entry.number);
+            self.unchecked.push(Unchecked { what: Aspect::Data, chunks: Some(1), why });
         }
     }
 
