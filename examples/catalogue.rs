@@ -18,12 +18,14 @@ fn main() -> io::Result<()> {
 
 /// Calls a function with a line for each file that has one of the extensions of Blosc2.
 pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String)) -> io::Result<()> {
-    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-    paths.sort();
-    for path in paths {
+    let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for entry in entries {
+        let path = entry.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
-        // A folder may be one array: a sparse frame, which has a file for each chunk.
-        if path.is_dir() && !is_sparse_frame(&path) {
+        // A folder may be one array: a sparse frame, which has a file for each chunk. A link to a folder is not followed, as it
+        // may lead back to where it is.
+        if entry.file_type()?.is_dir() && !is_sparse_frame(&path) {
             catalogue(&path, print)?;
         } else if matches!(extension, Some("b2nd" | "b2frame" | "caterva")) {
             print(format!("{}\t{}", path.display(), line(&path).unwrap_or_else(|error| error.to_string())));

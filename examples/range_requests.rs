@@ -66,6 +66,8 @@ fn get(url: &str, range: Range<usize>) -> Result<Vec<u8>, Box<dyn Error>> {
         let Some((name, value)) = header.split_once(':') else { break };
         if name.eq_ignore_ascii_case("content-length") {
             length = Some(value.trim().parse::<u64>()?);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            return Err(format!("the server sends `{header}`, which this program does not read").into());
         }
     }
     match status.split(' ').nth(1) {

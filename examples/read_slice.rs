@@ -45,8 +45,15 @@ pub fn read_slice(path: &Path, slice: &[Range<u64>]) -> Result<Vec<u8>, Box<dyn 
     }
     let plan = geometry.chunks_in(slice)?;
 
-    let nitems: u64 = slice.iter().map(|range| range.end - range.start).product();
-    let mut items = vec![0; usize::try_from(nitems)? * typesize];
+    let mut nbytes = Some(typesize as u64);
+    for range in slice {
+        nbytes = nbytes.and_then(|nbytes| nbytes.checked_mul(range.end - range.start));
+    }
+    // A slice of a real file can be larger than the memory.
+    let nbytes = usize::try_from(nbytes.ok_or("the slice has more than 2^64 bytes")?)?;
+    let mut items = Vec::new();
+    items.try_reserve_exact(nbytes)?;
+    items.resize(nbytes, 0);
     let mut chunks = frame.chunks()?;
     let mut next = 0;
     for part in plan {

@@ -5,12 +5,15 @@
 //! [JSON](#json-and-back).
 //!
 //! **Where they are:** [a file](#the-array-in-a-file), [a zip](#a-member-of-a-zip-or-b2z),
-//! [HDF5](#a-chunk-in-hdf5), [a range request](#the-first-bytes-from-a-server).
+//! [HDF5](#a-chunk-in-hdf5), [a range request](#the-first-bytes-from-a-server),
+//! [the chunks of a slice](#the-chunks-of-a-slice).
 //!
 //! **What they mean:** [which bytes hold an item](#which-bytes-hold-item-i-j-k),
+//! [what each byte says](#what-each-byte-says), [the dtype](#what-the-dtype-means),
 //! [is this file finished](#is-this-file-finished).
 //!
-//! **Changing them:** [the shape](#change-a-shape-in-place), [a Caterva file](#a-caterva-file-back-to-life).
+//! **Writing them:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place),
+//! [a Caterva file](#a-caterva-file-back-to-life).
 //!
 //! The programs in `examples` go further: a slice read into an `ndarray`, an array written, a folder listed, a web server
 //! asked for 512 bytes of each file.
@@ -58,7 +61,8 @@
 //! ```
 //! use serde::de::IgnoredAny as Any;
 //!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
 //! let (_, _, shape, ..): (Any, Any, Vec<u64>, Any, Any, Any, Any) = b2nd_serde::from_slice(bytes)?;
 //! assert_eq!(shape, [6]);
 //! # Ok::<(), b2nd_serde::Error>(())
@@ -83,7 +87,8 @@
 //!     dtype: &'a str,
 //! }
 //!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
 //! let line: Line<'_> = b2nd_serde::from_slice(bytes)?;
 //! assert_eq!((line.shape, line.dtype), ([6], "|u1"));
 //! # Ok::<(), b2nd_serde::Error>(())
@@ -156,7 +161,8 @@
 //! ```
 //! use b2nd_serde::Meta;
 //!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1";
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
 //! let meta: Meta = b2nd_serde::from_slice(bytes)?;
 //! let json = serde_json::to_string(&meta)?;
 //! assert!(json.starts_with(r#"{"layout":"b2nd","version":0,"ndim":1,"shape":[6],"#));
@@ -166,7 +172,8 @@
 //!
 //! # The array in a file
 //!
-//! One read of 512 bytes, however large the file. A path may also be the directory of a sparse frame.
+//! Mostly one read of 512 bytes, however large the file: only a longer header takes a second one. A path may also be the
+//! directory of a sparse frame.
 //!
 //! ```
 //! use b2nd_serde::frame::Frame;
@@ -241,23 +248,33 @@
 //!
 //! # The first bytes from a server
 //!
-//! Ask for the first 512 bytes of the file. A longer header says how many it needs.
+//! Ask for the first 512 bytes of the file. A longer header says how many it needs, which can be up to 64 MiB: refuse what
+//! you would not download. If no more bytes come, the file ends within its header.
 //!
 //! ```
-//! use b2nd_serde::frame::{ErrorKind, Frame};
+//! use b2nd_serde::frame::{Error, ErrorKind, Frame};
 //!
-//! # let file = std::fs::read("tests/data/struct_long.b2nd")?;
-//! # let request = |bytes: usize| file[..bytes.min(file.len())].to_vec();
-//! let mut bytes = request(512);
-//! let frame = loop {
-//!     match Frame::parse(&bytes) {
-//!         Err(error) if error.kind() == ErrorKind::Incomplete && bytes.len() >= 512 => {
-//!             bytes = request(error.needed().expect("a number"));
+//! /// `request` gives so many first bytes of the file, or all that it has.
+//! fn header(request: impl Fn(usize) -> Vec<u8>) -> Result<Frame, Error> {
+//!     let mut bytes = request(512);
+//!     loop {
+//!         let error = match Frame::parse(&bytes) {
+//!             Err(error) if error.kind() == ErrorKind::Incomplete => error,
+//!             frame => return frame,
+//!         };
+//!         match error.needed().map(&request) {
+//!             Some(more) if more.len() > bytes.len() => bytes = more,
+//!             _ => return Err(error),
 //!         }
-//!         frame => break frame?,
 //!     }
-//! };
+//! }
+//!
+//! let file = std::fs::read("tests/data/struct_long.b2nd")?;
+//! let frame = header(|bytes| file[..bytes.min(file.len())].to_vec())?;
 //! assert_eq!(frame.array()?.expect("an array").shape(), [2]);
+//!
+//! let cut = header(|bytes| file[..bytes.min(600)].to_vec());
+//! assert_eq!(cut.unwrap_err().kind(), ErrorKind::Incomplete);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -289,6 +306,58 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # The chunks of a slice
+//!
+//! The geometry plans which chunks a slice needs. [`Chunks::compressed`](crate::frame::Chunks::compressed) reads each as it
+//! is stored, and a Blosc2 decompressor makes its items. The example `read_slice` is the whole program.
+//!
+//! ```
+//! use b2nd_serde::frame::Frame;
+//!
+//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let geometry = frame.array()?.expect("an array").geometry()?;
+//! let mut chunks = frame.chunks()?;
+//! let mut next = 0;
+//! for part in geometry.chunks_in(&[0..2, 1..5])? {
+//!     // `nth` goes on from the last entry, and reads none of those between.
+//!     let entry = chunks.nth((part.number() - next) as usize).expect("a chunk")?;
+//!     next = part.number() + 1;
+//!     match chunks.compressed(&entry)? {
+//!         // Decompress it here; then `part.scatter` puts its items of the slice into place.
+//!         Some(compressed) => assert_eq!(compressed.len(), 64),
+//!         None => println!("not stored: all items are {:?}", entry.place),
+//!     }
+//! }
+//! assert_eq!(next, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What each byte says
+//!
+//! ```
+//! let text = b2nd_serde::dump::metalayer(b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06").to_string();
+//! assert!(text.contains("d3 00 00 00 00 00 00 00 06      int64       shape[0]       6"));
+//!
+//! // A whole header, with its metalayers:
+//! let header = std::fs::read("tests/data/int32_3x5.b2nd")?;
+//! let text = b2nd_serde::frame::dump_header(&header).to_string();
+//! assert!(text.contains("shape[1]"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # What the dtype means
+//!
+//! ```
+//! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
+//!
+//! let dtype: Dtype = "[('time', '<M8[s]'), ('value', '>f4')]".parse()?;
+//! assert_eq!(dtype.item_size(), 12);
+//! let value = dtype.field("value").expect("a field");
+//! assert_eq!(value.offset(), 8);
+//! assert_eq!((value.dtype().kind(), value.dtype().byte_order()), (&Kind::Float, Some(ByteOrder::Big)));
+//! # Ok::<(), b2nd_serde::dtype::Error>(())
+//! ```
+//!
 //! # Is this file finished
 //!
 //! A frame has no mark that says so. A writer that was killed leaves a header that does not agree with the chunks, or
@@ -309,6 +378,26 @@
 //!
 //! If a writer may be at work this moment, [`Frame::open_stable`](crate::frame::Frame::open_stable) waits until header and
 //! chunks agree.
+//!
+//! # A new array file
+//!
+//! The chunks come from a Blosc2 compressor, or are stored as they are: here one of four items, in one block. The example
+//! `write_array` compresses an `ndarray`.
+//!
+//! ```
+//! use b2nd_serde::frame::{FrameBuilder, Special};
+//! use b2nd_serde::{Meta, Shapes};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("new.b2nd");
+//! let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[4], blockshape: &[4] }, "|u1")?;
+//! let mut writer = FrameBuilder::new(meta).create(&path)?;
+//! writer.stored(0, &[1, 2, 3, 4])?;
+//! writer.fill(Special::Zeros)?;
+//! let frame = writer.finish()?;
+//! assert_eq!(frame.array()?.expect("an array").shape(), [8]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Change a shape in place
 //!

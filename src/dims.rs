@@ -40,9 +40,18 @@ use serde::ser::{Serialize, SerializeTuple, Serializer};
 /// Writes an array as serde does. `#[serde(with = "b2nd_serde::dims")]` calls it.
 ///
 /// ```
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize)]
-/// struct Shape<const N: usize>(#[serde(with = "b2nd_serde::dims")] [u64; N]);
+/// struct Three([u64; 3]);
+///
+/// impl serde::Serialize for Three {
+///     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+///         b2nd_serde::dims::serialize(&self.0, serializer)
+///     }
+/// }
+///
+/// let mut buffer = [0; 100];
+/// let bytes = b2nd_serde::to_slice(&(0, 3, Three([6, 7, 8]), [1; 3], [1; 3], 0, "|u1"), &mut buffer)?;
+/// assert_eq!((bytes[3], bytes[12]), (0x93, 6));
+/// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 ///
 /// # Errors
@@ -64,9 +73,21 @@ where
 /// Reads an array of just as many dimensions. `#[serde(with = "b2nd_serde::dims")]` calls it.
 ///
 /// ```
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize)]
-/// struct Shape<const N: usize>(#[serde(with = "b2nd_serde::dims")] [u64; N]);
+/// use serde::Deserialize;
+/// use serde::de::{Deserializer, IgnoredAny as Any};
+///
+/// struct One([u64; 1]);
+///
+/// impl<'de> Deserialize<'de> for One {
+///     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+///         b2nd_serde::dims::deserialize(deserializer).map(One)
+///     }
+/// }
+///
+/// let bytes = b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02";
+/// let (_, _, shape, ..): (Any, Any, One, Any, Any) = b2nd_serde::from_slice(bytes)?;
+/// assert_eq!(shape.0, [6]);
+/// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 ///
 /// # Errors

@@ -191,14 +191,14 @@ assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4")));
 //!
 //! # Features
 //!
-//! | feature | default | what it brings |
-//! |---|---|---|
-//! | | | `no_std`, no allocation: reading and writing slices, [`dims`], [`dump`], [`Shapes`], [`Geometry`] |
-//! | `alloc` | yes | `to_vec`, `to_extend`, `Meta`, and the text of errors that types raise themselves |
-//! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
-//! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
-//! | `frame` | | the module `frame`: find, check and change the metalayer in a file, and write new files |
-//! | `decompress` | | read compressed vlmetalayers, and check a compressed chunk index |
+//! | feature | default | lowest Rust | what it brings |
+//! |---|---|---|---|
+//! | | | 1.85 | `no_std`, no allocation: reading and writing slices, [`dims`], [`dump`], [`Shapes`], [`Geometry`] |
+//! | `alloc` | yes | 1.85 | `to_vec`, `to_extend`, `Meta`, and the text of errors that types raise themselves |
+//! | `std` | yes | 1.85 | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
+//! | `dtype` | | 1.85 | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
+//! | `frame` | | 1.85 | the module `frame`: find, check and change the metalayer in a file, and write new files |
+//! | `decompress` | | 1.88 | read compressed vlmetalayers, and check a compressed chunk index; not for i686 or wasm32-unknown-unknown |
 //!
 //! All but the first row need a machine with atomic compare-and-swap, which thumbv6m and riscv32imc have not, as short
 //! strings are shared. WebAssembly has no locks: there a frame is read in spite of a lock file beside it, but not changed.

@@ -7,7 +7,7 @@
 //! | `FILE@OFFSET` | what begins at this byte of any file |
 //! | `-` | standard input |
 //! | `scheme://…` | an object in an object store, or what is below a prefix |
-//! | `scheme://….b2z:MEMBER` | a member of a zip file there |
+//! | `scheme://….b2z:MEMBER` | a member of a zip file there; `?…` follows it |
 //!
 //! A path that exists comes before a member or an offset, and of the files that an address can
 //! mean, the longest name. An argument that begins with `./`, or comes after `--`, is a path.
@@ -119,22 +119,38 @@ impl Address {
         place.unwrap_or_else(|| Self::of(text))
     }
 
-    /// The address of a URL. Only a zip file has members.
+    /// The address of a URL. Only a zip file has members; their names are before the query.
     fn url(text: PathBuf) -> Self {
         const END: &str = ".b2z:";
-        match text.to_str().and_then(|url| Some((url.find(END)?.checked_add(END.len() - 1)?, url))) {
-            Some((end, url)) if end + 1 < url.len() => {
-                let (path, member) = url.split_at(end);
-                let member = member.get(1..).map(Into::into);
-                Self { path: path.into(), inside: Inside::Url(member) }
+        let Some((scheme, rest)) = text.to_str().and_then(|url| url.split_once("://")) else {
+            return Self { path: text, inside: Inside::Url(None) };
+        };
+        let url = format!("{}://{rest}", scheme.to_ascii_lowercase());
+        let (file, query) = split_query(&url);
+        match file.split_once(END) {
+            Some((start, member)) if !member.is_empty() => {
+                let path = format!("{start}{}{query}", END.trim_end_matches(':'));
+                Self { path: path.into(), inside: Inside::Url(Some(member.into())) }
             }
-            _ => Self { path: text, inside: Inside::Url(None) },
+            _ => Self { path: url.into(), inside: Inside::Url(None) },
         }
     }
 
     pub(crate) fn location(&self) -> Location<'_> {
         Location { path: &self.path, inside: self.inside.borrowed() }
     }
+}
+
+/// A URL without its query or fragment, and these. Only URLs of the web have them.
+fn split_query(url: &str) -> (&str, &str) {
+    let is_web = url.starts_with("http://") || url.starts_with("https://");
+    let end = url.find(['?', '#']).filter(|_| is_web).unwrap_or(url.len());
+    url.split_at(end)
+}
+
+/// A path, or a URL without its query: what has the extension of the file.
+pub(crate) fn file_of(path: &Path) -> &Path {
+    path.to_str().map_or(path, |url| Path::new(split_query(url).0))
 }
 
 /// Whether an argument is a URL.
@@ -226,7 +242,8 @@ impl<'p> Location<'p> {
             return path.to_vec();
         }
         if let Inside::Url(Some(member)) = self.inside {
-            return [path, b":", member.as_bytes()].concat();
+            let (file, query) = path.split_at(file_of(self.path).as_os_str().len());
+            return [file, b":", member.as_bytes(), query].concat();
         }
         if self.inside == Inside::Whole {
             return if is_special(path) { [b"./", path].concat() } else { path.to_vec() };
@@ -315,6 +332,7 @@ mod tests {
             ("./s3://x", Inside::Whole),
             ("s3://x/y", Inside::Url(None)),
             ("s3://x/y.b2z:", Inside::Url(None)),
+            ("HTTPS://x/y.b2z?a=.b2z:b", Inside::Url(None)),
         ] {
             assert_eq!(Address::read(text.into()).inside, inside, "{text}");
         }
@@ -330,9 +348,11 @@ mod tests {
         assert!(path::is_separator(inner("-a", Inside::Offset(3)).chars().next().unwrap()) || cfg!(windows));
         assert_eq!(inner("-", Inside::Stdin), "-");
         assert_eq!(inner("s3://x", Inside::Url(None)), "s3://x");
-        let member = inner("http://h:80/x.b2z", Inside::Url(Some("y/z.b2nd")));
-        let read = Address::read(member.into());
-        assert_eq!(read.path, Path::new("http://h:80/x.b2z"));
-        assert_eq!(read.inside, Inside::Url(Some("y/z.b2nd".into())));
+        for url in ["http://h:80/x.b2z", "http://h/x.b2z?se=10:30&sig=1"] {
+            let member = inner(url, Inside::Url(Some("y/z.b2nd")));
+            let read = Address::read(member.into());
+            assert_eq!(read.path, Path::new(url));
+            assert_eq!(read.inside, Inside::Url(Some("y/z.b2nd".into())));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `b2nd check`: errors and warnings of frames.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use b2nd_serde::frame::{Code, Depth, Finding, Kind, Severity};
-use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, Args, Command};
 
 use crate::address::{Inside, Location};
 use crate::explain::Explanation;
@@ -35,7 +37,7 @@ use crate::visit::{self, View};
 /// arrays are meant so, and some are missed.
 ///
 /// With --only and --ignore, the exit status is that of the findings that are left. A file that cannot be read counts as
-/// a failure all the same, unless the reason is a finding that is ignored, such as not-a-frame.
+/// a failure all the same, unless --ignore names the reason, such as not-a-frame.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
@@ -53,7 +55,7 @@ pub(crate) struct Check {
     /// Decompress every chunk too
     #[arg(long)]
     data: bool,
-    /// Look only for findings of these codes; `b2nd explain` lists them
+    /// Look only for findings of these codes, and read what they need; `b2nd explain` lists them
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code(), hide_possible_values = true)]
     only: Vec<Code>,
     /// Ignore findings of these codes
@@ -67,10 +69,45 @@ pub(crate) struct Check {
     json: bool,
 }
 
-/// Parses a code.
+/// Parses a code. Completions offer them all.
+#[derive(Clone)]
+struct Codes(PossibleValuesParser);
+
 fn code() -> impl TypedValueParser<Value = Code> {
     let names = Code::ALL.iter().map(|code| code.name());
-    PossibleValuesParser::new(names).try_map(|name| name.parse())
+    Codes(PossibleValuesParser::new(names)).try_map(|name| name.parse())
+}
+
+impl TypedValueParser for Codes {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        self.0.parse_ref(command, argument, value).map_err(|mut error| {
+            // A similar one stays in the message, but all of them would fill the screen.
+            error.insert(ContextKind::ValidValue, ContextValue::Strings(Vec::new()));
+            let tip = ContextValue::StyledStrs(vec!["`b2nd explain` lists the codes".into()]);
+            error.insert(ContextKind::Suggested, tip);
+            error
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
+}
+
+/// How much of a frame must be read to find this.
+fn depth(code: Code) -> Depth {
+    match code {
+        Code::ChunkData => Depth::ChunkData,
+        Code::ChunkHeader | Code::ChunkFilters | Code::ChunkOverlap => Depth::ChunkHeaders,
+        _ => Depth::Frame,
+    }
 }
 
 /// The findings that are wanted.
@@ -125,12 +162,13 @@ struct Unchecked {
 impl Check {
     pub(crate) fn run(self) -> Outcome {
         let Self { paths, chunks, data, only, ignore, strict, json } = self;
-        let filter = Filter { only, ignore };
-        let depth = match (data, chunks) {
+        let asked = match (data, chunks) {
             (true, _) => Depth::ChunkData,
             (false, true) => Depth::ChunkHeaders,
             _ => Depth::Frame,
         };
+        let depth = only.iter().map(|&code| depth(code)).fold(asked, Depth::max);
+        let filter = Filter { only, ignore };
         let reads_chunks = depth > Depth::Frame;
         let pool = Pool {
             jobs: paths.jobs(),
@@ -250,9 +288,13 @@ impl Batch {
                     }
                 }
             }
-            // What cannot be read for another reason than a finding is never ignored.
+            // Of a file that cannot be read, nobody knows whether it has what is looked for.
             Err(failure)
-                if failure.error.finding.as_ref().is_some_and(|finding| !filter.wants(finding.code())) =>
+                if failure
+                    .error
+                    .finding
+                    .as_ref()
+                    .is_some_and(|finding| filter.ignore.contains(&finding.code())) =>
             {
                 self.ignored += 1;
             }

@@ -1,6 +1,7 @@
 //! `b2nd chunks`: where each chunk is, and how it is stored.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, Write};
 use std::mem;
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::input::{Paths, Stores, Target};
 use crate::json::{Filters, add_line, line};
 use crate::output::{BOLD, Outcome, Progress, remark, width};
 use crate::pool::Pool;
+use crate::remote;
 use crate::source::Reader;
 use crate::table::{Columns, Side};
 use crate::text::Tuple;
@@ -30,7 +32,7 @@ use crate::visit;
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd chunks array.b2nd
-  b2nd chunks --json data/ | jq -c 'select(.kind == \"stored\") | [.file, .offset, .cbytes]'")]
+  b2nd chunks --json data/ | jq -c '[.file, .offset, .cbytes]'")]
 pub(crate) struct ChunkList {
     #[command(flatten)]
     paths: Paths,
@@ -72,7 +74,7 @@ const HEAD: [&str; 7] = ["chunk", "coordinate", "offset", "cbytes", "nbytes", "k
 const SIDES: [Side; 7] =
     [Side::Right, Side::Left, Side::Right, Side::Right, Side::Right, Side::Left, Side::Left];
 
-/// A frame with more chunks is listed in its turn, so that memory does not depend on their number.
+/// A frame that would bring a file to more chunks is listed in its turn, so that memory does not depend on their number.
 const MOST_HELD_BACK: u64 = 4096;
 
 /// Lines are passed on when they have this many bytes.
@@ -84,14 +86,25 @@ enum Part {
     Heading(String),
     Lines(Vec<u8>),
     Failure(Failure),
-    /// A frame that is listed in its turn.
-    Frame(Address, Box<Frame<Reader>>),
+    /// A frame that is listed in its turn. Only the first of a file stays open until then.
+    Frame(Place, Option<Box<Frame<Reader>>>),
+}
+
+/// Where a frame is.
+struct Place {
+    address: Address,
+    /// That of a member of a zip file, whose directory is not read again.
+    offset: Option<u64>,
 }
 
 /// What was found in some files.
 #[derive(Default)]
 struct Batch {
     parts: Vec<Part>,
+    /// How many frames and chunks these parts have.
+    held_back: u64,
+    /// Whether one of them has a frame that stays open.
+    has_open: bool,
     tally: Tally,
 }
 
@@ -147,8 +160,15 @@ impl ChunkList {
             };
             for part in batch.parts {
                 match part {
-                    Part::Frame(address, mut frame) => {
-                        all.add(list(address.location(), &mut frame, json, &mut print)?);
+                    Part::Frame(place, frame) => {
+                        let location = place.address.location();
+                        match frame.map_or_else(|| place.open(), |frame| Ok(*frame)) {
+                            Ok(mut frame) => all.add(list(location, &mut frame, json, &mut print)?),
+                            Err(problem) => {
+                                all.failures += 1;
+                                print(Part::of(location.failure(problem), json))?;
+                            }
+                        }
                     }
                     part => print(part)?,
                 }
@@ -173,9 +193,10 @@ impl Batch {
             Err(failure) => return self.fail(failure, json),
         };
         let is_one = is_one && target.is_given;
-        let address = Address::from(target.location());
-        match address.open() {
-            Ok(frame) => self.take_frame(address, frame, json, is_one),
+        let place = Place { address: Address::from(target.location()), offset: None };
+        match place.open() {
+            Ok(frame) => self.take_frame(place, frame, json, is_one),
+            Err(problem) if visit::is_passed_over(&target, &problem) => {}
             Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
                 self.fail(target.location().failure(problem), json);
             }
@@ -183,15 +204,10 @@ impl Batch {
             Err(_) => visit::Options::default().visit_target(&target, &mut |view| match view {
                 Ok(view) => {
                     let address = Address::from(view.location);
-                    let place = match address.inside {
-                        // The directory of the zip file is not read again.
-                        Inside::Member(_) => {
-                            Address { inside: Inside::Offset(view.offset), ..address.clone() }
-                        }
-                        _ => address.clone(),
-                    };
+                    let offset = view.location.member().map(|_| view.offset);
+                    let place = Place { address, offset };
                     match place.open() {
-                        Ok(frame) => self.take_frame(address, frame, json, false),
+                        Ok(frame) => self.take_frame(place, frame, json, false),
                         Err(problem) => self.fail(view.location.failure(problem), json),
                     }
                 }
@@ -200,7 +216,8 @@ impl Batch {
         }
     }
 
-    fn take_frame(&mut self, address: Address, mut frame: Frame<Reader>, json: bool, is_one: bool) {
+    fn take_frame(&mut self, place: Place, mut frame: Frame<Reader>, json: bool, is_one: bool) {
+        let address = &place.address;
         self.tally.frames += 1;
         if !json && !is_one {
             self.parts.push(Part::Heading(address.location().to_string()));
@@ -212,10 +229,12 @@ impl Batch {
         let count = frame.header().nchunks();
         // Where chunks differ in length, only the index says how many there are.
         let count = count.or_else(|| Some(frame.chunks().ok()?.size_hint().1? as u64));
-        if count.is_some_and(|count| count > MOST_HELD_BACK) {
-            self.parts.push(Part::Frame(address, frame.into()));
-            return;
+        let held_back = self.held_back.saturating_add(count.unwrap_or_default()).saturating_add(1);
+        if held_back > MOST_HELD_BACK {
+            let open = (!mem::replace(&mut self.has_open, true)).then(|| frame.into());
+            return self.parts.push(Part::Frame(place, open));
         }
+        self.held_back = held_back;
         let listed = list(address.location(), &mut frame, json, &mut |part| {
             self.parts.push(part);
             Ok(())
@@ -226,6 +245,18 @@ impl Batch {
     fn fail(&mut self, failure: Failure, json: bool) {
         self.tally.failures += 1;
         self.parts.push(Part::of(failure, json));
+    }
+}
+
+impl Place {
+    fn open(&self) -> Result<Frame<Reader>, Problem> {
+        let Some(offset) = self.offset else { return self.address.open() };
+        let path = self.address.path.as_path();
+        let reader = match self.address.inside {
+            Inside::Url(_) => Reader::Object(remote::open(path)?),
+            _ => Reader::File(File::open(path)?),
+        };
+        Ok(Frame::read_at(reader, offset)?)
     }
 }
 
@@ -336,6 +367,9 @@ fn list_chunks(
             print(Part::Lines(mem::take(&mut lines)))?;
         }
     };
+    if !json && result.is_ok() && tally.chunks == 0 {
+        writeln!(lines, "no chunks")?;
+    }
     print(Part::Lines(lines))?;
     Ok(result)
 }

@@ -35,7 +35,7 @@ Exit status:
   1  some differences
   2  trouble: a file cannot be read, or wrong usage")]
 pub(crate) struct Diff {
-    /// Frame: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
+    /// Frame: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
     a: PathBuf,
     /// Frame to compare it with
     b: PathBuf,

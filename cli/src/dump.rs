@@ -25,7 +25,7 @@ use crate::text::clean;
 /// Show a frame's header and metalayers, or a single metalayer, byte by byte
 ///
 /// Each line shows the offset, the bytes, their MessagePack type, the name of the field and the value. If the bytes are
-/// malformed, a line shows where and what is wrong: it is the last one, but after a bad chunk the others follow. The input
+/// malformed, a line shows where and what is wrong: it is the last one, but after a bad chunk or block the others follow. The input
 /// is a frame or a metalayer: binary, hexadecimal digits, or a Python bytes literal such as b'\x97\x00'.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -34,13 +34,13 @@ use crate::text::clean;
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
   grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
 pub(crate) struct Dump {
-    /// FILE, sparse frame (directory), `FILE:MEMBER` or `FILE@OFFSET` [default: -, standard input]
+    /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET` or URL [default: -, standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Bytes to show instead of a file, as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
-    /// Show the chunks too: their headers and where their blocks begin, not the data; and the chunk index
+    /// Show the chunks too: their headers and where their first 256 blocks begin, not the data; and the chunk index
     #[arg(long)]
     chunks: bool,
     /// Show the trailer too, with its vlmetalayers

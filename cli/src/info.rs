@@ -26,7 +26,7 @@ use crate::visit::{self, View};
   b2nd info array.b2nd
   b2nd info --json *.b2nd | jq .vlmetalayers")]
 pub(crate) struct Info {
-    /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, or - (standard input)
+    /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Show the values of metalayers whole, however long; otherwise each one has a line

@@ -9,7 +9,7 @@ use b2nd_serde::frame::{is_sparse_frame, is_store_folder};
 use clap::{Args, ValueHint};
 use walkdir::WalkDir;
 
-use crate::address::{Address, Inside, Location, given, is_url, path_of};
+use crate::address::{Address, Inside, Location, file_of, given, is_url, path_of};
 use crate::failure::{Failure, Problem};
 use crate::output::{await_stdin, remark};
 use crate::remote::{self, Objects};
@@ -83,6 +83,7 @@ impl Paths {
 
     /// All files to visit, in the order of the paths; in folders by name.
     pub(crate) fn targets(self, stores: Stores) -> Targets {
+        let are_named = self.files_from.is_none();
         let roots = match self.files_from {
             None => Box::new(given(self.roots).map(Ok)),
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
@@ -90,6 +91,7 @@ impl Paths {
         let (ext, follow, unordered) = (self.ext, self.follow, self.unordered);
         Targets {
             roots,
+            are_named,
             walk: None,
             objects: None,
             ext,
@@ -193,7 +195,7 @@ impl Target {
 
     /// Whether it has a Blosc2 extension.
     pub(crate) fn is_named_blosc2(&self) -> bool {
-        self.is_sparse || is_named_blosc2(&self.path)
+        self.is_sparse || is_named_blosc2(file_of(&self.path))
     }
 
     pub(crate) fn is_named_zip(&self) -> bool {
@@ -202,7 +204,7 @@ impl Target {
 
     /// Whether it is a zip file in an object store.
     pub(crate) fn is_zip_object(&self) -> bool {
-        self.inside == Inside::Url(None) && has_extension(&self.path, "b2z")
+        self.inside == Inside::Url(None) && has_extension(file_of(&self.path), "b2z")
     }
 }
 
@@ -222,7 +224,7 @@ pub(crate) fn is_named_blosc2(path: &Path) -> bool {
 /// Whether a URL may be a prefix, below which there are objects. A web server can hardly list them.
 fn may_be_prefix(url: &Path) -> bool {
     let text = url.as_os_str().as_encoded_bytes();
-    !is_named_blosc2(url) && (text.ends_with(b"/") || !text.starts_with(b"http"))
+    !is_named_blosc2(file_of(url)) && (text.ends_with(b"/") || !text.starts_with(b"http"))
 }
 
 /// Whether this is the temporary name of a file that a rewrite makes.
@@ -248,8 +250,11 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// The files to visit. Folders are searched while they are visited.
+#[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Targets {
     roots: Roots,
+    /// Whether they are from the command line, not from a list, which can be long.
+    are_named: bool,
     walk: Option<walkdir::IntoIter>,
     /// What is below a URL, which is the path.
     objects: Option<(PathBuf, Objects)>,
@@ -285,6 +290,7 @@ impl Targets {
     pub(crate) fn in_store(folder: &Path) -> Self {
         let mut targets = Self {
             roots: Box::new(iter::empty()),
+            are_named: false,
             walk: None,
             objects: None,
             ext: Vec::new(),
@@ -338,7 +344,10 @@ impl Targets {
             let inside = Inside::Whole;
             Some(Ok(Target { path, inside, is_given: true, is_sparse, is_store }))
         };
-        if inside == Inside::Url(None) && may_be_prefix(&path) {
+        let is_folder = || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if inside == Inside::Url(None)
+            && (may_be_prefix(&path) || self.are_named && is_folder() && remote::is_prefix(&path))
+        {
             return Some(match remote::list(&path) {
                 Ok(objects) => {
                     self.objects = Some((path, objects));

@@ -58,11 +58,17 @@ use clap::{CommandFactory, Parser, Subcommand};
   FILE@OFFSET   a frame inside another file, at this byte
   URL           s3://, gs://, az://, http:// or https://; `ls`, `check` and
                 `chunks` visit what is below s3://BUCKET/PREFIX, and URL:MEMBER
-                is in a .b2z
+                is in a .b2z (feature remote)
   -             standard input, which is read into memory
-  `ls`, `check` and `chunks` print them, and every command reads them; `set` and
-  `rewrite` need a FILE or FOLDER. A path that exists comes first; what begins
+  `ls`, `check` and `chunks` print them, and every command that reads frames
+  takes them; but `set` and `rewrite` need a FILE or FOLDER, and `decode` a FILE
+  or -, as it reads a metalayer. A path that exists comes first; what begins
   with ./ or follows -- is a path.
+
+Environment (feature remote):
+  B2ND_TIMEOUT  seconds for which a request is tried [default: 60]
+  AWS_…, GOOGLE_…, AZURE_…
+                credentials, as docs/CATALOGUE.md lists them
 
 Exit status:
   0  success

@@ -21,6 +21,12 @@ impl Seek for Object {
     }
 }
 
+impl Object {
+    pub(crate) fn head(&self) -> &[u8] {
+        match *self {}
+    }
+}
+
 /// No objects.
 pub(crate) enum Objects {}
 
@@ -41,6 +47,13 @@ impl Objects {
 pub(crate) fn open(_: &Path) -> Result<Object, Problem> {
     Err(refused())
 }
+
+pub(crate) fn is_prefix(_: &Path) -> bool {
+    false
+}
+
+/// There is no request to stop.
+pub(crate) fn stop() {}
 
 pub(crate) fn list(_: &Path) -> Result<Objects, Problem> {
     Err(refused())

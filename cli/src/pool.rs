@@ -5,6 +5,8 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::remote;
+
 /// The most items of a batch. Each batch takes two locks, so short ones would cost more.
 const BATCH: usize = 64;
 
@@ -44,6 +46,10 @@ impl<F: FnMut(T) -> io::Result<()>, T> Sink<F, T> {
     fn pass(&mut self, done: T) {
         if self.result.is_ok() {
             self.result = (self.take)(done);
+            if self.result.is_err() {
+                // The other threads may wait for a server.
+                remote::stop();
+            }
         }
         self.batches += 1;
     }

@@ -6,14 +6,17 @@
 use std::collections::BTreeMap;
 use std::convert::identity;
 use std::fmt;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
 use std::iter;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use clap::error::ErrorKind as UsageError;
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::{HttpError, HttpErrorKind};
@@ -22,28 +25,38 @@ use object_store::http::HttpBuilder;
 use object_store::path::Path as Key;
 use object_store::{ClientConfigKey, Error, GetOptions, GetRange, ObjectStore, RetryConfig};
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::failure::Problem;
+use crate::output::{remark, wrong_usage};
+use crate::text;
 
 /// Bytes of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
-const FIRST: u64 = 4096;
+const FIRST_LEN: u64 = 4096;
 
 /// Bytes of a later request, at least: a round trip takes longer than to send them. The chunk index is before the trailer,
 /// so one request at the end of an object mostly has both.
-const NEXT: u64 = 16 << 10;
+const MIN_LEN: u64 = 16 << 10;
 
 /// Requests that go on where the last one ended double up to this number of bytes.
-const MOST: u64 = 1 << 20;
+const MAX_LEN: u64 = 1 << 20;
 
 /// Keys of a listing that wait for their turn: a page of S3, so that the next page is fetched meanwhile.
-const PAGE: usize = 1000;
+const QUEUE_LEN: usize = 1000;
 
 /// A server that has failed this many requests in a row, each with its retries, is not asked again.
 const MOST_FAILURES: u32 = 64;
 
-/// How long a request is tried, with its retries, unless `B2ND_TIMEOUT` says so.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// For how many seconds a request is tried, with its retries.
+static TIMEOUT: LazyLock<u64> = LazyLock::new(timeout);
+
+const MAX_TIMEOUT: u64 = 24 * 60 * 60;
+
+/// A server that has not answered for so long is named on a terminal.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Whether nobody waits for answers any more.
+static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(false).0);
 
 /// The file in the directory of a sparse frame that has the header.
 const SPARSE_INDEX: &str = "chunks.b2frame";
@@ -61,14 +74,47 @@ static CLIENT: LazyLock<io::Result<Client>> = LazyLock::new(|| {
     Ok(Client { runtime, stores: Mutex::default() })
 });
 
+/// What `B2ND_TIMEOUT` says.
+fn timeout() -> u64 {
+    let Some(text) = std::env::var_os("B2ND_TIMEOUT").filter(|text| !text.is_empty()) else { return 60 };
+    let seconds = text.to_str().and_then(|text| text.parse().ok());
+    seconds.filter(|seconds| (1..=MAX_TIMEOUT).contains(seconds)).unwrap_or_else(|| {
+        let message = format!(
+            "B2ND_TIMEOUT is {}; it must be a number of seconds from 1 to {MAX_TIMEOUT}\n",
+            text.display()
+        );
+        wrong_usage(&clap::Error::raw(UsageError::ValueValidation, message))
+    })
+}
+
+/// Ends all requests, as nobody reads what comes of them.
+pub(crate) fn stop() {
+    STOPPED.send_replace(true);
+}
+
 fn client() -> Result<&'static Client, Problem> {
     CLIENT.as_ref().map_err(|error| Problem::new("io", error.to_string()))
+}
+
+impl Client {
+    /// Waits for this; `None` if it was stopped.
+    fn wait<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
+        self.runtime.block_on(async {
+            let mut stopped = STOPPED.subscribe();
+            match select(pin!(awaited), pin!(stopped.wait_for(|&stopped| stopped))).await {
+                Either::Left((done, _)) => Some(done),
+                Either::Right(_) => None,
+            }
+        })
+    }
 }
 
 /// A bucket or a server.
 struct Store {
     service: Service,
     objects: Box<dyn ObjectStore>,
+    /// Whether it has answered, or a person has been told that it has not.
+    is_heard_of: AtomicBool,
     /// Failures of the server since the last answer.
     failures: AtomicU32,
 }
@@ -94,7 +140,11 @@ impl Service {
 
     /// What it calls what has the objects.
     fn bucket(self) -> &'static str {
-        if self == Self::Azure { "container" } else { "bucket" }
+        match self {
+            Self::Azure => "container",
+            Self::S3 | Self::Google => "bucket",
+            Self::Web => "host",
+        }
     }
 
     /// How to log in.
@@ -109,21 +159,21 @@ impl Service {
             Self::Azure => {
                 "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for a public container"
             }
-            Self::Web => "the server wants a login, which this command cannot give",
+            Self::Web => "this command cannot log in; a signed URL works",
         }
     }
 }
 
 /// Where an object is, or what is below a prefix.
 #[derive(Clone)]
-struct Place {
+struct Spot {
     store: Arc<Store>,
     /// The URL up to the key, such as `s3://bucket`.
     root: String,
     key: Key,
 }
 
-impl Place {
+impl Spot {
     fn of(url: &FilePath) -> Result<Self, Problem> {
         let refused = |message: String| Problem::new("refused", message);
         let parts = url.to_str().and_then(|url| url.split_once("://"));
@@ -134,6 +184,12 @@ impl Place {
             ))
         })?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        // It would be printed with each address.
+        if service == Service::Web && host.contains('@') {
+            let message =
+                "a URL with a user's name or password is not read, as it would be printed with each array";
+            return Err(refused(message.into()));
+        }
         if host.is_empty() {
             return Err(refused(format!("the URL names no {}", service.bucket())));
         }
@@ -142,6 +198,11 @@ impl Place {
         let (key, query) = if service == Service::Web {
             let path = path.split('#').next().unwrap_or_default();
             let (path, query) = path.split_once('?').unwrap_or((path, ""));
+            if path.to_ascii_lowercase().contains("%2f") {
+                return Err(refused(
+                    "an escaped slash, %2F, in the name of an object cannot be asked for".into(),
+                ));
+            }
             (Key::from_url_path(path), query)
         } else {
             (Key::parse(path), "")
@@ -155,7 +216,7 @@ impl Place {
         Ok(Self { store, root, key })
     }
 
-    fn has_sparse_frame(&self) -> Self {
+    fn index_of_sparse_frame(&self) -> Self {
         Self { key: self.key.clone().join(SPARSE_INDEX), ..self.clone() }
     }
 }
@@ -173,14 +234,29 @@ impl Store {
     }
 
     fn new(base: &str, service: Service) -> Result<Self, Problem> {
+        // A store needs the provider of TLS.
+        client()?;
         let objects = build(base, service).map_err(|error| {
-            let message = match innermost(&error) {
-                missing if missing.starts_with("Missing") => format!("{missing}: {}", service.login()),
-                message => message,
+            let message = match service {
+                Service::Web => innermost(&error),
+                _ => format!("{}: {}", innermost(&error), service.login()),
             };
             Problem::new("refused", message)
         })?;
-        Ok(Self { service, objects, failures: AtomicU32::default() })
+        Ok(Self { service, objects, is_heard_of: AtomicBool::default(), failures: AtomicU32::default() })
+    }
+
+    /// Waits for an answer. A person who waits for the first one is told so.
+    async fn heard<T>(&self, root: &str, answer: impl Future<Output = T>) -> T {
+        let mut answer = pin!(answer);
+        if let Ok(answer) = tokio::time::timeout(SILENCE, &mut answer).await {
+            self.is_heard_of.store(true, Ordering::Relaxed);
+            return answer;
+        }
+        if !self.is_heard_of.swap(true, Ordering::Relaxed) && io::stderr().is_terminal() {
+            remark(&format_args!("waiting for {}", text::clean(root)));
+        }
+        answer.await
     }
 
     fn is_given_up(&self) -> bool {
@@ -190,11 +266,9 @@ impl Store {
 
 /// What the environment says of a store, and how long a request may take.
 fn build(base: &str, service: Service) -> Result<Box<dyn ObjectStore>, Error> {
-    let seconds = std::env::var("B2ND_TIMEOUT").ok().and_then(|seconds| seconds.parse().ok());
-    let patience = seconds.filter(|&seconds| seconds > 0).map_or(PATIENCE, Duration::from_secs);
-    let retry = RetryConfig { retry_timeout: patience, ..RetryConfig::default() };
+    let retry = RetryConfig { retry_timeout: Duration::from_secs(*TIMEOUT), ..RetryConfig::default() };
     let options = [
-        (ClientConfigKey::Timeout, format!("{} ms", patience.as_millis() / 2)),
+        (ClientConfigKey::Timeout, format!("{} ms", *TIMEOUT * 500)),
         // Only an endpoint that was asked for is without TLS.
         (ClientConfigKey::AllowHttp, "true".into()),
     ];
@@ -237,7 +311,7 @@ impl Window {
 
 /// An object, read by ranges.
 pub(crate) struct Object {
-    place: Place,
+    spot: Spot,
     len: u64,
     /// The state of its content, if the server names it.
     tag: Option<String>,
@@ -249,48 +323,57 @@ pub(crate) struct Object {
 
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Object").field("key", &self.place.key).finish_non_exhaustive()
+        f.debug_struct("Object").field("key", &self.spot.key).finish_non_exhaustive()
     }
 }
 
 /// Opens an object by one request, of its first bytes. What ends with a slash, or is not there, may be a sparse frame.
 pub(crate) fn open(url: &FilePath) -> Result<Object, Problem> {
-    let place = Place::of(url)?;
-    let sparse = place.has_sparse_frame();
-    let is_folder = url.as_os_str().as_encoded_bytes().ends_with(b"/") || place.key.as_ref().is_empty();
+    let spot = Spot::of(url)?;
+    let sparse = spot.index_of_sparse_frame();
+    let is_folder = url.as_os_str().as_encoded_bytes().ends_with(b"/") || spot.key.as_ref().is_empty();
+    let is_web = spot.store.service == Service::Web;
     let opened = if is_folder {
-        Object::open(sparse).map_err(|fault| {
+        Object::open(sparse).map_err(|failure| {
             let message = format!(
                 "not a sparse frame, as there is no {SPARSE_INDEX} below it; `b2nd ls` lists the arrays below a prefix"
             );
-            if fault.is_missing { Fault::missing(message) } else { fault }
+            if failure.is_missing() { RequestError::new(MISSING, message) } else { failure }
         })
     } else {
-        Object::open(place).or_else(|fault| {
-            if !fault.is_missing {
-                return Err(fault);
+        Object::open(spot).or_else(|failure| {
+            if !failure.is_missing() {
+                return Err(failure);
             }
-            Object::open(sparse).map_err(|other| if other.is_missing { fault } else { other })
+            let hint = if is_web { "" } else { "; `b2nd ls` lists what is below a prefix" };
+            let message = failure.message + hint;
+            Object::open(sparse)
+                .map_err(|other| if other.is_missing() { RequestError::new(MISSING, message) } else { other })
         })
     };
-    opened.map_err(|fault| Problem::new("io", fault.message))
+    opened.map_err(|failure| Problem::new(failure.kind, failure.message))
 }
 
 impl Object {
-    fn open(place: Place) -> Result<Self, Fault> {
+    /// Its first bytes.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head.bytes
+    }
+
+    fn open(spot: Spot) -> Result<Self, RequestError> {
         let mut object =
-            Self { place, len: 0, tag: None, head: Window::default(), last: Window::default(), position: 0 };
-        object.head = object.fetch(0, FIRST)?;
+            Self { spot, len: 0, tag: None, head: Window::default(), last: Window::default(), position: 0 };
+        object.head = object.fetch(0, FIRST_LEN)?;
         Ok(object)
     }
 
     /// Requests these bytes, or as many of them as there are.
-    fn fetch(&mut self, start: u64, end: u64) -> Result<Window, Fault> {
-        let Place { store, key, .. } = &self.place;
+    fn fetch(&mut self, start: u64, end: u64) -> Result<Window, RequestError> {
+        let Spot { store, root, key } = &self.spot;
         if store.is_given_up() {
             let message =
                 format!("not asked for: {MOST_FAILURES} requests to the server have failed in a row");
-            return Err(Fault::new(message));
+            return Err(RequestError::new("io", message));
         }
         let range = Some(GetRange::Bounded(start..end));
         // A weak tag matches nothing.
@@ -299,26 +382,34 @@ impl Object {
         let request = async {
             let answer = store.objects.get_opts(key, options).await?;
             let (len, tag, range) = (answer.meta.size, answer.meta.e_tag.clone(), answer.range.clone());
-            Ok::<_, Error>((len, tag, range, answer.bytes().await?))
+            let (mut bytes, mut parts) = (Vec::new(), answer.into_stream());
+            // A server may send more than was asked for.
+            while let Some(part) = parts.next().await
+                && (bytes.len() as u64) < end.saturating_sub(start)
+            {
+                bytes.extend_from_slice(&part?);
+            }
+            Ok::<_, Error>((len, tag, range, bytes))
         };
-        let runtime = &client().map_err(|problem| Fault::new(problem.message.into()))?.runtime;
-        let (len, tag, range, bytes) = match runtime.block_on(request) {
-            Ok(answer) => answer,
+        let client = client().map_err(|problem| RequestError::new(problem.kind, problem.message.into()))?;
+        let (len, tag, range, bytes) = match client.wait(store.heard(root, request)) {
+            Some(Ok(answer)) => answer,
             // An empty object has no first byte.
-            Err(error) if start == 0 && status(&error) == Some(416) => return Ok(Window::default()),
-            Err(error) => return Err(Fault::of(&error, &self.place)),
+            Some(Err(error)) if start == 0 && status(&error) == Some(416) => return Ok(Window::default()),
+            Some(Err(error)) => return Err(RequestError::of(&error, &self.spot)),
+            None => return Err(RequestError::new("stopped", "nobody waits for it any more".into())),
         };
         store.failures.store(0, Ordering::Relaxed);
         if bytes.len() as u64 != range.end.saturating_sub(range.start) {
             let message = format!("the server sent {} of {} bytes", bytes.len(), range.end - range.start);
-            return Err(Fault::new(message));
+            return Err(RequestError::new("io", message));
         }
         let is_first = self.head.bytes.is_empty();
         if !is_first && (len, &tag) != (self.len, &self.tag) {
-            return Err(Fault::new(CHANGED.into()));
+            return Err(RequestError::new("changing", CHANGED.into()));
         }
         (self.len, self.tag) = (len, tag);
-        Ok(Window { start, bytes: bytes.into() })
+        Ok(Window { start, bytes })
     }
 }
 
@@ -330,10 +421,11 @@ impl Read for Object {
         }
         if self.head.from(position).is_none() && self.last.from(position).is_none() {
             let goes_on = position == self.last.end();
-            let ahead = if goes_on { (2 * self.last.bytes.len() as u64).clamp(NEXT, MOST) } else { NEXT };
+            let ahead =
+                if goes_on { (2 * self.last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
             let end = position.saturating_add(ahead.max(out.len() as u64)).min(self.len);
-            let start = position.min(end.saturating_sub(NEXT));
-            self.last = self.fetch(start, end).map_err(|fault| io::Error::other(fault.message))?;
+            let start = position.min(end.saturating_sub(MIN_LEN));
+            self.last = self.fetch(start, end).map_err(|failure| io::Error::other(failure.message))?;
         }
         let mut bytes = self.head.from(position).or_else(|| self.last.from(position)).unwrap_or_default();
         let read = bytes.read(out)?;
@@ -356,32 +448,42 @@ impl Seek for Object {
 
 /// The URLs of the objects below a prefix, in the order of the store. They are fetched while they are used.
 pub(crate) struct Objects {
-    place: Place,
+    spot: Spot,
     keys: mpsc::Receiver<Result<Key, Error>>,
     /// How many there were.
     count: u64,
     has_failed: bool,
 }
 
+/// Whether a URL that ends with a slash is not that of a sparse frame, but of a prefix.
+pub(crate) fn is_prefix(url: &FilePath) -> bool {
+    Spot::of(url).is_ok_and(|spot| {
+        spot.store.service != Service::Web
+            && Object::open(spot.index_of_sparse_frame()).is_err_and(|error| error.is_missing())
+    })
+}
+
 /// Lists what is below a prefix.
 pub(crate) fn list(url: &FilePath) -> Result<Objects, Problem> {
-    let place = Place::of(url)?;
-    if place.store.service == Service::Web {
+    let spot = Spot::of(url)?;
+    if spot.store.service == Service::Web {
         let message = "a web server has no list of what is below a URL; give the URLs of the arrays, for example with --files-from";
         return Err(Problem::new("refused", message));
     }
-    let (sender, keys) = mpsc::channel(PAGE);
-    let listed = place.clone();
+    let (sender, keys) = mpsc::channel(QUEUE_LEN);
+    let listed = spot.clone();
     client()?.runtime.spawn(async move {
         let prefix = Some(&listed.key).filter(|key| !key.as_ref().is_empty());
         let mut objects = listed.store.objects.list(prefix);
-        while let Some(object) = objects.next().await {
-            if sender.send(object.map(|object| object.location)).await.is_err() {
+        while let Some(object) = listed.store.heard(&listed.root, objects.next()).await {
+            // Some tools mark a folder by an object without bytes, whose key is that of the folder.
+            let is_mark = object.as_ref().is_ok_and(|object| object.size == 0);
+            if !is_mark && sender.send(object.map(|object| object.location)).await.is_err() {
                 break;
             }
         }
     });
-    Ok(Objects { place, keys, count: 0, has_failed: false })
+    Ok(Objects { spot, keys, count: 0, has_failed: false })
 }
 
 impl Objects {
@@ -395,47 +497,62 @@ impl Iterator for Objects {
     type Item = Result<PathBuf, Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(match self.keys.blocking_recv()? {
-            Ok(key) => {
-                self.count += 1;
-                Ok(format!("{}/{key}", self.place.root).into())
+        if self.has_failed {
+            return None;
+        }
+        let failure = if self.spot.store.is_given_up() {
+            format!("{MOST_FAILURES} requests to the server have failed in a row")
+        } else {
+            match client().ok()?.wait(self.keys.recv())?? {
+                Ok(key) => {
+                    self.count += 1;
+                    return Some(Ok(format!("{}/{key}", self.spot.root).into()));
+                }
+                Err(error) => {
+                    let failure = RequestError::of(&error, &self.spot);
+                    if self.count == 0 {
+                        self.has_failed = true;
+                        let message = format!("cannot be listed: {}", failure.message);
+                        return Some(Err(Problem::new(failure.kind, message)));
+                    }
+                    failure.message
+                }
             }
-            Err(error) => {
-                self.has_failed = true;
-                let message = Fault::of(&error, &self.place).message;
-                let message = match self.count {
-                    0 => format!("cannot be listed: {message}"),
-                    count => format!("not all is listed, but only {count} objects: {message}"),
-                };
-                Err(Problem::new("io", message))
-            }
-        })
+        };
+        self.has_failed = true;
+        let count = text::count(self.count, "object");
+        let message = format!("not all is listed, but only {count}: {failure}");
+        Some(Err(Problem::new("partial-listing", message)))
     }
 }
+
+/// The kind of failure of an object that is not there. It may be a prefix, or the directory of a sparse frame.
+const MISSING: &str = "missing";
 
 const CHANGED: &str = "the object was changed while it was read; try again";
 
 /// Why a request failed.
-struct Fault {
+struct RequestError {
+    kind: &'static str,
     message: String,
-    /// Whether there is no such object.
-    is_missing: bool,
 }
 
-impl Fault {
-    fn new(message: String) -> Self {
-        Self { message, is_missing: false }
+impl RequestError {
+    fn new(kind: &'static str, message: String) -> Self {
+        Self { kind, message }
     }
 
-    fn missing(message: String) -> Self {
-        Self { message, is_missing: true }
+    /// Whether there is no such object.
+    fn is_missing(&self) -> bool {
+        self.kind == MISSING
     }
 
     /// What an error of the crate says, in the words of this command: what it is, and what to try.
-    fn of(error: &Error, place: &Place) -> Self {
-        let Place { store, root, .. } = place;
+    fn of(error: &Error, spot: &Spot) -> Self {
+        let Spot { store, root, .. } = spot;
         let service = store.service;
         let sources: Vec<_> = sources(error).collect();
+        // The message of an error has those of its sources, or not: the longest has the most to find.
         let text = sources.iter().map(ToString::to_string).max_by_key(String::len).unwrap_or_default();
         // What the server calls it.
         let code = between(&text, "<Code>", "</Code>").unwrap_or_default();
@@ -452,43 +569,61 @@ impl Fault {
         let is_server = matches!(status, Some(429 | 500..)) || status.is_none() && kind.is_some();
         if is_server {
             store.failures.fetch_add(1, Ordering::Relaxed);
+        } else if status.is_some() {
+            store.failures.store(0, Ordering::Relaxed);
+        }
+        if sources.iter().any(|error| error.is::<object_store::path::Error>()) {
+            let message = format!("{}; list the prefixes beside it one by one", innermost(error));
+            return Self::new("refused", message);
         }
         if ["NoSuchBucket", "ContainerNotFound"].contains(&code) {
-            return Self::new(format!("there is no {} {root}", service.bucket()));
+            return Self::new("no-bucket", format!("there is no {} {root}", service.bucket()));
         }
         // Without credentials, those of a machine at Amazon, Google or Microsoft are looked for.
         if ["169.254.169.254", "metadata.google.internal"].iter().any(|host| text.contains(host)) {
-            return Self::new(format!("there are no credentials: {}", service.login()));
+            return Self::new("no-access", format!("there are no credentials: {}", service.login()));
         }
         if text.contains("redirect without LOCATION") {
-            return Self::new("the bucket is in another region: set AWS_REGION".into());
+            return Self::new("refused", "the bucket is in another region: set AWS_REGION".into());
         }
         if ["Received non-partial response", "Range request not supported"]
             .iter()
             .any(|said| text.contains(said))
         {
-            return Self::new("the server sends files only as a whole; download this one".into());
+            let message = match service {
+                Service::Web => "the server sends files only as a whole; download this one",
+                _ => {
+                    "the server sends objects only as a whole, as no object store does; is the endpoint that of one?"
+                }
+            };
+            return Self::new("io", message.into());
         }
-        Self::new(match (status, kind) {
-            (Some(404), _) => return Self::missing("no such object".into()),
-            (Some(401 | 403), _) => format!("the server refuses access{answer}: {}", service.login()),
-            (Some(412), _) => CHANGED.into(),
-            (Some(429 | 503), _) => format!(
-                "the server asks for fewer requests{answer}{tried}; try again later, or with fewer at a time, as in `-j 8`"
-            ),
-            (Some(500..), _) => format!("the server has failed{answer}{tried}; try again later"),
-            (Some(_), _) => format!("the server refuses the request{answer}"),
+        let (kind, message) = match (status, kind) {
+            (Some(404), _) => (MISSING, "no such object".into()),
+            (Some(401 | 403), _) => {
+                ("no-access", format!("the server refuses access{answer}: {}", service.login()))
+            }
+            (Some(412), _) => ("changing", CHANGED.into()),
+            (Some(429 | 503), _) => {
+                let what = "try again later, or with fewer at a time, as in `-j 8`";
+                ("throttled", format!("the server asks for fewer requests{answer}{tried}; {what}"))
+            }
+            (Some(500..), _) => ("io", format!("the server has failed{answer}{tried}; try again later")),
+            (Some(_), _) => ("refused", format!("the server refuses the request{answer}")),
             (None, Some(HttpErrorKind::Timeout)) => {
-                format!("the server does not answer{tried}; B2ND_TIMEOUT=300 waits up to 300 seconds")
+                let longer = (5 * *TIMEOUT).min(MAX_TIMEOUT);
+                let what = format!("B2ND_TIMEOUT={longer} waits up to {longer} seconds");
+                ("io", format!("the server does not answer{tried}; {what}"))
             }
             (None, Some(HttpErrorKind::Connect)) => {
-                format!("there is no connection to the server{tried}: {}", innermost(error))
+                ("io", format!("there is no connection to the server{tried}: {}", innermost(error)))
             }
             (None, Some(HttpErrorKind::Interrupted | HttpErrorKind::Request | HttpErrorKind::Decode)) => {
-                format!("the connection ended before the answer did{tried}; try again")
+                ("io", format!("the connection ended before the answer did{tried}; try again"))
             }
-            _ => innermost(error),
-        })
+            _ => ("io", innermost(error)),
+        };
+        Self::new(kind, message)
     }
 }
 

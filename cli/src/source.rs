@@ -53,9 +53,12 @@ impl Address {
             };
         }
         let (reader, offset) = self.bytes("the bytes of a frame")?;
-        let is_zip = matches!(&reader, Reader::Bytes(bytes) if begins_as_zip(bytes.get_ref()));
-        Frame::read_at(reader, offset)
-            .map_err(|error| Problem { hint: is_zip.then_some(ZIP_ON_STDIN), ..error.into() })
+        let hint = match &reader {
+            Reader::Bytes(bytes) if begins_as_zip(bytes.get_ref()) => Some(ZIP_ON_STDIN),
+            Reader::Object(object) if begins_as_zip(object.head()) && offset == 0 => Some(ZIP_OBJECT),
+            _ => None,
+        };
+        Frame::read_at(reader, offset).map_err(|error| Problem { hint, ..error.into() })
     }
 
     /// What reads the bytes at the address, and where they begin. `what` is awaited on standard input.
@@ -117,6 +120,9 @@ pub(crate) fn compressed() -> Problem {
 /// What to do with a zip file on standard input: its members would have no address.
 pub(crate) const ZIP_ON_STDIN: &str =
     "; it is a zip file, which cannot be read from standard input: save it, and name the file";
+
+/// What to do with a zip file in an object store that is not opened as one.
+const ZIP_OBJECT: &str = "; it is a zip file: `b2nd ls` lists its members if its name ends with .b2z, and an address names one, as in URL:MEMBER";
 
 /// Whether bytes begin as a zip file does.
 pub(crate) fn begins_as_zip(bytes: &[u8]) -> bool {

@@ -313,7 +313,7 @@ impl Options<'_> {
 }
 
 /// Whether a file is one of those in a folder that have nothing to do with Blosc2.
-fn is_passed_over(target: &Target, problem: &Problem) -> bool {
+pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
     let Some(finding) = problem.finding.as_deref() else { return false };
     let is_other = match finding.code() {
         Code::NotAFrame => true,

@@ -188,6 +188,16 @@ impl<'a> Serializer<'a> {
 
     /// Selects the layout directly, not by the number of entries. A value with another number of entries gives an
     /// error, and so does a `Meta` of another layout.
+    ///
+    /// ```
+    /// use b2nd_serde::{Layout, Serializer};
+    /// use serde::Serialize;
+    ///
+    /// let mut buffer = [0; 100];
+    /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2nd);
+    /// let error = (0, 1, [6], [4], [2]).serialize(&mut serializer).unwrap_err();
+    /// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
+    /// ```
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);

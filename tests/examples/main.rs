@@ -66,6 +66,7 @@ fn a_chunk_is_found_wherever_it_is_in_a_file() {
 enum Server {
     WithRanges,
     WithoutRanges,
+    InChunks,
 }
 
 /// Serves the real files on a port of this machine, and sends the range of each request.
@@ -76,34 +77,36 @@ fn serve(server: Server) -> (String, mpsc::Receiver<String>) {
     // It ends with the process.
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let range = answer(stream.unwrap(), server);
-            if ranges.send(range).is_err() {
-                break;
-            }
+            answer(stream.unwrap(), server, &ranges);
         }
     });
     (format!("http://{host}"), asked)
 }
 
-fn answer(mut stream: TcpStream, server: Server) -> String {
+fn answer(mut stream: TcpStream, server: Server, ranges: &mpsc::Sender<String>) {
     let lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
     let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     let path = lines[0].split(' ').nth(1).unwrap();
     let range = lines.iter().find_map(|line| line.strip_prefix("Range: bytes=")).unwrap();
+    // Before the answer: whoever has the answer looks for the range. The test may not want to know it.
+    let _ = ranges.send(range.to_owned());
     let (first, last) = range.split_once('-').unwrap();
     let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
     let (status, body) = match (fs::read(data().join(&path[1..])), server) {
         (Err(_), _) => ("404 Not Found", Vec::new()),
-        (Ok(file), Server::WithoutRanges) => ("200 OK", file),
+        (Ok(file), Server::WithoutRanges | Server::InChunks) => ("200 OK", file),
         (Ok(file), Server::WithRanges) if first >= file.len() => ("416 Range Not Satisfiable", Vec::new()),
         (Ok(file), Server::WithRanges) => {
             ("206 Partial Content", file[first..(last + 1).min(file.len())].to_vec())
         }
     };
-    write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
+    let how = match server {
+        Server::InChunks => "Transfer-Encoding: chunked".to_owned(),
+        Server::WithRanges | Server::WithoutRanges => format!("Content-Length: {}", body.len()),
+    };
+    write!(stream, "HTTP/1.1 {status}\r\n{how}\r\n\r\n").unwrap();
     // Whoever has read enough has closed the connection.
     let _ = stream.write_all(&body);
-    range.to_owned()
 }
 
 #[test]
@@ -129,4 +132,14 @@ fn a_server_without_ranges_or_without_the_file_is_understood() {
     assert_eq!(error.to_string(), "the server says: HTTP/1.1 200 OK");
     let error = range_requests::header(&format!("{server}/nowhere.b2nd")).unwrap_err();
     assert_eq!(error.to_string(), "the server says: HTTP/1.1 404 Not Found");
+}
+
+#[test]
+fn an_answer_in_chunks_of_http_is_refused() {
+    let (server, _asked) = serve(Server::InChunks);
+    let error = range_requests::header(&format!("{server}/int32_3x5.b2nd")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the server sends `Transfer-Encoding: chunked`, which this program does not read"
+    );
 }

@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 
 use crate::common::{chunk_of_zeros, data, frame_of, stored_chunk, with_gap};
 use b2nd_serde::dump::Row;
-use b2nd_serde::frame::{Frame, dump_header};
+use b2nd_serde::frame::{Frame, FrameBuilder, dump_header};
+use b2nd_serde::{Meta, Shapes};
 
 /// All rows of a whole frame.
 fn rows(file: &[u8]) -> Vec<Row> {
@@ -143,6 +144,81 @@ fn the_blocks_of_a_chunk_are_where_its_table_says() {
     assert!(
         fault.starts_with("the offsets of the blocks end ") && fault.ends_with(" bytes early"),
         "{fault}"
+    );
+}
+
+#[test]
+fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
+    let rows = |file: Vec<u8>| {
+        let mut rows = Vec::new();
+        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        frame
+            .dump_chunks(|row| {
+                rows.push(row);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        rows
+    };
+    // The third chunk begins at byte 401 and has 152 bytes; the fourth one follows it.
+    let good = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
+    assert_eq!(good[401 + 12..401 + 16], 152_i32.to_le_bytes());
+    assert!(rows(good.clone()).iter().all(|row| row.fault.is_none()));
+
+    // As many blocks as 4 bytes each make of the items: the table is longer than the chunk.
+    let mut long = good.clone();
+    long[401 + 8..401 + 12].copy_from_slice(&4_i32.to_le_bytes());
+    let nbytes = i32::from_le_bytes(good[401 + 4..401 + 8].try_into().unwrap());
+    let missing = 32 + nbytes / 4 * 4 - 152;
+    let rows_of = |file, chunk: &str, next: &str| {
+        let rows = rows(file);
+        let place = |name: &str| rows.iter().position(|row| row.field == name).unwrap();
+        rows[place(chunk)..place(next)].to_vec()
+    };
+    let third = rows_of(long, "chunk 2", "chunk 3");
+    let last = third.last().unwrap();
+    assert_eq!(last.fault.as_deref(), Some(&*format!("the offsets of the blocks end {missing} bytes early")));
+    assert!(third.iter().all(|row| row.offset + row.bytes.len() as u64 <= 553));
+
+    // A block that begins after the chunk, and one before it.
+    for start in [152, i32::MAX, -1] {
+        let mut wrong = good.clone();
+        wrong[401 + 32..401 + 36].copy_from_slice(&start.to_le_bytes());
+        let third = rows_of(wrong, "chunk 2", "chunk 3");
+        let block = third.iter().find(|row| row.field == "block 0").unwrap();
+        assert_eq!(block.value, format!("byte {start} of the chunk"));
+        assert_eq!(block.fault.as_deref(), Some("the chunk has 152 bytes"));
+        assert_eq!(third.last().unwrap().field, "data", "the rest follows");
+    }
+
+    // A dictionary, whose length is the first number after the table.
+    for (length, is_wrong) in [(0, false), (i32::MAX, true), (-1, true)] {
+        let mut wrong = good.clone();
+        wrong[401 + 31] |= 1;
+        wrong[401 + 36..401 + 40].copy_from_slice(&i32::to_le_bytes(length));
+        let third = rows_of(wrong, "chunk 2", "chunk 3");
+        let dictionary = third.iter().find(|row| row.field == "dictionary").unwrap();
+        assert_eq!(dictionary.fault.is_some(), is_wrong, "{dictionary}");
+    }
+}
+
+#[test]
+fn of_many_blocks_the_first_ones_are_shown() {
+    let shapes = Shapes { shape: &[4000], chunkshape: &[4000], blockshape: &[4] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.stored(0, &[0; 4000]).unwrap();
+    let mut file = writer.finish().unwrap().into_inner();
+    let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
+    // As if it were compressed: its 4000 bytes are the table of its 1000 blocks.
+    assert_eq!(file[start + 8..start + 12], 4_i32.to_le_bytes());
+    file[start + 2] &= !2;
+    let rows = rows_of_chunks(file);
+    let blocks = rows.iter().filter(|(.., field, _)| field.starts_with("block ")).count();
+    assert_eq!(blocks, 256);
+    assert!(
+        rows.iter().any(|(.., field, value)| (&**field, &**value) == ("blocks", "744 more")),
+        "{rows:#?}"
     );
 }
 

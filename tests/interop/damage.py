@@ -251,7 +251,7 @@ values, one at a time. python-blosc2 then reads the chunk as a whole and item by
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 """
 
-FREE = "Only an array has one for all of its chunks; to another frame, chunks of any origin can be appended. Blosc2 has no checksums."
+FREE = "Only the chunks of an array all have the same value here; to another frame, chunks of any origin can be appended. Blosc2 has no checksums."
 WHY = {
     "version": "3 is valid: a chunk of an alpha version, in which one filter less counts.",
     "flags": "Blosc2 has no checksums, and these bytes decompress in another way as well.",

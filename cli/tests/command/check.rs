@@ -62,11 +62,19 @@ fn ignored_findings_do_not_count() {
         lines.map(|line| line.split(": ").nth(2).unwrap().to_owned()).collect()
     };
     let all = codes(&check(&[]));
+    let failures: BTreeSet<String> = objects(&check(&["--json"]))
+        .iter()
+        .filter_map(|object| Some(object["error"]["kind"].as_str()?.to_owned()))
+        .collect();
+    assert!(failures.contains("truncated") && failures.contains("not-a-frame"), "{failures:?}");
     for code in all.iter().collect::<BTreeSet<_>>() {
-        let with =
-            |wanted: bool| all.iter().filter(|other| (*other == code) == wanted).cloned().collect::<Vec<_>>();
-        assert_eq!(codes(&check(&["--only", code])), with(true));
-        assert_eq!(codes(&check(&["--ignore", code])), with(false));
+        let with = |is_wanted: &dyn Fn(&String) -> bool| -> Vec<String> {
+            all.iter().filter(|other| is_wanted(other)).cloned().collect()
+        };
+        let only = check(&["--only", code]);
+        assert_eq!(codes(&only), with(&|other| other == code || failures.contains(other)));
+        assert_eq!(only.status.code(), Some(1), "a file that cannot be read may have it");
+        assert_eq!(codes(&check(&["--ignore", code])), with(&|other| other != code));
     }
     for (arguments, status, last) in [
         (&["squeezed.caterva", "--strict"][..], 1, "1 frame, 1 with warnings"),
@@ -86,6 +94,12 @@ fn ignored_findings_do_not_count() {
             "1 frame, no errors or warnings; 1 finding ignored; chunks not read (--chunks)",
         ),
         (&["bad/empty.b2nd", "--ignore", "not-a-frame"], 0, "0 frames; 1 finding ignored"),
+        (&["bad/empty.b2nd", "--only", "old-layout"], 1, "0 frames, 1 failure"),
+        (
+            &["bad/empty.b2nd", "--only", "old-layout", "--ignore", "not-a-frame"],
+            0,
+            "0 frames; 1 finding ignored",
+        ),
         (&["none", "--ignore", "not-a-frame", "--only", "truncated"], 1, "0 frames, 1 failure"),
         (
             &["bad/resized.b2nd", "--only", "interrupted-resize", "--ignore", "interrupted-resize"],
@@ -100,7 +114,8 @@ fn ignored_findings_do_not_count() {
     let named = check(&["squeezed.caterva", "--only", "stale-tail"]);
     assert!(!text(&named.stdout).contains("to mend it"), "{}", text(&named.stdout));
     let objects = objects(&check(&["--json", "--only", "truncated", "bad"]));
-    assert_eq!(objects.len(), 2, "the failure of this code, and the frame that can be read");
+    let read = objects.iter().filter(|object| object["error"].is_null()).count();
+    assert_eq!((objects.len(), read), (6, 1), "the failures, and the frame that can be read");
     let store = data().join("nested.b2z");
     assert_eq!(
         check(&["--strict", "--ignore", "active-object", store.to_str().unwrap()]).status.code(),
@@ -109,11 +124,31 @@ fn ignored_findings_do_not_count() {
 
     let output = check(&["--ignore", "old-layot"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output.stderr).contains("a similar value exists: 'old-layout'"),
-        "{}",
-        text(&output.stderr)
-    );
+    let said = text(&output.stderr);
+    assert!(said.contains("a similar value exists: 'old-layout'"), "{said}");
+    assert!(said.contains("`b2nd explain` lists the codes") && said.len() < 300, "{said}");
+}
+
+#[test]
+fn a_code_that_is_asked_for_is_looked_for_as_deep_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    // Of the second chunk, the length of its first stream, which only decompressing shows.
+    let mut data_damaged = std::fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
+    data_damaged[249 + 36] = 96;
+    std::fs::write(folder.path().join("data.b2frame"), data_damaged).unwrap();
+    let mut header_damaged = std::fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    header_damaged[229 + 15] = 0x40;
+    std::fs::write(folder.path().join("header.b2nd"), header_damaged).unwrap();
+    for (file, code) in [("data.b2frame", "chunk-data"), ("header.b2nd", "chunk-header")] {
+        assert_eq!(run(folder.path(), &["check", file]).status.code(), Some(0));
+        let output = run(folder.path(), &["check", "--only", code, file]);
+        assert_eq!(output.status.code(), Some(1), "{file}");
+        assert!(text(&output.stdout).contains(&format!("error: {code}: ")), "{}", text(&output.stdout));
+    }
+    let output = run(folder.path(), &["check", "--only", "chunk-overlap,chunk-data", "data.b2frame"]);
+    assert_eq!(output.status.code(), Some(1));
+    let output = run(&data(), &["check", "--only", "chunk-filters", "int32_3x5.b2nd"]);
+    assert_eq!(text(&output.stderr), "b2nd: 1 frame, no errors or warnings\n");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{copy_tree, data, snapshot};
 use crate::json::of;
-use crate::run::{folder, objects, run, screen, text};
+use crate::run::{b2nd, folder, objects, run, screen, text};
 
 #[test]
 fn each_chunk_has_a_line() {
@@ -83,6 +83,66 @@ fn a_frame_of_many_chunks_is_listed_in_its_turn() {
     let headings: Vec<_> = text(&output.stdout).lines().filter(|line| line.ends_with(':')).collect();
     assert_eq!(headings, ["a.b2nd:", "b.b2nd:", "c.b2nd:"]);
     assert_eq!(text(&output.stdout).lines().count(), 10_008 + 3 * 2 + 2);
+}
+
+#[test]
+fn a_frame_without_chunks_says_so() {
+    let data = data();
+    let output = run(&data, &["chunks", "empty.b2nd"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "no chunks\n"));
+    let output = run(&data, &["chunks", "empty.b2nd", "scalar.b2nd"]);
+    assert!(text(&output.stdout).starts_with("empty.b2nd:\nno chunks\n\nscalar.b2nd:\nchunk "));
+    assert_eq!(text(&run(&data, &["chunks", "--json", "empty.b2nd"]).stdout), "");
+}
+
+/// A zip file with these members, which are not compressed. Nobody looks at their checksums.
+fn zip<'n>(members: impl IntoIterator<Item = (String, &'n [u8])>) -> Vec<u8> {
+    let (mut zip, mut directory, mut count) = (Vec::new(), Vec::new(), 0_u16);
+    for (name, bytes) in members {
+        let length = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+        let name_len = u16::try_from(name.len()).unwrap().to_le_bytes();
+        let start = u32::try_from(zip.len()).unwrap().to_le_bytes();
+        let common =
+            [&[20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &length, &length, &name_len, &[0; 2]].concat();
+        zip.extend([b"PK\x03\x04", &*common, name.as_bytes(), bytes].concat());
+        directory.extend([b"PK\x01\x02", &[20, 0][..], &common, &[0; 10], &start, name.as_bytes()].concat());
+        count += 1;
+    }
+    let place = [directory.len(), zip.len()].map(|number| u32::try_from(number).unwrap().to_le_bytes());
+    let count = count.to_le_bytes();
+    zip.extend([&directory, &b"PK\x05\x06"[..], &[0; 4], &count, &count, &place.concat(), &[0; 2]].concat());
+    zip
+}
+
+#[test]
+fn members_of_a_zip_file_are_listed_in_their_turn_without_staying_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.b2nd");
+    let shapes = Shapes { shape: &[4100], chunkshape: &[1], blockshape: &[1] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).create(&path).unwrap();
+    for number in 0..4100 {
+        writer.stored(number, &[0; 2]).unwrap();
+    }
+    writer.finish().unwrap();
+    let large = fs::read(path).unwrap();
+    let small = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let bytes = |number: u16| if number % 2 == 0 { &*large } else { &*small };
+    fs::write(folder.path().join("a.b2z"), zip((0..60).map(|n| (format!("{n:03}.b2nd"), bytes(n))))).unwrap();
+    let expected: Vec<String> =
+        (0..60).flat_map(|n| vec![format!("{n:03}.b2nd"); if n % 2 == 0 { 4100 } else { 4 }]).collect();
+    let mut command = b2nd(folder.path(), &["chunks", "--json", "a.b2z"]);
+    if cfg!(unix) {
+        // 30 large members; the command itself has some descriptors.
+        let program = env!("CARGO_BIN_EXE_b2nd");
+        command = std::process::Command::new("sh");
+        command.args(["-c", "ulimit -n 24 && exec \"$0\" chunks --json a.b2z", program]);
+        command.current_dir(folder.path());
+    }
+    let output = command.output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    let member = |line: &str| line.split('"').skip_while(|&word| word != "member").nth(2).unwrap().to_owned();
+    let members: Vec<String> = text(&output.stdout).lines().map(member).collect();
+    assert!(members == expected, "in their order, and whole");
 }
 
 #[test]

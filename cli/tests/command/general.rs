@@ -183,6 +183,7 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
         assert_eq!(help.status.code(), Some(0));
         let help = text(&help.stdout);
         assert!(help.contains(&format!("Usage: b2nd {command}")), "{help}");
+        crate::common::snapshot(&format!("help_{command}"), help);
         let example = help.split("Example").nth(1).unwrap_or_default();
         assert!(example.contains(&format!("b2nd {command}")), "{help}");
         let page = run(&["man", command]);

@@ -264,6 +264,9 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
     }
     let output = server.run(&["chunks", "s3://bucket/s.b2nd"]);
     assert!(stderr(&output).contains("read only from a folder; copy it"), "{}", stderr(&output));
+    let output = server.run(&["check", "--chunks", "s3://bucket/s.b2nd/"]);
+    let said = "chunks not checked: the chunk files of a sparse frame are read only from a folder";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
     assert_eq!(text(&server.run(&["ls", "s3://bucket"]).stdout).lines().count(), 1);
 }
 
@@ -286,7 +289,7 @@ fn each_failure_has_a_clear_message() {
             _ => answer(&[("bucket/a.b2nd".into(), array())].into(), 100, path, range),
         }
     });
-    let cases: [Case; 10] = [
+    let cases: [Case; 11] = [
         ("slow/a.b2nd", &["asks for fewer requests", "503, SlowDown", "-j 8"]),
         ("broken/a.b2nd", &["the server has failed", "500, InternalError", "try again later"]),
         ("refused/a.b2nd", &["refuses access", "403, InvalidAccessKeyId", "AWS_ACCESS_KEY_ID"]),
@@ -294,8 +297,9 @@ fn each_failure_has_a_clear_message() {
         ("elsewhere/a.b2nd", &["in another region: set AWS_REGION"]),
         ("half/a.b2nd", &["the connection ended before the answer did", "try again"]),
         ("silent/a.b2nd", &["does not answer", "B2ND_TIMEOUT"]),
-        ("whole/a.b2nd", &["only as a whole; download"]),
-        ("bucket/none.b2nd", &["no such object"]),
+        ("whole/a.b2nd", &["only as a whole, as no object store does"]),
+        ("bucket/none.b2nd", &["no such object; `b2nd ls` lists what is below a prefix"]),
+        ("bucket/none.b2d", &["no such object; `b2nd ls` lists"]),
         ("bucket/none/", &["chunks.b2frame", "`b2nd ls` lists the arrays below a prefix"]),
     ];
     thread::scope(|scope| {
@@ -319,6 +323,10 @@ fn each_failure_has_a_clear_message() {
         ("http://x/folder/", "a web server has no list"),
         ("ftp://x/a.b2nd", "the scheme ftp cannot be read"),
         ("s3:///a.b2nd", "names no bucket"),
+        ("http:///a.b2nd", "names no host"),
+        ("http://me:secret@x/a.b2nd", "as it would be printed with each array"),
+        ("http://x/a%2Fb.b2nd", "an escaped slash, %2F, in the name"),
+        ("https://x/a%2fb.b2nd?sig=1", "an escaped slash, %2F, in the name"),
         ("s3://bucket/a//b.b2nd", "not the name of an object"),
     ] {
         let output = server.run(&["ls", url]);
@@ -331,6 +339,18 @@ fn each_failure_has_a_clear_message() {
         "{}",
         stderr(&output)
     );
+    let output = server.command(&["ls", "az://container"]).env_remove("AZURE_STORAGE_ACCOUNT_NAME").output();
+    let output = output.unwrap();
+    assert!(stderr(&output).contains("set AZURE_STORAGE_ACCOUNT_NAME"), "{}", stderr(&output));
+    let mut command = server.command(&["ls", "gs://bucket"]);
+    let output = command.env("GOOGLE_APPLICATION_CREDENTIALS", "none.json").output().unwrap();
+    assert!(stderr(&output).contains("set GOOGLE_APPLICATION_CREDENTIALS"), "{}", stderr(&output));
+    // What the web has to say.
+    let output = server.run(&["info", &server.url("whole/a.b2nd")]);
+    assert!(stderr(&output).contains("files only as a whole; download this one"), "{}", stderr(&output));
+    let output = server.run(&["info", &server.url("refused/a.b2nd")]);
+    assert_eq!(stderr(&output).matches("refuses").count(), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("a signed URL works"), "{}", stderr(&output));
     // No one listens there.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output =
@@ -353,7 +373,8 @@ fn a_listing_that_breaks_off_says_that_it_is_not_whole() {
     assert_eq!(lines.len(), 201);
     let message = lines[200]["error"]["message"].as_str().unwrap();
     assert!(
-        message.starts_with("not all is listed, but only 200 objects: the server has failed"),
+        lines[200]["error"]["kind"] == "partial-listing"
+            && message.starts_with("not all is listed, but only 200 objects: the server has failed"),
         "{message}"
     );
     assert_eq!(lines[200]["address"], "s3://bucket");
@@ -370,8 +391,13 @@ fn a_server_that_only_fails_is_not_asked_for_each_of_a_thousand_objects() {
     });
     let output = server.command(&["ls", "--json", "s3://bucket"]).env("B2ND_TIMEOUT", "1").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(crate::run::objects(&output).len(), 1000);
-    assert!(text(&output.stdout).contains("not asked for: 64 requests to the server have failed in a row"));
+    // A failure of each request, and one of all that was not asked for.
+    let lines = crate::run::objects(&output);
+    assert!((65..200).contains(&lines.len()), "{}", lines.len());
+    let kind = |kind: &str| lines.iter().filter(|line| line["error"]["kind"] == kind).count();
+    assert!(kind("throttled") >= 64);
+    assert_eq!(kind("partial-listing"), 1);
+    assert!(text(&output.stdout).contains("objects: 64 requests to the server have failed in a row"));
     let mut asked = server.requests();
     asked.sort();
     asked.dedup();
@@ -427,10 +453,19 @@ fn a_long_listing_shows_how_far_it_is_and_ends_when_it_is_interrupted() {
 #[test]
 fn the_chunks_of_what_is_below_a_prefix_are_listed() {
     let zip = fs::read(data().join("tree.b2z")).unwrap();
-    let server =
-        Server::with([("bucket/a.b2nd".into(), array()), ("bucket/deep/tree.b2z".into(), zip)].into());
+    let server = Server::with(
+        [
+            ("bucket/a.b2nd".into(), array()),
+            ("bucket/deep/tree.b2z".into(), zip),
+            ("bucket/notes.txt".into(), b"no array".to_vec()),
+        ]
+        .into(),
+    );
     let output = server.run(&["chunks", "--json", "s3://bucket/"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    // The list, the array, and the zip file: its first bytes, its directory, and each of its three members.
+    let requests = server.requests();
+    assert_eq!((stderr(&output), requests.len()), ("", 7), "{requests:#?}");
     let mut expected = vec!["s3://bucket/a.b2nd"; 4];
     expected.extend(["s3://bucket/deep/tree.b2z:group/large.b2nd"; 4]);
     expected.push("s3://bucket/deep/tree.b2z:group/small.b2nd");
@@ -439,7 +474,135 @@ fn the_chunks_of_what_is_below_a_prefix_are_listed() {
     assert_eq!(addresses, expected);
     assert_eq!((&found[0]["file"], &found[0]["offset"]), (&"s3://bucket/a.b2nd".into(), &165.into()));
 
+    let output = server.run(&["chunks", "--ext", "txt", "s3://bucket/"]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), "b2nd: no frame found\n"));
+    assert_eq!(server.requests().last().unwrap(), "bucket/notes.txt 0-4095");
+
     let output = server.run(&["chunks", "s3://bucket/", "s3://bucket/none.b2nd"]);
     assert!(text(&output.stdout).starts_with("s3://bucket/a.b2nd:\nchunk  "), "{}", text(&output.stdout));
     assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(1), 1), "{}", stderr(&output));
+}
+
+#[test]
+fn a_signed_url_is_read_and_its_query_is_no_part_of_the_name() {
+    let zip = fs::read(data().join("tree.b2z")).unwrap();
+    let objects: Objects = [
+        ("a.b2nd?sig=1".into(), array()),
+        ("t.b2z?se=10:30&sig=%2F".into(), zip.clone()),
+        ("archive?sig=1".into(), zip),
+    ]
+    .into();
+    let server = Server::with(objects);
+    // It is the first URL of each process.
+    let output = server.run(&["ls", "--json", &server.url("a.b2nd?sig=1")]);
+    assert_eq!(objects_of(&output), [server.url("a.b2nd?sig=1")], "{}", stderr(&output));
+    let output = server.run(&["ls", "--json", &server.url("t.b2z?se=10:30&sig=%2F")]);
+    let members = objects_of(&output);
+    assert_eq!(members[0], server.url("t.b2z:group/large.b2nd?se=10:30&sig=%2F"), "{}", stderr(&output));
+    let output = server.run(&["info", "--json", &members[0]]);
+    assert_eq!(objects_of(&output), members[..1], "{}", stderr(&output));
+    let output = server.run(&["info", &server.url("archive?sig=1")]);
+    assert!(
+        stderr(&output).contains("it is a zip file: `b2nd ls` lists its members if"),
+        "{}",
+        stderr(&output)
+    );
+    let upper = server.url("a.b2nd?sig=1").replace("http:", "HTTP:");
+    let output = server.run(&["info", &upper]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn the_mark_of_a_folder_is_no_array_and_a_folder_named_as_one_is_listed() {
+    let index = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    let server = Server::with(
+        [
+            ("bucket/s.b2nd".into(), Vec::new()),
+            ("bucket/s.b2nd/chunks.b2frame".into(), index),
+            ("bucket/data.b2nd/a.b2nd".into(), array()),
+        ]
+        .into(),
+    );
+    let output = server.run(&["ls", "--json", "s3://bucket/"]);
+    let listed = ["s3://bucket/data.b2nd/a.b2nd", "s3://bucket/s.b2nd/"];
+    assert_eq!(objects_of(&output), listed, "{}", stderr(&output));
+    for url in ["s3://bucket/data.b2nd/", "s3://bucket/s.b2nd/"] {
+        let output = server.run(&["ls", "--json", url]);
+        assert!(objects_of(&output)[0].starts_with(url), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_key_that_cannot_be_asked_for_is_named() {
+    let server =
+        Server::with([("bucket/a/x.b2nd".into(), array()), ("bucket/a//y.b2nd".into(), array())].into());
+    let output = server.run(&["ls", "s3://bucket"]);
+    let message = stderr(&output);
+    assert!(message.contains("a//y.b2nd") && message.contains("list the prefixes beside it"), "{message}");
+}
+
+#[test]
+fn answers_between_failures_are_no_reason_to_stop_asking() {
+    let objects: Objects = (0..100).map(|i| (format!("bucket/{i:03}.b2nd"), array())).collect();
+    let server = Server::start(move |path, range| {
+        if path.contains("list-type") {
+            return answer(&objects, 1000, path, range);
+        }
+        if path.ends_with("0.b2nd") { refusal(403, "AccessDenied") } else { refusal(500, "InternalError") }
+    });
+    let mut command = server.command(&["ls", "--json", "-j", "32", "s3://bucket"]);
+    let output = command.env("B2ND_TIMEOUT", "2").output().unwrap();
+    let lines = crate::run::objects(&output);
+    assert_eq!(lines.len(), 100);
+    assert!(lines.iter().all(|line| line["error"]["kind"] != "partial-listing"));
+    assert_eq!(lines[10]["error"]["kind"], "no-access");
+}
+
+#[test]
+fn a_closed_pipe_ends_the_command_at_once() {
+    use std::process::Stdio;
+
+    let mut objects: Objects = (0..1000).map(|i| (format!("bucket/{i:04}.b2nd"), array())).collect();
+    objects.extend((0..100).map(|i| (format!("bucket/silent{i}.b2nd"), array())));
+    let server = Server::start(move |path, range| {
+        if path.contains("/silent") && range.is_some() {
+            return Answer::Silence;
+        }
+        answer(&objects, 2000, path, range)
+    });
+    let mut command = server.command(&["ls", "--json", "--unordered", "s3://bucket"]);
+    let mut child = command.env("B2ND_TIMEOUT", "7200").stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    // The server is silent for an hour.
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_timeout_that_is_no_number_of_seconds_is_wrong_usage() {
+    let server = Server::with(Objects::new());
+    for seconds in ["abc", "0", "0.5", "-1", "86401", "18446744073709551615"] {
+        let output = server.command(&["ls", "s3://bucket"]).env("B2ND_TIMEOUT", seconds).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{seconds}");
+        let message =
+            format!("error: B2ND_TIMEOUT is {seconds}; it must be a number of seconds from 1 to 86400");
+        assert_eq!(stderr(&output).trim_end(), message);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_does_not_answer_is_named_on_a_terminal() {
+    let server = Server::start(|_, _| Answer::Silence);
+    let (mut pty, pts) = pty_process::blocking::open().unwrap();
+    let mut command = server.command(&["info", &server.url("a.b2nd")]);
+    command.env("B2ND_TIMEOUT", "3600");
+    let mut child = pty_process::blocking::Command::from(command).spawn(pts).unwrap();
+    let (mut shown, mut bytes) = (Vec::new(), [0; 1000]);
+    let expected = format!("waiting for http://{}", server.host);
+    while !String::from_utf8_lossy(&shown).contains(&expected) {
+        let read = pty.read(&mut bytes).unwrap();
+        shown.extend(&bytes[..read]);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

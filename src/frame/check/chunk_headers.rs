@@ -355,7 +355,7 @@ fn look<R: Read + Seek>(
     let mut chunks = frame.chunks()?;
     if chunks.is_lost() {
         return Err(Error::refused(
-            "the files of the chunks are not known: open the sparse frame by its path",
+            "the chunk files of a sparse frame are read only from a folder: open it by its path",
         ));
     }
     let is_repeated = chunks.is_repeated();

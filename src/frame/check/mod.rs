@@ -158,7 +158,7 @@ pub struct Report<R = File> {
 /// assert_eq!(report.unchecked[0].what, Aspect::Chunks);
 /// assert_eq!(
 ///     report.unchecked[0].to_string(),
-///     "chunks not checked: the files of the chunks are not known: open the sparse frame by its path",
+///     "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path",
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

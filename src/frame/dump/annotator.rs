@@ -6,7 +6,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::value::Value;
-use crate::dump::{BYTES_A_LINE, Printable, Sink, Start, write_fault, write_metalayer, write_raw};
+use crate::dump::{BYTES_A_LINE, Printable, RowRef, Sink, Start, write_fault, write_metalayer, write_raw};
 use crate::frame::Finding;
 use crate::frame::format::cursor::{Cursor, Part};
 use crate::frame::format::section::ARRAY_NAMES;
@@ -219,10 +219,20 @@ impl<'w, 'a> Annotator<'w, 'a> {
 
     /// Shows all that the cursor has taken since the last row as one value: its type, its name and its text.
     pub(super) fn row(&mut self, texts: [&dyn fmt::Display; 3]) -> Result<(), Stop> {
+        self.row_with(texts, None)
+    }
+
+    /// Does so, and says what is wrong with the value if it is. The next rows follow.
+    pub(super) fn row_with(
+        &mut self,
+        texts: [&dyn fmt::Display; 3],
+        fault: Option<&dyn fmt::Display>,
+    ) -> Result<(), Stop> {
         let end = self.cursor.offset();
         self.refuse_fault(end)?;
         let bytes = self.cursor.bytes().get(self.shown..end).unwrap_or_default();
-        self.sink.row(&self.start.later(self.shown, 0).row(bytes, texts))?;
+        let start = self.start.later(self.shown, 0);
+        self.sink.row(&RowRef { fault, ..start.row(bytes, texts) })?;
         self.shown = end;
         Ok(())
     }

@@ -21,10 +21,11 @@ impl<R: Read + Seek> Frame<R> {
     /// Passes on what the bytes of the chunks' headers and of the chunk index mean, row by row, until the function breaks
     /// off.
     ///
-    /// The chunks come first, each with its header, where its blocks begin, and the length of its data. The offsets of a
-    /// chunk with a file of its own count from the start of that file. The entries of the index follow; those of a compressed
-    /// one have no bytes of their own. If bytes are not the header of a chunk, or its file is missing, a row with a
-    /// [`fault`](Row::fault) says so, and the next chunk follows. A frame without chunks has no rows.
+    /// The chunks come first, each with its header, where its first 256 blocks begin, and the length of its data. The offsets
+    /// of a chunk with a file of its own count from the start of that file. The entries of the index follow; those of a
+    /// compressed one have no bytes of their own. If bytes are not the header of a chunk, its file is missing, or a block
+    /// would begin outside of it, a row with a [`fault`](Row::fault) says so, and the next row or chunk follows. A frame
+    /// without chunks has no rows.
     ///
     /// # Errors
     ///
@@ -58,7 +59,11 @@ impl<R: Read + Seek> Frame<R> {
                 let length = first.as_ref().map_or(0, |(bytes, _)| length_shown(bytes));
                 let longer = first.as_ref().is_ok_and(|(bytes, _)| bytes.len() < length);
                 let bytes = if longer { chunks.bytes(&entry, 0, length as u64)? } else { first };
-                Ok((entry, bytes.map(|(bytes, _)| bytes)))
+                let cut = |(mut bytes, _): (Vec<u8>, _)| {
+                    bytes.truncate(length);
+                    bytes
+                };
+                Ok((entry, bytes.map(cut)))
             });
             match read {
                 Ok((entry, bytes)) => {
@@ -76,8 +81,7 @@ impl<R: Read + Seek> Frame<R> {
         let mut chunks = self.chunks()?;
         let Some(index) = chunks.index() else { return result };
         let (start, header) = (Start { offset: index.start(), depth: 0, end }, *index.header());
-        let bytes =
-            chunks.frame_bytes(start.offset, length_shown(index.bytes()).min(header.cbytes) as u64)?;
+        let bytes = chunks.frame_bytes(start.offset, length_shown(index.bytes()) as u64)?;
         // An index of one value has no entries to show, whatever else its header says.
         if write_index(&bytes, &header, &start, sink).is_err() || header.special.is_some() {
             return result;
@@ -99,29 +103,38 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// The most bytes of a table of blocks that are shown.
-const MAX_TABLE_SHOWN: usize = 1 << 20;
+/// The most bytes of a table of blocks that are shown. Each block has a row, and each entry of the index can name the same
+/// chunk.
+const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
 const INT32: usize = size_of::<i32>();
 
-/// The number of bytes that are shown of a chunk that begins with these: its header, the table of its blocks, and the
-/// length of its dictionary.
+/// The number of bytes that are shown of a chunk that begins with these: its header, the start of the table of its blocks,
+/// and, if that is the whole table, the length of its dictionary. What follows the chunk is not shown.
 fn length_shown(bytes: &[u8]) -> usize {
-    ChunkHeader::parse(bytes).map_or(ChunkHeader::MAX_LEN, |header| header.header_len + parts_shown(&header))
+    ChunkHeader::parse(bytes)
+        .map_or(ChunkHeader::MAX_LEN, |header| (header.header_len + parts_shown(&header)).min(header.cbytes))
+}
+
+/// The bytes of the table of blocks and of the length of the dictionary.
+fn parts(header: &ChunkHeader) -> usize {
+    let dictionary = if header.has_table() && header.has_dictionary { INT32 } else { 0 };
+    header.table_len().unwrap_or_default().saturating_add(dictionary)
 }
 
 fn parts_shown(header: &ChunkHeader) -> usize {
-    let table = header.table_len().unwrap_or_default();
-    let has_dictionary = header.has_table() && header.has_dictionary && table <= MAX_TABLE_SHOWN;
-    table.min(MAX_TABLE_SHOWN) + if has_dictionary { INT32 } else { 0 }
+    let is_whole = header.table_len().is_some_and(|table| table <= MAX_TABLE_SHOWN);
+    if is_whole { parts(header) } else { MAX_TABLE_SHOWN.min(parts(header)) }
 }
 
-/// What is wrong if the table of blocks is not all there.
+/// What is wrong if the table of blocks is not all there: the bytes that are shown end early, or the chunk ends before
+/// those that are not.
 fn cut_short(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
-    let end = header.header_len + parts_shown(header);
-    (bytes.len() < end).then(|| {
-        let more = counted((end - bytes.len()) as u64, "byte");
-        (bytes.len(), format!("the offsets of the blocks end {more} early"))
+    let is_shown = bytes.len() >= header.header_len + parts_shown(header);
+    let found = if is_shown { header.cbytes } else { bytes.len() };
+    let missing = header.header_len.saturating_add(parts(header)).saturating_sub(found);
+    (missing > 0).then(|| {
+        (bytes.len(), format!("the offsets of the blocks end {} early", counted(missing as u64, "byte")))
     })
 }
 
@@ -195,21 +208,32 @@ impl Annotator<'_, '_> {
         self.chunk_header(header)?;
         let table = header.table_len().unwrap_or_default();
         let shown = table.min(MAX_TABLE_SHOWN);
+        let ends = format!("the chunk has {}", counted(header.cbytes as u64, "byte"));
         for number in 0..shown / INT32 {
             let start = i32::from_le_bytes(self.cursor.array()?);
+            let is_inside = usize::try_from(start).is_ok_and(|start| start < header.cbytes);
+            let fault = (!is_inside).then_some(&ends as &dyn fmt::Display);
             let name = format!("block {number}");
-            self.row([&"int32 le", &name, &format_args!("byte {start} of the chunk")])?;
+            self.row_with([&"int32 le", &name, &format_args!("byte {start} of the chunk")], fault)?;
         }
         if table > shown {
-            self.note("blocks", &counted(((table - shown) / INT32) as u64, "other"))?;
+            self.note("blocks", &format_args!("{} more", (table - shown) / INT32))?;
         }
-        let mut before = header.header_len + table;
+        let mut before = header.header_len.saturating_add(parts(header));
+        if before > header.cbytes {
+            return Err(Stop::Fault);
+        }
+        let mut name = "data";
         if parts_shown(header) > shown {
             let length = i32::from_le_bytes(self.cursor.array()?);
-            self.row([&"int32 le", &"dictionary", &format_args!("{length} bytes")])?;
-            before = before.saturating_add(INT32).saturating_add(usize::try_from(length).unwrap_or_default());
+            let inside = usize::try_from(length).ok().filter(|&length| length <= header.cbytes - before);
+            let fault = inside.is_none().then_some(&ends as &dyn fmt::Display);
+            self.row_with([&"int32 le", &"dictionary", &format_args!("{length} bytes")], fault)?;
+            before += inside.unwrap_or_default();
+        } else if parts(header) > table {
+            name = "dictionary and data";
         }
-        Ok(self.note("data", &counted(header.cbytes.saturating_sub(before) as u64, "byte"))?)
+        Ok(self.note(name, &counted((header.cbytes - before) as u64, "byte"))?)
     }
 
     /// Shows the header of a chunk.

@@ -115,6 +115,17 @@ impl FrameBuilder {
 
     /// Sets the size of an item in bytes. It is needed only if this crate does not know the dtype, for example because it has
     /// another dtype format than NumPy's.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::FrameBuilder;
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[4] }, "int33")?;
+    /// let none: [&[u8]; 0] = [];
+    /// assert!(FrameBuilder::new(meta.clone()).to_vec(none).is_err());
+    /// assert!(FrameBuilder::new(meta).typesize(5).to_vec(none).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn typesize(mut self, typesize: usize) -> Self {
         self.typesize = Some(typesize);
         self
@@ -145,6 +156,18 @@ impl FrameBuilder {
     }
 
     /// Sets the filters for further chunks, at most 6, in the order in which they are applied.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Filter, Frame, FrameBuilder};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[2] }, "<f4")?;
+    /// // trunc_prec with 10 bits, then shuffle.
+    /// let filters = [Filter { id: 4, meta: 10 }, Filter { id: 1, meta: 0 }];
+    /// let bytes = FrameBuilder::new(meta).filters(&filters).to_vec([] as [&[u8]; 0])?;
+    /// assert!(Frame::parse(&bytes)?.header().pipeline().eq(filters));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn filters(mut self, filters: &[Filter]) -> Self {
         self.filters = filters.into();
         self
@@ -164,6 +187,17 @@ impl FrameBuilder {
     }
 
     /// Adds a metalayer with these bytes, for example those of another frame.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Frame, FrameBuilder};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[4] }, "|u1")?;
+    /// let bytes = FrameBuilder::new(meta).metalayer_bytes("vendor", b"\xa4acme").to_vec([] as [&[u8]; 0])?;
+    /// let frame = Frame::parse(&bytes)?;
+    /// assert_eq!(frame.metalayer("vendor").expect("a metalayer").decode::<String>()?, "acme");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn metalayer_bytes(mut self, name: &str, bytes: &[u8]) -> Self {
         self.metalayers.push((name.into(), Ok(bytes.into())));
         self

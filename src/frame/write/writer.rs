@@ -174,6 +174,19 @@ impl<S: Sink> FrameWriter<S> {
     /// As [`chunk`](Self::chunk). Only little-endian floats of 4 or 8 bytes can be [`Nan`](Special::Nan): readers write
     /// their bytes whatever the dtype is. For [`Value`](Special::Value) there is [`repeat`](Self::repeat), which has the
     /// item.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_serde::frame::{FrameBuilder, Special};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[4], blockshape: &[2] }, "<i4")?;
+    /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
+    /// writer.special(0, Special::Zeros)?;
+    /// // An integer is never NaN.
+    /// assert!(writer.special(1, Special::Nan).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn special(&mut self, number: u64, special: Special) -> Result<(), Error> {
         self.check_number(number)?;
         self.check_special(special).map_err(|why| refused(number, why))?;
@@ -188,6 +201,21 @@ impl<S: Sink> FrameWriter<S> {
     /// # Errors
     ///
     /// As [`special`](Self::special).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_serde::frame::{Frame, FrameBuilder, Special};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// // A million chunks, of which one is stored.
+    /// let meta = Meta::new(Shapes { shape: &[2_000_000], chunkshape: &[2], blockshape: &[2] }, "<f4")?;
+    /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
+    /// writer.stored(7, &[0; 8])?;
+    /// writer.fill(Special::Nan)?;
+    /// let counts = Frame::read_at(writer.finish()?, 0)?.count_chunks()?;
+    /// assert_eq!((counts.stored, counts.nan), (1, 999_999));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fill(&mut self, special: Special) -> Result<(), Error> {
         self.check_special(special).map_err(|why| Error::refused(format_args!("the other chunks {why}")))?;
         self.plan.index.set_others(special);
