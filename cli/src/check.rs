@@ -262,8 +262,9 @@ impl Batch {
                 self.ignored += filter.retain(&mut findings);
                 let view = View { findings: &findings, ..view };
                 self.frames += 1;
-                if let Some(unchecked) = view.unchecked {
-                    let example = format!("{}: {unchecked}", view.location);
+                if !view.unchecked.is_empty() {
+                    let all: Vec<String> = view.unchecked.iter().map(ToString::to_string).collect();
+                    let example = format!("{}: {}", view.location, all.join("; "));
                     self.unchecked.add(Unchecked { frames: 1, example });
                 }
                 match view.findings.iter().map(Finding::severity).max() {

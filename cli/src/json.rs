@@ -67,8 +67,8 @@ pub(crate) struct Record<'f> {
     pub(crate) stale_bytes: Option<usize>,
     pub(crate) findings: &'f [Finding],
     /// What could not be checked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) unchecked: Option<UncheckedRecord<'f>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unchecked: Vec<UncheckedRecord<'f>>,
     /// The command that mends what was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mend: Option<String>,
@@ -77,13 +77,14 @@ pub(crate) struct Record<'f> {
 /// What a check could not check.
 #[derive(Serialize)]
 pub(crate) struct UncheckedRecord<'f> {
-    data_of: Option<u64>,
+    what: &'static str,
+    chunks: Option<u64>,
     why: &'f str,
 }
 
 impl<'f> From<&'f Unchecked> for UncheckedRecord<'f> {
-    fn from(Unchecked { data_of, why, .. }: &'f Unchecked) -> Self {
-        Self { data_of: *data_of, why }
+    fn from(Unchecked { what, chunks, why, .. }: &'f Unchecked) -> Self {
+        Self { what: what.name(), chunks: *chunks, why }
     }
 }
 
@@ -193,7 +194,7 @@ impl<'f> Record<'f> {
             vlmetalayers: None,
             stale_bytes: array.map(|array| array.stale_tail().len()),
             findings: view.findings,
-            unchecked: view.unchecked.map(Into::into),
+            unchecked: view.unchecked.iter().map(Into::into).collect(),
             mend: None,
         }
     }

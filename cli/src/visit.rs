@@ -52,7 +52,7 @@ pub(crate) struct View<'s> {
     /// `None` if the frame has chunks but no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
     pub(crate) findings: &'s [Finding],
-    pub(crate) unchecked: Option<&'s Unchecked>,
+    pub(crate) unchecked: &'s [Unchecked],
     /// Of a store, and where the values of metalayers are wanted.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
@@ -76,7 +76,7 @@ impl<'s> View<'s> {
             metalayers: frame.metalayers(),
             array,
             findings,
-            unchecked: None,
+            unchecked: &[],
             trailer: None,
             counts: None,
             meta: false,
@@ -111,7 +111,7 @@ impl<'s> View<'s> {
 struct After {
     trailer: Option<Trailer>,
     counts: Option<ChunkCounts>,
-    unchecked: Option<Unchecked>,
+    unchecked: Vec<Unchecked>,
 }
 
 /// The end of the magic bytes: a shorter file cannot be recognized as a frame.
@@ -279,7 +279,7 @@ impl Options<'_> {
             Counts::Always => true,
         };
         let counts = if is_counted { frame.count_chunks().ok() } else { None };
-        let after = After { trailer: self.read_trailer(frame), counts, unchecked: None };
+        let after = After { trailer: self.read_trailer(frame), counts, unchecked: Vec::new() };
         self.emit(location, frame, &frame.check_header(), &after, receive);
     }
 
@@ -303,7 +303,7 @@ impl Options<'_> {
         };
         let view = View::new(location, frame, array.as_ref(), findings);
         receive(Ok(View {
-            unchecked: after.unchecked.as_ref(),
+            unchecked: &after.unchecked,
             trailer: after.trailer.as_ref(),
             counts: after.counts,
             meta: self.meta,

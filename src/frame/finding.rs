@@ -112,6 +112,10 @@ impl Finding {
 
     /// A finding about a file as a whole, for programs that look at more than frames, such as the members of a store.
     ///
+    /// Any code can be given. It decides the severity and the advice, so take one whose [meaning](Code::meaning) is
+    /// true of the file, such as [`Code::UnclosedTable`] or [`Code::ActiveObject`]. Those about the bytes of a frame, such
+    /// as [`Code::ChunkHeader`], do not fit: this finding has neither an offset nor a chunk.
+    ///
     /// ```
     /// use b2nd_serde::frame::{Code, Finding, Place};
     ///

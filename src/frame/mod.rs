@@ -88,7 +88,7 @@ mod error;
 mod finding;
 mod read;
 
-pub use check::{Check, Depth, Report, Unchecked, check};
+pub use check::{Aspect, Check, Depth, Report, Unchecked, check};
 pub use chunks::{ChunkCounts, ChunkEntry, ChunkPlace, Chunks};
 pub use code::{Code, ParseCodeError, Severity};
 pub use dump::{HeaderDump, dump_header};

@@ -12,7 +12,7 @@ use crate::common::copy_tree;
 use crate::common::data;
 #[cfg(feature = "decompress")]
 use b2nd_serde::frame::Code;
-use b2nd_serde::frame::{Check, ChunkPlace, Depth, Frame, Report};
+use b2nd_serde::frame::{Aspect, Check, ChunkPlace, Depth, Frame, Report};
 
 /// Files whose chunks are compressed in different ways: few or many blocks, of one length or of any.
 #[cfg(feature = "decompress")]
@@ -51,7 +51,7 @@ fn damaged_data_is_found_as_far_as_the_codec_notices() {
         let file = fs::read(&path).unwrap();
         let whole = report(file.clone());
         assert!(whole.findings.iter().all(|finding| finding.code() != Code::ChunkData), "{name}");
-        assert_eq!(whole.unchecked, None, "{name}");
+        assert_eq!(whole.unchecked, [], "{name}");
         let (start, cbytes) = compressed(&path);
         for at in (start + 32..start + cbytes).step_by(1 + cbytes / 100) {
             for change in [0x01, 0x10, 0x80, 0xff] {
@@ -101,7 +101,7 @@ fn data_of_chunk_files_is_checked() {
     copy_tree(&data().join("sparse.b2nd"), &path);
     let check = || Check::new(Depth::ChunkData).path(&path).unwrap();
     let healthy = check();
-    assert!(healthy.findings.is_empty() && healthy.unchecked.is_none());
+    assert!(healthy.findings.is_empty() && healthy.unchecked.is_empty());
     // A chunk of zstd.
     let donor = data().join("peers/hole_at_end.b2frame");
     let (start, cbytes) = compressed(&donor);
@@ -141,13 +141,14 @@ fn what_this_crate_cannot_decompress_is_not_called_damaged() {
     file[start + 22] = 32;
     let report = report(file);
     assert_eq!(report.findings, []);
-    let unchecked = report.unchecked.unwrap();
     let says = if cfg!(feature = "decompress") {
         "1 chunk not decompressed: chunk 1 has the codec ndlz, which this crate cannot decompress"
     } else {
         "2 chunks not decompressed: chunk 0 is compressed; build with the feature `decompress`"
     };
-    assert_eq!(unchecked.to_string(), says);
+    assert_eq!(report.unchecked.len(), 1);
+    assert_eq!(report.unchecked[0].what, Aspect::Data);
+    assert_eq!(report.unchecked[0].to_string(), says);
 }
 
 #[cfg(feature = "decompress")]
@@ -168,7 +169,7 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
     claims[58..62].copy_from_slice(&(1_u32 << 28).to_be_bytes());
     assert_eq!(at, 58, "the chunk size");
     let report = report(claims);
-    let unchecked = report.unchecked.unwrap().to_string();
+    let unchecked = report.unchecked[0].to_string();
     assert!(
         unchecked.starts_with("4 chunks not decompressed: chunk 0 has a block of 268435456 bytes in "),
         "{unchecked}"

@@ -297,7 +297,7 @@ fn no_healthy_file_has_a_damaged_chunk() {
         let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
         assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
         // An old generation, another codec, or no feature to decompress.
-        unchecked += usize::from(report.unchecked.is_some());
+        unchecked += usize::from(!report.unchecked.is_empty());
     }
     println!("{} frames with {checked} chunks; {unchecked} frames not checked in full", paths.len());
     assert!(paths.len() >= 40 && checked > 100);

@@ -55,7 +55,7 @@ fn without_findings<R: Read + Seek>(frame: Frame<R>) -> Frame<R> {
     let mut findings = report.findings;
     findings.retain(|finding| finding.code() != Code::HighRank);
     assert_eq!(findings, []);
-    assert_eq!(report.unchecked, None);
+    assert_eq!(report.unchecked, []);
     report.frame.unwrap()
 }
 

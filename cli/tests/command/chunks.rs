@@ -267,7 +267,10 @@ fn data_that_cannot_be_decompressed_is_found() {
     );
     let output = run(folder.path(), &["check", "--data", "--json"]);
     let why = "chunk 0 has the codec ndlz, which this crate cannot decompress";
-    assert_eq!(objects(&output)[0]["unchecked"], serde_json::json!({ "data_of": 1, "why": why }));
+    assert_eq!(
+        objects(&output)[0]["unchecked"],
+        serde_json::json!([{ "what": "data", "chunks": 1, "why": why }])
+    );
     assert!(of("frame").is_valid(&objects(&output)[0]));
     fs::write(folder.path().join("b.b2frame"), &other).unwrap();
     let output = run(folder.path(), &["check", "--data"]);

@@ -7,13 +7,9 @@ use std::vec::Vec;
 
 use crate::frame::Error;
 use crate::frame::chunks::{ChunkEntry, Chunks};
-use crate::frame::format::chunk::{ChunkHeader, decompress, needs_other_blocks, single_block};
-
-/// The bytes that are decompressed at once, however few they are made of.
-const ALWAYS_BEARABLE: usize = 1 << 26;
-
-/// Of longer ones, the bytes that each of their own may have.
-const MAX_RATIO: usize = 1024;
+use crate::frame::format::chunk::{
+    ChunkHeader, INT32, decompress, max_data, needs_other_blocks, single_block,
+};
 
 /// The last filter that is no plugin, `trunc_prec`.
 const LAST_FILTER: u8 = 4;
@@ -58,7 +54,7 @@ fn unsupported(header: &ChunkHeader) -> Option<String> {
 
 /// Why this number of bytes is not made of a few.
 fn unbearable(what: &str, length: usize, from: usize) -> Option<Fault> {
-    let most = from.saturating_mul(MAX_RATIO).max(ALWAYS_BEARABLE);
+    let most = max_data(from);
     (length > most).then(|| {
         Fault::NotTried(format!(
             "has {what} of {length} bytes in {from}, of which at most {most} are decompressed"
@@ -75,7 +71,7 @@ fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
 
 fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
     let damaged = |why: String| Err(Fault::Damaged(why));
-    let table = chunk.get(header.header_len..).unwrap_or_default().chunks_exact(size_of::<i32>());
+    let table = chunk.get(header.header_len..).unwrap_or_default().chunks_exact(INT32);
     let starts = table.filter_map(<[u8]>::first_chunk).map(|&start| i32::from_le_bytes(start));
     let mut left = header.nbytes;
     // Blocks that have more share bytes, and each of a million could be the same.
@@ -93,7 +89,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
         let Some(rest) = room.checked_sub(block.len()) else { break };
         room = rest;
         // Zeros have nothing to decompress, however many they are.
-        if block.len() == header.nstreams(length) * size_of::<i32>() {
+        if block.len() == header.nstreams(length) * INT32 {
             continue;
         }
         if let Some(fault) = unbearable("a block", length, block.len()) {

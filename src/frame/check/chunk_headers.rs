@@ -7,11 +7,12 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use crate::frame::check::chunk_data::{self, Fault};
-use crate::frame::check::{Depth, Progress, Report, Unchecked, chunk_files};
+use crate::frame::check::entries::MAX_COMPARED;
+use crate::frame::check::{Aspect, Depth, Progress, Report, Unchecked, chunk_files};
 use crate::frame::chunks::{ChunkEntry, ChunkPlace, Chunks, about, chunks_len, not_a_chunk};
 use crate::frame::find::chunk_file;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, Special, stream_len, typesize_byte};
+use crate::frame::format::chunk::{ChunkHeader, INT32, MAX_BLOCKSIZE, Special, stream_len, typesize_byte};
 use crate::frame::format::flags::Filter;
 use crate::frame::format::header::Header;
 use crate::frame::{Error, ErrorKind, Frame};
@@ -22,9 +23,6 @@ const FIRST_READ: u64 = 256;
 /// Bytes of a longer table of blocks that are read at a time.
 const PIECE: u64 = 1 << 16;
 
-/// The most chunks that are compared with each other, in 192 MiB of memory.
-const MAX_COMPARED: usize = 1 << 23;
-
 /// From this number on, every program can use filters of its own.
 const FIRST_OF_USERS: u8 = 160;
 
@@ -34,8 +32,6 @@ const MAX_FINDINGS: usize = 20;
 /// How often the bytes of all chunks may be looked at, chunk by chunk. If chunks have more, they share bytes, and to look at
 /// each could take forever. Twice, so that one that only claims too much does not hide the others.
 const MAX_LOOKS: u64 = 2;
-
-const INT32: usize = size_of::<i32>();
 
 /// What the frame says about each of its chunks.
 #[derive(Clone, Debug)]
@@ -279,8 +275,8 @@ struct Found {
     kept: Vec<Finding>,
     /// How many more there are of a code.
     left_out: Vec<(Code, u64)>,
-    /// Chunks that could not be decompressed, and why not the first one.
-    unchecked: Option<Unchecked>,
+    /// First that some could not be decompressed, if so.
+    unchecked: Vec<Unchecked>,
 }
 
 impl Found {
@@ -296,28 +292,28 @@ impl Found {
     }
 
     fn not_decompressed(&mut self, entry: &ChunkEntry, why: &str) {
-        let unchecked = self.unchecked.get_or_insert_with(|| Unchecked {
-            data_of: Some(0),
-            why: format!("chunk {} {why}", entry.number),
-        });
-        unchecked.data_of = unchecked.data_of.map(|count| count + 1);
+        if let Some(first) = self.unchecked.first_mut() {
+            first.chunks = first.chunks.map(|count| count + 1);
+        } else {
+            let why = format!("chunk {} {why}", entry.number);
+            self.unchecked.push(Unchecked { what: Aspect::Data, chunks: Some(1), why });
+        }
     }
 
-    /// Says that this chunk was not looked at, and none after it.
-    fn not_looked_at(&mut self, entry: &ChunkEntry) {
+    /// Says that of `all` chunks this one was not looked at, and none after it.
+    fn not_looked_at(&mut self, entry: &ChunkEntry, all: u64) {
         let why = format!("from chunk {} on, as those before it share their bytes", entry.number);
-        self.unchecked = Some(Unchecked { data_of: None, why });
+        let chunks = Some(all.saturating_sub(entry.number));
+        self.unchecked.push(Unchecked { what: Aspect::Chunks, chunks, why });
     }
 
     /// Says that of all stored chunks only the first ones were compared.
     fn not_compared(&mut self, all: u64) {
-        let why = format!(
-            "of {all} stored chunks, only the first {MAX_COMPARED} were compared to see whether they share bytes"
-        );
-        let unchecked = self.unchecked.take();
-        let data_of = unchecked.as_ref().map_or(Some(0), |unchecked| unchecked.data_of);
-        let why = unchecked.map_or(why.clone(), |unchecked| format!("{}; {why}", unchecked.why));
-        self.unchecked = Some(Unchecked { data_of, why });
+        let compared = MAX_COMPARED as u64;
+        if let Some(rest) = all.checked_sub(compared).filter(|&rest| rest > 0) {
+            let why = format!("only the first {compared} stored chunks are");
+            self.unchecked.push(Unchecked { what: Aspect::SharedBytes, chunks: Some(rest), why });
+        }
     }
 }
 
@@ -339,7 +335,7 @@ pub(super) fn check<R: Read + Seek>(
         }
         Err(error) if error.kind() == ErrorKind::Malformed => {}
         Err(error) if error.kind() == ErrorKind::Refused => {
-            report.unchecked = Some(Unchecked { data_of: None, why: error.to_string() });
+            report.unchecked.push(Unchecked { what: Aspect::Chunks, chunks: None, why: error.to_string() });
         }
         Err(error) => return Err(error),
     }
@@ -387,7 +383,7 @@ fn look<R: Read + Seek>(
             found.push(finding);
         }
         if survey.is_over {
-            found.not_looked_at(&entry);
+            found.not_looked_at(&entry, chunks.len());
             break;
         }
         progress.show(entry.number + 1)?;
@@ -402,9 +398,7 @@ fn look<R: Read + Seek>(
         found.push(finding);
     }
     survey.compare(&mut chunks, &mut found)?;
-    if survey.nstored > survey.spans.len() as u64 {
-        found.not_compared(survey.nstored);
-    }
+    found.not_compared(survey.nstored);
     if let Some((count, number, filters)) = survey.other_filters {
         let first = format!("chunk {number} has {filters}");
         let text = match &usual.filters {
@@ -715,17 +709,22 @@ mod tests {
 
     #[test]
     fn chunks_that_are_too_many_to_be_compared_are_not_passed_over_in_silence() {
-        let compared =
-            "of 9000000 stored chunks, only the first 8388608 were compared to see whether they share bytes";
+        let compared = "611392 chunks not compared with the others: only the first 8388608 stored chunks are";
         let mut found = Found::default();
+        found.not_compared(8_388_608);
+        assert_eq!(found.unchecked, []);
         found.not_compared(9_000_000);
-        assert_eq!(found.unchecked.unwrap().to_string(), compared);
+        assert_eq!(found.unchecked[0].to_string(), compared);
 
         let mut found = Found::default();
         let entry = ChunkEntry { number: 7, nbytes: None, place: ChunkPlace::Frame(97) };
         found.not_decompressed(&entry, "has another codec");
+        found.not_decompressed(&entry, "has a third one");
+        found.not_looked_at(&entry, 10);
         found.not_compared(9_000_000);
-        let expected = format!("1 chunk not decompressed: chunk 7 has another codec; {compared}");
-        assert_eq!(found.unchecked.unwrap().to_string(), expected);
+        let says: Vec<String> = found.unchecked.iter().map(ToString::to_string).collect();
+        let data = "2 chunks not decompressed: chunk 7 has another codec";
+        let rest = "3 chunks not checked: from chunk 7 on, as those before it share their bytes";
+        assert_eq!(says, [data, rest, compared]);
     }
 }

@@ -12,8 +12,9 @@ use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::header::Header;
 use crate::frame::{ChunkCounts, Error, ErrorKind, Frame};
 
-/// The most chunks whose offsets are compared with each other, in 64 MiB of memory. Of more, each is only looked at alone.
-const MAX_COMPARED: usize = 1 << 23;
+/// The most chunks that are compared with each other: their offsets in 64 MiB of memory, where they begin and end in 192 MiB.
+/// Of more, each is only looked at alone.
+pub(super) const MAX_COMPARED: usize = 1 << 23;
 
 /// What the entries of an index have in common.
 #[derive(Default)]

@@ -98,8 +98,9 @@ fn filter_parameter(header: &Header) -> Option<Finding> {
     let index = header.filters.iter().position(|filter| filter.meta > MAX_PARAMETER)?;
     let (filter, at) =
         (header.filters.get(index)?, header.range(Field::Filters)?.start + filters::METAS + index);
+    let unused = if filter.id == 0 { ", which is not in use," } else { "" };
     let text = format!(
-        "the parameter of filter {index} is {}, but python-blosc2 opens at most {MAX_PARAMETER}",
+        "the parameter of filter {index}{unused} is {}, but python-blosc2 opens at most {MAX_PARAMETER}",
         filter.meta
     );
     let finding = Finding::new(Code::FilterParameter, Place::Header).at(at as u64);

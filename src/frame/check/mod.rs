@@ -143,20 +143,21 @@ pub struct Report<R = File> {
     pub findings: Vec<Finding>,
     /// How many chunks are stored, and how many have one value instead. `None` if the chunk index cannot be read.
     pub counts: Option<ChunkCounts>,
-    /// What this crate was asked to check and could not, so that it may be right or wrong.
-    pub unchecked: Option<Unchecked>,
+    /// What this crate was asked to check and did not, so that it may be right or wrong.
+    pub unchecked: Vec<Unchecked>,
 }
 
-/// Chunks that were not checked, because this crate cannot read them and other readers may, or because they are too many.
+/// What was not checked of chunks, because this crate cannot read them and other readers may, or because they are too many.
 ///
 /// ```
-/// use b2nd_serde::frame::{Check, Depth, Frame};
+/// use b2nd_serde::frame::{Aspect, Check, Depth, Frame};
 ///
 /// // The bytes of a sparse frame, without the files of its chunks.
 /// let file = std::fs::File::open("tests/data/sparse.b2nd/chunks.b2frame")?;
 /// let report = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(file, 0)?)?;
+/// assert_eq!(report.unchecked[0].what, Aspect::Chunks);
 /// assert_eq!(
-///     report.unchecked.expect("files that are not known").to_string(),
+///     report.unchecked[0].to_string(),
 ///     "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path",
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -164,22 +165,55 @@ pub struct Report<R = File> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unchecked {
-    /// The number of chunks whose data was not decompressed, while their headers were checked. `None` if nothing of any
-    /// chunk was checked. 0 if only some chunks were not compared with the others.
-    pub data_of: Option<u64>,
+    /// What was not checked.
+    pub what: Aspect,
+    /// Of how many chunks; `None` if that is not known.
+    pub chunks: Option<u64>,
     /// Why; if there are several chunks, of one of them.
     pub why: String,
 }
 
+/// What a [`Check`] can leave out.
+///
+/// ```
+/// assert_eq!(b2nd_serde::frame::Aspect::SharedBytes.name(), "shared-bytes");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Aspect {
+    /// Everything: nothing of these chunks was looked at.
+    Chunks,
+    /// The data: it was not decompressed, while the headers were checked.
+    Data,
+    /// Whether the chunks share bytes with others.
+    SharedBytes,
+}
+
+impl Aspect {
+    /// Its name: `chunks`, `data` or `shared-bytes`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chunks => "chunks",
+            Self::Data => "data",
+            Self::SharedBytes => "shared-bytes",
+        }
+    }
+}
+
 impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = &self.why;
-        match self.data_of {
-            None => write!(f, "chunks not checked: {why}"),
-            Some(0) => f.write_str(why),
-            Some(1) => write!(f, "1 chunk not decompressed: {why}"),
-            Some(count) => write!(f, "{count} chunks not decompressed: {why}"),
+        match self.chunks {
+            None => f.write_str("chunks")?,
+            Some(1) => f.write_str("1 chunk")?,
+            Some(count) => write!(f, "{count} chunks")?,
         }
+        f.write_str(match self.what {
+            Aspect::Chunks => " not checked: ",
+            Aspect::Data => " not decompressed: ",
+            Aspect::SharedBytes => " not compared with the others: ",
+        })?;
+        f.write_str(&self.why)
     }
 }
 
@@ -283,7 +317,7 @@ impl<'p> Check<'p> {
     /// The report without the frame.
     fn once<R: Read + Seek>(&mut self, frame: &mut Frame<R>) -> Result<Report<R>, Error> {
         let mut report =
-            Report { frame: None, findings: frame.check_header(), counts: None, unchecked: None };
+            Report { frame: None, findings: frame.check_header(), counts: None, unchecked: Vec::new() };
         match body::check(frame, &mut report) {
             // The file has become shorter, which the check of its length reports.
             Err(error) if error.is_about(Code::Truncated) => {}

@@ -57,7 +57,9 @@ fn once(path: &Path, check: &mut Check<'_>) -> Result<Report, Error> {
             };
             Ok(Report { frame: Some(frame), ..report })
         }
-        Err(finding) => Ok(Report { frame: None, findings: [finding].into(), counts: None, unchecked: None }),
+        Err(finding) => {
+            Ok(Report { frame: None, findings: [finding].into(), counts: None, unchecked: [].into() })
+        }
     }
 }
 

@@ -60,9 +60,9 @@ const PIECE: u64 = 1 << 22;
 /// which is empty for a moment before the written one replaces it.
 /// A symbolic link remains a symbolic link.
 ///
-/// The new file gets the mode of the old one, and if a directory is made of a file, those who may read it may enter; in place, it also gets its owner and group. If the system does not allow
-/// this, it is left out without an error. Hard links and extended attributes are lost. In place, you need permission to
-/// write the old file.
+/// The new file gets the mode of the old one, and if a directory is made of a file, those who may read it may enter; in
+/// place, it also gets its owner and group. If the system does not allow this, it is left out without an error. Hard links
+/// and extended attributes are lost. In place, you need permission to write the old file.
 ///
 /// # Locks
 ///

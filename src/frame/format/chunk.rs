@@ -90,11 +90,22 @@ const IS_STORED: u8 = 0x02;
 const IS_DELTA: u8 = 0x08;
 const IS_UNSPLIT: u8 = 0x10;
 
-/// The bytes that any chunk may have, decompressed.
-const ALWAYS_BEARABLE: usize = 1 << 20;
+/// The bytes that the value of a metalayer may have, decompressed, besides those for each byte of its chunk.
+const VALUE_LEN: usize = 1 << 20;
 
-/// The further bytes that a chunk may have for each of its own.
+/// The bytes of data that are decompressed at once, however few they are made of: of an index, 8 million chunks.
+const ALWAYS_DECOMPRESSED: usize = 1 << 26;
+
+/// Of more data, the bytes that each byte of a chunk may have. Real chunk indexes have up to 800.
 const MAX_RATIO: usize = 1024;
+
+/// The bytes of a length or an offset.
+pub(crate) const INT32: usize = size_of::<i32>();
+
+/// The most bytes of data that are decompressed from so many.
+pub(crate) fn max_data(from: usize) -> usize {
+    from.saturating_mul(MAX_RATIO).max(ALWAYS_DECOMPRESSED)
+}
 
 /// The number of the filter that needs the block before it.
 const DELTA: u8 = 3;
@@ -303,7 +314,7 @@ impl ChunkHeader {
         if let Some(data) = self.stored(chunk) {
             return Ok(Cow::Borrowed(data));
         }
-        let longest = chunk.len().saturating_mul(MAX_RATIO).saturating_add(ALWAYS_BEARABLE).min(longest);
+        let longest = chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(longest);
         if self.nbytes > longest {
             let (nbytes, len) = (self.nbytes, chunk.len());
             return Err(format!(

@@ -23,7 +23,7 @@ use std::vec::Vec;
 
 use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::chunk::{
-    ChunkHeader, Special, decompress, header_of_stored, needs_other_blocks, single_block,
+    self, ChunkHeader, Special, decompress, header_of_stored, max_data, needs_other_blocks, single_block,
 };
 use crate::frame::{Error, Frame};
 
@@ -35,12 +35,6 @@ const PIECE_LEN: usize = 1 << 16;
 
 /// The longest block of a compressed index that is read. Real ones have 16 KiB to a few MiB.
 const MAX_BLOCK_LEN: usize = 1 << 24;
-
-/// The length of a compressed index, decompressed, that is read however short it is: 8 million chunks.
-const ALWAYS_BEARABLE: usize = 1 << 26;
-
-/// A longer index may have this number of bytes for each of its own. Real ones have up to 800.
-const MAX_RATIO: usize = 1024;
 
 /// What an entry of the index says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -311,7 +305,7 @@ impl Index {
         number: u64,
         length: u64,
     ) -> Result<Vec<u8>, Error> {
-        const INT32: u64 = size_of::<i32>() as u64;
+        const INT32: u64 = chunk::INT32 as u64;
         let header = &self.header;
         let at = (header.header_len as u64).saturating_add(number.saturating_mul(INT32));
         let start = frame.bytes_at(self.start.saturating_add(at), INT32)?;
@@ -347,7 +341,7 @@ fn unsupported(header: &ChunkHeader) -> Option<String> {
         return Some("its blocks cannot be decompressed one by one".into());
     }
     let (nbytes, cbytes) = (header.nbytes, header.cbytes);
-    let longest = cbytes.saturating_mul(MAX_RATIO).max(ALWAYS_BEARABLE);
+    let longest = max_data(cbytes);
     if nbytes > longest {
         return Some(format!("its {cbytes} bytes claim {nbytes} bytes, but may have at most {longest}"));
     }
