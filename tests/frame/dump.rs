@@ -148,6 +148,7 @@ fn the_blocks_of_a_chunk_are_where_its_table_says() {
 }
 
 #[test]
+#[cfg(feature = "decompress")]
 fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
     let rows = |file: Vec<u8>| {
         let mut rows = Vec::new();
