@@ -24,6 +24,9 @@ use serde::{Serialize, Serializer};
 use crate::hex::hex;
 use crate::text;
 
+/// The file in the directory of a sparse frame that has the header.
+pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
+
 /// What of a file is meant. The name of a member is owned or borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inside<S> {
@@ -153,6 +156,11 @@ pub(crate) fn file_of(path: &Path) -> &Path {
     path.to_str().map_or(path, |url| Path::new(split_query(url).0))
 }
 
+/// Whether a URL is that of what is below it.
+pub(crate) fn is_folder(url: &Path) -> bool {
+    url.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
 /// Whether an argument is a URL.
 pub(crate) fn is_url(text: &Path) -> bool {
     scheme(text.as_os_str().as_encoded_bytes()).is_some()
@@ -215,6 +223,11 @@ pub(crate) struct Location<'p> {
 impl<'p> Location<'p> {
     pub(crate) fn of(path: &'p Path) -> Self {
         Self { path, inside: Inside::Whole }
+    }
+
+    /// An object, or what is below a prefix.
+    pub(crate) fn of_url(path: &'p Path) -> Self {
+        Self { path, inside: Inside::Url(None) }
     }
 
     /// The frame that was found there, at an offset of the file.

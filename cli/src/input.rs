@@ -9,7 +9,7 @@ use b2nd_serde::frame::{is_sparse_frame, is_store_folder};
 use clap::{Args, ValueHint};
 use walkdir::WalkDir;
 
-use crate::address::{Address, Inside, Location, file_of, given, is_url, path_of};
+use crate::address::{Address, Inside, Location, SPARSE_INDEX, file_of, given, is_folder, is_url, path_of};
 use crate::failure::{Failure, Problem};
 use crate::output::{await_stdin, remark};
 use crate::remote::{self, Objects};
@@ -223,8 +223,8 @@ pub(crate) fn is_named_blosc2(path: &Path) -> bool {
 
 /// Whether a URL may be a prefix, below which there are objects. A web server can hardly list them.
 fn may_be_prefix(url: &Path) -> bool {
-    let text = url.as_os_str().as_encoded_bytes();
-    !is_named_blosc2(file_of(url)) && (text.ends_with(b"/") || !text.starts_with(b"http"))
+    let is_web = url.as_os_str().as_encoded_bytes().starts_with(b"http");
+    !is_named_blosc2(file_of(url)) && (is_folder(url) || !is_web)
 }
 
 /// Whether this is the temporary name of a file that a rewrite makes.
@@ -344,18 +344,15 @@ impl Targets {
             let inside = Inside::Whole;
             Some(Ok(Target { path, inside, is_given: true, is_sparse, is_store }))
         };
-        let is_folder = || path.as_os_str().as_encoded_bytes().ends_with(b"/");
         if inside == Inside::Url(None)
-            && (may_be_prefix(&path) || self.are_named && is_folder() && remote::is_prefix(&path))
+            && (may_be_prefix(&path) || self.are_named && is_folder(&path) && remote::is_prefix(&path))
         {
             return Some(match remote::list(&path) {
                 Ok(objects) => {
                     self.objects = Some((path, objects));
                     None
                 }
-                Err(problem) => {
-                    Some(Err(Location { path: &path, inside: Inside::Url(None) }.failure(problem)))
-                }
+                Err(problem) => Some(Err(Location::of_url(&path).failure(problem))),
             });
         }
         if inside != Inside::Whole {
@@ -439,24 +436,23 @@ impl Targets {
         let path = match objects.next() {
             Some(Ok(path)) => path,
             Some(Err(problem)) => {
-                return Some(Err(Location { path: root, inside: Inside::Url(None) }.failure(problem)));
+                return Some(Err(Location::of_url(root).failure(problem)));
             }
             None => {
                 let is_empty = objects.is_empty();
                 let (root, _) = self.objects.take()?;
-                let is_folder = root.as_os_str().as_encoded_bytes().ends_with(b"/");
-                return match (is_empty, is_folder) {
+                return match (is_empty, is_folder(&root)) {
                     (true, false) => object(root, true, false),
                     (true, true) => {
                         let problem = Problem::new("io", "there is no object below it");
-                        Some(Err(Location { path: &root, inside: Inside::Url(None) }.failure(problem)))
+                        Some(Err(Location::of_url(&root).failure(problem)))
                     }
                     _ => None,
                 };
             }
         };
         // The address of a sparse frame ends with a slash, so that it is opened with one request.
-        let folder = path.to_str().and_then(|path| path.strip_suffix("chunks.b2frame"));
+        let folder = path.to_str().and_then(|path| path.strip_suffix(SPARSE_INDEX));
         let (path, is_sparse) = match folder.filter(|folder| folder.ends_with('/')) {
             Some(folder) => (folder.into(), true),
             None => (path, false),

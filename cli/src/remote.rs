@@ -27,6 +27,7 @@ use object_store::{ClientConfigKey, Error, GetOptions, GetRange, ObjectStore, Re
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 
+use crate::address::{self, SPARSE_INDEX};
 use crate::failure::Problem;
 use crate::output::{remark, wrong_usage};
 use crate::text;
@@ -55,11 +56,8 @@ const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 /// A server that has not answered for so long is named on a terminal.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Whether nobody waits for answers any more.
+/// Whether answers are no longer wanted.
 static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(false).0);
-
-/// The file in the directory of a sparse frame that has the header.
-const SPARSE_INDEX: &str = "chunks.b2frame";
 
 /// What all requests share.
 struct Client {
@@ -87,7 +85,7 @@ fn timeout() -> u64 {
     })
 }
 
-/// Ends all requests, as nobody reads what comes of them.
+/// Ends all requests, because the reader of the output is gone.
 pub(crate) fn stop() {
     STOPPED.send_replace(true);
 }
@@ -246,7 +244,7 @@ impl Store {
         Ok(Self { service, objects, is_heard_of: AtomicBool::default(), failures: AtomicU32::default() })
     }
 
-    /// Waits for an answer. A person who waits for the first one is told so.
+    /// Waits for an answer. At a terminal it says so if the first one takes long.
     async fn heard<T>(&self, root: &str, answer: impl Future<Output = T>) -> T {
         let mut answer = pin!(answer);
         if let Ok(answer) = tokio::time::timeout(SILENCE, &mut answer).await {
@@ -331,7 +329,7 @@ impl fmt::Debug for Object {
 pub(crate) fn open(url: &FilePath) -> Result<Object, Problem> {
     let spot = Spot::of(url)?;
     let sparse = spot.index_of_sparse_frame();
-    let is_folder = url.as_os_str().as_encoded_bytes().ends_with(b"/") || spot.key.as_ref().is_empty();
+    let is_folder = address::is_folder(url) || spot.key.as_ref().is_empty();
     let is_web = spot.store.service == Service::Web;
     let opened = if is_folder {
         Object::open(sparse).map_err(|failure| {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use b2nd_serde::frame::{Code, Content, Frame, is_sparse_frame, zip_member};
 
-use crate::address::{Address, Inside};
+use crate::address::{Address, Inside, SPARSE_INDEX};
 use crate::failure::Problem;
 use crate::output::await_stdin;
 use crate::remote::{self, Object};
@@ -79,7 +79,7 @@ impl Address {
                 return Ok((Reader::Object(object), offset));
             }
             Inside::Whole if is_sparse_frame(&self.path) => {
-                return Ok((Reader::File(File::open(self.path.join("chunks.b2frame"))?), 0));
+                return Ok((Reader::File(File::open(self.path.join(SPARSE_INDEX))?), 0));
             }
             Inside::Whole => 0,
             Inside::Offset(offset) => *offset,

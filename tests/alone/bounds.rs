@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, offset_field, stored_chunk};
+use crate::writes::Writes;
 use allocation_counter::measure;
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
@@ -284,34 +285,6 @@ fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
     }
 }
 
-/// A file that keeps nothing.
-#[derive(Debug, Default)]
-struct Nowhere {
-    position: u64,
-}
-
-impl Write for Nowhere {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.position += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Seek for Nowhere {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match to {
-            SeekFrom::Start(position) => self.position = position,
-            SeekFrom::Current(0) => {}
-            other => panic!("{other:?}"),
-        }
-        Ok(self.position)
-    }
-}
-
 #[test]
 fn a_new_frame_costs_8_bytes_for_each_chunk() {
     let begin = |chunks: i64| {
@@ -319,7 +292,7 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
             Shapes { shape: &[chunks << 10], chunkshape: &[1 << 10], blockshape: &[1 << 10] },
             "|u1",
         );
-        FrameBuilder::new(meta.unwrap()).write_to(Nowhere::default()).unwrap()
+        FrameBuilder::new(meta.unwrap()).write_to(Writes::to(|_, _| {})).unwrap()
     };
     let items = [7; 1 << 10];
     for chunks in [1000, 1 << 20] {

@@ -7,7 +7,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Cursor, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::remove;
 use crate::killed::files;
+use crate::writes::Writes;
 use b2nd_serde::frame::{Check, Depth, Frame, FrameBuilder, FrameWriter, Sink, Special};
 use b2nd_serde::{Meta, Shapes};
 
@@ -140,39 +141,11 @@ fn a_frame_whose_writer_is_killed_is_whole_or_not_there() {
     }
 }
 
-/// Remembers each write.
-#[derive(Default)]
-struct Writes {
-    position: u64,
-    all: Vec<(u64, Vec<u8>)>,
-}
-
-impl Write for Writes {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.all.push((self.position, bytes.to_vec()));
-        self.position += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Seek for Writes {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match to {
-            SeekFrom::Start(position) => self.position = position,
-            SeekFrom::Current(0) => {}
-            other => panic!("{other:?}"),
-        }
-        Ok(self.position)
-    }
-}
-
 #[test]
 fn nothing_is_a_frame_before_the_last_write_is_whole() {
-    let writes = fill(builder().write_to(Writes::default()).unwrap()).all;
+    let mut writes = Vec::new();
+    let remember = |position, bytes: &[u8]| writes.push((position, bytes.to_vec()));
+    fill(builder().write_to(Writes::to(remember)).unwrap());
     let mut file = Cursor::new(Vec::new());
     let (last, others) = writes.split_last().unwrap();
     for (position, bytes) in others {

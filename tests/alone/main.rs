@@ -8,3 +8,4 @@ mod common;
 mod killed;
 mod killed_writing;
 mod rewrite_stopped;
+mod writes;

@@ -9,20 +9,13 @@ use serde_derive::Serialize;
 
 use crate::common::data;
 use crate::common::vectors::{Vector, Verdict, hex, hold_against};
+use crate::vectors::{Refusal, refusal};
 use b2nd_serde::frame::{Check, ChunkHeader, ChunkPlace, Depth, Frame, Severity, Special};
 
 /// All items of the array in C order, as hexadecimal digits.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
     items: String,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Refusal {
-    kind: &'static str,
-    place: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    byte: Option<u64>,
 }
 
 const TYPESIZE: usize = 4;
@@ -38,7 +31,7 @@ fn error(bytes: &[u8]) -> Option<Refusal> {
     let frame = Frame::read_at(Cursor::new(bytes), 0).unwrap();
     let report = Check::new(Depth::ChunkHeaders).frame(frame).unwrap();
     let error = report.findings.into_iter().find(|finding| finding.severity() == Severity::Error)?;
-    Some(Refusal { kind: error.code().name(), place: error.place().name(), byte: error.offset() })
+    Some(refusal(&error))
 }
 
 /// The items of an array whose chunks are not compressed.

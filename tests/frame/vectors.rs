@@ -68,14 +68,14 @@ struct TrailerValues {
 
 /// The error of a frame that is refused.
 #[derive(Clone, Debug, Serialize)]
-struct Refusal {
+pub(crate) struct Refusal {
     kind: &'static str,
     place: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     byte: Option<u64>,
 }
 
-fn refusal(finding: &Finding) -> Refusal {
+pub(crate) fn refusal(finding: &Finding) -> Refusal {
     Refusal { kind: finding.code().name(), place: finding.place().name(), byte: finding.offset() }
 }
 

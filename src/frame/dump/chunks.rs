@@ -12,7 +12,7 @@ use super::header::filter_part;
 use crate::dump::{Receiver, Row, Sink, Start, write_fault};
 use crate::frame::chunks::not_a_chunk;
 use crate::frame::finding::{Code, Finding, Place};
-use crate::frame::format::chunk::{ChunkHeader, PARTS};
+use crate::frame::format::chunk::{ChunkHeader, INT32, PARTS};
 use crate::frame::format::cursor::Part;
 use crate::frame::format::index::ENTRY_LEN;
 use crate::frame::{ChunkEntry, ChunkPlace, Codec, Error, Frame};
@@ -106,8 +106,6 @@ impl<R: Read + Seek> Frame<R> {
 /// The most bytes of a table of blocks that are shown. Each block has a row, and each entry of the index can name the same
 /// chunk.
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
-
-const INT32: usize = size_of::<i32>();
 
 /// The number of bytes that are shown of a chunk that begins with these: its header, the start of the table of its blocks,
 /// and, if that is the whole table, the length of its dictionary. What follows the chunk is not shown.

@@ -271,7 +271,7 @@ impl ChunkHeader {
 
     /// The bytes of the table; `None` if they are not known.
     pub(crate) fn table_len(&self) -> Option<usize> {
-        if self.has_table() { self.nblocks()?.checked_mul(size_of::<i32>()) } else { Some(0) }
+        if self.has_table() { self.nblocks()?.checked_mul(INT32) } else { Some(0) }
     }
 
     /// Whether blocks are split into a stream for each byte of an item. A chunk with a dictionary is split as any other, as
