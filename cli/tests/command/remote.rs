@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Cursor, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -531,6 +531,33 @@ fn the_mark_of_a_folder_is_no_array_and_a_folder_named_as_one_is_listed() {
     for url in ["s3://bucket/data.b2nd/", "s3://bucket/s.b2nd/"] {
         let output = server.run(&["ls", "--json", url]);
         assert!(objects_of(&output)[0].starts_with(url), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
+    for jobs in [3, 24] {
+        // How many requests wait for their answer, and the most there were.
+        let waiting = Mutex::new((0, 0));
+        let changed = Condvar::new();
+        let server = Server::start(move |path, range| {
+            let mut count = waiting.lock().unwrap();
+            count.0 += 1;
+            count.1 = count.1.max(count.0);
+            changed.notify_all();
+            // Until all jobs have been seen at work, no request is answered.
+            let minute = Duration::from_secs(60);
+            let mut count = changed.wait_timeout_while(count, minute, |count| count.1 < jobs).unwrap().0;
+            count.0 -= 1;
+            assert_eq!(count.1, jobs);
+            answer(&[(path.into(), array())].into(), 100, path, range)
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("urls");
+        fs::write(&list, (0..200).map(|i| format!("s3://bucket/{i}.b2nd\n")).collect::<String>()).unwrap();
+        let output = server.run(&["ls", "-j", &jobs.to_string(), "--files-from", list.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(server.requests().len(), 200);
     }
 }
 
