@@ -554,7 +554,8 @@ fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
         });
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("urls");
-        fs::write(&list, (0..200).map(|i| format!("s3://bucket/{i}.b2nd\n")).collect::<String>()).unwrap();
+        let urls: Vec<_> = (0..200).map(|i| format!("s3://bucket/{i}.b2nd")).collect();
+        fs::write(&list, urls.join("\n")).unwrap();
         let output = server.run(&["ls", "-j", &jobs.to_string(), "--files-from", list.to_str().unwrap()]);
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(server.requests().len(), 200);
