@@ -536,29 +536,32 @@ fn the_mark_of_a_folder_is_no_array_and_a_folder_named_as_one_is_listed() {
 
 #[test]
 fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("urls");
+    let urls: Vec<_> = (0..200).map(|i| format!("s3://bucket/{i}.b2nd")).collect();
+    fs::write(&list, urls.join("\n")).unwrap();
     for jobs in [3, 24] {
-        // How many requests wait for their answer, and the most there were.
-        let waiting = Mutex::new((0, 0));
-        let changed = Condvar::new();
+        // How many requests wait for their answer, the most there were, and whether that took too long.
+        let waiting = Arc::new((Mutex::new((0, 0, false)), Condvar::new()));
+        let shared = waiting.clone();
         let server = Server::start(move |path, range| {
-            let mut count = waiting.lock().unwrap();
-            count.0 += 1;
-            count.1 = count.1.max(count.0);
+            let (waiting, changed) = &*shared;
+            let mut counts = waiting.lock().unwrap();
+            counts.0 += 1;
+            counts.1 = counts.1.max(counts.0);
             changed.notify_all();
             // Until all jobs have been seen at work, no request is answered.
-            let minute = Duration::from_secs(60);
-            let mut count = changed.wait_timeout_while(count, minute, |count| count.1 < jobs).unwrap().0;
-            count.0 -= 1;
-            assert_eq!(count.1, jobs);
+            let long = Duration::from_secs(60);
+            let few = |counts: &mut (usize, usize, bool)| counts.1 < jobs && !counts.2;
+            let (mut counts, waited) = changed.wait_timeout_while(counts, long, few).unwrap();
+            counts.2 |= waited.timed_out();
+            counts.0 -= 1;
             answer(&[(path.into(), array())].into(), 100, path, range)
         });
-        let folder = tempfile::tempdir().unwrap();
-        let list = folder.path().join("urls");
-        let urls: Vec<_> = (0..200).map(|i| format!("s3://bucket/{i}.b2nd")).collect();
-        fs::write(&list, urls.join("\n")).unwrap();
-        let output = server.run(&["ls", "-j", &jobs.to_string(), "--files-from", list.to_str().unwrap()]);
+        let arguments = ["ls", "-j", &jobs.to_string(), "--files-from", list.to_str().unwrap()];
+        let output = server.command(&arguments).env("B2ND_TIMEOUT", "3600").output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
-        assert_eq!(server.requests().len(), 200);
+        assert_eq!((server.requests().len(), waiting.0.lock().unwrap().1), (200, jobs));
     }
 }
 
