@@ -72,7 +72,7 @@ fn trailer_len(generation: Generation) -> usize {
 }
 
 /// A present frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers.
-fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
+pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     let old = Frame::parse(&file).unwrap();
     for layer in old.metalayers() {
         let offset = u32::try_from(layer.offset() - 5 - 5).unwrap();
