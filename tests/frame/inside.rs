@@ -408,6 +408,31 @@ fn a_frame_left_half_changed_is_said_to_be_changing_and_why() {
 }
 
 #[test]
+fn what_keeps_a_frame_from_coming_to_rest_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("half.b2nd");
+    let array = file("int32_3x5.b2nd");
+    let mut unreadable = array.clone();
+    // The marker of the shape.
+    unreadable[115] = 0;
+    for (bytes, code, why) in [
+        (&array[..300], Code::Truncated, "cut short: the frame has 520 bytes, but the file only 300"),
+        (&unreadable, Code::ArrayMarker, ""),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let error = Frame::open_stable(&path, Duration::from_millis(5)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Changing);
+        let finding = error.finding().unwrap();
+        assert_eq!(finding.code(), code);
+        let says = format!("the frame is being changed, or a change was interrupted: {finding}");
+        assert!(error.to_string() == says && says.ends_with(why), "{error}");
+    }
+    let none = folder.path().join("none.b2nd");
+    let error = Frame::open_stable(&none, Duration::from_secs(60)).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*none)));
+}
+
+#[test]
 fn a_lock_beside_the_frame_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let contiguous = folder.path().join("array.b2nd");
