@@ -477,6 +477,21 @@ fn a_layout_of_caterva_0_1_is_not_changed_in_place() {
     assert_eq!(fs::read(&path).unwrap(), file);
 }
 
+#[test]
+fn a_frame_without_a_file_has_a_preview_of_its_change() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let mut frame = Frame::parse(&file).unwrap();
+    let after = frame.edit().shape(&[4, 6]).dtype("<f4").preview().unwrap();
+    let array = after.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+    let differing = differences(frame.header_bytes(), after.header_bytes());
+    // The last byte of each dimension, and the letter of the dtype.
+    assert_eq!(differing, [124, 133, 163]);
+    assert!(
+        refused(frame.edit().shape(&[9, 9]).preview().map(drop)).starts_with("shape [9, 9] needs a grid")
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn a_symbolic_link_does_not_lead_around_the_lock() {
