@@ -248,7 +248,7 @@ fn a_chunk_longer_than_what_is_read_at_once_comes_whole() {
     const LEN: usize = 100_000;
     let shapes = Shapes { shape: &[3 * 100_000], chunkshape: &[100_000], blockshape: &[1000] };
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
-    let data = |chunk: u8| (0..LEN).map(|at| (at % 251) as u8 ^ chunk).collect::<Vec<u8>>();
+    let data = |chunk: u8| (0..LEN).map(|at| u8::try_from(at % 251).unwrap() ^ chunk).collect::<Vec<u8>>();
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
     for number in 0..3 {
         writer.stored(number.into(), &data(number)).unwrap();

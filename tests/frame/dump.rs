@@ -223,13 +223,13 @@ fn of_many_blocks_the_first_ones_are_shown() {
         let rows = rows_of_chunks(file);
         let index = rows.iter().position(|(.., field, _)| field == "chunk index").unwrap();
         assert_eq!(rows[index - 2].2, "blocks");
-        (rows[index - 2].3.clone(), rows[index - 1].2.clone(), rows[index - 1].3.clone())
+        [&rows[index - 2].3, &rows[index - 1].2, &rows[index - 1].3].map(Clone::clone)
     };
     // With blocks of 3 bytes, there would be 1334; with a dictionary, its length would follow the table.
     let early = |bytes: u32| format!("the offsets of the blocks end {bytes} bytes early");
-    assert_eq!(last_of(3, 0), ("1078 more".into(), "".into(), early(1336)));
-    assert_eq!(last_of(4, 1), ("744 more".into(), "".into(), early(4)));
-    assert_eq!(last_of(5, 1), ("544 more".into(), "dictionary and data".into(), "796 bytes".into()));
+    assert_eq!(last_of(3, 0), ["1078 more", "", &early(1336)]);
+    assert_eq!(last_of(4, 1), ["744 more", "", &early(4)]);
+    assert_eq!(last_of(5, 1), ["544 more", "dictionary and data", "796 bytes"]);
     let rows = rows_of_chunks(file);
     let blocks = rows.iter().filter(|(.., field, _)| field.starts_with("block ")).count();
     assert_eq!(blocks, 256);
@@ -328,7 +328,7 @@ fn the_text_of_a_header_is_its_rows() {
         for length in [file.len(), 20] {
             let text = dump_header(&file[..length]).to_string();
             let rows = header_rows(&file[..length]);
-            let plain = rows.iter().filter(|row| row.fault.is_none()).map(|row| row.to_string());
+            let plain = rows.iter().filter(|row| row.fault.is_none()).map(ToString::to_string);
             assert!(
                 plain.eq(text.lines().take(rows.len() - usize::from(length == 20)).map(str::to_owned)),
                 "{text}"
