@@ -45,7 +45,7 @@ pub(crate) struct Paths {
     /// Print results in any order, as soon as they are known; uses less memory
     #[arg(long)]
     pub(crate) unordered: bool,
-    /// Number of threads [default: number of cores, at least 16; 64 with a URL]
+    /// Number of threads [default: number of cores, at least 16; 64 if a PATH is a URL]
     #[arg(short, long, value_name = "N", value_parser = jobs, value_hint = ValueHint::Other)]
     jobs: Option<u16>,
 }

@@ -11,7 +11,7 @@ use std::iter;
 use std::path::{Path as FilePath, PathBuf};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::error::ErrorKind as UsageError;
@@ -63,13 +63,15 @@ static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(
 struct Client {
     runtime: Runtime,
     stores: Mutex<BTreeMap<String, Arc<Store>>>,
+    /// What `is_prefix` has opened, or tried to, by the URL, until it is read.
+    opened: Mutex<BTreeMap<PathBuf, Result<Object, RequestError>>>,
 }
 
 static CLIENT: LazyLock<io::Result<Client>> = LazyLock::new(|| {
     // Fails only if there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    Ok(Client { runtime, stores: Mutex::default() })
+    Ok(Client { runtime, stores: Mutex::default(), opened: Mutex::default() })
 });
 
 /// What `B2ND_TIMEOUT` says.
@@ -92,6 +94,11 @@ pub(crate) fn stop() {
 
 fn client() -> Result<&'static Client, Problem> {
     CLIENT.as_ref().map_err(|error| Problem::new("io", error.to_string()))
+}
+
+/// No state is left half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Client {
@@ -222,7 +229,7 @@ impl Spot {
 impl Store {
     /// The bucket or server at this URL, the same one each time, so that connections are used again.
     fn at(base: &str, service: Service) -> Result<Arc<Self>, Problem> {
-        let mut stores = client()?.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = lock(&client()?.stores);
         if let Some(store) = stores.get(base) {
             return Ok(store.clone());
         }
@@ -332,7 +339,8 @@ pub(crate) fn open(url: &FilePath) -> Result<Object, Problem> {
     let is_folder = address::is_folder(url) || spot.key.as_ref().is_empty();
     let is_web = spot.store.service == Service::Web;
     let opened = if is_folder {
-        Object::open(sparse).map_err(|failure| {
+        let opened = lock(&client()?.opened).remove(url);
+        opened.unwrap_or_else(|| Object::open(sparse)).map_err(|failure| {
             let message = format!(
                 "not a sparse frame, as there is no {SPARSE_INDEX} below it; `b2nd ls` lists the arrays below a prefix"
             );
@@ -453,12 +461,19 @@ pub(crate) struct Objects {
     has_failed: bool,
 }
 
-/// Whether a URL that ends with a slash is not that of a sparse frame, but of a prefix.
+/// Whether a URL that ends with a slash is not that of a sparse frame, but of a prefix. The answer to the one request is
+/// kept for `open`.
 pub(crate) fn is_prefix(url: &FilePath) -> bool {
-    Spot::of(url).is_ok_and(|spot| {
-        spot.store.service != Service::Web
-            && Object::open(spot.index_of_sparse_frame()).is_err_and(|error| error.is_missing())
-    })
+    let (Ok(client), Ok(spot)) = (client(), Spot::of(url)) else { return false };
+    if spot.store.service == Service::Web {
+        return false;
+    }
+    let opened = Object::open(spot.index_of_sparse_frame());
+    let is_missing = opened.as_ref().is_err_and(RequestError::is_missing);
+    if !is_missing {
+        lock(&client.opened).insert(url.into(), opened);
+    }
+    is_missing
 }
 
 /// Lists what is below a prefix.

@@ -14,6 +14,17 @@
 //! with more than one block is not itself an array in C order. All chunks have the same length, also those at the end
 //! of the array.
 //!
+//! ```
+//! use b2nd_serde::{Geometry, Shapes};
+//!
+//! let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+//! assert_eq!(geometry.extended_shape(), [4, 6]);
+//! assert_eq!(geometry.padded_chunk(), [2, 4]);
+//! assert_eq!(geometry.grid_of_chunks(), [2, 2]);
+//! assert_eq!(geometry.blocks_per_chunk(), [2, 2]);
+//! # Ok::<(), b2nd_serde::geometry::Error>(())
+//! ```
+//!
 //! # Reading an array
 //!
 //! To assemble an array, go through its chunks: [`Chunk::scatter`] copies the items of a decompressed chunk to their places, and

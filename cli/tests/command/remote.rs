@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Cursor, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -258,9 +258,11 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
     let server = Server::with(
         [("bucket/array".into(), array()), ("bucket/s.b2nd/chunks.b2frame".into(), bytes)].into(),
     );
-    for url in ["s3://bucket/array", "s3://bucket/s.b2nd", "s3://bucket/s.b2nd/"] {
+    // A slash at the end saves a request: that which tells that there is no prefix has the header too.
+    for (url, requests) in [("s3://bucket/array", 2), ("s3://bucket/s.b2nd", 2), ("s3://bucket/s.b2nd/", 1)] {
         let output = server.run(&["ls", "--json", url]);
         assert_eq!(objects_of(&output), [url], "{}", stderr(&output));
+        assert_eq!(server.requests().len(), requests, "{url}");
     }
     let output = server.run(&["chunks", "s3://bucket/s.b2nd"]);
     assert!(stderr(&output).contains("read only from a folder; copy it"), "{}", stderr(&output));
@@ -529,6 +531,37 @@ fn the_mark_of_a_folder_is_no_array_and_a_folder_named_as_one_is_listed() {
     for url in ["s3://bucket/data.b2nd/", "s3://bucket/s.b2nd/"] {
         let output = server.run(&["ls", "--json", url]);
         assert!(objects_of(&output)[0].starts_with(url), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("urls");
+    let urls: Vec<_> = (0..200).map(|i| format!("s3://bucket/{i}.b2nd")).collect();
+    fs::write(&list, urls.join("\n")).unwrap();
+    for jobs in [3, 24] {
+        // How many requests wait for their answer, the most there were, and whether that took too long.
+        let waiting = Arc::new((Mutex::new((0, 0, false)), Condvar::new()));
+        let shared = waiting.clone();
+        let server = Server::start(move |path, range| {
+            let (waiting, changed) = &*shared;
+            let mut counts = waiting.lock().unwrap();
+            counts.0 += 1;
+            counts.1 = counts.1.max(counts.0);
+            changed.notify_all();
+            // Until all jobs have been seen at work, no request is answered.
+            let long = Duration::from_secs(60);
+            let few = |counts: &mut (usize, usize, bool)| counts.1 < jobs && !counts.2;
+            let (mut counts, waited) = changed.wait_timeout_while(counts, long, few).unwrap();
+            counts.2 |= waited.timed_out();
+            counts.0 -= 1;
+            answer(&[(path.into(), array())].into(), 100, path, range)
+        });
+        let arguments = ["ls", "-j", &jobs.to_string(), "--files-from", list.to_str().unwrap()];
+        let output = server.command(&arguments).env("B2ND_TIMEOUT", "3600").output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!((server.requests().len(), waiting.0.lock().unwrap().1), (200, jobs));
     }
 }
 

@@ -87,6 +87,15 @@ impl<R> Frame<R> {
     }
 
     /// All metalayers, in the order of the header.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/peers/lazy_expression.b2nd")?;
+    /// let names: Vec<&str> = frame.metalayers().iter().map(|layer| layer.name()).collect();
+    /// assert_eq!(names, ["b2nd", "b2o"]);
+    /// # Ok::<(), b2nd_serde::frame::Error>(())
+    /// ```
     #[must_use]
     pub fn metalayers(&self) -> &[Metalayer] {
         &self.section.metalayers

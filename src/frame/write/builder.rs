@@ -132,6 +132,21 @@ impl FrameBuilder {
     }
 
     /// Sets the codec for further chunks.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::{Codec, Frame, FrameBuilder, SplitMode};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[4] }, "<f4")?;
+    /// // Chunks that are appended later are compressed with lz4 at level 9, and their blocks not split.
+    /// let builder = FrameBuilder::new(meta).codec(Codec(1)).level(9).split_mode(SplitMode::Never);
+    /// let bytes = builder.to_vec([] as [&[u8]; 0])?;
+    /// let frame = Frame::parse(&bytes)?;
+    /// let header = frame.header();
+    /// assert_eq!((header.codec.to_string().as_str(), header.level), ("lz4", 9));
+    /// assert_eq!(header.split_mode, SplitMode::Never);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn codec(mut self, codec: Codec) -> Self {
         self.codec = codec;
         self

@@ -56,6 +56,21 @@ impl<S: Sink> FrameWriter<S> {
     }
 
     /// The first chunk that has not been given; `None` if all have.
+    ///
+    /// ```
+    /// use b2nd_serde::frame::FrameBuilder;
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
+    /// let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
+    /// writer.stored(1, &[3, 4])?;
+    /// // Chunks come in any order. Those that have not come are filled in here.
+    /// while let Some(number) = writer.missing() {
+    ///     writer.repeat(number, &[9])?;
+    /// }
+    /// writer.finish()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn missing(&self) -> Option<u64> {
         self.plan.index.missing().map(|(_, first)| first)
