@@ -678,6 +678,25 @@ fn a_frame_that_is_cut_while_it_is_copied_is_changing_and_leaves_no_copy() {
     assert_eq!(folder.names(), BTreeSet::from(["int32_3x5.b2nd".into()]));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_copy_that_is_removed_before_it_has_its_name_is_an_error_about_that_name() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.b2nd");
+    let new = folder.path("new");
+    let rewrite = Rewrite::new(&path, &new).on_progress(|copied| {
+        if copied == 0 {
+            let unfinished = folder.names().into_iter().find(|name| name != "sparse.b2nd").unwrap();
+            remove(&folder.0.path().join(unfinished));
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*new)));
+    assert_eq!(error.to_string(), format!("cannot write {}", new.display()));
+    assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
+}
+
 #[test]
 fn a_chunk_file_that_is_damaged_before_it_is_copied_is_found_in_the_copy() {
     let folder = Folder::new();
