@@ -15,22 +15,23 @@ use b2nd_serde::frame::{
 };
 use b2nd_serde::{Meta, Shapes};
 
-/// A file of which one call fails.
+/// A file of which one call fails, or also all later ones.
 #[derive(Debug)]
 struct Failing {
     file: Cursor<Vec<u8>>,
     /// The calls before the one that fails.
     calls: usize,
+    is_lasting: bool,
     has_failed: bool,
 }
 
 impl Failing {
     fn new(file: &[u8], calls: usize) -> Self {
-        Self { file: Cursor::new(file.to_vec()), calls, has_failed: false }
+        Self { file: Cursor::new(file.to_vec()), calls, is_lasting: false, has_failed: false }
     }
 
     fn call(&mut self) -> io::Result<()> {
-        if self.calls > 0 || self.has_failed {
+        if self.calls > 0 || (self.has_failed && !self.is_lasting) {
             self.calls = self.calls.saturating_sub(1);
             return Ok(());
         }
@@ -159,8 +160,8 @@ fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
     // Without the feature `decompress`, a compressed index is refused, by all of them.
     let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
     let whole = outcome(&mut Cursor::new(file.to_vec()));
-    for calls in 0.. {
-        let mut failing = Failing::new(file, calls);
+    for (calls, is_lasting) in (0..).flat_map(|calls| [(calls, true), (calls, false)]) {
+        let mut failing = Failing { is_lasting, ..Failing::new(file, calls) };
         let result = action(&mut failing);
         if !failing.has_failed {
             assert!(result.map_err(|error| error.to_string()) == whole, "{name}, call {calls}");
