@@ -140,10 +140,9 @@ impl Row {
         let mut cells = [const { String::new() }; 5];
         let mut free = cells.iter_mut();
         // Writing to a `String` cannot fail.
-        let _ = self.borrowed(None).cells(&mut |gap, text| match free.next() {
-            Some(cell) => write!(cell, "{:gap$}{text}", ""),
-            None => Ok(()),
-        });
+        let _ = self
+            .borrowed(None)
+            .cells(&mut |gap, text| free.next().map_or(Ok(()), |cell| write!(cell, "{:gap$}{text}", "")));
         cells
     }
 

@@ -260,9 +260,9 @@ impl fmt::Display for Error {
                 let plural = if typesize == 1 { "" } else { "s" };
                 write!(
                     f,
-                    "chunkshape: a chunk has {items} items of {typesize} byte{plural}, padding included, "
-                )?;
-                write!(f, "but can hold at most {MAX_CHUNK_NBYTES} bytes")
+                    "chunkshape: a chunk has {items} items of {typesize} byte{plural}, padding included, \
+                     but can hold at most {MAX_CHUNK_NBYTES} bytes"
+                )
             }
             Violation::Backward { dimension, start, stop } => {
                 write!(f, "slice[{dimension}] starts at {start}, after its stop at {stop}")

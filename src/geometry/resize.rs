@@ -169,7 +169,8 @@ impl ChangedChunks {
             let changed_at_each = chunks - kept_chunks;
             let changed_at_first = kept * changed_at_each;
             if changed >= changed_at_first {
-                return number + kept * chunks + (changed - changed_at_first);
+                number += kept * chunks + (changed - changed_at_first);
+                break;
             }
             number += changed / changed_at_each * chunks;
             changed %= changed_at_each;

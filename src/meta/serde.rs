@@ -167,15 +167,11 @@ fn check_entries(layout: Layout, given: EntrySet) -> Result<(), Error> {
     if given == layout.entry_set() {
         return Ok(());
     }
-    for &entry in Entry::ALL {
-        let detail = match (layout.has(entry), given.contains(entry)) {
-            (true, false) => Detail::Absent { layout },
-            (false, true) => Detail::Surplus { layout },
-            _ => continue,
-        };
-        return Err(Error::new(detail).in_entry(entry));
-    }
-    Ok(())
+    let wrong = Entry::ALL.iter().copied().find(|&entry| layout.has(entry) != given.contains(entry));
+    wrong.map_or(Ok(()), |entry| {
+        let detail = if layout.has(entry) { Detail::Absent { layout } } else { Detail::Surplus { layout } };
+        Err(Error::new(detail).in_entry(entry))
+    })
 }
 
 /// Reads a field into its place.

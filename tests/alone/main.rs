@@ -5,6 +5,7 @@ mod bounds;
 #[cfg(feature = "std")]
 #[path = "../common/mod.rs"]
 mod common;
+mod full_disk;
 mod killed;
 mod killed_writing;
 mod rewrite_stopped;

@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use b2nd_serde::{Meta, Shapes};
 use serde_derive::{Deserialize, Serialize};
@@ -234,6 +234,29 @@ pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
 /// Removes a file, or a folder with what is in it.
 pub fn remove(path: &Path) {
     if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+}
+
+/// Shows something in every length that is too short for it. The error of the writer comes back, after all that fits.
+#[track_caller]
+pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
+    struct Room(String, usize);
+
+    impl fmt::Write for Room {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            if self.0.len() + part.len() > self.1 {
+                return Err(fmt::Error);
+            }
+            self.0.push_str(part);
+            Ok(())
+        }
+    }
+
+    let whole = shown.to_string();
+    for length in 0..whole.len() {
+        let mut room = Room(String::new(), length);
+        assert_eq!(fmt::Write::write_fmt(&mut room, format_args!("{shown}")), Err(fmt::Error), "{length}");
+        assert!(whole.starts_with(&room.0), "{length}: {}", room.0);
+    }
 }
 
 /// Holds a text against the snapshot of this name, in the folder `snapshots`.

@@ -249,7 +249,13 @@ fn nesting_is_bounded() {
 #[test]
 fn an_error_keeps_the_string() {
     let text = "[('a', 'decimal128')]";
-    assert_eq!(refusal(text).input(), text);
+    let error = refusal(text);
+    assert_eq!(error.input(), text);
+    assert_eq!(
+        format!("{error:?}"),
+        "Error { kind: UnknownType, character: Some(8), \
+         message: \"expected a type such as <i4 or float64, found 'decimal128'\", input: \"[('a', 'decimal128')]\" }"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A dtype is printed with the width that is asked for, and in no other way than NumPy prints it.
 #![cfg(feature = "dtype")]
 
-use b2nd_serde::dtype::{Dtype, Error};
+use b2nd_serde::dtype::{Dtype, Error, Field};
 
 #[test]
 fn width_and_alignment_are_of_the_whole() -> Result<(), Error> {
@@ -14,6 +14,47 @@ fn width_and_alignment_are_of_the_whole() -> Result<(), Error> {
     }
     let dtype: Dtype = "<u2".parse()?;
     assert_eq!(format!("{:>8}|{:<5}|", dtype.numpy_str(), dtype.type_string()), "  uint16|<u2  |");
+    Ok(())
+}
+
+#[test]
+fn an_escape_is_the_character_that_it_is_in_python() -> Result<(), Error> {
+    let escapes = r#"\\ \' \" \a \b \f \n \r \t \v \x07 \u00e9 \U0001f980"#;
+    let characters =
+        ["\\", "'", "\"", "\x07", "\x08", "\x0c", "\n", "\r", "\t", "\x0b", "\x07", "é", "\u{1f980}"];
+    assert_eq!(escapes.split(' ').count(), characters.len());
+    for (escape, character) in escapes.split(' ').zip(characters) {
+        let dtype: Dtype = format!("[('a{escape}', '<i4')]").parse()?;
+        let name = format!("a{character}");
+        assert_eq!(dtype.field(&name).map(Field::name), Some(&*name), "{escape}");
+        // NumPy prints it as Python does, which may be another escape.
+        assert_eq!(dtype.to_string().parse::<Dtype>()?, dtype, "{escape}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_field_is_found_by_its_name_or_title() -> Result<(), Error> {
+    let dtype: Dtype = "[(('mass in kg', 'm'), '<f8'), ('id', '<i4')]".parse()?;
+    assert_eq!(dtype.fields().iter().map(Field::name).collect::<Vec<_>>(), ["m", "id"]);
+    let offset = |name| dtype.field(name).map(Field::offset);
+    assert_eq!(
+        [offset("m"), offset("mass in kg"), offset("id"), offset("x")],
+        [Some(0), Some(0), Some(8), None]
+    );
+    let plain: Dtype = "<f8".parse()?;
+    assert_eq!((plain.fields().len(), plain.field("m")), (0, None));
+    Ok(())
+}
+
+/// NumPy takes the number after a type without a size as its size, and for 0 leaves it as it is.
+#[test]
+fn a_type_without_a_size_stays_so_with_a_number_of_0() -> Result<(), Error> {
+    for (text, shown) in [("('S', 0)", "|S0"), ("('>U', 0)", ">U0"), ("('V', 0)", "|V0"), ("('S', 3)", "|S3")]
+    {
+        let dtype: Dtype = text.parse()?;
+        assert_eq!(dtype.type_string().to_string(), shown, "{text}");
+    }
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 
-use crate::common::{five, seven, six, unhex};
+use crate::common::{five, seven, shows_as_much_as_fits, six, unhex};
 use b2nd_serde::{
     Entry, Error, ErrorKind, Layout, Meta, Serializer, Shapes, dump, from_slice, to_slice, to_vec,
 };
@@ -283,6 +283,7 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
     case("ndim 256", to_vec(&(0, 256, dims, dims, dims)));
     case("shape u64::MAX", to_vec(&(0, 2, [1, u64::MAX], dims, dims)));
     case("shape u128::MAX", to_vec(&(0, 2, [1, u128::MAX], dims, dims)));
+    case("shape u64::MAX of an i128", to_vec(&(0, 2, [1, i128::from(u64::MAX)], dims, dims)));
     case("shape i128::MIN", to_vec(&(0, 2, [1, i128::MIN], dims, dims)));
     case("chunkshape 2^31", to_vec(&(0, 2, dims, [2_147_483_648_u32, 1], dims)));
     case("blockshape -2^31 - 1", to_vec(&(0, 2, dims, dims, [1, -2_147_483_649_i64])));
@@ -435,6 +436,34 @@ fn bytes_up_to_a_fault_are_shown() {
         writeln!(text, "{}", dump::metalayer(bytes)).unwrap();
     }
     crate::common::snapshot("dump_of_faults", &text);
+}
+
+/// The rows of a dump up to the one at which the function breaks off.
+fn rows(bytes: &[u8], count: usize) -> Vec<dump::Row> {
+    let mut rows = Vec::new();
+    dump::metalayer(bytes).rows(|row| {
+        rows.push(row);
+        if rows.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    rows
+}
+
+#[test]
+fn a_dump_ends_where_its_function_or_writer_does() {
+    for bytes in [unhex(EXAMPLE), example(28, &[0xd3])] {
+        let all = rows(&bytes, usize::MAX);
+        assert!(all.len() > 5);
+        for count in 1..=all.len() {
+            assert_eq!(rows(&bytes, count), all[..count]);
+        }
+        shows_as_much_as_fits(&dump::metalayer(&bytes));
+    }
+}
+
+#[test]
+fn a_message_that_does_not_fit_is_an_error_of_its_writer() {
+    shows_as_much_as_fits(&from_slice::<Meta>(&example(28, &[0xd3])).unwrap_err());
+    shows_as_much_as_fits(&to_vec(&(0, 2, [1.0, 2.0], [1, 2], [1, 2])).unwrap_err());
 }
 
 #[test]

@@ -163,8 +163,18 @@ fn an_untagged_enum_has_no_place_for_the_layout() {
     let bytes = to_vec(&Untagged::Meta(meta.clone())).unwrap();
     assert_eq!(bytes, to_vec(&meta).unwrap());
     assert!(from_slice::<Untagged>(&bytes).is_err());
-    let Untagged::Meta(read) = serde_json::from_value(json!(meta)).unwrap();
-    assert_eq!(read, meta);
+    // What serde keeps until it knows the variant has a unit where JSON has null.
+    for &layout in Layout::ALL {
+        let meta = meta.clone().with_layout(layout).unwrap();
+        let Untagged::Meta(read) = serde_json::from_value(json!(meta)).unwrap();
+        assert_eq!(read, meta);
+        let mut object = json!(meta);
+        for entry in ["dtype", "dtype_format"] {
+            object.as_object_mut().unwrap().entry(entry).or_insert(Value::Null);
+        }
+        let Untagged::Meta(read) = serde_json::from_value(object).unwrap();
+        assert_eq!(read, meta);
+    }
 }
 
 #[test]
@@ -220,6 +230,33 @@ fn what_is_no_object_is_said_to_be_none() {
         error.starts_with("invalid type: integer `7`, expected the layout and entries of a b2nd metalayer"),
         "{error}"
     );
+}
+
+#[test]
+fn too_few_fields_of_another_format_are_counted_and_a_key_must_be_a_name() {
+    let fields = rmp_serde::to_vec(&meta_of_rank(2, "<i4")).unwrap();
+    for (bytes, says) in [
+        // An array of 3: the layout, version and ndim.
+        (
+            [&[0x93], &fields[1..8]].concat(),
+            "invalid length 3, expected the layout and entries of a b2nd metalayer",
+        ),
+        (vec![0x81, 0xc0, 0xc0], "invalid type: unit value, expected the name of a field"),
+    ] {
+        assert_eq!(rmp_serde::from_slice::<Meta>(&bytes).unwrap_err().to_string(), says);
+    }
+}
+
+#[test]
+fn a_layout_is_its_name() {
+    for &layout in Layout::ALL {
+        assert_eq!(json!(layout), json!(layout.name()));
+        assert_eq!(serde_json::from_value::<Layout>(json!(layout)).unwrap(), layout);
+    }
+    let says = "expected the name of a layout: b2nd, b2nd-mismarked, b2nd-six or caterva";
+    assert_eq!("b3nd".parse::<Layout>().unwrap_err().to_string(), says);
+    let error = serde_json::from_value::<Layout>(json!(7)).unwrap_err().to_string();
+    assert_eq!(error, format!("invalid type: integer `7`, {says}"));
 }
 
 /// How many entries a sequence says that are left, before each of them and after the last.

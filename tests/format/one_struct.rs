@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::common::{five, seven, six};
-use b2nd_serde::{ErrorKind, Layout, Meta, Shapes, from_slice, to_vec};
+use b2nd_serde::{Entry, ErrorKind, Layout, Meta, Shapes, from_slice, to_vec};
 use serde::de::IgnoredAny;
 use serde_derive::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -214,6 +214,36 @@ fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
 }
 
 #[test]
+fn a_value_that_is_asked_for_without_its_key_is_refused() {
+    /// Takes a value without its key, then all others, and one more.
+    #[derive(Debug)]
+    struct Greedy;
+    impl<'de> serde::Deserialize<'de> for Greedy {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = Greedy;
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("a metalayer")
+                }
+                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Greedy, A::Error> {
+                    for _ in 0..5 {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                    assert_eq!(map.next_key::<String>()?, None);
+                    map.next_value::<IgnoredAny>().map(|_| Greedy)
+                }
+            }
+            let names = &["version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
+            deserializer.deserialize_struct("Greedy", names, Visitor)
+        }
+    }
+    let error = from_slice::<Greedy>(&bytes_of(Layout::Caterva)).unwrap_err();
+    assert_eq!((error.kind(), error.entry()), (ErrorKind::Custom, None));
+    assert_eq!(error.to_string(), "byte 44: a value was asked for without its key");
+}
+
+#[test]
 fn untagged_enums_take_the_variant_that_fits() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(untagged)]
@@ -291,4 +321,15 @@ fn a_type_that_displays_itself_is_a_dtype() {
     let in_a_later_piece =
         to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"))).unwrap_err();
     assert_eq!(in_a_later_piece.to_string(), "dtype must not contain a NUL, but has one at its byte 5");
+
+    struct Unshowable;
+    impl fmt::Display for Unshowable {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("<i")?;
+            Err(fmt::Error)
+        }
+    }
+    let error = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("{Unshowable}"))).unwrap_err();
+    assert_eq!((error.kind(), error.entry()), (ErrorKind::Custom, Some(Entry::Dtype)));
+    assert_eq!(error.to_string(), format!("dtype: {}", fmt::Error));
 }

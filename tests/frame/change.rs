@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{copy_tree, corpus, data, header_file, offset_field};
+use crate::common::{copy_tree, corpus, data, frame_of, header_file, offset_field};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{Code, Error, ErrorKind, Finding, Frame, Rewrite, Severity, check};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
@@ -450,6 +450,46 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
         frame.edit().shape(&shape).apply().unwrap();
         assert_eq!(counter(&lock), 43);
     }
+}
+
+#[test]
+fn a_layout_of_caterva_0_1_is_not_changed_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old");
+    let metalayer = [
+        &[0x93, 2, 0x92, 0xd3][..],
+        &0_i64.to_be_bytes(),
+        &[0xd3],
+        &8_i64.to_be_bytes(),
+        &[0x92, 0xd2],
+        &2_i32.to_be_bytes(),
+        &[0xd2],
+        &4_i32.to_be_bytes(),
+    ]
+    .concat();
+    let file = frame_of(&[("caterva", &metalayer)], &[]);
+    fs::write(&path, &file).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().shape(), [0, 8]);
+    let says = "layout caterva-0.1.1 can be read, but not changed; a rewrite makes it `b2nd`";
+    assert_eq!(refused(frame.edit().shape(&[0, 4]).apply()), says);
+    assert_eq!(refused(frame.edit().shape(&[0, 4]).preview().map(drop)), says);
+    assert_eq!(fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn a_frame_without_a_file_has_a_preview_of_its_change() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let mut frame = Frame::parse(&file).unwrap();
+    let after = frame.edit().shape(&[4, 6]).dtype("<f4").preview().unwrap();
+    let array = after.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+    let differing = differences(frame.header_bytes(), after.header_bytes());
+    // The last byte of each dimension, and the letter of the dtype.
+    assert_eq!(differing, [124, 133, 163]);
+    assert!(
+        refused(frame.edit().shape(&[9, 9]).preview().map(drop)).starts_with("shape [9, 9] needs a grid")
+    );
 }
 
 #[cfg(unix)]

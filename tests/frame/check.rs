@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::io::{Cursor, Seek, SeekFrom, Write as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{corpus, data, offset_field};
-use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, Severity, check};
+use crate::common::{corpus, data, frame_of, offset_field};
+use b2nd_serde::frame::{Check, Code, Depth, ErrorKind, Finding, Frame, Place, Severity, check};
 
 fn errors(findings: &[Finding]) -> Vec<Code> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
@@ -574,6 +575,38 @@ fn a_finding_is_serialized_as_the_command_prints_it() {
 }
 
 #[test]
+fn a_place_is_named_for_a_sentence_and_for_a_program() {
+    for (place, sentence, name) in [
+        (Place::File, "the file", "file"),
+        (Place::Header, "the header", "header"),
+        (Place::Metalayers, "the metalayers", "metalayers"),
+        (Place::Array, "the array's metalayer", "array"),
+        (Place::Chunk, "a chunk", "chunk"),
+        (Place::ChunkIndex, "the chunk index", "chunk-index"),
+        (Place::Trailer, "the trailer", "trailer"),
+    ] {
+        assert_eq!((&*place.to_string(), place.name()), (sentence, name));
+        assert_eq!(serde_json::json!(place), serde_json::json!(name));
+    }
+    let finding = Finding::of_file(Code::UnclosedTable, "the number of rows is missing");
+    assert_eq!((finding.place(), finding.offset(), finding.chunk()), (Place::File, None, None));
+    assert_eq!((finding.code(), finding.message()), (Code::UnclosedTable, "the number of rows is missing"));
+}
+
+#[test]
+fn a_header_without_a_list_of_metalayers_is_found() {
+    // The list of no metalayers takes three bytes.
+    let mut header = frame_of(&[], &[]);
+    let length = Frame::parse(&header).unwrap().header().header_len - 3;
+    header.drain(length..length + 3);
+    header[11..15].copy_from_slice(&u32::try_from(length).unwrap().to_be_bytes());
+    let findings = Frame::parse(&header).unwrap().check_header();
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((finding.code(), finding.offset()), (Code::MetalayerList, Some(length as u64)));
+    assert_eq!(finding.message(), "the header ends before the list of metalayers");
+}
+
+#[test]
 fn the_files_of_the_project_are_right() {
     for name in ["int32_3x5.b2nd", "scalar.b2nd", "empty.b2nd", "sparse.b2nd", "vlmetalayers.b2nd"] {
         assert_eq!(check(data().join(name)).unwrap().findings, [], "{name}");
@@ -641,6 +674,60 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
         matches!(frame.check(), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
     );
     assert_eq!(check(&path).unwrap().findings, []);
+}
+
+/// Writes a file at once, as a writer changes a number.
+fn replace(path: &Path, bytes: &[u8]) {
+    let new = path.with_extension("new");
+    fs::write(&new, bytes).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
+#[test]
+fn a_frame_that_changes_in_every_check_is_changing_and_one_that_comes_to_rest_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("changing.b2nd");
+    let (one, other) = (file("int32_3x5.b2nd"), with(&[(124, &[4])]));
+    for (changes, is_changing) in [(usize::MAX, true), (3, false)] {
+        let mut looks = 0;
+        fs::write(&path, &one).unwrap();
+        let check = Check::new(Depth::ChunkHeaders).on_progress(|chunks| {
+            if chunks == 1 {
+                looks += 1;
+                if looks <= changes {
+                    // Into the same file, of which the check has read the header.
+                    fs::write(&path, if looks % 2 == 0 { &one } else { &other }).unwrap();
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        let result = check.path(&path);
+        if is_changing {
+            let error = result.unwrap_err();
+            assert_eq!((error.kind(), error.finding(), looks), (ErrorKind::Changing, None, 20));
+        } else {
+            assert_eq!((result.unwrap().findings, looks), (vec![], 4));
+        }
+    }
+}
+
+#[test]
+fn errors_that_are_others_in_every_check_are_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("changing.b2nd");
+    let broken = |looks: u8| with(&[(229 + 3, &[looks])]);
+    fs::write(&path, broken(100)).unwrap();
+    let mut looks = 0;
+    let check = Check::new(Depth::ChunkHeaders).on_progress(|chunks| {
+        if chunks == 4 {
+            looks += 1;
+            replace(&path, &broken(100 + looks));
+        }
+        ControlFlow::Continue(())
+    });
+    let error = check.path(&path).unwrap_err();
+    assert_eq!((error.kind(), looks), (ErrorKind::Changing, 20));
+    assert_eq!(error.to_string(), "the frame is being changed, or has changed since it was read");
 }
 
 /// A file of a length, of which only a few places take room.

@@ -153,6 +153,34 @@ fn what_this_crate_cannot_decompress_is_not_called_damaged() {
 
 #[cfg(feature = "decompress")]
 #[test]
+fn why_a_chunk_is_not_decompressed_is_said() {
+    let any_length = "peers/blocks_of_any_length.b2frame";
+    for (name, at, bytes, says) in [
+        ("peers/many_blocks.b2nd", 2, &[0xe5][..], "leaves its codec to the frame"),
+        ("peers/many_blocks.b2nd", 16, &[33], "has the filter ndmean, which this crate cannot undo"),
+        (any_length, 4, &(1_u32 << 30).to_le_bytes(), "has data of 1073741824 bytes in "),
+    ] {
+        let path = data().join(name);
+        let mut file = fs::read(&path).unwrap();
+        let (start, _) = compressed(&path);
+        file[start + at..start + at + bytes.len()].copy_from_slice(bytes);
+        let report = report(file);
+        let [unchecked] = &report.unchecked[..] else { panic!("{says}: {:?}", report.unchecked) };
+        let unchecked = unchecked.to_string();
+        assert!(
+            unchecked.starts_with("1 chunk not decompressed: chunk ") && unchecked.contains(says),
+            "{unchecked}"
+        );
+        assert!(
+            report.findings.iter().all(|finding| finding.code() != Code::ChunkData),
+            "{:?}",
+            report.findings
+        );
+    }
+}
+
+#[cfg(feature = "decompress")]
+#[test]
 fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
     let path = data().join("peers/hole_at_end.b2frame");
     let file = fs::read(&path).unwrap();

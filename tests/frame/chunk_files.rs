@@ -6,7 +6,8 @@ use std::fs;
 use std::io::Cursor;
 
 use crate::common::{copy_tree, data};
-use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, Rewrite, check};
+use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
+use b2nd_serde::{Meta, Shapes};
 
 #[test]
 fn the_chunks_of_a_sparse_frame_have_files() {
@@ -220,4 +221,29 @@ fn a_file_is_missed_where_python_blosc2_misses_it() {
     }
     println!("{} sparse frames, {missed} of them with a missing chunk file", frames.len());
     assert!(missed >= 50 && missed <= frames.len() - 100, "too few to show anything");
+}
+
+/// Of a folder that may be searched but not listed, nothing is known where it would have to be listed.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_may_not_be_listed_is_not_listed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    let shapes = Shapes { shape: &[100], chunkshape: &[1], blockshape: &[1] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create_sparse(&path).unwrap();
+    for number in 0..100 {
+        writer.stored(number, &[7]).unwrap();
+    }
+    writer.finish().unwrap();
+    fs::remove_file(path.join("00000007.chunk")).unwrap();
+    let missing = "only 99 of 100 chunk files are whole; for example 00000007.chunk is missing";
+    assert_eq!(check(&path).unwrap().findings[0].message(), missing);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o300)).unwrap();
+    let may_list = fs::read_dir(&path).is_ok();
+    let findings = check(&path).unwrap().findings;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    // Root may list it.
+    assert_eq!(findings.len(), usize::from(may_list));
 }

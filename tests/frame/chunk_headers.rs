@@ -7,9 +7,11 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::common::{copy_tree, corpus, data};
+use crate::chunks::{chunk, with_index};
+use crate::common::{copy_tree, corpus, data, shows_as_much_as_fits};
 use b2nd_serde::frame::{
-    Check, ChunkPlace, Code, Depth, Error, ErrorKind, Finding, Frame, Place, check, is_sparse_frame,
+    Aspect, Check, ChunkEntry, ChunkPlace, Code, Depth, Error, ErrorKind, Finding, Frame, Place, check,
+    is_sparse_frame,
 };
 
 /// What is wrong with the chunks of a frame.
@@ -263,6 +265,133 @@ fn a_check_of_chunks_can_be_stopped() {
     });
     assert_eq!(check.path(data().join("int32_3x5.b2nd")).unwrap_err().kind(), ErrorKind::Stopped);
     assert_eq!(seen, [1, 2]);
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_chunk_file_is_a_missing_file_at_every_depth() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    for depth in [Depth::Frame, Depth::ChunkHeaders, Depth::ChunkData] {
+        let findings = Check::new(depth).path(&path).unwrap().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let says = "only 3 of 4 chunk files are whole; for example 00000002.chunk is missing";
+        assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
+    }
+}
+
+#[test]
+fn chunk_files_that_are_not_known_are_not_checked() {
+    let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+        let frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+        let report = Check::new(depth).frame(frame).unwrap();
+        assert_eq!(report.findings, []);
+        let [unchecked] = &report.unchecked[..] else { panic!("{:?}", report.unchecked) };
+        assert_eq!((unchecked.what, unchecked.chunks), (Aspect::Chunks, None));
+        let says = "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path";
+        assert_eq!(unchecked.to_string(), says);
+        shows_as_much_as_fits(unchecked);
+    }
+    let names = [Aspect::Chunks, Aspect::Data, Aspect::SharedBytes].map(Aspect::name);
+    assert_eq!(names, ["chunks", "data", "shared-bytes"]);
+}
+
+#[test]
+fn a_body_that_the_header_of_its_chunk_cannot_have_is_named() {
+    let path = data().join("peers/blocks_of_any_length.b2frame");
+    let file = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.find(|entry| entry.as_ref().is_ok_and(ChunkEntry::is_stored)).unwrap().unwrap();
+    let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
+    let mut stored = file.clone();
+    stored[usize::try_from(start).unwrap() + 2] |= 2;
+    let findings = findings(stored);
+    let says = format!("chunk {} has blocks of any length, but none is compressed", entry.number);
+    assert_eq!((findings[0].message(), findings[0].offset()), (&*says, Some(start)));
+}
+
+/// A frame without an array, with one of these offsets of chunks after the other in its index.
+fn with_offsets(offsets: &[usize]) -> Vec<u8> {
+    let body: Vec<u8> = offsets.iter().flat_map(|&offset| (offset as u64).to_le_bytes()).collect();
+    with_index(offsets.len(), &chunk(7, body.len(), 0, &body))
+}
+
+#[test]
+fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
+    // The frame has 4 chunks of 64 bytes: as many bytes are looked at twice.
+    assert_eq!(findings(with_offsets(&[0, 64, 128, 192])), []);
+    for (offsets, from) in [([0; 20], 8), ([64; 20], 8)] {
+        let file = with_offsets(&offsets);
+        let report =
+            Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
+        let unchecked: Vec<String> = report.unchecked.iter().map(ToString::to_string).collect();
+        let count = 20 - from;
+        let says =
+            format!("{count} chunks not checked: from chunk {from} on, as those before it share their bytes");
+        assert_eq!(unchecked, [says]);
+        let twice =
+            report.findings.iter().filter(|finding| finding.message().contains("two chunks have the offset"));
+        assert_eq!((twice.count(), report.findings.len()), (1, 1), "{:?}", report.findings);
+    }
+    // The header of the first one that does not fit can still be read, but not the rest of it.
+    let mut file = with_offsets(&[0; 20]);
+    // A value of 8 bytes, so that the chunk has 40.
+    file[165 + 2] &= !2;
+    file[165 + 12] = 40;
+    file[165 + 31] = 0x30;
+    let report =
+        Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
+    assert_eq!(report.unchecked[0].chunks, Some(20 - 512 / 40), "512 is 12 times 40, and 32");
+}
+
+#[test]
+fn a_filter_that_nobody_knows_is_found_in_a_frame_without_an_array() {
+    let (mut file, starts) = compressed();
+    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
+    file[name..name + 4].copy_from_slice(b"else");
+    assert_eq!(findings(file.clone()), []);
+    for start in &starts[1..3] {
+        file[start + 16] = 100;
+    }
+    let findings = findings(file);
+    assert_eq!((findings.len(), findings[0].code(), findings[0].chunk()), (1, Code::ChunkFilters, Some(1)));
+    let says = findings[0].message();
+    assert!(
+        says.starts_with("chunk 1 has filter 100") && says.ends_with(", which is not known; such chunks: 2"),
+        "{says}"
+    );
+}
+
+/// The check of the index tells of it, and no check of the chunks tells of it again.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
+    use blosc2_pure_rs::compress::{CParams, compress_chunk};
+
+    // Zeros after the first four chunks.
+    let entry = |chunk| if chunk < 4 { chunk * 64 } else { -0x7f << 56 };
+    let body: Vec<u8> = (0..2000_i64).flat_map(|chunk| entry(chunk).to_le_bytes()).collect();
+    let params =
+        CParams { typesize: 8, compcode: 5, splitmode: 2, blocksize: 4096, clevel: 5, ..CParams::default() };
+    let index = compress_chunk(&body, &params).unwrap();
+    let mut file = with_index(2000, &index);
+    // Where the second block begins.
+    let table = 165 + 256 + 32;
+    file[table + 4..table + 8].copy_from_slice(&i32::MAX.to_le_bytes());
+    let check = |depth| Check::new(depth).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
+    let expected = check(Depth::Frame).findings;
+    assert_eq!(expected.iter().map(Finding::code).collect::<Vec<_>>(), [Code::ChunkIndexData]);
+    assert_eq!(expected[0].message(), "the chunk index cannot be read: block 1 begins outside of it");
+    for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+        let mut findings = check(depth).findings;
+        findings.retain(|finding| finding.place() != Place::Chunk);
+        assert_eq!(findings, expected);
+    }
 }
 
 /// All frames in a folder.

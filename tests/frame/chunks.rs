@@ -5,11 +5,13 @@
 use std::fs;
 use std::io::Cursor;
 
-use crate::common::data;
-use b2nd_serde::frame::{ChunkEntry, ChunkPlace, Code, Error, ErrorKind, Frame, Special};
+use crate::common::{copy_tree, data};
+use crate::rewrite::second_generation;
+use b2nd_serde::frame::{ChunkEntry, ChunkPlace, Code, Error, ErrorKind, Frame, FrameBuilder, Special};
+use b2nd_serde::{Meta, Shapes};
 
 /// The frame of `int32_3x5.b2nd`, not as an array, with an index of these entries that has this form.
-fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
+pub(crate) fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let header = Frame::parse(&file).unwrap().header().clone();
     let at = header.header_len + usize::try_from(header.cbytes).unwrap();
@@ -23,7 +25,7 @@ fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
     file
 }
 
-fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u8> {
+pub(crate) fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u8> {
     let mut chunk = vec![5, 1, flags, 8];
     let cbytes = 32 + body.len();
     for number in [nbytes, nbytes, cbytes] {
@@ -176,6 +178,90 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
     if let Err(error) = Frame::open(old).unwrap().chunks() {
         assert_eq!(error.kind(), ErrorKind::Refused);
     }
+}
+
+#[test]
+fn the_index_of_an_older_generation_is_refused() {
+    let file = second_generation(fs::read(data().join("int32_3x5.b2nd")).unwrap());
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let error = frame.count_chunks().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert_eq!(error.to_string(), "the chunk index of a frame older than C-Blosc2 2.0.0-rc1 is not read");
+    assert_eq!(frame.chunks().map(drop).unwrap_err().kind(), ErrorKind::Refused);
+}
+
+#[test]
+fn chunks_are_counted_by_what_they_are() {
+    let counts = |name: &str| Frame::open(data().join(name)).unwrap().count_chunks().unwrap();
+    for (name, stored, zeros, total) in
+        [("int32_3x5.b2nd", 4, 0, 4), ("peers/special_zeros.b2nd", 0, 4, 4), ("sparse.b2nd", 4, 0, 4)]
+    {
+        let counts = counts(name);
+        assert_eq!((counts.stored, counts.zeros, counts.total()), (stored, zeros, total), "{name}");
+    }
+}
+
+#[test]
+fn a_chunk_without_a_header_is_refused_with_its_place() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // The compressed length of chunk 1 is negative.
+    file[229 + 15] = 0x80;
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.nth(1).unwrap().unwrap();
+    let says = "chunk 1 should begin here, but these bytes are not the header of a chunk";
+    let error = chunks.header(&entry).unwrap_err();
+    let finding = error.finding().unwrap();
+    assert_eq!((finding.message(), finding.offset(), finding.code()), (says, Some(229), Code::ChunkHeader));
+}
+
+#[test]
+fn a_chunk_file_is_looked_for_only_beside_a_frame_that_was_opened_by_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = fs::read(path.join("chunks.b2frame")).unwrap();
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.next().unwrap().unwrap();
+    let error = chunks.header(&entry).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert_eq!(error.to_string(), "the chunks of a sparse frame are only found if it was opened by its path");
+
+    // One that is missing, and one that is a directory.
+    let missing = path.join("00000000.chunk");
+    fs::remove_file(&missing).unwrap();
+    for is_directory in [false, true] {
+        if is_directory {
+            fs::create_dir(&missing).unwrap();
+        }
+        let mut frame = Frame::open(&path).unwrap();
+        let error = frame.chunks().unwrap().header(&entry).unwrap_err();
+        let finding = error.finding().unwrap();
+        assert_eq!((finding.code(), finding.chunk(), finding.offset()), (Code::ChunkFile, Some(0), None));
+        assert_eq!(finding.message(), "chunk 0 should be in 00000000.chunk, which is missing");
+    }
+}
+
+#[test]
+fn a_chunk_longer_than_what_is_read_at_once_comes_whole() {
+    const LEN: usize = 100_000;
+    let shapes = Shapes { shape: &[3 * 100_000], chunkshape: &[100_000], blockshape: &[1000] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let data = |chunk: u8| (0..LEN).map(|at| u8::try_from(at % 251).unwrap() ^ chunk).collect::<Vec<u8>>();
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    for number in 0..3 {
+        writer.stored(number.into(), &data(number)).unwrap();
+    }
+    let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let mut count = 0;
+    while let Some(entry) = chunks.next().transpose().unwrap() {
+        let chunk = chunks.compressed(&entry).unwrap().unwrap();
+        assert!(chunk[32..] == data(count), "chunk {count}");
+        count += 1;
+    }
+    assert_eq!(count, 3);
 }
 
 #[cfg(feature = "decompress")]

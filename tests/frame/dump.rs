@@ -6,7 +6,10 @@ use std::fs;
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
-use crate::common::{chunk_of_zeros, data, frame_of, stored_chunk, with_gap};
+use crate::common::{
+    chunk_of_zeros, copy_tree, data, frame_of, shows_as_much_as_fits, stored_chunk, with_gap,
+};
+use crate::rewrite::second_generation;
 use b2nd_serde::dump::Row;
 use b2nd_serde::frame::{Frame, FrameBuilder, dump_header};
 use b2nd_serde::{Meta, Shapes};
@@ -230,6 +233,19 @@ fn of_many_blocks_the_first_ones_are_shown() {
     // As if it were compressed: its 4000 bytes are the table of its 1000 blocks.
     assert_eq!(file[start + 8..start + 12], 4_i32.to_le_bytes());
     file[start + 2] &= !2;
+    let last_of = |blocksize: u8, more_flags: u8| {
+        let mut file = file.clone();
+        (file[start + 8], file[start + 31]) = (blocksize, more_flags);
+        let rows = rows_of_chunks(file);
+        let index = rows.iter().position(|(.., field, _)| field == "chunk index").unwrap();
+        assert_eq!(rows[index - 2].2, "blocks");
+        [&rows[index - 2].3, &rows[index - 1].2, &rows[index - 1].3].map(Clone::clone)
+    };
+    // With blocks of 3 bytes, there would be 1334; with a dictionary, its length would follow the table.
+    let early = |bytes: u32| format!("the offsets of the blocks end {bytes} bytes early");
+    assert_eq!(last_of(3, 0), ["1078 more", "", &early(1336)]);
+    assert_eq!(last_of(4, 1), ["744 more", "", &early(4)]);
+    assert_eq!(last_of(5, 1), ["544 more", "dictionary and data", "796 bytes"]);
     let rows = rows_of_chunks(file);
     let blocks = rows.iter().filter(|(.., field, _)| field.starts_with("block ")).count();
     assert_eq!(blocks, 256);
@@ -266,6 +282,117 @@ fn the_chunks_of_a_sparse_frame_are_in_their_files() {
         .unwrap();
     assert_eq!(places[0], (0, "in 00000000.chunk".into()));
     assert_eq!(places[4].1, "4 chunks", "the index");
+}
+
+#[test]
+fn a_chunk_file_that_is_missing_has_a_fault_and_the_others_follow() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    fs::remove_file(path.join("00000002.chunk")).unwrap();
+    let rows = rows_until(usize::MAX, |receive| Frame::open(&path).unwrap().dump_chunks(receive).unwrap());
+    let faults: Vec<_> = rows.iter().filter(|row| row.fault.is_some()).collect();
+    let says = "chunk 2 should be in 00000002.chunk, which is missing";
+    assert_eq!(faults.iter().map(|row| row.fault.as_deref()).collect::<Vec<_>>(), [Some(says)]);
+    let fault = rows.iter().position(|row| row.fault.is_some()).unwrap();
+    assert_eq!((&*rows[fault - 1].field, &*rows[fault + 1].field), ("chunk 2", "chunk 3"));
+}
+
+/// The rows up to the one at which the function breaks off.
+fn rows_until(count: usize, dump: impl FnOnce(&mut dyn FnMut(Row) -> ControlFlow<()>)) -> Vec<Row> {
+    let mut rows = Vec::new();
+    dump(&mut |row| {
+        rows.push(row);
+        if rows.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    rows
+}
+
+#[test]
+fn a_dump_ends_where_its_function_does() {
+    for name in ["vlmetalayers.b2nd", "peers/special_some.b2nd", "geometry/d3_f4_awkward.b2nd"] {
+        let mut file = fs::read(data().join(name)).unwrap();
+        // Its last chunk is not one, so there are faults too.
+        let cbytes = Frame::parse(&file).unwrap().header().cbytes;
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        file[header_len + usize::try_from(cbytes).unwrap() - 1] ^= 0xff;
+        let frame = || Frame::read_at(Cursor::new(&file), 0).unwrap();
+        let all = [
+            |file: &[u8], receive: &mut dyn FnMut(Row) -> ControlFlow<()>| dump_header(file).rows(receive),
+            |file: &[u8], receive: &mut dyn FnMut(Row) -> ControlFlow<()>| {
+                Frame::read_at(Cursor::new(file), 0).unwrap().dump_chunks(receive).unwrap();
+            },
+            |file: &[u8], receive: &mut dyn FnMut(Row) -> ControlFlow<()>| {
+                Frame::read_at(Cursor::new(file), 0).unwrap().dump_trailer(receive).unwrap();
+            },
+        ];
+        assert!(frame().header().nbytes > 0);
+        for dump in all {
+            let rows = rows_until(usize::MAX, |receive| dump(&file, receive));
+            assert!(rows.len() > 5);
+            for count in 1..=rows.len() {
+                assert_eq!(rows_until(count, |receive| dump(&file, receive)), rows[..count], "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_text_of_a_header_is_its_rows() {
+    for name in ["int32_3x5.b2nd", "sparse.b2nd/chunks.b2frame"] {
+        let file = fs::read(data().join(name)).unwrap();
+        for length in [file.len(), 20] {
+            let text = dump_header(&file[..length]).to_string();
+            let rows = header_rows(&file[..length]);
+            let plain = rows.iter().filter(|row| row.fault.is_none()).map(ToString::to_string);
+            assert!(
+                plain.eq(text.lines().take(rows.len() - usize::from(length == 20)).map(str::to_owned)),
+                "{text}"
+            );
+            shows_as_much_as_fits(&dump_header(&file[..length]));
+        }
+    }
+    let sparse = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    let frame_type =
+        header_rows(&sparse).into_iter().find(|row| row.bytes == [1] && row.offset == 26).unwrap();
+    assert_eq!(frame_type.value, "sframe");
+}
+
+#[test]
+fn a_trailer_of_the_second_generation_has_one_content_without_a_name() {
+    let file = second_generation(fs::read(data().join("int32_3x5.b2nd")).unwrap());
+    let rows = rows_until(usize::MAX, |receive| {
+        Frame::read_at(Cursor::new(&file), 0).unwrap().dump_trailer(receive).unwrap();
+    });
+    let shown: Vec<u8> = rows.iter().flat_map(|row| row.bytes.clone()).collect();
+    assert_eq!(shown, file[file.len() - 30..]);
+    let fields: Vec<&str> = rows.iter().map(|row| &*row.field).collect();
+    assert!(
+        fields.starts_with(&["trailer", "version", "content", "trailer_len", "fingerprint"]),
+        "{fields:?}"
+    );
+}
+
+#[test]
+fn a_chunk_of_one_value_is_shown_by_its_name() {
+    for (name, value) in
+        [("special_zeros", "zeros"), ("special_nans", "nan"), ("special_uninit", "uninitialized")]
+    {
+        let rows = rows_of_chunks(fs::read(data().join(format!("peers/{name}.b2nd"))).unwrap());
+        assert_eq!((&*rows[0].2, &*rows[0].3), ("chunk 0", value));
+    }
+}
+
+#[test]
+fn a_codec_that_a_chunk_does_not_name_is_not_made_up() {
+    let mut chunk = stored_chunk(b"\xc0");
+    chunk[2] = chunk[2] & !2 | 0xe0;
+    let file = frame_of(&[], &[("v", &chunk)]);
+    let rows = rows_until(usize::MAX, |receive| {
+        Frame::read_at(Cursor::new(&file), 0).unwrap().dump_trailer(receive).unwrap();
+    });
+    let flags = rows.iter().find(|row| row.field == "flags").unwrap();
+    assert_eq!((&*flags.bytes, &*flags.value), (&[chunk[2]][..], "compressed"));
 }
 
 fn header_rows(header: &[u8]) -> Vec<Row> {
@@ -342,7 +469,7 @@ fn an_index_of_one_value_has_no_entries_whatever_else_its_header_says() {
 
 #[test]
 fn each_kind_of_messagepack_value_is_shown() {
-    let values: [(&[u8], &str); 21] = [
+    let values: [(&[u8], &str); 22] = [
         (b"\x07", "7"),
         (b"\xff", "-1"),
         (b"\xc0", ""),
@@ -362,6 +489,7 @@ fn each_kind_of_messagepack_value_is_shown() {
         (b"\xdf\0\0\0\x01\x07\x09", "9"),
         (b"\xc4\x01a", "a"),
         (b"\xc5\0\x01a", "a"),
+        (b"\xc7\x01\x05a", "a"),
         (b"\xc8\0\x01\x05a", "a"),
         (b"\xd4\x05a", "a"),
     ];

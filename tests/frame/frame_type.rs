@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::common::{corpus, data, header_file, remove};
+use crate::common::{copy_tree, corpus, data, header_file, remove};
 use b2nd_serde::frame::{
     Check, ChunkPlace, Code, Depth, ErrorKind, Field, Frame, FrameBuilder, FrameType, Generation, Rewrite,
     Severity, Special,
@@ -216,6 +216,38 @@ fn a_change_of_type_that_is_stopped_leaves_nothing() {
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         }
         remove(&new);
+    }
+}
+
+#[test]
+fn a_chunk_that_changes_before_it_is_moved_is_heard_and_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, new) = (folder.path().join("old"), folder.path().join("new"));
+    let chunk = path.join("00000001.chunk");
+    let other = |cbytes: u8| {
+        let mut other = fs::read(data().join("sparse.b2nd/00000001.chunk")).unwrap();
+        other.resize(cbytes.into(), 0);
+        other[12..16].copy_from_slice(&u32::from(cbytes).to_le_bytes());
+        other
+    };
+    let length = u8::try_from(other(64).len()).unwrap();
+    for (change, kind) in [
+        // It says that it is longer than its file, or as long as another one that fits.
+        (&(|| fs::write(&chunk, &other(200)[..100]).unwrap()) as &dyn Fn(), ErrorKind::Changing),
+        (&|| fs::write(&chunk, other(length + 8)).unwrap(), ErrorKind::Changing),
+        (&|| fs::remove_file(&chunk).unwrap(), ErrorKind::Malformed),
+    ] {
+        copy_tree(&data().join("sparse.b2nd"), &path);
+        let rewrite = Rewrite::new(&path, &new).frame_type(FrameType::Contiguous).on_progress(|copied| {
+            if copied == 0 {
+                change();
+            }
+            ControlFlow::Continue(())
+        });
+        let error = rewrite.apply().unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        remove(&path);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
 

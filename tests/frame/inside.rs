@@ -128,6 +128,15 @@ fn broken(member: &Member) -> Option<Code> {
 }
 
 #[test]
+fn a_folder_in_a_zip_file_is_no_member() {
+    let mut bytes = Vec::new();
+    let mut archive = ZipArchiveWriter::new(&mut bytes);
+    archive.new_dir("folder/").create().unwrap();
+    archive.finish().unwrap();
+    assert!(zip_members(Cursor::new(bytes)).unwrap().is_empty());
+}
+
+#[test]
 fn what_is_encrypted_is_closed() {
     let array = file("int32_3x5.b2nd");
     let mut bytes = zip(&[
@@ -238,6 +247,34 @@ fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
 
     let found: Vec<u64> = scan(Cursor::new(&zip)).map(|frame| frame.unwrap().offset()).collect();
     assert_eq!(found, offsets);
+}
+
+/// A member whose place is an offset of 64 bits, as in a zip file of more than 4 GiB.
+#[test]
+fn a_member_at_an_offset_that_no_file_has_is_broken_and_the_others_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zip");
+    let array = file("int32_3x5.b2nd");
+    let store = CompressionMethod::STORE;
+    let zip = zip(&[("a.b2nd", store, &array), ("b.b2nd", store, &array)]);
+    let directory = zip.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    let length = 46 + "a.b2nd".len() + 12;
+    for offset in [1 << 40, u64::MAX] {
+        let mut zip = zip.clone();
+        zip.splice(
+            directory + length - 12..directory + length - 12,
+            [&[1, 0, 8, 0][..], &offset.to_le_bytes()].concat(),
+        );
+        zip[directory + 30] += 12;
+        zip[directory + 42..directory + 46].fill(0xff);
+        let end = zip.len() - 22;
+        zip[end + 12] += 12;
+        fs::write(&path, zip).unwrap();
+        let members = zip_members(File::open(&path).unwrap()).unwrap();
+        assert_eq!(broken(&members[0]), Some(Code::ZipMember), "{members:?}");
+        assert_eq!(members[1].frame().and_then(shape), Some(vec![3, 5]));
+        assert!(members[0].frame().is_none());
+    }
 }
 
 #[test]
@@ -368,6 +405,31 @@ fn a_frame_left_half_changed_is_said_to_be_changing_and_why() {
     assert_eq!(error.kind(), ErrorKind::Changing);
     assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize));
     assert_eq!(check(&path).unwrap().findings[0].code(), Code::InterruptedResize);
+}
+
+#[test]
+fn what_keeps_a_frame_from_coming_to_rest_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("half.b2nd");
+    let array = file("int32_3x5.b2nd");
+    let mut unreadable = array.clone();
+    // The marker of the shape.
+    unreadable[115] = 0;
+    for (bytes, code, why) in [
+        (&array[..300], Code::Truncated, "cut short: the frame has 520 bytes, but the file only 300"),
+        (&unreadable, Code::ArrayMarker, ""),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let error = Frame::open_stable(&path, Duration::from_millis(5)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Changing);
+        let finding = error.finding().unwrap();
+        assert_eq!(finding.code(), code);
+        let says = format!("the frame is being changed, or a change was interrupted: {finding}");
+        assert!(error.to_string() == says && says.ends_with(why), "{error}");
+    }
+    let none = folder.path().join("none.b2nd");
+    let error = Frame::open_stable(&none, Duration::from_secs(60)).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*none)));
 }
 
 #[test]

@@ -80,6 +80,13 @@ fn of_two_metalayers_the_one_that_python_blosc2_looks_for_first_tells_the_kind()
 }
 
 #[test]
+fn a_kind_is_serialized_by_its_name() {
+    for (_, _, kind) in TELLING {
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+    }
+}
+
+#[test]
 fn without_a_telling_metalayer_there_is_an_array_or_just_chunks() {
     assert_eq!(kind(&[]), Kind::SChunk);
     assert_eq!(kind(&[("mine", b"\x01"), ("ctable_varlen_scalar", b"\x80")]), Kind::SChunk);

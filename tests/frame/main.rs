@@ -11,6 +11,7 @@ mod chunks;
 #[path = "../common/mod.rs"]
 mod common;
 mod dump;
+mod failing;
 mod frame_type;
 mod inside;
 mod kind;

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use std::error::Error as _;
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::common::{corpus, data, frame_of, offset_field, unhex};
-use b2nd_serde::frame::{Array, Code, Error, ErrorKind, Field, Frame, Generation};
+use crate::common::{corpus, data, frame_of, offset_field, stored_chunk, unhex};
+use b2nd_serde::frame::{Array, Code, Error, ErrorKind, Field, Frame, Generation, Rewrite, scan};
 use serde_json::{Value, json};
 
 /// A frame of the corpus: its name, its bytes up to the end of its file, and what the manifest says of it.
@@ -483,6 +484,64 @@ fn the_two_layouts_of_caterva_0_1_differ_in_their_byte_order() {
 }
 
 #[test]
+fn an_error_has_a_message_and_what_goes_with_its_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    fs::copy(data().join("int32_3x5.b2nd"), &path).unwrap();
+    let lock = folder.path().join("a.b2nd.b2lock");
+    let held = fs::File::create(&lock).unwrap();
+    fs4::FileExt::lock(&held).unwrap();
+    let file = fs::read(&path).unwrap();
+    let locked = Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap_err();
+    let stopped = Rewrite::new(&path, folder.path().join("b")).on_progress(|_| ControlFlow::Break(()));
+    drop(held);
+    let stopped = stopped.apply().unwrap_err();
+    let refused = Frame::open(&path).unwrap().edit().shape(&[9]).apply().unwrap_err();
+    for (error, kind, message, has) in [
+        (
+            Frame::parse(b"").unwrap_err(),
+            ErrorKind::Incomplete,
+            "incomplete: at least 24 bytes are needed",
+            "needed",
+        ),
+        (
+            Frame::parse(&[1; 99]).unwrap_err(),
+            ErrorKind::Malformed,
+            "not a Blosc2 frame: no b2frame magic at byte 2",
+            "finding",
+        ),
+        (locked, ErrorKind::Locked, &format!("another process holds the lock {}", lock.display()), "path"),
+        (stopped, ErrorKind::Stopped, "stopped", ""),
+        (refused, ErrorKind::Refused, "shape has 1 dimension, but ndim is 2", ""),
+        (
+            Rewrite::new(&path, &lock).apply().unwrap_err(),
+            ErrorKind::Exists,
+            &format!("{} already exists", lock.display()),
+            "path",
+        ),
+        (
+            Frame::open(folder.path()).unwrap_err(),
+            ErrorKind::Io,
+            &format!("cannot read {}", folder.path().display()),
+            "path, source",
+        ),
+        (
+            Frame::parse(&file).unwrap().metalayer("b2nd").unwrap().decode::<u8>().unwrap_err(),
+            ErrorKind::Decode,
+            "cannot decode metalayer `b2nd`",
+            "source",
+        ),
+    ] {
+        assert_eq!((error.kind(), &*error.to_string()), (kind, message));
+        let is = |name: &str| has.contains(name);
+        assert_eq!(error.needed().is_some(), is("needed"), "{error}");
+        assert_eq!(error.finding().is_some(), is("finding"), "{error}");
+        assert_eq!(error.path().is_some(), is("path"), "{error}");
+        assert_eq!(error.source().is_some(), is("source"), "{error}");
+    }
+}
+
+#[test]
 fn messages_say_what_is_missing_and_who_is_in_the_way() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let error = Frame::parse(&file[..100]).unwrap_err();
@@ -502,7 +561,7 @@ fn what_is_printed_for_debugging_says_what_it_is() {
     assert!(meta.contains("\"<f8\""), "{meta}");
     let check = format!("{:?}", b2nd_serde::frame::Check::new(b2nd_serde::frame::Depth::ChunkData));
     assert!(check.starts_with("Check { depth: ChunkData"), "{check}");
-    let rewrite = format!("{:?}", b2nd_serde::frame::Rewrite::new("old.b2nd", "new.b2nd").dtype("<u2"));
+    let rewrite = format!("{:?}", Rewrite::new("old.b2nd", "new.b2nd").dtype("<u2"));
     assert!(
         rewrite.contains("old.b2nd") && rewrite.contains("new.b2nd") && rewrite.contains("<u2"),
         "{rewrite}"
@@ -650,6 +709,92 @@ fn a_file_that_is_cut_while_its_header_is_read_is_changing() {
     let lengths = vec![file.len() as u64];
     let error = Frame::read_at(Growing { file: Cursor::new(file[..600].to_vec()), lengths }, 0).unwrap_err();
     assert_eq!((error.kind(), error.needed()), (ErrorKind::Changing, None), "{error}");
+}
+
+#[test]
+fn a_file_that_is_shorter_than_its_end_says_is_changing() {
+    let file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let length = file.len() as u64;
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    let cut = |length_now: usize| Growing {
+        file: Cursor::new(file[..length_now].to_vec()),
+        lengths: vec![length; 9],
+    };
+    let mut frame = Frame::read_at(cut(header_len + 9), 0).unwrap();
+    for error in [frame.trailer().unwrap_err(), frame.count_chunks().unwrap_err()] {
+        assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
+    }
+    // A header that is not all there is not found, and the search ends.
+    for length_now in [20, 24, header_len - 1] {
+        assert_eq!(scan(cut(length_now)).map(Result::unwrap).count(), 0, "{length_now}");
+    }
+}
+
+/// A file that is another one from one of its reads on.
+struct Replaced {
+    files: [Cursor<Vec<u8>>; 2],
+    reads: usize,
+}
+
+impl Read for Replaced {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let [old, new] = &mut self.files;
+        let file = if self.reads > 0 { old } else { new };
+        self.reads = self.reads.saturating_sub(1);
+        file.read(buffer)
+    }
+}
+
+impl Seek for Replaced {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let [old, new] = &mut self.files;
+        old.seek(to).and(new.seek(to))
+    }
+}
+
+#[test]
+fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
+    // Both frames have the same length and the same header, but the trailer of one is longer.
+    let value = stored_chunk(&[0xc0; 1000]);
+    let old = frame_of(&[], &[("v", &value)]);
+    let mut new = old.clone();
+    let (start, end) = (Frame::parse(&old).unwrap().header().header_len, old.len());
+    let trailer = frame_of(&[], &[("v", &value[..900])]);
+    let trailer = &trailer[start..];
+    new[end - trailer.len()..].copy_from_slice(trailer);
+    let trailers = [&old, &new].map(|file| Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap());
+    assert_ne!(trailers[0].bytes().len(), trailers[1].bytes().len());
+    let mut seen = [0; 3];
+    for reads in 0..5 {
+        let files = [&old, &new].map(|file| Cursor::new(file.clone()));
+        let mut frame = Frame::read_at(Replaced { files, reads }, 0).unwrap();
+        match frame.trailer() {
+            Ok(trailer) => {
+                let which = trailers.iter().position(|one| one.bytes() == trailer.bytes());
+                seen[which.expect("a mixture")] += 1;
+            }
+            Err(error) => {
+                assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
+                seen[2] += 1;
+            }
+        }
+    }
+    assert!(seen.iter().all(|&times| times > 0), "{seen:?}");
+}
+
+#[test]
+fn a_fault_after_the_first_bytes_of_a_header_is_malformed() {
+    let long = [0xc0; 700];
+    let mut file = frame_of(&[("first", &long), ("second", b"\xc0")], &[]);
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    // The marker of the second content.
+    let at = header_len - 6;
+    file[at] = 7;
+    let error = Frame::read_at(Cursor::new(&file), 0).unwrap_err();
+    let finding = error.finding().unwrap();
+    assert_eq!((error.kind(), finding.offset()), (ErrorKind::Malformed, Some(at as u64)));
+    let says = "expected bin32 (0xc6) for the content of metalayer second, found positive fixint 7 (0x07)";
+    assert_eq!(finding.message(), says);
 }
 
 #[test]

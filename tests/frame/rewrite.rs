@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::common::{copy_tree, corpus, data, header_file, offset_field, remove};
+use crate::common::{copy_tree, corpus, data, frame_of, header_file, offset_field, remove, with_gap};
 use b2nd_serde::frame::{
     ArrayLayout, Code, Error, ErrorKind, Field, Finding, Frame, Generation, Rewrite, Severity, check,
 };
@@ -72,7 +72,7 @@ fn trailer_len(generation: Generation) -> usize {
 }
 
 /// A present frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers.
-fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
+pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     let old = Frame::parse(&file).unwrap();
     for layer in old.metalayers() {
         let offset = u32::try_from(layer.offset() - 5 - 5).unwrap();
@@ -87,6 +87,28 @@ fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     file.extend([0x94, 1, 0xc6, 0, 0, 0, 0, 0xce, 0, 0, 0, 30, 0xd8]);
     file.extend([0; 17]);
     file.drain(52..57);
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file
+}
+
+/// A frame of the second generation as C-Blosc2 2.0 beta 1 would have written it: without filters.
+fn first_generation(mut file: Vec<u8>) -> Vec<u8> {
+    let old = Frame::parse(&file).unwrap();
+    let filters = old.header().range(Field::Filters).unwrap();
+    let filters = filters.start - 1..filters.end;
+    for (layer, at) in
+        old.metalayers().iter().map(|layer| (layer, offset_field(&file, layer.name()))).collect::<Vec<_>>()
+    {
+        let offset = u32::try_from(layer.offset() - 5 - filters.len()).unwrap();
+        file[at..][..4].copy_from_slice(&offset.to_be_bytes());
+    }
+    let header_len = u32::try_from(old.header().header_len - filters.len()).unwrap();
+    file[11..15].copy_from_slice(&header_len.to_be_bytes());
+    file[0] = 0x9c;
+    let trailer = file.len() - 30;
+    file[trailer..trailer + 2].copy_from_slice(&[0x0d, 0]);
+    file.drain(filters);
     let frame_len = file.len() as u64;
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
     file
@@ -407,6 +429,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
             with_user_metadata,
             "the trailer has 4 bytes of user metadata without a name, which the present format cannot store",
         ),
+        (first_generation(second_generation(file("int32_3x5.b2nd"))), FIRST_GENERATION),
         (longer, "the frame has 520 bytes, but its file has 521; only a whole file can be changed"),
     ];
     let to = folder.path("to");
@@ -621,6 +644,74 @@ fn an_error_about_the_old_frame_names_its_file() {
     let error = rewrite.apply().unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*chunk)), "{error}");
     assert_eq!(error.to_string(), format!("cannot read {}", chunk.display()));
+    assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
+}
+
+#[test]
+fn a_dtype_that_was_spelled_as_numpy_does_becomes_a_type_string() {
+    let folder = Folder::new();
+    for (spelled, written) in [("int32", "<i4"), (">f4", ">f4"), ("float32", "<f4")] {
+        let shapes = Shapes { shape: &[0, 5], chunkshape: &[2, 3], blockshape: &[1, 2] };
+        let meta = Meta::new(shapes, spelled).unwrap().with_layout(Layout::B2ndSix).unwrap();
+        let path = folder.write("old", &frame_of(&[("b2nd", &to_vec(&meta).unwrap())], &[]));
+        let frame = Rewrite::new(&path, &path).apply().unwrap();
+        let array = frame.array().unwrap().unwrap();
+        assert_eq!((array.layout(), array.dtype()), (ArrayLayout::Format(Layout::B2nd), Some(written)));
+    }
+}
+
+#[test]
+fn a_frame_that_is_cut_while_it_is_copied_is_changing_and_leaves_no_copy() {
+    let folder = Folder::new();
+    // More than is copied at once.
+    let path = with_gap(folder.0.path(), "int32_3x5.b2nd", 9 << 20);
+    let mut reports = 0;
+    let rewrite = Rewrite::new(&path, folder.path("new")).dtype("<u4").on_progress(|_| {
+        reports += 1;
+        if reports == 2 {
+            fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(5 << 20).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
+    assert_eq!(folder.names(), BTreeSet::from(["int32_3x5.b2nd".into()]));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_copy_that_is_removed_before_it_has_its_name_is_an_error_about_that_name() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.b2nd");
+    let new = folder.path("new");
+    let rewrite = Rewrite::new(&path, &new).on_progress(|copied| {
+        if copied == 0 {
+            let unfinished = folder.names().into_iter().find(|name| name != "sparse.b2nd").unwrap();
+            remove(&folder.0.path().join(unfinished));
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*new)));
+    assert_eq!(error.to_string(), format!("cannot write {}", new.display()));
+    assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
+}
+
+#[test]
+fn a_chunk_file_that_is_damaged_before_it_is_copied_is_found_in_the_copy() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.b2nd");
+    let rewrite = Rewrite::new(&path, folder.path("new")).on_progress(|copied| {
+        if copied == 0 {
+            fs::write(path.join("00000002.chunk"), "short").unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Changing);
+    let finding = error.finding().unwrap();
+    let says = "only 3 of 4 chunk files are whole; for example 00000002.chunk is not a chunk";
+    assert_eq!((finding.code(), finding.message()), (Code::ChunkFile, says));
     assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
 }
 

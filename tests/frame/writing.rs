@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use crate::common::{chunk_of_zeros, data, stored_chunk};
+use crate::common::{chunk_of_zeros, data, shows_as_much_as_fits, stored_chunk};
 use b2nd_serde::frame::{
     Check, ChunkPlace, Code, Codec, Depth, ErrorKind, Field, Filter, Frame, FrameBuilder, FrameType,
     FrameWriter, Sink, Special, SplitMode,
@@ -148,6 +148,56 @@ fn the_header_says_what_the_builder_was_told() {
     assert!(header.pipeline().eq(filters));
     assert_eq!((header.version, header.frame_type), (2, FrameType::Contiguous));
     assert_eq!(frame.check_header(), []);
+}
+
+#[test]
+fn codecs_filters_and_split_modes_are_those_of_the_registry_of_c_blosc2() {
+    for (number, name) in [
+        (0, "blosclz"),
+        (1, "lz4"),
+        (2, "lz4hc"),
+        (4, "zlib"),
+        (5, "zstd"),
+        (32, "ndlz"),
+        (33, "zfp_acc"),
+        (34, "zfp_prec"),
+        (35, "zfp_rate"),
+        (36, "openhtj2k"),
+        (37, "grok"),
+        (38, "openzl"),
+        (39, "j2k"),
+        (40, "htj2k"),
+    ] {
+        assert_eq!((Codec(number).name(), &*Codec(number).to_string()), (Some(name), name));
+    }
+    for (id, meta, name, shown) in [
+        (0, 0, Some("none"), "none"),
+        (1, 0, Some("shuffle"), "shuffle"),
+        (2, 0, Some("bitshuffle"), "bitshuffle"),
+        (3, 0, Some("delta"), "delta"),
+        (4, 10, Some("trunc_prec"), "trunc_prec (10)"),
+        (100, 0, None, "filter 100"),
+        (200, 7, None, "filter 200 (7)"),
+    ] {
+        let filter = Filter { id, meta };
+        assert_eq!((filter.name(), &*filter.to_string()), (name, shown));
+        shows_as_much_as_fits(&filter);
+    }
+    for (mode, bits, shown) in [
+        (SplitMode::Always, 0, "always"),
+        (SplitMode::Never, 1, "never"),
+        (SplitMode::Auto, 2, "auto"),
+        (SplitMode::ForwardCompatible, 3, "forward compatible"),
+    ] {
+        let builder = FrameBuilder::new(worked_example()).split_mode(mode);
+        let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+        writer.fill(Special::Zeros).unwrap();
+        let file = writer.finish().unwrap();
+        // The fourth byte of flags.
+        assert_eq!(file.get_ref()[28] & 3, bits);
+        let frame = Frame::read_at(file, 0).unwrap();
+        assert_eq!((frame.header().split_mode, &*mode.to_string()), (mode, shown));
+    }
 }
 
 #[test]
@@ -735,6 +785,90 @@ fn what_is_at_the_path_stays() {
     }
     let error = FrameBuilder::new(worked_example()).create(folder.path().join("no/such/folder")).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*folder.path().join("no/such"))));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let create = |path: &Path| FrameBuilder::new(worked_example()).create(path).unwrap_err();
+    for path in [file.join("new.b2nd"), folder.path().join("new.b2nd/"), folder.path().join("x".repeat(300))]
+    {
+        let error = create(&path);
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
+        assert_eq!(error.to_string(), format!("cannot create {}", path.display()));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    // A directory may be named so.
+    let mut writer =
+        FrameBuilder::new(worked_example()).create_sparse(folder.path().join("new.b2nd/")).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    writer.finish().unwrap();
+}
+
+/// Not even root creates files there.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_files_is_named() {
+    for (folder, is_plain) in [("/sys", true), ("/proc", false)] {
+        if !Path::new(folder).is_dir() {
+            continue;
+        }
+        let path = Path::new(folder).join("new.b2nd");
+        for is_sparse in [false, true] {
+            let builder = FrameBuilder::new(worked_example());
+            let error =
+                if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }.unwrap_err();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(Path::new(folder))));
+            assert_eq!(error.to_string(), format!("cannot create a file in {folder}"));
+            // The name that it would have had first means nothing to anybody.
+            let source = std::error::Error::source(&error).unwrap().to_string();
+            assert!(!is_plain || !source.contains(".b2nd-"), "{source}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_gone_before_the_frame_is_finished_is_an_error_about_the_new_path() {
+    for is_sparse in [false, true] {
+        for is_given_a_chunk in [false, is_sparse] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("new.b2nd");
+            let builder = FrameBuilder::new(worked_example());
+            let mut writer =
+                if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }.unwrap();
+            if !is_given_a_chunk {
+                writer.fill(Special::Zeros).unwrap();
+            }
+            fs::remove_dir_all(folder.path()).unwrap();
+            let error = if is_given_a_chunk {
+                writer.stored(0, &[1; 32]).unwrap_err()
+            } else {
+                writer.finish().unwrap_err()
+            };
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
+            assert_eq!(error.to_string(), format!("cannot write {}", path.display()));
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_cannot_be_renamed_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.b2nd");
+    let mut writer = FrameBuilder::new(worked_example()).create_sparse(&path).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    // Somebody tidies up.
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        fs::remove_dir_all(entry.unwrap().path()).unwrap();
+    }
+    let error = writer.finish().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[cfg(unix)]

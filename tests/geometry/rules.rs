@@ -229,6 +229,7 @@ fn a_slice_is_within_the_array() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     let message = |slice: &[std::ops::Range<u64>]| {
         let error = geometry.chunks_in(slice).expect_err("a slice outside of the array");
+        assert_eq!(error.entry(), None);
         (error.to_string(), error.kind(), error.dimension())
     };
     #[expect(clippy::reversed_empty_ranges, reason = "the promise is about these")]
@@ -263,6 +264,30 @@ fn an_array_is_resized_by_the_same_rules() -> Result<(), Error> {
         message(&[0, MAX]),
         "shape[1] is 9223372036854775807: rounded up to whole chunks of 3, it is more than 9223372036854775807 (int64)"
     );
+    Ok(())
+}
+
+#[test]
+fn what_is_printed_for_debugging_has_all_parts() -> Result<(), Error> {
+    let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+    assert_eq!(format!("{geometry:?}"), "Geometry { shape: [3, 5], chunkshape: [2, 3], blockshape: [1, 2] }");
+    let error = geometry.resize(&[3, -5]).expect_err("a negative shape");
+    assert_eq!(
+        format!("{error:?}"),
+        "Error { kind: Negative, entry: Some(Shape), dimension: Some(1), \
+         message: shape[1] is -5, but must be at least 0 }"
+    );
+    Ok(())
+}
+
+#[test]
+fn dimensions_compare_with_slices_and_arrays() -> Result<(), Error> {
+    let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
+    let shape = geometry.shape();
+    for (other, is_equal) in [(&[3, 5][..], true), (&[3, 6], false), (&[3], false), (&[3, 5, 1], false)] {
+        assert_eq!(shape == *other, is_equal, "{other:?}");
+    }
+    assert!(shape == [3, 5] && shape != [3]);
     Ok(())
 }
 

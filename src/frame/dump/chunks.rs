@@ -91,8 +91,12 @@ impl<R: Read + Seek> Frame<R> {
         }
         let length = if header.is_uncompressed { ENTRY_LEN } else { 0 };
         let mut start = start.later(if header.is_uncompressed { header.header_len } else { bytes.len() }, 1);
-        // An error of the index is the one from before.
-        while let Some(Ok(entry)) = chunks.next() {
+        while let Some(entry) = chunks.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // An error of the index is the one from before, unless the file could not be read this time.
+                Err(error) => return result.and(Err(error)),
+            };
             let name = format!("chunk {}", entry.number);
             let bytes = chunks.entry_bytes(entry.number);
             let bytes = bytes.get(..length).unwrap_or_default();

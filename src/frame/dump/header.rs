@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use super::annotator::{Annotator, Stop, counted};
 use crate::dump::{Lines, Receiver, Row, Sink, Start};
-use crate::frame::finding::{Code, Place};
+use crate::frame::finding::{Code, Finding, Place};
 use crate::frame::format::cursor::Part;
 use crate::frame::format::fields::{FILTER_PARTS, Field, Generation};
 use crate::frame::format::flags::{Codec, Filter, FrameType};
@@ -70,16 +70,12 @@ impl fmt::Display for HeaderDump<'_> {
 
 /// The offset of the byte that the parser refused, and the reason.
 fn fault(error: &Error, len: usize) -> (usize, String) {
-    match (error.needed(), error.finding()) {
-        (Some(needed), _) => {
-            (len, format!("expected {needed} bytes of header, but the input ends after {len}"))
-        }
-        (None, Some(finding)) => {
-            let offset = finding.offset().and_then(|offset| usize::try_from(offset).ok());
-            (offset.unwrap_or(0), finding.message().into())
-        }
-        (None, None) => (0, error.to_string()),
+    if let Some(needed) = error.needed() {
+        return (len, format!("expected {needed} bytes of header, but the input ends after {len}"));
     }
+    let offset = error.finding().and_then(Finding::offset).and_then(|offset| usize::try_from(offset).ok());
+    let message = error.finding().map_or_else(|| error.to_string(), |finding| finding.message().into());
+    (offset.unwrap_or(0), message)
 }
 
 /// Writes the rows of a header.

@@ -384,9 +384,8 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
         }
     }
     if (old.dtype_format(), old.dtype()) != (new.dtype_format(), new.dtype()) {
-        if let Some(dtype) = new.parse_dtype().map_err(wrong_dtype)? {
-            check_dtype(&dtype, header.typesize)?;
-        }
+        let dtype = new.parse_dtype().map_err(wrong_dtype)?;
+        return dtype.map_or(Ok(()), |dtype| check_dtype(&dtype, header.typesize));
     }
     Ok(())
 }

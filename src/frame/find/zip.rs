@@ -1,12 +1,13 @@
 //! Frames in a zip file, such as a `.b2z` of python-blosc2.
 
+use std::cell::Cell;
 use std::format;
-use std::io::{self, Read, Seek};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
-use rawzip::{CompressionMethod, ErrorKind, RECOMMENDED_BUFFER_SIZE, ZipArchive};
+use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
 use crate::frame::find::open::read;
 use crate::frame::find::scan::MAX_HEADER;
@@ -165,17 +166,34 @@ pub(crate) fn members_to_read<R: Read + Seek>(
         let finding = Finding::new(Code::NotAZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
+    let failure = Cell::new(None);
+    let listed = list(Listening { reader, failure: &failure });
+    if let Some(error) = failure.take() {
+        return Err(Error::reading(error));
+    }
+    let (mut members, mut reader) = listed?;
+    let is_to_read =
+        |member: &&mut Member| matches!(member.content, Content::Other) && is_wanted(&member.name);
+    for member in members.iter_mut().filter(is_to_read) {
+        member.content = content(&mut reader, member.offset, member.len)?;
+    }
+    Ok(members)
+}
+
+/// The files in a zip file, none of which is read.
+fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<Member>, R), Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
-    let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(not_a_zip)?;
+    let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
     let mut found = Vec::new();
     let mut entries = archive.entries(&mut buffer);
-    while let Some(entry) = entries.next_entry().map_err(not_a_zip)? {
-        if !entry.is_dir() {
-            let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
-            let is_stored = entry.compression_method() == CompressionMethod::STORE;
-            let is_open = is_stored && !entry.flags().is_encrypted();
-            found.push((name, is_open, entry.local_header_offset(), entry.wayfinder()));
+    while let Some(entry) = entries.next_entry().map_err(|error| not_a_zip(&error))? {
+        if entry.is_dir() {
+            continue;
         }
+        let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
+        let is_stored = entry.compression_method() == CompressionMethod::STORE;
+        let is_open = is_stored && !entry.flags().is_encrypted();
+        found.push((name, is_open, entry.local_header_offset(), entry.wayfinder()));
     }
     let mut members = Vec::new();
     for (name, is_open, start, wayfinder) in found {
@@ -184,18 +202,53 @@ pub(crate) fn members_to_read<R: Read + Seek>(
             .map(|entry| entry.compressed_data_range())
         {
             Ok((offset, end)) => (offset, end, if is_open { Content::Other } else { Content::Compressed }),
-            Err(error) => (start, start, Content::Broken(damaged(&name, error)?)),
+            Err(error) => {
+                let text = format!("member {}: {error}", Escaped(&name));
+                (start, start, Content::Broken(Finding::new(Code::ZipMember, Place::File).text(text)))
+            }
         };
         members.push(Member { name, offset, len: end.saturating_sub(offset), content });
     }
     refuse_overlaps(&mut members, archive.directory_offset());
-    let mut reader = archive.into_inner().into_inner();
-    let is_to_read =
-        |member: &&mut Member| matches!(member.content, Content::Other) && is_wanted(&member.name);
-    for member in members.iter_mut().filter(is_to_read) {
-        member.content = content(&mut reader, member.offset, member.len)?;
+    Ok((members, archive.into_inner().into_inner().reader))
+}
+
+/// A reader whose errors are kept, because rawzip takes some of them for the end of the file.
+struct Listening<'f, R> {
+    reader: R,
+    failure: &'f Cell<Option<io::Error>>,
+}
+
+impl<R> Listening<'_, R> {
+    /// The result of a call, with the kind of its error only.
+    fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let kind = error.kind();
+            self.failure.set(Some(error));
+            kind.into()
+        })
     }
-    Ok(members)
+}
+
+impl<R: Read> Read for Listening<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.reader.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return self.keep(result),
+            }
+        }
+    }
+}
+
+impl<R: Seek> Seek for Listening<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self.reader.seek(to) {
+            // No file has such an offset, so the zip file is damaged.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Err(error),
+            result => self.keep(result),
+        }
+    }
 }
 
 /// Marks members that share bytes with another one or with the directory. Otherwise a small file could make us read the
@@ -234,25 +287,7 @@ fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Con
     }
 }
 
-/// What is wrong with the local header of a member; an error if the file cannot be read.
-fn damaged(name: &str, error: rawzip::Error) -> Result<Finding, Error> {
-    let text = format!("member {}: {error}", Escaped(name));
-    read_failed(error)?;
-    Ok(Finding::new(Code::ZipMember, Place::File).text(text))
-}
-
-fn not_a_zip(error: rawzip::Error) -> Error {
+fn not_a_zip(error: &rawzip::Error) -> Error {
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
-    match read_failed(error) {
-        Ok(()) => Error::malformed(Finding::new(Code::NotAZip, Place::File).text(text)),
-        Err(error) => error,
-    }
-}
-
-/// The error of the reader, if it is one. A file that ends too early is damaged.
-fn read_failed(error: rawzip::Error) -> Result<(), Error> {
-    match error.into_kind() {
-        ErrorKind::IO(io) if io.kind() != io::ErrorKind::UnexpectedEof => Err(Error::reading(io)),
-        _ => Ok(()),
-    }
+    Error::malformed(Finding::new(Code::NotAZip, Place::File).text(text))
 }

@@ -336,44 +336,38 @@ pub(crate) fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
 }
 
-/// The header of a chunk that is not compressed, of which `body` bytes follow: the data, or the one value of a special
-/// chunk. `None` if a number does not fit.
+/// The header of a chunk that is not compressed, of which `body` bytes follow: the data, or one value that repeats. `None`
+/// if a number does not fit.
 pub(crate) fn header_of_stored(
-    special: Option<Special>,
+    repeats: bool,
     typesize: usize,
     nbytes: usize,
     blocksize: usize,
     body: usize,
 ) -> Option<[u8; BLOSC2_LEN]> {
     let size = |size: usize| Some(i32::try_from(size).ok()?.to_le_bytes());
-    let flags = IS_BLOSC2 | if special.is_none() { IS_STORED } else { 0 };
+    let flags = IS_BLOSC2 | if repeats { 0 } else { IS_STORED };
     let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, flags, typesize_byte(typesize)];
     let sizes = [size(nbytes)?, size(blocksize)?, size(body.checked_add(BLOSC2_LEN)?)?];
     let mut header = [0; BLOSC2_LEN];
     header.iter_mut().zip(start.iter().chain(sizes.as_flattened())).for_each(|(slot, &byte)| *slot = byte);
     let [.., more_flags] = &mut header;
-    *more_flags = special.map_or(0, special_bits) << 4;
+    *more_flags = if repeats { VALUE << 4 } else { 0 };
     Some(header)
 }
+
+/// The number of [`Special::Value`].
+const VALUE: u8 = 3;
 
 /// The special value of this number. 0 is none.
 fn special(bits: u8) -> Option<Special> {
     Some(match bits {
         1 => Special::Zeros,
         2 => Special::Nan,
-        3 => Special::Value,
+        VALUE => Special::Value,
         4 => Special::Uninitialized,
         _ => return None,
     })
-}
-
-const fn special_bits(special: Special) -> u8 {
-    match special {
-        Special::Zeros => 1,
-        Special::Nan => 2,
-        Special::Value => 3,
-        Special::Uninitialized => 4,
-    }
 }
 
 /// The codec that the flags name; `other` is the byte for those that have no number there.

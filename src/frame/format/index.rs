@@ -172,11 +172,9 @@ impl NewIndex {
         }
         let nbytes = usize::try_from(self.len).ok().and_then(|len| len.checked_mul(ENTRY_LEN));
         let nbytes = nbytes.ok_or(ErrorKind::OutOfMemory)?;
-        let (special, body) = match self.repeated() {
-            Some(_) => (Some(Special::Value), ENTRY_LEN),
-            None => (None, nbytes),
-        };
-        let header = header_of_stored(special, ENTRY_LEN, nbytes, nbytes.min(BLOCK_LEN), body);
+        let repeats = self.repeated().is_some();
+        let body = if repeats { ENTRY_LEN } else { nbytes };
+        let header = header_of_stored(repeats, ENTRY_LEN, nbytes, nbytes.min(BLOCK_LEN), body);
         to.write_all(&header.ok_or(ErrorKind::InvalidInput)?)?;
         let entries = body / ENTRY_LEN;
         self.entries().take(entries).try_for_each(|entry| to.write_all(&entry.to_le_bytes()))

@@ -378,11 +378,10 @@ impl<R: Read + Seek> Frame<R> {
     /// The bytes of the trailer; or the last bytes of the frame, and why no trailer ends there.
     pub(crate) fn trailer_bytes(&mut self) -> Result<(Vec<u8>, Result<(), Finding>), Error> {
         let end = self.last_bytes(END_LEN)?;
-        match length(&self.header, &end).map_err(Error::into_finding) {
-            Ok(length) => Ok((self.last_bytes(length)?, Ok(()))),
-            Err(Ok(finding)) => Ok((end, Err(finding))),
-            Err(Err(error)) => Err(error),
-        }
+        Ok(match length(&self.header, &end) {
+            Ok(length) => (self.last_bytes(length)?, Ok(())),
+            Err(error) => (end, Err(error.into_finding()?)),
+        })
     }
 
     /// The last bytes of the frame, but none of the header.

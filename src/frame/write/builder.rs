@@ -222,7 +222,7 @@ impl FrameBuilder {
     /// be 16.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         let chunk = messagepack(name, value).and_then(|value| {
-            let header = header_of_stored(None, 1, value.len(), value.len(), value.len());
+            let header = header_of_stored(false, 1, value.len(), value.len(), value.len());
             let header =
                 header.filter(|_| value.len() <= MAX_BLOCKSIZE).ok_or_else(|| too_long(name, value.len()))?;
             Ok([&header[..], &value].concat())

@@ -162,7 +162,7 @@ impl<S: Sink> FrameWriter<S> {
                 format_args!("needs {expected} bytes of items, but {found} are given"),
             ));
         }
-        self.put_stored(number, None, items)
+        self.put_stored(number, false, items)
     }
 
     /// Writes a chunk of which all items are the same, padding included. It takes 32 bytes and those of the item.
@@ -179,7 +179,7 @@ impl<S: Sink> FrameWriter<S> {
                 format_args!("needs an item of {expected} bytes, but {found} are given"),
             ));
         }
-        self.put_stored(number, Some(Special::Value), item)
+        self.put_stored(number, true, item)
     }
 
     /// Notes in the chunk index that all items of a chunk have a special value. It takes no further bytes.
@@ -306,11 +306,11 @@ impl<S: Sink> FrameWriter<S> {
         }
     }
 
-    fn put_stored(&mut self, number: u64, special: Option<Special>, body: &[u8]) -> Result<(), Error> {
+    fn put_stored(&mut self, number: u64, repeats: bool, body: &[u8]) -> Result<(), Error> {
         let Sizes { typesize, blocksize, chunksize, .. } = self.plan.sizes;
         let [typesize, blocksize, nbytes] =
             [typesize, blocksize, chunksize].map(|size| usize::try_from(size).unwrap_or_default());
-        let header = header_of_stored(special, typesize, nbytes, blocksize, body.len());
+        let header = header_of_stored(repeats, typesize, nbytes, blocksize, body.len());
         let header = header.ok_or_else(|| refused(number, "is larger than the format allows"))?;
         self.put(number, [&header, body])
     }

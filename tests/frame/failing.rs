@@ -1,0 +1,324 @@
+//! A reader or writer that fails at any of its calls is heard: its error comes back, is not taken for damage, and is not
+//! lost. One that gives less than it is asked for, or is interrupted, makes no difference.
+
+#![cfg(feature = "frame")]
+
+use std::error::Error as _;
+use std::fmt::Debug;
+use std::fs;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+
+use crate::common::data;
+use b2nd_serde::frame::{
+    Check, Depth, Error, ErrorKind, Frame, FrameBuilder, Special, scan, zip_member, zip_members,
+};
+use b2nd_serde::{Meta, Shapes};
+
+/// A file of which one call fails, or also all later ones.
+#[derive(Debug)]
+struct Failing {
+    file: Cursor<Vec<u8>>,
+    /// The calls before the one that fails.
+    calls: usize,
+    is_lasting: bool,
+    has_failed: bool,
+}
+
+impl Failing {
+    fn new(file: &[u8], calls: usize) -> Self {
+        Self { file: Cursor::new(file.to_vec()), calls, is_lasting: false, has_failed: false }
+    }
+
+    fn call(&mut self) -> io::Result<()> {
+        if self.calls > 0 || (self.has_failed && !self.is_lasting) {
+            self.calls = self.calls.saturating_sub(1);
+            return Ok(());
+        }
+        self.has_failed = true;
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+impl Read for Failing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.call()?;
+        self.file.read(buffer)
+    }
+}
+
+impl Write for Failing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.call()
+    }
+}
+
+impl Seek for Failing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.call()?;
+        self.file.seek(to)
+    }
+}
+
+/// A file that gives and takes one byte at a time, after an interruption.
+struct Slow {
+    file: Cursor<Vec<u8>>,
+    is_interrupted: bool,
+}
+
+impl Slow {
+    fn interrupt(&mut self) -> io::Result<()> {
+        self.is_interrupted = !self.is_interrupted;
+        if self.is_interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    }
+}
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.interrupt()?;
+        let length = buffer.len().min(1);
+        self.file.read(&mut buffer[..length])
+    }
+}
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.interrupt()?;
+        self.file.write(&bytes[..bytes.len().min(1)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Slow {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+trait File: Read + Write + Seek {}
+
+impl<F: Read + Write + Seek> File for F {}
+
+/// Something that is done with a file, and what comes of it.
+type Action = fn(&mut dyn File) -> Result<String, Error>;
+
+fn text(result: impl Debug) -> String {
+    format!("{result:?}")
+}
+
+/// Each thing that reads a frame.
+const READS: [(&str, Action); 10] = [
+    ("open", |file| Ok(text(Frame::read_at(file, 0)?.map_reader(drop)))),
+    ("trailer", |file| Ok(text(Frame::read_at(file, 0)?.trailer()?))),
+    ("count", |file| Ok(text(Frame::read_at(file, 0)?.count_chunks()?))),
+    ("chunks", |file| {
+        let mut frame = Frame::read_at(file, 0)?;
+        let mut chunks = frame.chunks()?;
+        let mut all = Vec::new();
+        while let Some(entry) = chunks.next().transpose()? {
+            all.push(text((chunks.header(&entry)?, chunks.compressed(&entry)?)));
+        }
+        Ok(all.concat())
+    }),
+    ("check of the frame", |file| check(file, Depth::Frame)),
+    ("check of the chunks", |file| check(file, Depth::ChunkHeaders)),
+    ("check of the data", |file| check(file, Depth::ChunkData)),
+    ("dump of the chunks", |file| {
+        let mut rows = Vec::new();
+        Frame::read_at(file, 0)?.dump_chunks(|row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        })?;
+        Ok(text(rows))
+    }),
+    ("dump of the trailer", |file| {
+        let mut rows = Vec::new();
+        Frame::read_at(file, 0)?.dump_trailer(|row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        })?;
+        Ok(text(rows))
+    }),
+    ("embedded", |file| Ok(text(Frame::read_at(file, 0)?.trailer()?.embedded()))),
+];
+
+fn check(file: &mut dyn File, depth: Depth) -> Result<String, Error> {
+    let report = Check::new(depth).frame(Frame::read_at(file, 0)?)?;
+    Ok(text((report.findings, report.counts, report.unchecked)))
+}
+
+/// Does it with a file that fails at its first call, with one that fails at its second, and so on; and with a slow one.
+fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
+    // Without the feature `decompress`, a compressed index is refused, by all of them.
+    let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
+    let whole = outcome(&mut Cursor::new(file.to_vec()));
+    for (calls, is_lasting) in (0..).flat_map(|calls| [(calls, true), (calls, false)]) {
+        let mut failing = Failing { is_lasting, ..Failing::new(file, calls) };
+        let result = action(&mut failing);
+        if !failing.has_failed {
+            assert!(result.map_err(|error| error.to_string()) == whole, "{name}, call {calls}");
+            break;
+        }
+        let Err(error) = result else { panic!("{name}: the error of call {calls} is lost") };
+        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Io, says), "{name}, call {calls}");
+        assert_eq!((error.path(), error.finding(), error.needed()), (None, None, None), "{name}");
+        let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+        assert_eq!(source.kind(), io::ErrorKind::TimedOut, "{name}, call {calls}");
+    }
+    let mut slow = Slow { file: Cursor::new(file.to_vec()), is_interrupted: false };
+    assert!(outcome(&mut slow) == whole, "{name}");
+    assert!(whole.is_ok() || cfg!(not(feature = "decompress")), "{name}: {whole:?}");
+}
+
+#[test]
+fn an_error_of_the_reader_comes_back_from_every_call_of_every_method() {
+    for name in [
+        "int32_3x5.b2nd",
+        "vlmetalayers.b2nd",
+        "struct_long.b2nd",
+        "empty.b2nd",
+        "geometry/d3_f4_awkward.b2nd",
+        "peers/blocks_of_any_length.b2frame",
+        "peers/hole_at_middle.b2frame",
+        "peers/many_blocks.b2nd",
+        "peers/special_some.b2nd",
+        "peers/store.b2e",
+    ] {
+        let file = fs::read(data().join(name)).unwrap();
+        for (action_name, action) in READS {
+            at_each_call(&format!("{name}, {action_name}"), &file, action, "cannot read the file");
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_reader_names_the_file_that_the_frame_was_opened_from() {
+    let path = data().join("int32_3x5.b2nd");
+    let file = fs::read(&path).unwrap();
+    let open = || Frame::open(&path).unwrap().map_reader(|_| Failing::new(&file, 0));
+    for error in [
+        open().trailer().unwrap_err(),
+        open().count_chunks().unwrap_err(),
+        open().check().unwrap_err(),
+        Check::new(Depth::ChunkData).frame(open()).unwrap_err(),
+    ] {
+        let says = format!("cannot read {}", path.display());
+        assert_eq!((error.to_string(), error.path()), (says, Some(&*path)));
+    }
+}
+
+#[test]
+fn an_error_of_the_reader_comes_back_from_a_scan_and_from_a_zip_file() {
+    let list: Action = |file| Ok(text(zip_members(file)?));
+    let one: Action = |file| Ok(text(zip_member(file, "group/large.b2nd")?));
+    for name in ["tree.b2z", "table.b2z", "nested.b2z"] {
+        let zip = fs::read(data().join(name)).unwrap();
+        at_each_call(name, &zip, list, "cannot read the file");
+        at_each_call(name, &zip, one, "cannot read the file");
+    }
+
+    // A header begins where the first look at the file ends.
+    let frame = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let file = [&vec![0; 65_536 - 100], &frame[..], &frame].concat();
+    let offsets = |file: &mut dyn File| -> io::Result<Vec<u64>> {
+        let mut scan = scan(file);
+        let mut offsets = Vec::new();
+        while let Some(frame) = scan.next() {
+            match frame {
+                Ok(frame) => offsets.push(frame.offset()),
+                Err(error) => {
+                    assert!(scan.next().is_none(), "an error is the last item");
+                    return Err(error);
+                }
+            }
+        }
+        Ok(offsets)
+    };
+    let start = 65_536 - 100;
+    for calls in 0.. {
+        let mut failing = Failing::new(&file, calls);
+        match offsets(&mut failing) {
+            Ok(found) => {
+                assert!(!failing.has_failed && calls > 4, "the error of call {calls} is lost");
+                assert_eq!(found, [start, start + frame.len() as u64]);
+                break;
+            }
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::TimedOut),
+        }
+    }
+}
+
+/// Writes a frame with a chunk of each kind.
+fn write(file: &mut dyn File) -> Result<String, Error> {
+    let meta = Meta::new(Shapes { shape: &[9, 4], chunkshape: &[3, 4], blockshape: &[2, 3] }, "<i4").unwrap();
+    let mut writer = FrameBuilder::new(meta).metalayer("m", "v").vlmetalayer("vl", "value").write_to(file)?;
+    writer.stored(2, &[7; 96])?;
+    writer.repeat(0, &5_i32.to_le_bytes())?;
+    writer.special(1, Special::Zeros)?;
+    writer.finish()?;
+    Ok(String::new())
+}
+
+#[test]
+fn an_error_of_the_writer_comes_back_from_every_call() {
+    at_each_call("write", &[], write, "cannot write the file");
+    let mut whole = Cursor::new(Vec::new());
+    write(&mut whole).unwrap();
+    let mut slow = Slow { file: Cursor::new(Vec::new()), is_interrupted: false };
+    write(&mut slow).unwrap();
+    assert_eq!(slow.file.get_ref(), whole.get_ref());
+    assert_eq!(Frame::read_at(whole.clone(), 0).unwrap().check().unwrap(), []);
+
+    // What is left is the frame, if only a call after its last byte has failed, or no frame.
+    let mut frames = 0;
+    for calls in 0.. {
+        let mut failing = Failing::new(&[], calls);
+        if write(&mut failing).is_ok() {
+            break;
+        }
+        if Frame::read_at(failing.file.clone(), 0).is_ok() {
+            assert_eq!(failing.file.get_ref(), whole.get_ref());
+            frames += 1;
+        }
+    }
+    assert!(frames > 0);
+}
+
+#[test]
+fn a_chunk_can_be_given_again_whatever_call_has_failed() {
+    // More than is held back before it is written.
+    let meta = Meta::new(Shapes { shape: &[4 << 17], chunkshape: &[1 << 17], blockshape: &[1 << 12] }, "|u1");
+    let meta = meta.unwrap();
+    let write = |file: &mut Failing| -> Result<usize, Error> {
+        let mut writer = FrameBuilder::new(meta.clone()).write_to(file)?;
+        let mut failures = 0;
+        for number in 0..4_u8 {
+            while writer.stored(number.into(), &vec![number; 1 << 17]).is_err() {
+                failures += 1;
+            }
+        }
+        writer.finish().map(|_| failures)
+    };
+    let mut whole = Failing::new(&[], usize::MAX);
+    assert_eq!(write(&mut whole).unwrap(), 0);
+    let mut failures = 0;
+    for calls in 0.. {
+        let mut failing = Failing::new(&[], calls);
+        // Where the first bytes or the last ones cannot be written, there is no writer to try again.
+        let Ok(failed) = write(&mut failing) else { continue };
+        assert!(failing.file.get_ref() == whole.file.get_ref(), "call {calls}");
+        failures += failed;
+        if !failing.has_failed {
+            break;
+        }
+    }
+    assert!(failures >= 4, "{failures}");
+}
