@@ -416,6 +416,13 @@ fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
         let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
         assert_eq!(error.to_string(), says);
     }
+    // A file that ends where a header of more than one read does.
+    let long = fs::read(data().join("struct_long.b2nd")).unwrap();
+    let header_len = Frame::parse(&long).unwrap().header().header_len;
+    assert!(header_len > 512);
+    let error = Frame::read_at(Cursor::new(&long[..header_len]), 0).unwrap_err();
+    let says = format!("cut short: the frame has {} bytes, but the file only {header_len}", long.len());
+    assert_eq!(error.to_string(), says);
 }
 
 #[test]
@@ -690,6 +697,16 @@ impl Seek for Growing {
             to => self.file.seek(to),
         }
     }
+}
+
+#[test]
+fn the_end_of_a_file_is_not_looked_for_if_one_read_tells_all() {
+    // It has no end to be found.
+    let endless = |file: Vec<u8>| Growing { file: Cursor::new(file), lengths: Vec::new() };
+    let scalar = fs::read(data().join("scalar.b2nd")).unwrap();
+    assert!(Frame::read_at(endless(scalar), 0).is_ok());
+    let error = Frame::read_at(endless(vec![7; 600]), 0).unwrap_err();
+    assert_eq!(error.finding().map(|finding| finding.code()), Some(Code::NotAFrame));
 }
 
 #[test]
