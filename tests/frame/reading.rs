@@ -564,7 +564,7 @@ fn the_two_layouts_of_caterva_0_1_differ_in_their_byte_order() {
     assert_eq!(frame.array().unwrap().unwrap().shape(), [0; 16]);
     let bytes = [&[0x93, 17, 0x91][..], &[0; 40]].concat();
     let error = Frame::parse(&frame_of(&[("caterva", &bytes)], &[])).unwrap().array().map(drop).unwrap_err();
-    assert_eq!(error.finding().map(b2nd_serde::frame::Finding::code), Some(Code::Rank));
+    assert_eq!(error.finding().map(Finding::code), Some(Code::Rank));
 }
 
 #[test]
