@@ -9,9 +9,6 @@ use crate::frame::format::header::{LengthError, MAGIC, MAGIC_OFFSET, START_LEN, 
 use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame};
 
-/// The first bytes of a frame, up to the end of its magic bytes.
-const START: usize = MAGIC_OFFSET + MAGIC.len();
-
 /// The number of bytes that are searched at a time.
 const WINDOW: u64 = 1 << 16;
 
@@ -107,7 +104,7 @@ impl<R: Read + Seek> Scan<R> {
 
     /// Reads the next window. It overlaps with this one, so that the start of a frame is whole in one of them.
     fn advance(&mut self) -> io::Result<()> {
-        let overlap = self.window.len().saturating_sub(self.position).min(START);
+        let overlap = self.window.len().saturating_sub(self.position).min(START_LEN - 1);
         let behind = self.position.max(self.window.len()) - overlap;
         self.start = self.start.saturating_add(behind as u64);
         self.position = 0;
