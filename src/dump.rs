@@ -512,7 +512,7 @@ impl fmt::Display for ArrayOf {
 fn characters(bytes: &[u8], most: usize) -> usize {
     let is_start = |&length: &usize| bytes.get(length).is_none_or(|byte| byte & 0xc0 != 0x80);
     let most = most.min(bytes.len());
-    (most.saturating_sub(3)..=most).rev().find(is_start).filter(|&length| length > 0).unwrap_or(most)
+    (most.saturating_sub(3)..=most).rev().find(is_start).unwrap_or(most)
 }
 
 /// Bytes as text, with a dot for each control character and each byte that is not UTF-8.

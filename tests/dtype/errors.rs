@@ -180,7 +180,23 @@ fn a_dictionary_is_refused_where_it_goes_wrong() {
             Layout,
             "character 16: the field overlaps another one, and one of the two contains objects",
         ),
+        (
+            "{'names': ['a', 'b'], 'formats': [('O', (2,)), '<i8'], 'offsets': [0, 8]}",
+            Layout,
+            "character 16: the field overlaps another one, and one of the two contains objects",
+        ),
+        (
+            "{'names': ['a', 'b'], 'formats': [[('x', 'O')], '<i8'], 'offsets': [0, 0]}",
+            Layout,
+            "character 16: the field overlaps another one, and one of the two contains objects",
+        ),
     ]);
+    for overlapping_without_objects in [
+        "{'names': ['a', 'b'], 'formats': [('<i8', (2,)), '<i8'], 'offsets': [0, 8]}",
+        "{'names': ['a', 'b'], 'formats': [[('x', '<i8')], '<i8'], 'offsets': [0, 0]}",
+    ] {
+        assert!(overlapping_without_objects.parse::<Dtype>().is_ok());
+    }
 }
 
 #[test]
@@ -200,6 +216,22 @@ fn a_subarray_is_refused_where_it_goes_wrong() {
     let error = refusal(&format!("('u1', ({}))", "1,".repeat(65)));
     assert_eq!(error.to_string(), "character 7: the subarray has more than 64 dimensions");
     assert_eq!(error.kind(), TooDeep);
+}
+
+#[test]
+fn a_subarray_has_at_most_64_dimensions() {
+    let of = |ndim: usize| format!("('<i4', ({}))", "1, ".repeat(ndim)).parse::<Dtype>();
+    assert_eq!(of(64).unwrap().item_size(), 4);
+    assert_eq!(of(65).unwrap_err().kind(), TooDeep);
+}
+
+#[test]
+fn a_number_of_subarrays_without_bytes_is_one_of_them_as_in_numpy() {
+    for number in ["0", "3"] {
+        let dtype: Dtype = format!("(('<i4', (0,)), {number})").parse().unwrap();
+        assert_eq!(dtype.to_string(), "('<i4', (0,))");
+    }
+    assert_eq!(refusal("(('<i4', (0,)), (3,))").kind(), Layout);
 }
 
 #[test]

@@ -28,6 +28,12 @@ const DTYPES: [&str; 5] = [
 ];
 
 #[test]
+fn what_is_no_string_is_said_to_be_no_dtype() {
+    let error = serde_json::from_str::<Dtype>("3").unwrap_err().to_string();
+    assert_eq!(error, "invalid type: integer `3`, expected a NumPy dtype at line 1 column 1");
+}
+
+#[test]
 fn a_struct_with_a_dtype_has_the_bytes_of_one_with_a_string() -> Result<(), Box<dyn std::error::Error>> {
     for text in DTYPES {
         let metalayer = Metalayer {

@@ -467,6 +467,31 @@ fn a_message_that_does_not_fit_is_an_error_of_its_writer() {
 }
 
 #[test]
+fn bytes_after_a_fault_are_shown_or_hinted_at() {
+    // Nine bytes fit the line.
+    for (left, kind) in [(9, ""), (10, "…")] {
+        let bytes = [0xc1; 10];
+        let mut rows = Vec::new();
+        dump::metalayer(&bytes[..left]).rows(|row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        });
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((row.bytes.len(), &*row.kind), (9, kind));
+        assert!(row.fault.is_some());
+    }
+}
+
+#[test]
+fn the_column_of_offsets_is_as_wide_as_the_last_one() {
+    let meta =
+        Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, &"x".repeat(20_000)).unwrap();
+    let text = dump::metalayer(&to_vec(&meta).unwrap()).to_string();
+    assert!(text.starts_with("    0  97 "), "{}", &text[..40]);
+    assert!(text.lines().last().unwrap().starts_with("200"));
+}
+
+#[test]
 fn an_error_has_parts_for_a_program() {
     let error = from_slice::<Meta>(&example(28, &[0xd3])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Marker);

@@ -192,6 +192,14 @@ fn a_change_of_layout_drops_what_it_has_no_entry_for() {
     let six = meta.clone().with_layout(Layout::B2ndSix).unwrap();
     assert_eq!((six.dtype_format(), six.dtype()), (None, Some("uint8")));
     assert_eq!(six.with_layout(Layout::B2nd).unwrap(), meta);
+    let mut bytes = to_vec(&meta).unwrap();
+    let dtype_format = bytes.len() - "uint8".len() - 6;
+    bytes[dtype_format] = 1;
+    let other: Meta = from_slice(&bytes).unwrap();
+    let mismarked = other.clone().with_layout(Layout::B2ndMismarked).unwrap();
+    assert_eq!(mismarked.dtype_format(), Some(1));
+    let back = other.with_layout(Layout::B2ndSix).unwrap().with_layout(Layout::B2nd).unwrap();
+    assert_eq!(back.dtype_format(), Some(0));
     let caterva = meta.with_layout(Layout::Caterva).unwrap();
     assert_eq!((caterva.dtype_format(), caterva.dtype()), (None, None));
     assert!(caterva.clone().with_layout(Layout::Caterva).is_ok());

@@ -185,6 +185,11 @@ fn a_layout_that_was_asked_for_is_written() {
     assert_eq!(buffer[..53], expected);
     assert_eq!(from_slice::<crate::common::Seven>(&expected).unwrap(), seven());
 
+    let meta: b2nd_serde::Meta = from_slice(&expected).unwrap();
+    let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
+    meta.serialize(&mut serializer).unwrap();
+    assert_eq!(buffer[..53], expected);
+
     let error = five().serialize(&mut Serializer::new(&mut buffer).with_layout(Layout::B2nd)).unwrap_err();
     assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
 }
@@ -340,6 +345,58 @@ fn a_sequence_without_an_end_is_refused() {
 }
 
 #[test]
+fn a_tuple_with_fewer_dimensions_than_it_says_is_refused() {
+    struct Tuple;
+    impl Writable for Tuple {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeTuple as _;
+            let mut dimensions = serializer.serialize_tuple(2)?;
+            dimensions.serialize_element(&1)?;
+            dimensions.end()
+        }
+    }
+    struct TupleStruct;
+    impl Writable for TupleStruct {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeTupleStruct as _;
+            let mut dimensions = serializer.serialize_tuple_struct("TupleStruct", 2)?;
+            dimensions.serialize_field(&1)?;
+            dimensions.end()
+        }
+    }
+    for error in [to_vec(&(0, 2, Tuple, [2, 3], [1, 2])), to_vec(&(0, 2, TupleStruct, [2, 3], [1, 2]))] {
+        assert_eq!(error.unwrap_err().to_string(), "shape has 1 dimension, but ndim is 2");
+    }
+}
+
+#[test]
+fn a_dimension_vector_says_how_many_dimensions_are_left() {
+    struct Hints(Vec<Option<usize>>);
+    impl<'de> serde::de::Deserialize<'de> for Hints {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = Hints;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("dimensions")
+                }
+                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Hints, A::Error> {
+                    let mut hints = vec![seq.size_hint()];
+                    while seq.next_element::<u64>()?.is_some() {
+                        hints.push(seq.size_hint());
+                    }
+                    Ok(Hints(hints))
+                }
+            }
+            deserializer.deserialize_seq(Visitor)
+        }
+    }
+    let bytes = to_vec(&(0, 3, [5; 3], [1; 3], [1; 3])).unwrap();
+    let (_, _, Hints(hints), _, _) = from_slice::<(u8, u8, Hints, [u32; 3], [u32; 3])>(&bytes).unwrap();
+    assert_eq!(hints, [Some(3), Some(2), Some(1), Some(0)]);
+}
+
+#[test]
 fn the_format_is_not_human_readable() {
     /// What a serializer or deserializer says of itself, as a number and as a text.
     #[derive(Debug, PartialEq)]
@@ -466,6 +523,25 @@ fn a_wrong_marker_comes_before_what_the_type_says_of_the_vector() {
     assert_eq!(from_slice::<Caterva<[i64; 2]>>(&bytes).unwrap_err().to_string(), expected);
     assert_eq!(from_slice::<Caterva<[u64; 4]>>(&bytes).unwrap_err().to_string(), expected);
     assert_eq!(from_slice::<Caterva<String>>(&bytes).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn a_field_of_no_entry_takes_the_next_entry() {
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "it cannot be read")]
+    struct Eight {
+        version: u8,
+        ndim: u8,
+        #[serde(default)]
+        extra: bool,
+        shape: Vec<u64>,
+        chunkshape: Vec<u32>,
+        blockshape: Vec<u32>,
+        dtype_format: u8,
+        dtype: String,
+    }
+    let error = from_slice::<Eight>(&to_vec(&seven()).unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "byte 3: shape: invalid type: sequence, expected a boolean");
 }
 
 #[test]

@@ -91,6 +91,22 @@ fn no_frame_is_too_bad_for_a_dump() {
 }
 
 #[test]
+fn bytes_of_no_vlmetalayer_are_not_taken_for_the_length_of_the_trailer() {
+    let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let offset =
+        |name: &[u8]| file.windows(name.len()).rposition(|bytes| bytes == name).unwrap() + name.len();
+    let [unit, note] = [offset(b"\xa4unit\xd2"), offset(b"\xa4note\xd2")];
+    // Both are the first one now, and the second one is nobody's.
+    file.copy_within(unit..unit + 4, note);
+    let rows = rows(&file);
+    assert!(rows.iter().all(|row| row.fault.is_none()));
+    let end = rows.iter().filter(|row| ["trailer_len", "fingerprint"].contains(&&*row.field));
+    let before_end: Vec<_> = end.map(|row| file.len() as u64 - row.offset).collect();
+    assert_eq!(before_end, [23, 18]);
+    assert_eq!(rows.iter().filter(|row| row.value.ends_with(", above")).count(), 1);
+}
+
+#[test]
 fn what_is_wrong_with_a_trailer_is_shown_at_its_byte() {
     let good = frame_of(&[], &[("a", &stored_chunk(b"\xc0")), ("b", &chunk_of_zeros(9))]);
     let last = |bad: &[u8]| rows(bad).last().unwrap().clone();

@@ -140,6 +140,17 @@ fn blocks_and_runs_know_their_number() -> Result<(), Error> {
 }
 
 #[test]
+fn a_block_begins_at_the_byte_after_the_blocks_before_it() -> Result<(), Error> {
+    let geometry = Geometry::new(Shapes { shape: &[6, 6], chunkshape: &[4, 4], blockshape: &[2, 2] })?;
+    let chunk = geometry.chunk(0).expect("a chunk");
+    let bytes: Vec<_> = chunk.blocks().map(|block| block.byte_offset(8)).collect();
+    assert_eq!(bytes, [Some(0), Some(32), Some(64), Some(96)]);
+    let last = chunk.blocks().last().expect("a block");
+    assert_eq!(last.byte_offset(usize::MAX), None);
+    Ok(())
+}
+
+#[test]
 fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
     type Case<'a> = (&'a [i64], &'a [i32], &'a [i32], usize, u64);
     /// Shape, chunk shape, block shape, then of the first block the runs, and the items of each.

@@ -11,7 +11,7 @@ use crate::dump::{Receiver, Row, Sink, Start};
 use crate::frame::finding::Finding;
 use crate::frame::format::chunk::ChunkHeader;
 use crate::frame::format::fields::Generation;
-use crate::frame::format::trailer::part;
+use crate::frame::format::trailer::{END_LEN, part};
 use crate::frame::{Error, Frame, Header, Trailer};
 use crate::marker::Kind;
 
@@ -70,6 +70,10 @@ impl Annotator<'_, '_> {
         } else {
             self.content(self.shown, &[], &mut |rows, _, content| rows.vlmetalayer(content))?;
         }
+        // Its place is before the end: not every byte before it need be a part of a vlmetalayer.
+        let end = self.cursor.bytes().len().saturating_sub(END_LEN);
+        self.raw(end, 1)?;
+        self.cursor = self.cursor.at(end);
         self.value("trailer_len")?;
         let [marker, kind] = self.cursor.array()?;
         self.row([&Kind(marker), &"fingerprint", &format_args!("kind {kind}")])?;

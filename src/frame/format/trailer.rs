@@ -44,7 +44,7 @@ const LENGTH_LEN: usize = 5;
 const FINGERPRINT_LEN: usize = 18;
 
 /// The number of bytes after the vlmetalayers, in every generation.
-const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
+pub(crate) const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
 
 /// The number of bytes of the shortest trailer: one of the older generations, without content.
 const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
