@@ -2,7 +2,7 @@
 //!
 //! A limit on the length of files stands for a full disk. It is that of a process, so one of its own does the writing.
 
-#![cfg(all(feature = "frame", unix))]
+#![cfg(all(feature = "frame", target_os = "linux"))]
 
 use std::collections::BTreeMap;
 use std::env;
