@@ -158,7 +158,7 @@ fn a_compressed_index_is_read_block_by_block() {
 }
 
 /// A compressed index of these many bytes in blocks of that many. Each block is the same, and these bytes.
-fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
+pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
     const UNSPLIT_ZSTD: u8 = 0x95;
     let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();
     let start = u32::try_from(32 + 4 * nblocks).unwrap();

@@ -9,6 +9,8 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+#[cfg(feature = "decompress")]
+use crate::chunks::{in_blocks, with_index};
 use crate::common::{chunk_of_zeros, corpus, data, frame_of, offset_field, stored_chunk, unhex};
 use crate::rewrite::{first_generation, second_generation};
 use b2nd_serde::frame::{
@@ -231,6 +233,19 @@ fn an_ordinary_file_takes_one_read_of_512_bytes_and_a_long_header_two() {
     let header_len = Frame::read_at(&mut counting, 0).unwrap().header().header_len;
     assert_eq!(counting.reads, [512, header_len - 512]);
     println!("one read: {}, two: {}", counts[0], counts[1]);
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn of_a_compressed_index_only_the_block_that_is_asked_for_is_read() {
+    let zeros = [0; 4];
+    let file = with_index(1 << 17, &in_blocks(1 << 20, 1 << 14, &zeros));
+    let mut counting = Counting::new(file);
+    let mut frame = Frame::read_at(&mut counting, 0).unwrap();
+    assert_eq!(frame.chunks().unwrap().nth(100_000).unwrap().unwrap().number, 100_000);
+    // The header of the frame, that of the index, this once more with a value that may follow, and of one block its offset
+    // and its bytes.
+    assert_eq!(counting.reads, [512, 32, 40, 4, 4]);
 }
 
 #[test]
