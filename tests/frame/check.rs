@@ -676,6 +676,22 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     assert_eq!(check(&path).unwrap().findings, []);
 }
 
+#[test]
+fn a_long_header_is_compared_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.b2frame");
+    let mut bytes = frame_of(&[("long", &[0xc0; 200_000])], &[]);
+    fs::write(&path, &bytes).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    assert_eq!(frame.check().unwrap(), []);
+    for at in [100_000, 200_000] {
+        bytes[at] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(frame.check().unwrap_err().kind(), ErrorKind::Changing, "{at}");
+        bytes[at] ^= 1;
+    }
+}
+
 /// Writes a file at once, as a writer changes a number.
 fn replace(path: &Path, bytes: &[u8]) {
     let new = path.with_extension("new");

@@ -121,8 +121,26 @@ fn an_error_about_a_chunk_file_names_it() {
     let file = path.join("00000002.chunk");
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&file, &file).unwrap();
-    let error = check(&path).unwrap_err();
-    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*file)), "{error}");
+    let mut frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.nth(2).unwrap().unwrap();
+    for error in [check(&path).unwrap_err(), chunks.header(&entry).unwrap_err()] {
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*file)), "{error}");
+    }
+}
+
+/// A chunk that somebody else may read is no damaged one. Root may read everything.
+#[cfg(unix)]
+#[test]
+fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
 }
 
 /// The header of `sparse.b2nd` for so many chunks, with an index in which chunk 1 is all zeros and the others have
