@@ -2,7 +2,7 @@
 //!
 //! A limit on the length of files stands for a full disk. It is that of a process, so one of its own does the writing.
 
-#![cfg(all(feature = "frame", unix))]
+#![cfg(all(feature = "frame", target_os = "linux"))]
 
 use std::collections::BTreeMap;
 use std::env;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::with_gap;
-use b2nd_serde::frame::{Error, ErrorKind, FrameBuilder, FrameType, Rewrite};
+use b2nd_serde::frame::{Error, ErrorKind, Frame, FrameBuilder, FrameType, Rewrite, Special};
 use b2nd_serde::{Meta, Shapes};
 
-/// More than the limit, which is 64 or 128 KiB, as shells count.
+/// More than the limit, which is 64 or 128 KiB, as shells count, or nothing.
 const LEN: usize = 1 << 20;
 
 /// Files with their contents, also those in directories.
@@ -74,6 +74,28 @@ fn the_process_without_room() {
     is_full(rewrite("contiguous", &old, None), &old);
     let old = folder.join("int32_3x5.b2nd");
     is_full(rewrite("int32_3x5.b2nd", &old, None), &old);
+    if env::var_os("B2ND_FULL_DISK_LIMIT").is_some_and(|limit| limit == "0") {
+        let index = folder.join("sparse/chunks.b2frame");
+        is_full(rewrite("sparse", &folder.join("sparse"), None), &index);
+        for is_sparse in [false, true] {
+            let writer = if is_sparse { builder().create_sparse(&new) } else { builder().create(&new) };
+            let mut writer = writer.unwrap();
+            writer.fill(Special::Zeros).unwrap();
+            is_full(writer.finish().unwrap_err(), &new);
+        }
+        let set = |name: &str| {
+            let mut frame = Frame::open(folder.join(name)).unwrap();
+            let error = frame.edit().dtype("|i1").apply().unwrap_err();
+            assert_eq!(frame.array().unwrap().unwrap().dtype(), Some("|u1"));
+            error
+        };
+        is_full(set("contiguous"), &folder.join("contiguous"));
+        // A lock file is written first.
+        let error = set("locked");
+        let says = format!("cannot write the lock file {}", folder.join("locked.b2lock").display());
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Io, says));
+        assert!(files(&folder) == before);
+    }
     println!("all is as it was");
 }
 
@@ -88,11 +110,17 @@ fn a_full_disk_leaves_the_old_frame_and_no_part_of_a_new_one() {
         writer.stored(0, &vec![7; LEN]).unwrap();
         writer.finish().unwrap();
     }
-    let mut command = Command::new("sh");
-    // Without the trap, the signal would end the process.
-    command.args(["-c", "trap '' XFSZ; ulimit -f 128; exec \"$@\"", "sh"]).arg(env::current_exe().unwrap());
-    command.args(["--exact", "full_disk::the_process_without_room", "--nocapture"]);
-    let output = command.env("B2ND_FULL_DISK", folder.path()).output().unwrap();
-    let says = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && says.contains("all is as it was"), "{output:?}");
+    fs::copy(folder.path().join("contiguous"), folder.path().join("locked")).unwrap();
+    fs::write(folder.path().join("locked.b2lock"), [0; 8]).unwrap();
+    for limit in ["128", "0"] {
+        let mut command = Command::new("sh");
+        // Without the trap, the signal would end the process.
+        command.args(["-c", &format!("trap '' XFSZ; ulimit -f {limit}; exec \"$@\""), "sh"]);
+        command.arg(env::current_exe().unwrap());
+        command.args(["--exact", "full_disk::the_process_without_room", "--nocapture"]);
+        command.env("B2ND_FULL_DISK", folder.path()).env("B2ND_FULL_DISK_LIMIT", limit);
+        let output = command.output().unwrap();
+        let says = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && says.contains("all is as it was"), "{output:?}");
+    }
 }

@@ -67,7 +67,10 @@ fn a_type_string_is_refused_where_it_goes_wrong() {
             "character 3: expected a count of 0 to 2147483647, found 2147483648",
         ),
         ("datetime64s", UnknownType, "character 10: expected '[' or the end of the type, found 's'"),
+        ("<M08[ns]", UnknownType, "character 2: expected 8 bytes for 'M', found 08"),
     ]);
+    // NumPy refuses the zero only before a unit.
+    assert_eq!("<M08".parse::<Dtype>().unwrap().to_string(), "<M8");
 }
 
 #[test]
@@ -203,6 +206,7 @@ fn a_dictionary_is_refused_where_it_goes_wrong() {
 fn a_subarray_is_refused_where_it_goes_wrong() {
     refuses(&[
         ("('<i4')", Syntax, "character 6: expected ',', found ')'"),
+        ("('<i4', (2; 3))", Syntax, "character 10: expected ',' or ')', found ';'"),
         ("('<i4', (2, 3)", Syntax, "character 14: expected ',' or ')', found the end"),
         (
             "('<i4', 99999999999999999999)",

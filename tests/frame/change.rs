@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use crate::common::{copy_tree, corpus, data, frame_of, header_file, offset_field};
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::frame::{Code, Error, ErrorKind, Finding, Frame, Rewrite, Severity, check};
+use b2nd_serde::frame::{
+    Code, Error, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, Severity, Special, check,
+};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 use tempfile::TempDir;
@@ -286,6 +288,28 @@ fn a_metalayer_that_is_part_of_another_one_is_left_alone() {
         assert_eq!(error, "metalayer `vendor` shares bytes with another part of the header");
         assert_eq!(fs::read(&path).unwrap(), file);
     }
+}
+
+#[test]
+fn a_metalayer_in_the_names_of_the_others_is_left_alone() {
+    let (_folder, path) = copy("vlmetalayers.b2nd");
+    let meta = Frame::open(&path).unwrap().array().unwrap().unwrap().meta().unwrap().clone();
+    let mut writer = FrameBuilder::new(meta)
+        .metalayer_bytes("a name of thirty bytes or so", b"")
+        .metalayer_bytes("vendor", b"")
+        .write_to(Cursor::new(Vec::new()))
+        .unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let mut file = writer.finish().unwrap().into_inner();
+    let name = file.windows(7).position(|bytes| bytes == b"of thir").unwrap();
+    // A content of no bytes in the middle of the name.
+    file[name..name + 5].copy_from_slice(&[0xc6, 0, 0, 0, 0]);
+    let field = offset_field(&file, "vendor");
+    file[field..][..4].copy_from_slice(&u32::try_from(name).unwrap().to_be_bytes());
+    fs::write(&path, &file).unwrap();
+    let error = refused(Frame::open(&path).unwrap().edit().metalayer("vendor", b"").apply());
+    assert_eq!(error, "metalayer `vendor` shares bytes with another part of the header");
+    assert_eq!(fs::read(&path).unwrap(), file);
 }
 
 #[test]

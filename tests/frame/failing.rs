@@ -1,5 +1,6 @@
 //! A reader or writer that fails at any of its calls is heard: its error comes back, is not taken for damage, and is not
-//! lost. One that gives less than it is asked for, or is interrupted, makes no difference.
+//! lost. One that gives less than it is asked for, or is interrupted, makes no difference. One that gives other bytes from a
+//! read on does no harm.
 
 #![cfg(feature = "frame")]
 
@@ -9,7 +10,7 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 
-use crate::common::data;
+use crate::common::{data, frame_of, stored_chunk};
 use b2nd_serde::frame::{
     Check, Depth, Error, ErrorKind, Frame, FrameBuilder, Special, scan, zip_member, zip_members,
 };
@@ -321,4 +322,116 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
         }
     }
     assert!(failures >= 4, "{failures}");
+}
+
+/// A file that has other bytes after a number of reads.
+struct Replaced<'f> {
+    files: [&'f [u8]; 2],
+    reads: usize,
+    position: u64,
+}
+
+impl<'f> Replaced<'f> {
+    fn new(files: [&'f [u8]; 2], reads: usize) -> Self {
+        Self { files, reads, position: 0 }
+    }
+
+    /// The file that it is now.
+    fn file(&self) -> Cursor<&'f [u8]> {
+        let [old, new] = self.files;
+        let mut file = Cursor::new(if self.reads > 0 { old } else { new });
+        file.set_position(self.position);
+        file
+    }
+}
+
+impl Read for Replaced<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file();
+        self.reads = self.reads.saturating_sub(1);
+        let read = file.read(buffer)?;
+        self.position = file.position();
+        Ok(read)
+    }
+}
+
+impl Write for Replaced<'_> {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        unreachable!("it is only read")
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Replaced<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = self.file().seek(to)?;
+        Ok(self.position)
+    }
+}
+
+#[test]
+fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
+    // Both frames have the same length and the same header, but the trailer of one is longer.
+    let value = stored_chunk(&[0xc0; 1000]);
+    let old = frame_of(&[], &[("v", &value)]);
+    let mut new = old.clone();
+    let (start, end) = (Frame::parse(&old).unwrap().header().header_len, old.len());
+    let trailer = frame_of(&[], &[("v", &value[..900])]);
+    let trailer = &trailer[start..];
+    new[end - trailer.len()..].copy_from_slice(trailer);
+    let trailers = [&old, &new].map(|file| Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap());
+    assert_ne!(trailers[0].bytes().len(), trailers[1].bytes().len());
+    let mut seen = [0; 3];
+    for reads in 0..5 {
+        let mut frame = Frame::read_at(Replaced::new([&old, &new], reads), 0).unwrap();
+        match frame.trailer() {
+            Ok(trailer) => {
+                let which = trailers.iter().position(|one| one.bytes() == trailer.bytes());
+                seen[which.expect("a mixture")] += 1;
+            }
+            Err(error) => {
+                assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
+                seen[2] += 1;
+            }
+        }
+    }
+    assert!(seen.iter().all(|&times| times > 0), "{seen:?}");
+}
+
+/// Nothing panics or goes on for long, and nobody is said to have failed to read.
+#[test]
+fn a_file_that_is_replaced_while_it_is_read_is_wrong_or_changing_and_does_no_harm() {
+    let mut changing = 0;
+    for name in [
+        "int32_3x5.b2nd",
+        "geometry/d3_f4_awkward.b2nd",
+        "peers/blocks_of_any_length.b2frame",
+        "peers/many_blocks.b2nd",
+    ] {
+        let file = fs::read(data().join(name)).unwrap();
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        let changed = |change: fn(u8) -> u8| {
+            let (header, rest) = file.split_at(header_len);
+            [header, &rest.iter().map(|&byte| change(byte)).collect::<Vec<_>>()].concat()
+        };
+        let cut = file[..file.len() / 2].to_vec();
+        for new in [cut, changed(|byte| byte ^ 0x55), changed(|_| 0xff), vec![0; file.len()]] {
+            for (action_name, action) in READS {
+                for reads in 0..30 {
+                    let mut replaced = Replaced::new([&file, &new], reads);
+                    let Err(error) = action(&mut replaced) else { continue };
+                    let is_expected = matches!(error.kind(), ErrorKind::Changing | ErrorKind::Malformed);
+                    assert!(
+                        is_expected || cfg!(not(feature = "decompress")),
+                        "{name}, {action_name}: {error}"
+                    );
+                    changing += usize::from(error.kind() == ErrorKind::Changing);
+                }
+            }
+        }
+    }
+    assert!(changing > 100, "{changing}");
 }

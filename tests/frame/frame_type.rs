@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::common::{copy_tree, corpus, data, header_file, remove};
+use crate::common::{copy_tree, corpus, data, header_file, remove, stored_chunk};
 use b2nd_serde::frame::{
     Check, ChunkPlace, Code, Depth, ErrorKind, Field, Frame, FrameBuilder, FrameType, Generation, Rewrite,
     Severity, Special,
@@ -192,6 +192,28 @@ fn what_cannot_become_another_type_says_why_and_leaves_nothing() {
     let (kind, message) = refused(&new, FrameType::Sparse);
     assert_eq!(kind, ErrorKind::Malformed);
     assert!(message.ends_with("chunk 1 has 1073741888 bytes, but at most 192 are left for it"), "{message}");
+}
+
+#[test]
+fn a_chunk_that_only_a_sparse_frame_may_have_does_not_get_into_a_contiguous_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, new) = (folder.path().join("sparse"), folder.path().join("new.b2nd"));
+    let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[8], blockshape: &[8] }, "|u1").unwrap();
+    let mut writer = FrameBuilder::new(meta).create_sparse(&path).unwrap();
+    writer.chunk(0, &stored_chunk(&[7; 8])).unwrap();
+    writer.finish().unwrap();
+    assert!(Rewrite::new(&path, &new).frame_type(FrameType::Contiguous).preview().is_ok());
+    // The same data after a header of 16 bytes, as Blosc 1 has it.
+    let mut short = vec![2, 1, 0x02, 1];
+    for number in [8_u32, 8, 24] {
+        short.extend(number.to_le_bytes());
+    }
+    short.extend([7; 8]);
+    fs::write(path.join("00000000.chunk"), &short).unwrap();
+    assert_eq!(Frame::open(&path).unwrap().check().unwrap(), []);
+    let error = Rewrite::new(&path, &new).frame_type(FrameType::Contiguous).apply().unwrap_err().to_string();
+    assert_eq!(error, "chunk 0, in 00000000.chunk, has 24 bytes, but C-Blosc2 reads none of less than 32");
+    assert!(!new.exists());
 }
 
 #[test]

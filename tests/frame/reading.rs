@@ -9,7 +9,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::common::{corpus, data, frame_of, offset_field, stored_chunk, unhex};
+use crate::common::{corpus, data, frame_of, offset_field, unhex};
 use b2nd_serde::frame::{Array, Code, Error, ErrorKind, Field, Frame, Generation, Rewrite, scan};
 use serde_json::{Value, json};
 
@@ -728,58 +728,6 @@ fn a_file_that_is_shorter_than_its_end_says_is_changing() {
     for length_now in [20, 24, header_len - 1] {
         assert_eq!(scan(cut(length_now)).map(Result::unwrap).count(), 0, "{length_now}");
     }
-}
-
-/// A file that is another one from one of its reads on.
-struct Replaced {
-    files: [Cursor<Vec<u8>>; 2],
-    reads: usize,
-}
-
-impl Read for Replaced {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let [old, new] = &mut self.files;
-        let file = if self.reads > 0 { old } else { new };
-        self.reads = self.reads.saturating_sub(1);
-        file.read(buffer)
-    }
-}
-
-impl Seek for Replaced {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let [old, new] = &mut self.files;
-        old.seek(to).and(new.seek(to))
-    }
-}
-
-#[test]
-fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
-    // Both frames have the same length and the same header, but the trailer of one is longer.
-    let value = stored_chunk(&[0xc0; 1000]);
-    let old = frame_of(&[], &[("v", &value)]);
-    let mut new = old.clone();
-    let (start, end) = (Frame::parse(&old).unwrap().header().header_len, old.len());
-    let trailer = frame_of(&[], &[("v", &value[..900])]);
-    let trailer = &trailer[start..];
-    new[end - trailer.len()..].copy_from_slice(trailer);
-    let trailers = [&old, &new].map(|file| Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap());
-    assert_ne!(trailers[0].bytes().len(), trailers[1].bytes().len());
-    let mut seen = [0; 3];
-    for reads in 0..5 {
-        let files = [&old, &new].map(|file| Cursor::new(file.clone()));
-        let mut frame = Frame::read_at(Replaced { files, reads }, 0).unwrap();
-        match frame.trailer() {
-            Ok(trailer) => {
-                let which = trailers.iter().position(|one| one.bytes() == trailer.bytes());
-                seen[which.expect("a mixture")] += 1;
-            }
-            Err(error) => {
-                assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
-                seen[2] += 1;
-            }
-        }
-    }
-    assert!(seen.iter().all(|&times| times > 0), "{seen:?}");
 }
 
 #[test]

@@ -228,6 +228,16 @@ fn metalayers_and_vlmetalayers_are_read_back() {
 }
 
 #[test]
+fn a_long_metalayer_is_read_back() {
+    let bytes = vec![0xc0; 1 << 20];
+    let builder = FrameBuilder::new(worked_example()).metalayer_bytes("long", &bytes);
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    assert_eq!(frame.metalayer("long").unwrap().bytes(), bytes);
+}
+
+#[test]
 fn all_ways_to_write_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.b2nd");

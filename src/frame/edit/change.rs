@@ -352,7 +352,7 @@ impl Frame {
             end(other) <= layer.offset() || end(layer) <= other.offset().saturating_sub(CONTENT_HEADER)
         };
         let others = self.metalayers().iter().filter(|&other| other != layer);
-        layer.offset() < self.section.list + CONTENT_HEADER || !others.into_iter().all(is_beside)
+        layer.offset() < self.section.contents() + CONTENT_HEADER || !others.into_iter().all(is_beside)
     }
 }
 

@@ -82,9 +82,8 @@ impl Sink for NewFile {
         let frame = Frame::parse(end.header)?;
         let new = output.end(end)?;
         new.sync()?;
-        let by_directory = new.directory().is_some();
         let (file, path) = new.persist()?;
-        Ok(Frame { path: Some(path), by_directory, ..frame.map_reader(|()| file) })
+        Ok(Frame { path: Some(path), ..frame.map_reader(|()| file) })
     }
 }
 
