@@ -4,9 +4,10 @@
 
 use std::fs;
 use std::io::Cursor;
+use std::ops::ControlFlow;
 
 use crate::common::{copy_tree, data};
-use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
+use b2nd_serde::frame::{Check, Code, Depth, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
 use b2nd_serde::{Meta, Shapes};
 
 #[test]
@@ -110,6 +111,25 @@ fn a_chunk_file_that_is_not_whole_is_found() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
+}
+
+/// An index of a few bytes can name a million files: those that were not in the folder when a check of the chunks began
+/// are not looked for one by one.
+#[test]
+fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    fs::remove_file(&file).unwrap();
+    let check = Check::new(Depth::ChunkHeaders).on_progress(|done| {
+        if done == 1 {
+            fs::write(&file, b"no chunk").unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let findings = check.frame(Frame::open(&path).unwrap()).unwrap().findings;
+    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [Code::ChunkFile]);
 }
 
 #[cfg(unix)]
