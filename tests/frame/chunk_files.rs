@@ -159,7 +159,7 @@ fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
     let path = folder.path().join("sparse.b2nd");
     copy_tree(&data().join("sparse.b2nd"), &path);
     let file = path.join("00000002.chunk");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
 }
 

@@ -187,7 +187,7 @@ fn a_block_is_looked_for_in_a_long_table_too() {
     }
 
     // A table that is read in three pieces, and nothing after it.
-    let (blocks, after) = (40_000, [&[0xff; 32][..], &stored_chunk(&[0; 319_968])].concat());
+    let (blocks, after) = (40_000, [&[0xff; 32][..], &stored_chunk(&vec![0; 319_968])].concat());
     let mut chunk = chunk_with_a_table(blocks);
     let file = |chunk: &[u8]| frame_of_chunks(&[chunk, &after].concat(), &[0, chunk.len() + 32], 8 * blocks);
     let length = chunk.len();

@@ -306,9 +306,12 @@ enum Ask {
     Whole,
 }
 
-/// Asks chunks one after the other, and holds what is read for each against what should be: where, counted from the start of
-/// the chunks, and how much.
-fn assert_reads(chunks: &[u8], steps: &[(Ask, usize, Option<(usize, usize)>)]) {
+/// What is asked of the chunk that begins at a byte, and what is read for it: where, and how many bytes. Both places are counted
+/// from the start of the chunks.
+type Step = (Ask, usize, Option<(usize, usize)>);
+
+/// Asks chunks one after the other, and holds what is read for each against what should be.
+fn assert_reads(chunks: &[u8], steps: &[Step]) {
     let starts: Vec<usize> = steps.iter().map(|&(_, start, _)| start).collect();
     let mut file = frame_of_chunks(chunks, &starts, 8);
     // Chunks of any length.
