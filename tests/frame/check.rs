@@ -680,7 +680,7 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
 fn a_long_header_is_compared_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("long.b2frame");
-    let mut bytes = frame_of(&[("long", &[0xc0; 200_000])], &[]);
+    let mut bytes = frame_of(&[("long", &vec![0xc0; 200_000])], &[]);
     fs::write(&path, &bytes).unwrap();
     let mut frame = Frame::open(&path).unwrap();
     assert_eq!(frame.check().unwrap(), []);

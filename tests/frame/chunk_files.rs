@@ -5,6 +5,8 @@
 use std::fs;
 use std::io::Cursor;
 use std::ops::ControlFlow;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
 
 use crate::common::{copy_tree, data};
 use b2nd_serde::frame::{Check, Code, Depth, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
@@ -261,6 +263,30 @@ fn a_file_is_missed_where_python_blosc2_misses_it() {
     assert!(missed >= 50 && missed <= frames.len() - 100, "too few to show anything");
 }
 
+/// A new sparse frame of so many chunks that the folder is listed.
+#[cfg(unix)]
+fn of_100_chunks(folder: &Path) -> PathBuf {
+    let path = folder.join("sparse.b2nd");
+    let shapes = Shapes { shape: &[100], chunkshape: &[1], blockshape: &[1] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create_sparse(&path).unwrap();
+    for number in 0..100 {
+        writer.stored(number, &[7]).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_gone_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = of_100_chunks(folder.path());
+    let mut frame = Frame::open(&path).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    let error = frame.check().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
+}
+
 /// Of a folder that may be searched but not listed, nothing is known where it would have to be listed.
 #[cfg(unix)]
 #[test]
@@ -268,13 +294,7 @@ fn a_folder_that_may_not_be_listed_is_not_listed() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    let shapes = Shapes { shape: &[100], chunkshape: &[1], blockshape: &[1] };
-    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create_sparse(&path).unwrap();
-    for number in 0..100 {
-        writer.stored(number, &[7]).unwrap();
-    }
-    writer.finish().unwrap();
+    let path = of_100_chunks(folder.path());
     fs::remove_file(path.join("00000007.chunk")).unwrap();
     let missing = "only 99 of 100 chunk files are whole; for example 00000007.chunk is missing";
     assert_eq!(check(&path).unwrap().findings[0].message(), missing);
