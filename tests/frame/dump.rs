@@ -107,6 +107,17 @@ fn bytes_of_no_vlmetalayer_are_not_taken_for_the_length_of_the_trailer() {
 }
 
 #[test]
+fn a_text_as_wide_as_its_column_has_a_space_after_it() {
+    let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let contents = file.windows(3).rposition(|bytes| bytes == [0xdc, 0, 2]).unwrap();
+    // Readers ignore this marker.
+    file[contents] = 0xb0;
+    let rows = rows(&file);
+    let row = rows.iter().find(|row| row.offset == contents as u64).unwrap();
+    assert!(row.to_string().ends_with("  fixstr of 16 contents      2 contents"), "{row}");
+}
+
+#[test]
 fn what_is_wrong_with_a_trailer_is_shown_at_its_byte() {
     let good = frame_of(&[], &[("a", &stored_chunk(b"\xc0")), ("b", &chunk_of_zeros(9))]);
     let last = |bad: &[u8]| rows(bad).last().unwrap().clone();
