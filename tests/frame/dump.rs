@@ -77,6 +77,16 @@ fn the_columns_are_the_same_in_all_rows() {
 }
 
 #[test]
+fn a_value_that_is_longer_than_its_metalayer_is_shown_as_bytes() {
+    // A text of 5 bytes, of which 2 are there.
+    let file = frame_of(&[("cut", b"\xa5ab"), ("next", b"\xc0")], &[]);
+    let start = Frame::parse(&file).unwrap().metalayer("cut").unwrap().offset() as u64;
+    let rows = rows(&file);
+    let shown = rows.iter().find(|row| row.offset == start).unwrap();
+    assert_eq!((&shown.bytes[..], &*shown.kind), (&b"\xa5ab"[..], ""), "{shown}");
+}
+
+#[test]
 fn no_frame_is_too_bad_for_a_dump() {
     let good = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     for at in 0..good.len() {
