@@ -371,9 +371,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
                 };
                 let mut bytes = Vec::new();
                 let read = |error| Error::io("read", &path, error);
-                if from > 0 {
-                    file.seek(std::io::SeekFrom::Start(from)).map_err(read)?;
-                }
+                file.seek(std::io::SeekFrom::Start(from)).map_err(read)?;
                 let room = metadata.len();
                 read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes).map_err(read)?;
                 Ok(Ok((bytes, room)))

@@ -102,3 +102,20 @@ fn a_frame_that_claims_gigabytes_costs_what_is_there() {
         assert!(peak(|| assert!(Frame::open(&path).is_err(), "{at}")) < 10_000, "{at}");
     }
 }
+
+/// The chunks that an index of one value claims: as a list, they would take 8 MiB.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims() {
+    use b2nd_serde::frame::{FrameBuilder, FrameType, Rewrite, Special};
+    use b2nd_serde::{Meta, Shapes};
+    let folder = tempfile::tempdir().unwrap();
+    let (path, new) = (folder.path().join("zeros.b2nd"), folder.path().join("sparse.b2nd"));
+    let meta = Meta::new(Shapes { shape: &[1 << 20], chunkshape: &[1], blockshape: &[1] }, "|u1").unwrap();
+    let mut writer = FrameBuilder::new(meta).create(&path).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    writer.finish().unwrap();
+    let rewrite = || drop(Rewrite::new(&path, &new).frame_type(FrameType::Sparse).apply().unwrap());
+    let taken = peak(rewrite);
+    assert!(taken < 1_000_000, "{taken}");
+}

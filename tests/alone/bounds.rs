@@ -9,7 +9,10 @@ use std::iter;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::common::{chunk_of_zeros, data, frame_of, meta_of_rank, offset_field, stored_chunk};
+use crate::common::{
+    chunk_of_zeros, chunk_with_a_table, data, frame_of, frame_of_chunks, meta_of_rank, offset_field,
+    stored_chunk,
+};
 use crate::writes::Writes;
 use allocation_counter::measure;
 use b2nd_serde::dtype::Dtype;
@@ -331,33 +334,6 @@ impl Seek for Counting<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
-}
-
-/// A frame without an array, of these bytes of chunks, which begin at these bytes of them. Each chunk has `nbytes` of data.
-fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
-    let mut file = frame_of(&[], &[]);
-    let header_len = Frame::parse(&file).unwrap().header().header_len;
-    let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
-    let body = [chunks, &stored_chunk(&offsets)].concat();
-    file.splice(header_len..header_len, body);
-    for (at, number) in [(16, file.len()), (30, nbytes * starts.len()), (39, chunks.len())] {
-        file[at..at + 8].copy_from_slice(&(number as u64).to_be_bytes());
-    }
-    file[58..62].copy_from_slice(&u32::try_from(nbytes).unwrap().to_be_bytes());
-    file
-}
-
-/// A chunk of blocks of 8 bytes, all of them the same zeros.
-fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
-    let end = 36 + 4 * blocks;
-    let mut chunk = vec![0; end];
-    chunk[..4].copy_from_slice(&[5, 1, 0x35, 1]);
-    let starts = iter::repeat_n(end - 4, blocks);
-    for (at, number) in [8 * blocks, 8, end].into_iter().chain(iter::repeat_n(0, 4)).chain(starts).enumerate()
-    {
-        chunk[4 + 4 * at..8 + 4 * at].copy_from_slice(&u32::try_from(number).unwrap().to_le_bytes());
-    }
-    chunk
 }
 
 /// Chunks that share bytes, and chunks that are not in the order of their bytes.

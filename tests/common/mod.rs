@@ -189,6 +189,34 @@ pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
     chunk
 }
 
+/// A frame without an array, of these bytes of chunks, which begin at these bytes of them. Each chunk has `nbytes` of data.
+pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
+    let mut file = frame_of(&[], &[]);
+    let header_len = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
+    let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
+    let body = [chunks, &stored_chunk(&offsets)].concat();
+    file.splice(header_len..header_len, body);
+    for (at, number) in [(16, file.len()), (30, nbytes * starts.len()), (39, chunks.len())] {
+        file[at..at + 8].copy_from_slice(&(number as u64).to_be_bytes());
+    }
+    file[58..62].copy_from_slice(&u32::try_from(nbytes).unwrap().to_be_bytes());
+    file
+}
+
+/// A chunk of blocks of 8 bytes, all of them the same zeros.
+pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
+    let end = 36 + 4 * blocks;
+    let mut chunk = vec![0; end];
+    chunk[..4].copy_from_slice(&[5, 1, 0x35, 1]);
+    let starts = std::iter::repeat_n(end - 4, blocks);
+    for (at, number) in
+        [8 * blocks, 8, end].into_iter().chain(std::iter::repeat_n(0, 4)).chain(starts).enumerate()
+    {
+        chunk[4 + 4 * at..8 + 4 * at].copy_from_slice(&u32::try_from(number).unwrap().to_le_bytes());
+    }
+    chunk
+}
+
 /// A Blosc2 chunk of 32 bytes that stands for any number of zeros, in blocks of 97.
 pub fn chunk_of_zeros(nbytes: usize) -> Vec<u8> {
     let mut chunk = chunk_header(nbytes, 32);

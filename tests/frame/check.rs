@@ -9,7 +9,7 @@ use std::io::{Cursor, Seek, SeekFrom, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::common::{corpus, data, frame_of, offset_field};
 use b2nd_serde::frame::{Check, Code, Depth, ErrorKind, Finding, Frame, Place, Severity, check};
@@ -681,6 +681,96 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
         matches!(frame.check(), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
     );
     assert_eq!(check(&path).unwrap().findings, []);
+}
+
+#[test]
+fn a_long_header_is_compared_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.b2frame");
+    let mut bytes = frame_of(&[("long", &vec![0xc0; 200_000])], &[]);
+    fs::write(&path, &bytes).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    assert_eq!(frame.check().unwrap(), []);
+    for at in [100_000, 200_000] {
+        bytes[at] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(frame.check().unwrap_err().kind(), ErrorKind::Changing, "{at}");
+        bytes[at] ^= 1;
+    }
+}
+
+#[test]
+fn the_last_value_that_is_right_has_no_finding() {
+    // The largest parameter of a filter that python-blosc2 opens.
+    let findings = |file| Frame::read_at(Cursor::new(file), 0).unwrap().check().unwrap();
+    assert_eq!(findings(with(&[(79, &[127])])), []);
+    assert_eq!(findings(with(&[(79, &[128])]))[0].expected(), Some(127));
+    // An array without items has the size of its future chunks, or -1.
+    let chunksize = |chunksize: i32| changed(file("empty.b2nd"), &[(58, &chunksize.to_be_bytes())]);
+    for (number, count) in [(-1, 0), (1, 1), (-2, 1)] {
+        assert_eq!(findings(chunksize(number)).len(), count, "{number}");
+    }
+    // Every release reads 8 dimensions.
+    let rank_8 = check(data().join("rank8.caterva")).unwrap().findings;
+    assert!(rank_8.iter().all(|finding| finding.code() != Code::HighRank), "{rank_8:?}");
+}
+
+#[test]
+fn a_dtype_that_is_not_known_has_numbers_if_its_format_is_not() {
+    let numbers = |changes: &[(usize, &[u8])]| {
+        let findings = Frame::read_at(Cursor::new(with(changes)), 0).unwrap().check().unwrap();
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        (finding.code(), finding.expected(), finding.found())
+    };
+    assert_eq!(numbers(&[(162, b"xyz")]), (Code::UnknownDtype, None, None));
+    assert_eq!(numbers(&[(156, &[1])]), (Code::UnknownDtypeFormat, Some(0), Some(1)));
+}
+
+#[test]
+fn metalayers_that_are_not_in_order_are_named_with_their_bytes() {
+    let mut file = frame_of(&[("one", &[0xc0]), ("two", &[0xc0])], &[]);
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    let (one, two) = (offset_field(&file, "one"), offset_field(&file, "two"));
+    let offsets = [one, two].map(|at| file[at..at + 4].to_vec());
+    file[one..one + 4].copy_from_slice(&offsets[1]);
+    file[two..two + 4].copy_from_slice(&offsets[0]);
+    let findings = Frame::parse(&file).unwrap().check_header();
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    let (end, found) = (header_len - 12, header_len - 6);
+    let says = format!("metalayer one begins at byte {found}, but the one before it ends at byte {end}");
+    assert_eq!((finding.message(), finding.offset()), (&*says, Some(one as u64)));
+    assert_eq!((finding.expected(), finding.found()), (Some(end as i128), Some(found as i128)));
+}
+
+#[test]
+fn a_report_has_the_frame_whether_it_is_small_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.b2frame");
+    fs::write(&path, frame_of(&[("long", &vec![0xc0; 4_000_000])], &[])).unwrap();
+    for path in [path, data().join("int32_3x5.b2nd"), data().join("sparse.b2nd")] {
+        let report = check(&path).unwrap();
+        let (found, frame) = (report.frame.unwrap(), Frame::open(&path).unwrap());
+        assert_eq!((found.header(), found.path()), (frame.header(), frame.path()));
+    }
+}
+
+/// Who writes the same again is a writer all the same.
+#[test]
+fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("changing.b2nd");
+    fs::write(&path, with(&[(229 + 3, &[100])])).unwrap();
+    let mut looks = 0;
+    let check = Check::new(Depth::ChunkHeaders).on_progress(|chunks| {
+        if chunks == 4 {
+            looks += 1;
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(3600 * looks);
+            fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = check.path(&path).unwrap_err();
+    assert_eq!((error.kind(), looks), (ErrorKind::Changing, 20));
 }
 
 /// Writes a file at once, as a writer changes a number.

@@ -7,9 +7,9 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-#[cfg(feature = "decompress")]
-use crate::common::copy_tree;
 use crate::common::data;
+#[cfg(feature = "decompress")]
+use crate::common::{chunk_with_a_table, copy_tree, frame_of_chunks};
 #[cfg(feature = "decompress")]
 use b2nd_serde::frame::Code;
 use b2nd_serde::frame::{Aspect, Check, ChunkPlace, Depth, Frame, Report};
@@ -202,6 +202,60 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
         unchecked.starts_with("4 chunks not decompressed: chunk 0 has a block of 268435456 bytes in "),
         "{unchecked}"
     );
+}
+
+/// A frame of one chunk of one block, of which all bytes are the same.
+#[cfg(feature = "decompress")]
+fn of_one_byte(length: usize, byte: u8) -> Vec<u8> {
+    let mut chunk = chunk_with_a_table(1);
+    if byte != 0 {
+        chunk.truncate(36);
+        chunk.extend((-i32::from(byte)).to_le_bytes());
+        chunk.push(1);
+    }
+    let cbytes = chunk.len();
+    for (at, number) in [(4, length), (8, length), (12, cbytes)] {
+        chunk[at..at + 4].copy_from_slice(&u32::try_from(number).unwrap().to_le_bytes());
+    }
+    frame_of_chunks(&chunk, &[0], length)
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_few_bytes_are_decompressed_to_64_mebibytes_and_zeros_not_at_all() {
+    const MOST: usize = 1 << 26;
+    for (length, byte, says) in [
+        (MOST, 7, None),
+        (MOST + 1, 7, Some("a block of 67108865 bytes in 5, of which at most 67108864 are decompressed")),
+        (MOST + 1, 0, None),
+        (1 << 28, 0, None),
+    ] {
+        let report = report(of_one_byte(length, byte));
+        assert_eq!(report.findings, [], "{length}");
+        let unchecked: Vec<String> = report.unchecked.iter().map(ToString::to_string).collect();
+        let says = says.map(|says| format!("1 chunk not decompressed: chunk 0 has {says}"));
+        assert_eq!(unchecked, says.into_iter().collect::<Vec<_>>(), "{length}");
+    }
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damage() {
+    use blosc2_pure_rs::compress::{CParams, compress_chunk};
+
+    let data: Vec<u8> = (0..1000_u32).map(|at| u8::try_from(at / 16).unwrap()).collect();
+    for compcode in [0, 1, 4, 5] {
+        let params = CParams { typesize: 4, compcode, blocksize: 256, clevel: 5, ..CParams::default() };
+        let mut chunk = compress_chunk(&data, &params).unwrap();
+        assert!(chunk[2] & 2 == 0 && chunk[8..12] == [0, 1, 0, 0], "{compcode}: {:?}", &chunk[..32]);
+        // None, and `trunc_prec`, which leaves nothing to undo.
+        for (filter, unchecked) in [(0, 0), (4, 0), (5, 1)] {
+            chunk[16] = filter;
+            let report = report(frame_of_chunks(&chunk, &[0], data.len()));
+            let data = report.findings.iter().filter(|finding| finding.code() == Code::ChunkData);
+            assert_eq!((data.count(), report.unchecked.len()), (0, unchecked), "{compcode}, {filter}");
+        }
+    }
 }
 
 /// A writer is at work between the first look and the second.

@@ -4,9 +4,12 @@
 
 use std::fs;
 use std::io::Cursor;
+use std::ops::ControlFlow;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
 
 use crate::common::{copy_tree, data};
-use b2nd_serde::frame::{Code, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
+use b2nd_serde::frame::{Check, Code, Depth, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
 use b2nd_serde::{Meta, Shapes};
 
 #[test]
@@ -112,6 +115,25 @@ fn a_chunk_file_that_is_not_whole_is_found() {
     assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
 }
 
+/// An index of a few bytes can name a million files: those that were not in the folder when a check of the chunks began
+/// are not looked for one by one.
+#[test]
+fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    fs::remove_file(&file).unwrap();
+    let check = Check::new(Depth::ChunkHeaders).on_progress(|done| {
+        if done == 1 {
+            fs::write(&file, b"no chunk").unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let findings = check.frame(Frame::open(&path).unwrap()).unwrap().findings;
+    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [Code::ChunkFile]);
+}
+
 #[cfg(unix)]
 #[test]
 fn an_error_about_a_chunk_file_names_it() {
@@ -121,8 +143,26 @@ fn an_error_about_a_chunk_file_names_it() {
     let file = path.join("00000002.chunk");
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&file, &file).unwrap();
-    let error = check(&path).unwrap_err();
-    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*file)), "{error}");
+    let mut frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.nth(2).unwrap().unwrap();
+    for error in [check(&path).unwrap_err(), chunks.header(&entry).unwrap_err()] {
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*file)), "{error}");
+    }
+}
+
+/// A chunk that somebody else may read is no damaged one. Root may read everything.
+#[cfg(unix)]
+#[test]
+fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
 }
 
 /// The header of `sparse.b2nd` for so many chunks, with an index in which chunk 1 is all zeros and the others have
@@ -223,6 +263,30 @@ fn a_file_is_missed_where_python_blosc2_misses_it() {
     assert!(missed >= 50 && missed <= frames.len() - 100, "too few to show anything");
 }
 
+/// A new sparse frame of so many chunks that the folder is listed.
+#[cfg(unix)]
+fn of_100_chunks(folder: &Path) -> PathBuf {
+    let path = folder.join("sparse.b2nd");
+    let shapes = Shapes { shape: &[100], chunkshape: &[1], blockshape: &[1] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create_sparse(&path).unwrap();
+    for number in 0..100 {
+        writer.stored(number, &[7]).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_gone_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = of_100_chunks(folder.path());
+    let mut frame = Frame::open(&path).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    let error = frame.check().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
+}
+
 /// Of a folder that may be searched but not listed, nothing is known where it would have to be listed.
 #[cfg(unix)]
 #[test]
@@ -230,13 +294,7 @@ fn a_folder_that_may_not_be_listed_is_not_listed() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    let shapes = Shapes { shape: &[100], chunkshape: &[1], blockshape: &[1] };
-    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create_sparse(&path).unwrap();
-    for number in 0..100 {
-        writer.stored(number, &[7]).unwrap();
-    }
-    writer.finish().unwrap();
+    let path = of_100_chunks(folder.path());
     fs::remove_file(path.join("00000007.chunk")).unwrap();
     let missing = "only 99 of 100 chunk files are whole; for example 00000007.chunk is missing";
     assert_eq!(check(&path).unwrap().findings[0].message(), missing);

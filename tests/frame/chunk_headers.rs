@@ -8,7 +8,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::chunks::{chunk, with_index};
-use crate::common::{copy_tree, corpus, data, shows_as_much_as_fits};
+use crate::common::{
+    chunk_with_a_table, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
+};
 use b2nd_serde::frame::{
     Aspect, Check, ChunkEntry, ChunkPlace, Code, Depth, Error, ErrorKind, Finding, Frame, Place, check,
     is_sparse_frame,
@@ -151,6 +153,11 @@ fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
     assert_eq!(check(), []);
     write(&[second, b"left over"].concat());
     assert_eq!(check(), []);
+    // As long as its chunk, of which nothing needs the last bytes.
+    let mut unused = [second, b"left over"].concat();
+    unused[12..16].copy_from_slice(&8509_u32.to_le_bytes());
+    write(&unused);
+    assert_eq!(check(), []);
     // The file is longer because the chunk says too little.
     let mut shorter = second.to_vec();
     shorter[12..16].copy_from_slice(&8492_u32.to_le_bytes());
@@ -178,6 +185,87 @@ fn a_block_is_looked_for_in_a_long_table_too() {
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].message(), says);
     }
+
+    // A table that is read in three pieces, and nothing after it.
+    let (blocks, after) = (40_000, [&[0xff; 32][..], &stored_chunk(&vec![0; 319_968])].concat());
+    let mut chunk = chunk_with_a_table(blocks);
+    let file = |chunk: &[u8]| frame_of_chunks(&[chunk, &after].concat(), &[0, chunk.len() + 32], 8 * blocks);
+    let length = chunk.len();
+    let of_the_first = |file| findings(file).into_iter().filter(|finding| finding.chunk() == Some(0));
+    assert_eq!(of_the_first(file(&chunk)).count(), 0);
+    for block in [16_384, 39_999] {
+        let at = 32 + 4 * block;
+        let start: [u8; 4] = chunk[at..at + 4].try_into().unwrap();
+        chunk[at..at + 4].fill(0);
+        let says: Vec<String> =
+            of_the_first(file(&chunk)).map(|finding| finding.message().to_owned()).collect();
+        let least = length - 4;
+        assert_eq!(
+            says,
+            [format!(
+                "chunk 0 has block {block} at byte 0 of it, but must have it at {least} or after, and before {length}"
+            )]
+        );
+        chunk[at..at + 4].copy_from_slice(&start);
+    }
+}
+
+#[test]
+fn bytes_that_no_block_needs_are_no_fault_if_they_are_of_the_chunk() {
+    let mut chunk = chunk_with_a_table(8);
+    chunk.extend([0xff; 9]);
+    let length = u32::try_from(chunk.len()).unwrap();
+    chunk[12..16].copy_from_slice(&length.to_le_bytes());
+    let file = frame_of_chunks(&[&chunk[..], &stored_chunk(&[7; 64])].concat(), &[0, chunk.len()], 64);
+    assert_eq!(findings(file), []);
+}
+
+#[test]
+fn the_largest_block_is_that_of_c_blosc2() {
+    const MOST: usize = 536_866_816;
+    let checked = |blocksize: usize| {
+        let mut chunk = stored_chunk(b"data");
+        chunk[8..12].copy_from_slice(&u32::try_from(blocksize).unwrap().to_le_bytes());
+        let mut frame = Frame::read_at(Cursor::new(frame_of_chunks(&chunk, &[0], 4)), 0).unwrap();
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.next().unwrap().unwrap();
+        let header = chunks.checked_header(&entry);
+        header
+            .map(|header| header.unwrap().blocksize)
+            .map_err(|error| error.finding().unwrap().message().to_owned())
+    };
+    assert_eq!(checked(MOST), Ok(MOST));
+    for blocksize in [0, MOST + 1, MOST + 2] {
+        let says = format!("chunk 0 has blocks of {blocksize} bytes, but must have 1 to {MOST}");
+        assert_eq!(checked(blocksize), Err(says));
+    }
+}
+
+#[test]
+fn a_chunk_of_blosc_1_does_not_say_which_filters_it_has() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    assert_eq!(Frame::parse(&file).unwrap().header().pipeline().count(), 1);
+    // In chunk 1, a table of four blocks after 16 bytes, and the blocks, which are zeros.
+    let mut chunk = vec![2, 1, 0x31, 4];
+    for number in [32_u32, 8, 64, 32, 36, 40, 44] {
+        chunk.extend(number.to_le_bytes());
+    }
+    chunk.resize(64, 0);
+    file[229..229 + 64].copy_from_slice(&chunk);
+    assert_eq!(findings(file), []);
+}
+
+#[test]
+fn chunks_of_any_length_have_as_many_bytes_as_the_frame() {
+    let mut file = fs::read(data().join("peers/chunks_of_any_length.b2frame")).unwrap();
+    assert_eq!(findings(file.clone()), []);
+    let nbytes = Frame::parse(&file).unwrap().header().nbytes;
+    file[30..38].copy_from_slice(&(nbytes + 1).to_be_bytes());
+    let findings = findings(file);
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    let says = format!("the chunks have {nbytes} bytes of data, but nbytes is {}", nbytes + 1);
+    assert_eq!((finding.code(), finding.message(), finding.chunk()), (Code::ChunkHeader, &*says, None));
+    assert_eq!((finding.expected(), finding.found()), (Some(i128::from(nbytes + 1)), Some(nbytes.into())));
 }
 
 /// Another filter is as valid as the right one, but the data is read wrong.
@@ -226,12 +314,17 @@ fn blocks_of_any_length_are_in_order() {
         let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
         if header.has_variable_blocks && header.blocksize > 1 {
             let table = usize::try_from(start).unwrap() + header.header_len;
-            let mut damaged = file.clone();
-            let (first, rest) = damaged[table..].split_at_mut(4);
-            first.swap_with_slice(&mut rest[..4]);
-            let findings = findings(damaged);
-            assert_eq!(findings.len(), 1);
-            assert!(findings[0].message().contains("has block 1 at byte"), "{}", findings[0]);
+            let (first, second) = (table..table + 4, table + 4..table + 8);
+            // The second before the first, and in the same place.
+            let swapped = [&file[second], &file[first.clone()]].concat();
+            let same = file[first].repeat(2);
+            for starts in [swapped, same] {
+                let mut damaged = file.clone();
+                damaged[table..table + 8].copy_from_slice(&starts);
+                let findings = findings(damaged);
+                assert_eq!(findings.len(), 1);
+                assert!(findings[0].message().contains("has block 1 at byte"), "{}", findings[0]);
+            }
             fell = true;
         }
     }
@@ -355,6 +448,11 @@ fn a_filter_that_nobody_knows_is_found_in_a_frame_without_an_array() {
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
     assert_eq!(findings(file.clone()), []);
+    // Those from 160 on are everybody's own.
+    for (filter, count) in [(160, 0), (159, 1)] {
+        file[starts[1] + 16] = filter;
+        assert_eq!(findings(file.clone()).len(), count, "{filter}");
+    }
     for start in &starts[1..3] {
         file[start + 16] = 100;
     }
@@ -392,6 +490,12 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
         findings.retain(|finding| finding.place() != Place::Chunk);
         assert_eq!(findings, expected);
     }
+
+    // What is known of the chunks before is told all the same.
+    file[229 + 15] = 0x40;
+    let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";
+    assert!(of_chunks(frame).unwrap().iter().any(|finding| finding.message() == says));
 }
 
 /// All frames in a folder.

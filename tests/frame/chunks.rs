@@ -2,10 +2,12 @@
 
 #![cfg(feature = "frame")]
 
+use std::cell::RefCell;
 use std::fs;
-use std::io::Cursor;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::rc::Rc;
 
-use crate::common::{copy_tree, data};
+use crate::common::{copy_tree, data, frame_of_chunks, stored_chunk};
 use crate::rewrite::second_generation;
 use b2nd_serde::frame::{
     ChunkEntry, ChunkPlace, Code, Error, ErrorKind, Finding, Frame, FrameBuilder, Special,
@@ -343,4 +345,145 @@ fn a_few_bytes_do_not_claim_a_long_index() {
     let text =
         "the chunk index cannot be read: its 64 bytes claim 134217728 bytes, but may have at most 67108864";
     assert_eq!(error.to_string(), text);
+}
+
+/// A file that writes down where it is read, and how much.
+struct Noted {
+    file: Cursor<Vec<u8>>,
+    reads: Rc<RefCell<Vec<(usize, usize)>>>,
+}
+
+impl Read for Noted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let start = usize::try_from(self.file.position()).unwrap();
+        let length = self.file.read(buffer)?;
+        self.reads.borrow_mut().push((start, length));
+        Ok(length)
+    }
+}
+
+impl Seek for Noted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// What is asked of a chunk.
+#[derive(Debug)]
+enum Ask {
+    Header,
+    Whole,
+}
+
+/// What is asked of the chunk that begins at a byte, and what is read for it: where, and how many bytes. Both places are counted
+/// from the start of the chunks.
+type Step = (Ask, usize, Option<(usize, usize)>);
+
+/// Asks chunks one after the other, and holds what is read for each against what should be.
+fn assert_reads(chunks: &[u8], steps: &[Step]) {
+    let starts: Vec<usize> = steps.iter().map(|&(_, start, _)| start).collect();
+    let mut file = frame_of_chunks(chunks, &starts, 8);
+    // Chunks of any length.
+    file[58..62].fill(0);
+    let reads = Rc::new(RefCell::new(Vec::new()));
+    let mut frame = Frame::read_at(Noted { file: Cursor::new(file), reads: Rc::clone(&reads) }, 0).unwrap();
+    let header_len = frame.header().header_len;
+    let mut chunks = frame.chunks().unwrap();
+    for (number, (ask, start, expected)) in steps.iter().enumerate() {
+        let entry = chunks.next().unwrap().unwrap();
+        assert_eq!(entry.place, ChunkPlace::Frame((header_len + start) as u64));
+        reads.borrow_mut().clear();
+        match ask {
+            Ask::Header => assert!(chunks.header(&entry).unwrap().is_some()),
+            Ask::Whole => assert!(chunks.compressed(&entry).unwrap().is_some()),
+        }
+        let expected: Vec<_> = expected.iter().map(|&(at, length)| (header_len + at, length)).collect();
+        assert_eq!(*reads.borrow(), expected, "{number}: {ask:?} of the chunk at {start}");
+    }
+}
+
+/// How much is read in advance, and how far a chunk may be from the last read for that.
+const AHEAD: usize = 1 << 15;
+const NEAR: usize = 1 << 11;
+
+#[test]
+fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() {
+    let chunks = stored_chunk(b"").repeat(8192);
+    let end = chunks.len();
+    let second = AHEAD + NEAR;
+    let third = second + AHEAD + NEAR + 64;
+    assert_reads(
+        &chunks,
+        &[
+            (Ask::Header, 0, Some((0, AHEAD))),
+            (Ask::Header, AHEAD - 32, None),
+            (Ask::Header, second, Some((second, AHEAD))),
+            // A little too far from the read before, and near this one.
+            (Ask::Header, third - 32, Some((third - 32, 32))),
+            (Ask::Header, third, Some((third, AHEAD))),
+            // Far away, and back in what was there: up to its end nothing is read in advance, and from there on it is.
+            (Ask::Header, 200_000, Some((200_000, 32))),
+            (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
+            (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),
+            (Ask::Header, third + AHEAD, Some((third + AHEAD, AHEAD))),
+            // Never beyond the last chunk.
+            (Ask::Header, end - 10_048, Some((end - 10_048, 32))),
+            (Ask::Header, end - 10_016, Some((end - 10_016, 10_016))),
+            (Ask::Header, end - 32, None),
+        ],
+    );
+}
+
+#[test]
+fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
+    let empty = stored_chunk(b"");
+    let inner = empty.repeat(AHEAD / 32 - 1);
+    let (exact, long) = (stored_chunk(&inner), stored_chunk(&[&inner[..], &empty].concat()));
+    let chunks = [&empty.repeat(2), &long, &empty.repeat(4096), &exact[..]].concat();
+    let last = chunks.len() - AHEAD;
+    assert_reads(
+        &chunks,
+        &[
+            (Ask::Header, 0, Some((0, AHEAD))),
+            (Ask::Whole, 64, Some((64, AHEAD + 32))),
+            (Ask::Header, 32, None),
+            // One that is as long as what is read in advance takes its place.
+            (Ask::Header, last, Some((last, 32))),
+            (Ask::Whole, last, Some((last, AHEAD))),
+            (Ask::Header, last + AHEAD - 32, None),
+        ],
+    );
+}
+
+#[test]
+fn the_chunks_that_are_left_are_told() {
+    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    for left in (0..=4).rev() {
+        // An error is the last item, so there may be a single one.
+        assert_eq!(chunks.size_hint(), (left.min(1), Some(left)));
+        assert_eq!(chunks.next().is_some(), left > 0);
+    }
+    assert_eq!((chunks.size_hint(), chunks.nth(usize::MAX).is_none()), ((0, Some(0)), true));
+    assert_eq!(chunks.size_hint(), (0, Some(0)));
+    let mut frame = Frame::open(data().join("empty.b2nd")).unwrap();
+    assert_eq!(frame.chunks().unwrap().size_hint(), (0, Some(0)));
+}
+
+#[test]
+fn a_chunk_is_held_against_the_frame_if_it_is_of_an_array() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    file[229 + 3] = 8;
+    let checked = |file: &[u8]| {
+        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.nth(1).unwrap().unwrap();
+        chunks.checked_header(&entry).map(|header| header.unwrap().typesize)
+    };
+    let error = checked(&file).unwrap_err();
+    assert_eq!(error.finding().unwrap().message(), "chunk 1 has items of 8 bytes, but must have 4");
+    // Of other frames, a chunk can have items of any size.
+    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
+    file[name..name + 4].copy_from_slice(b"else");
+    assert_eq!(checked(&file).unwrap(), 8);
 }

@@ -21,7 +21,7 @@ use crate::frame::{Error, ErrorKind, Frame};
 const FIRST_READ: u64 = 256;
 
 /// Bytes of a longer table of blocks that are read at a time.
-const PIECE: u64 = 1 << 16;
+const PIECE: usize = 1 << 16;
 
 /// From this number on, every program can use filters of its own.
 const FIRST_OF_USERS: u8 = 160;
@@ -464,15 +464,13 @@ impl Survey {
         entry: &ChunkEntry,
         found: &mut Found,
     ) -> Result<Result<(), Finding>, Error> {
-        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
         // The check of the index reports missing files, and two chunks in one.
         let is_again = matches!(entry.place, ChunkPlace::File(number) if !self.files.insert(number));
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
             self.is_whole = false;
             return Ok(Ok(()));
         }
-        let length = if self.depth >= Depth::ChunkData && has_own_file { PIECE } else { FIRST_READ };
-        let Ok((bytes, room)) = chunks.bytes(entry, 0, length)? else {
+        let Ok((bytes, room)) = chunks.bytes(entry, 0, FIRST_READ)? else {
             self.is_whole = false;
             return Ok(Ok(()));
         };
@@ -670,14 +668,10 @@ fn each_block<R: Read + Seek>(
         receive(table);
         return Ok(());
     }
-    let mut done = 0;
-    while done < length {
-        let piece = PIECE.min(length - done);
-        match chunks.bytes(entry, start + done, piece)? {
-            Ok((bytes, _)) if !bytes.is_empty() => receive(&bytes),
-            _ => break,
-        }
-        done += piece;
+    for done in (0..length).step_by(PIECE) {
+        let piece = (PIECE as u64).min(length - done);
+        let Ok((bytes, _)) = chunks.bytes(entry, start + done, piece)? else { break };
+        receive(&bytes);
     }
     Ok(())
 }
