@@ -464,13 +464,15 @@ impl Survey {
         entry: &ChunkEntry,
         found: &mut Found,
     ) -> Result<Result<(), Finding>, Error> {
+        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
         // The check of the index reports missing files, and two chunks in one.
         let is_again = matches!(entry.place, ChunkPlace::File(number) if !self.files.insert(number));
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
             self.is_whole = false;
             return Ok(Ok(()));
         }
-        let Ok((bytes, room)) = chunks.bytes(entry, 0, FIRST_READ)? else {
+        let length = if self.depth >= Depth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
+        let Ok((bytes, room)) = chunks.bytes(entry, 0, length)? else {
             self.is_whole = false;
             return Ok(Ok(()));
         };
