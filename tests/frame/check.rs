@@ -481,6 +481,13 @@ fn a_list_of_metalayers_names_the_number_that_is_wrong() {
         assert_eq!(finding.code(), Code::MetalayerList);
         assert_eq!((finding.expected(), finding.found()), (Some(expected), Some(found)));
     }
+    // Both names have the first content. The number that says so is named.
+    let mut file = with_metalayers(&[(b"first", b"\xc0"), (b"second", b"\xc0")]);
+    let [first, second] = ["first", "second"].map(|name| offset_field(&file, name));
+    file.copy_within(first..first + 4, second);
+    let findings = Frame::parse(&file).unwrap().check_header();
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((finding.code(), finding.offset()), (Code::MetalayerList, Some(second as u64)));
 }
 
 #[test]

@@ -9,7 +9,9 @@ use std::rc::Rc;
 
 use crate::common::{copy_tree, data, frame_of_chunks, stored_chunk};
 use crate::rewrite::second_generation;
-use b2nd_serde::frame::{ChunkEntry, ChunkPlace, Code, Error, ErrorKind, Frame, FrameBuilder, Special};
+use b2nd_serde::frame::{
+    ChunkEntry, ChunkPlace, Code, Error, ErrorKind, Finding, Frame, FrameBuilder, Special,
+};
 use b2nd_serde::{Meta, Shapes};
 
 /// The frame of `int32_3x5.b2nd`, not as an array, with an index of these entries that has this form.
@@ -157,6 +159,69 @@ fn a_compressed_index_is_read_block_by_block() {
     }
 }
 
+/// A compressed index of these many bytes in blocks of that many. Each block is the same, and these bytes.
+fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
+    const UNSPLIT_ZSTD: u8 = 0x95;
+    let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();
+    let start = u32::try_from(32 + 4 * nblocks).unwrap();
+    let body = [&start.to_le_bytes().repeat(nblocks)[..], block].concat();
+    let mut index = chunk(UNSPLIT_ZSTD, nbytes, 0, &body);
+    index[8..12].copy_from_slice(&u32::try_from(blocksize).unwrap().to_le_bytes());
+    index
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn an_index_that_takes_too_much_memory_or_has_no_whole_entries_is_refused() {
+    const LONGEST_BLOCK: usize = 1 << 24;
+    const MOST: usize = 1 << 26;
+    // A stream of length 0 is zeros.
+    let zeros = [0; 4];
+    for (nbytes, blocksize) in
+        [(16, 8), (1 << 20, 1 << 14), (LONGEST_BLOCK, LONGEST_BLOCK), (MOST, LONGEST_BLOCK)]
+    {
+        let file = with_index(nbytes / 8, &in_blocks(nbytes, blocksize, &zeros));
+        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        for number in [0, nbytes / 8 - 1] {
+            let entry = frame.chunks().unwrap().nth(number).unwrap().unwrap();
+            assert_eq!((entry.number, entry.place), (number as u64, ChunkPlace::Frame(165)));
+        }
+    }
+    let blocks = |length: usize| {
+        format!("it has blocks of {length} bytes, but must have a multiple of 8 up to {LONGEST_BLOCK}")
+    };
+    let [longer, more] = [LONGEST_BLOCK + 8, MOST + 8];
+    let claims = format!("its 52 bytes claim {more} bytes, but may have at most {MOST}");
+    for (nbytes, blocksize, why) in
+        [(24, 12, blocks(12)), (longer, longer, blocks(longer)), (more, LONGEST_BLOCK, claims)]
+    {
+        let error = places(&with_index(nbytes / 8, &in_blocks(nbytes, blocksize, &zeros))).unwrap_err();
+        let says = format!("the chunk index cannot be read: {why}");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Refused, says));
+    }
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn an_index_whose_streams_are_longer_than_their_data_is_read() {
+    fastrand::seed(2);
+    let stream = || -> Vec<u8> { std::iter::repeat_with(|| fastrand::u8(1..128)).take(64).collect() };
+    let streams: Vec<Vec<u8>> = std::iter::repeat_with(stream).take(8).collect();
+    let block: Vec<u8> = streams.iter().flat_map(|stream| [&[64, 0, 0, 0], &stream[..]].concat()).collect();
+    let mut index = in_blocks(1024, 512, &block);
+    // Split into one stream for each byte of an item, and none of them can be compressed.
+    index[2] &= !0x10;
+    let entries = streams.concat();
+    let offset = |entry: &[u8]| i64::from_le_bytes(entry.try_into().unwrap());
+    let expected: Vec<i64> = entries.chunks(8).map(offset).collect();
+    let places = places(&with_index(128, &index)).unwrap();
+    let found = places.iter().map(|place| match *place {
+        ChunkPlace::Invalid(value) => value,
+        _ => panic!("{place:?}"),
+    });
+    assert_eq!(found.collect::<Vec<i64>>(), expected.repeat(2));
+}
+
 #[cfg(not(feature = "decompress"))]
 #[test]
 fn a_compressed_index_needs_the_feature() {
@@ -168,7 +233,7 @@ fn a_compressed_index_needs_the_feature() {
 
 #[test]
 fn what_cannot_be_read_is_refused_with_a_finding() {
-    let code = |file: &[u8]| places(file).unwrap_err().finding().map(b2nd_serde::frame::Finding::code);
+    let code = |file: &[u8]| places(file).unwrap_err().finding().map(Finding::code);
     let body = [0; 32];
     // More chunks than the header has; an index that reaches into nothing; a value that is no offset.
     assert_eq!(code(&with_index(1 << 40, &chunk(7, 32, 0, &body))), Some(Code::ChunkIndexCount));
@@ -176,6 +241,10 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
     assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(Code::ChunkIndexData));
     assert_eq!(code(&with_index(4, &chunk(5, 32, 3, &body[..4]))), Some(Code::ChunkIndexData));
     assert_eq!(code(&with_index(4, &chunk(5, 32, 2, &[]))), Some(Code::ChunkIndexData));
+    let error = places(&with_index(4, &in_blocks(32, 0, &body))).unwrap_err();
+    let finding = error.finding().unwrap();
+    let says = "the chunk index cannot be read: its blocks have 0 bytes";
+    assert_eq!((finding.code(), finding.message()), (Code::ChunkIndexData, says));
     let old = data().join("sparse.caterva");
     if let Err(error) = Frame::open(old).unwrap().chunks() {
         assert_eq!(error.kind(), ErrorKind::Refused);

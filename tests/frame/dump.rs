@@ -77,6 +77,16 @@ fn the_columns_are_the_same_in_all_rows() {
 }
 
 #[test]
+fn a_value_that_is_longer_than_its_metalayer_is_shown_as_bytes() {
+    // A text of 5 bytes, of which 2 are there.
+    let file = frame_of(&[("cut", b"\xa5ab"), ("next", b"\xc0")], &[]);
+    let start = Frame::parse(&file).unwrap().metalayer("cut").unwrap().offset() as u64;
+    let rows = rows(&file);
+    let shown = rows.iter().find(|row| row.offset == start).unwrap();
+    assert_eq!((&shown.bytes[..], &*shown.kind), (&b"\xa5ab"[..], ""), "{shown}");
+}
+
+#[test]
 fn no_frame_is_too_bad_for_a_dump() {
     let good = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     for at in 0..good.len() {
@@ -223,14 +233,71 @@ fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
     }
 
     // A dictionary, whose length is the first number after the table.
-    for (length, is_wrong) in [(0, false), (i32::MAX, true), (-1, true)] {
+    for (length, rest) in
+        [(0, Some(112)), (100, Some(12)), (112, Some(0)), (113, None), (i32::MAX, None), (-1, None)]
+    {
         let mut wrong = good.clone();
         wrong[401 + 31] |= 1;
         wrong[401 + 36..401 + 40].copy_from_slice(&i32::to_le_bytes(length));
         let third = rows_of(wrong, "chunk 2", "chunk 3");
         let dictionary = third.iter().find(|row| row.field == "dictionary").unwrap();
-        assert_eq!(dictionary.fault.is_some(), is_wrong, "{dictionary}");
+        assert_eq!(dictionary.fault.is_none(), rest.is_some(), "{dictionary}");
+        let rest = rest.unwrap_or(112);
+        assert_eq!(third.last().unwrap().value, format!("{rest} bytes"));
     }
+}
+
+#[test]
+fn a_chunk_of_blosc_1_has_a_header_of_16_bytes() {
+    let shapes = Shapes { shape: &[8], chunkshape: &[8], blockshape: &[8] };
+    let mut writer =
+        FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).write_to(Cursor::new(Vec::new())).unwrap();
+    writer.stored(0, &[7; 8]).unwrap();
+    let mut file = writer.finish().unwrap().into_inner();
+    let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
+    // Version 2, no flag but that it is not compressed, and 24 bytes in all.
+    file[start..start + 3].copy_from_slice(&[2, 1, 0x02]);
+    file[start + 12] = 24;
+    let rows = rows_of_chunks(file);
+    let shown: Vec<_> = rows.iter().skip_while(|(.., field, _)| field != "version").collect();
+    let fields: Vec<_> = shown.iter().map(|(.., field, _)| &**field).collect();
+    let header = ["version", "codec_version", "flags", "typesize", "nbytes", "blocksize", "cbytes"];
+    assert_eq!(fields[..8], [&header[..], &["data"]].concat());
+    assert_eq!((shown[7].0, &*shown[7].3), (start as u64 + 16, "8 bytes"));
+}
+
+#[test]
+fn what_a_chunk_leaves_to_the_frame_is_what_the_frame_says() {
+    let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let flags = |file: &[u8]| {
+        let rows = rows_of_chunks(file.to_vec());
+        rows.into_iter().find(|(offset, ..)| *offset == 248).unwrap().3
+    };
+    assert_eq!(flags(&file), "zstd, unsplit");
+    // The second chunk begins at byte 246. Its codec is that of the frame now.
+    file[248] |= 0xe0;
+    assert_eq!(flags(&file), "zstd, unsplit");
+}
+
+#[test]
+fn blocks_of_any_size_and_no_filters_are_named() {
+    let file = fs::read(data().join("peers/blocks_of_any_length.b2frame")).unwrap();
+    let rows = rows_of_chunks(file);
+    assert!(rows.iter().any(|(.., field, value)| field == "block_flags" && value == "blocks of any size"));
+
+    let mut header = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // The place of the filters in the header.
+    header[71..77].fill(0);
+    let rows = header_rows(&header);
+    let filters = rows.iter().find(|row| row.offset == 71).unwrap();
+    assert_eq!((&*filters.field, &*filters.value), ("filters", "none"));
+}
+
+#[test]
+fn the_column_of_offsets_is_as_wide_as_the_last_offset_of_the_header() {
+    let file = frame_of(&[("long", &[0xc4; 1_000_000][..])], &[]);
+    let rows = header_rows(&file);
+    assert!(rows[0].to_string().starts_with("      0  9e "), "{}", rows[0]);
 }
 
 #[test]
@@ -257,6 +324,7 @@ fn of_many_blocks_the_first_ones_are_shown() {
     assert_eq!(last_of(3, 0), ["1078 more", "", &early(1336)]);
     assert_eq!(last_of(4, 1), ["744 more", "", &early(4)]);
     assert_eq!(last_of(5, 1), ["544 more", "dictionary and data", "796 bytes"]);
+    assert_eq!(last_of(4, 0), ["744 more", "data", "0 bytes"]);
     let rows = rows_of_chunks(file);
     let blocks = rows.iter().filter(|(.., field, _)| field.starts_with("block ")).count();
     assert_eq!(blocks, 256);
@@ -480,7 +548,7 @@ fn an_index_of_one_value_has_no_entries_whatever_else_its_header_says() {
 
 #[test]
 fn each_kind_of_messagepack_value_is_shown() {
-    let values: [(&[u8], &str); 22] = [
+    let values: [(&[u8], &str); 23] = [
         (b"\x07", "7"),
         (b"\xff", "-1"),
         (b"\xc0", ""),
@@ -503,6 +571,7 @@ fn each_kind_of_messagepack_value_is_shown() {
         (b"\xc7\x01\x05a", "a"),
         (b"\xc8\0\x01\x05a", "a"),
         (b"\xd4\x05a", "a"),
+        (b"\xd6\x05abcd", "abcd"),
     ];
     for (value, shown) in values {
         let file = frame_of(&[("any", value)], &[]);
@@ -512,6 +581,25 @@ fn each_kind_of_messagepack_value_is_shown() {
         let header_len = Frame::parse(&file).unwrap().header().header_len;
         assert_eq!(last.offset + last.bytes.len() as u64, header_len as u64, "{value:x?}");
     }
+    let rows_of = |value: &[u8]| {
+        let file = frame_of(&[("any", value)], &[]);
+        let rows = header_rows(&file[..Frame::parse(&file).unwrap().header().header_len]);
+        let content = rows.iter().position(|row| row.field == "content").unwrap();
+        rows[content + 1..].to_vec()
+    };
+    // What is inside is a level deeper, and so are bytes on their own lines.
+    let map = rows_of(b"\x83\x01\x02\x03\x04\x05\x06");
+    assert!(map.len() == 7 && map[1..].iter().all(|row| row.depth == map[0].depth + 1));
+    let text = rows_of(b"\xa9nine char");
+    assert_eq!([&*text[0].kind, &*text[1].value], ["fixstr of 9", "nine char"]);
+    assert_eq!(text[1].depth, text[0].depth + 1);
+    assert_eq!(rows_of(b"\xa3abc")[0].kind, "fixstr");
+    let long = rows_of(&[b"\xc5\x01\x2c", &[b'a'; 300][..]].concat());
+    assert_eq!((long.len(), &*long[0].value, &*long.last().unwrap().value), (35, "300 bytes", "aaa"));
+    let deep = rows_of(&[0x91; 40]);
+    assert_eq!(deep.iter().filter(|row| row.kind == "array of 1").count(), 32);
+    assert_eq!(deep.last().unwrap().kind, "");
+
     // What is not a value, or not whole, is shown as bytes.
     for value in [&b"\xc1"[..], b"\xcd\x01", b"\xc9\xff\xff\xff\xff\x01", b"\xdf\xff\xff\xff\xff"] {
         let file = frame_of(&[("any", value)], &[]);

@@ -253,10 +253,19 @@ fn a_chunk_that_changes_before_it_is_moved_is_heard_and_nothing_is_left() {
         other
     };
     let length = u8::try_from(other(64).len()).unwrap();
+    let swap = || {
+        let last = path.join("00000003.chunk");
+        let [one, other] = [&chunk, &last].map(|path| fs::read(path).unwrap());
+        assert_ne!(one.len(), other.len());
+        fs::write(&chunk, other).unwrap();
+        fs::write(&last, one).unwrap();
+    };
     for (change, kind) in [
         // It says that it is longer than its file, or as long as another one that fits.
         (&(|| fs::write(&chunk, &other(200)[..100]).unwrap()) as &dyn Fn(), ErrorKind::Changing),
         (&|| fs::write(&chunk, other(length + 8)).unwrap(), ErrorKind::Changing),
+        // Two chunks of different lengths change places, and the sum is the same.
+        (&swap, ErrorKind::Changing),
         (&|| fs::remove_file(&chunk).unwrap(), ErrorKind::Malformed),
     ] {
         copy_tree(&data().join("sparse.b2nd"), &path);

@@ -226,6 +226,41 @@ fn members_that_share_their_bytes_are_read_once() {
 }
 
 #[test]
+fn members_that_only_touch_share_nothing() {
+    let (array, store) = (file("int32_3x5.b2nd"), CompressionMethod::STORE);
+    let zip = zip(&[("a.b2nd", store, &array), ("b.b2nd", store, &array)]);
+    let members = zip_members(Cursor::new(&zip)).unwrap();
+    let between = u32::try_from(members[1].offset() - members[0].offset()).unwrap();
+    let directory = zip.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    // The first member reaches up to the second one, or one byte into it.
+    for (length, code) in [(between, None), (between + 1, Some(Code::ZipMember))] {
+        let mut zip = zip.clone();
+        zip[directory + 20..directory + 24].copy_from_slice(&length.to_le_bytes());
+        let members = zip_members(Cursor::new(zip)).unwrap();
+        assert!(members[0].frame().is_some());
+        assert_eq!((members[1].frame().is_none(), broken(&members[1])), (code.is_some(), code), "{length}");
+    }
+    // A member without bytes where the first one is.
+    let mut empty = zip[directory..directory + 46 + "a.b2nd".len()].to_vec();
+    empty[20..28].fill(0);
+    let mut with_empty = zip;
+    let added = u8::try_from(empty.len()).unwrap();
+    let second = directory + empty.len();
+    with_empty.splice(second..second, empty);
+    let end = with_empty.len() - 22;
+    for (at, more) in [(8, 1), (10, 1), (12, added)] {
+        with_empty[end + at] += more;
+    }
+    let members = zip_members(Cursor::new(with_empty)).unwrap();
+    let lengths = members.iter().map(Member::len).collect::<Vec<_>>();
+    assert_eq!(lengths, [array.len() as u64, 0, array.len() as u64]);
+    assert!(matches!(
+        [members[0].content(), members[1].content(), members[2].content()],
+        [Content::Frame(_), Content::Other, Content::Frame(_)]
+    ));
+}
+
+#[test]
 fn a_member_with_a_header_of_more_than_a_mebibyte_is_not_read() {
     let (long, longer) = (with_long_header((1 << 20) - 165), with_long_header((1 << 20) - 164));
     let store = CompressionMethod::STORE;
@@ -326,6 +361,21 @@ fn a_scan_of_nothing_but_magic_bytes_finds_nothing_and_ends() {
     one[16..24].copy_from_slice(&500_000_u64.to_be_bytes());
     let bytes = one.repeat(10_000);
     assert_eq!(scan(Cursor::new(bytes)).count(), 0);
+}
+
+#[test]
+fn after_64_mib_of_false_headers_a_scan_finds_only_short_ones() {
+    const MIB: usize = 1 << 20;
+    let mut false_header = file("int32_3x5.b2nd")[..24].to_vec();
+    false_header[11..15].copy_from_slice(&u32::try_from(MIB).unwrap().to_be_bytes());
+    false_header[16..24].copy_from_slice(&u64::MAX.to_be_bytes());
+    let lengths = [512, 513, MIB, MIB + 1];
+    let frames = lengths.map(|length| with_long_header(length - 165)).concat();
+    for (count, found) in [(63, &lengths[..3]), (64, &lengths[..1])] {
+        let bytes = [false_header.repeat(count), frames.clone()].concat();
+        let headers = scan(Cursor::new(bytes)).map(|frame| frame.unwrap().header().header_len);
+        assert_eq!(headers.collect::<Vec<_>>(), found, "{count}");
+    }
 }
 
 /// Counts what is asked of a file.

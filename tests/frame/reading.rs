@@ -9,8 +9,12 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::common::{corpus, data, frame_of, offset_field, unhex};
-use b2nd_serde::frame::{Array, Code, Error, ErrorKind, Field, Frame, Generation, Rewrite, scan};
+use crate::common::{chunk_of_zeros, corpus, data, frame_of, offset_field, stored_chunk, unhex};
+use crate::rewrite::{first_generation, second_generation};
+use b2nd_serde::frame::{
+    Array, ChunkHeader, Code, Codec, Error, ErrorKind, Field, Filter, Finding, Frame, FrameType, Generation,
+    Rewrite, scan,
+};
 use serde_json::{Value, json};
 
 /// A frame of the corpus: its name, its bytes up to the end of its file, and what the manifest says of it.
@@ -281,6 +285,74 @@ fn the_headers_of_all_generations_say_the_same_in_other_places() {
 }
 
 #[test]
+fn a_bit_or_byte_of_a_header_means_what_its_generation_gives_it() {
+    let present = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let second = second_generation(present.clone());
+    let first = first_generation(second.clone());
+    let header = |file: &[u8], at: usize, byte: u8| {
+        let mut file = file.to_vec();
+        file[at] = byte;
+        Frame::parse(&file).unwrap().header().clone()
+    };
+    for (general, chunks, blocks) in
+        [(0x12, false, false), (0x53, true, false), (0x93, false, true), (0xd3, true, true)]
+    {
+        let header = header(&present, 25, general);
+        assert_eq!(
+            (header.has_variable_chunks, header.has_variable_blocks),
+            (chunks, blocks),
+            "{general:#x}"
+        );
+    }
+    for (file, sparse) in
+        [(&present, FrameType::Sparse), (&second, FrameType::Sparse), (&first, FrameType::Contiguous)]
+    {
+        assert_eq!(header(file, 26, 1).frame_type, sparse);
+        assert_eq!(header(file, 26, 0).frame_type, FrameType::Contiguous);
+    }
+    // The number 6 refers to the byte beside the filters, which the second generation does not have for it.
+    let beside = |file: &[u8], at: usize| {
+        let filters = Frame::parse(file).unwrap().header().range(Field::Filters).unwrap().start;
+        let mut file = file.to_vec();
+        file[27] = 0x56;
+        header(&file, filters + at, 35)
+    };
+    assert_eq!((beside(&present, 7).codec, beside(&second, 7).codec), (Codec(35), Codec(6)));
+    assert_eq!((beside(&present, 8).codec_meta, beside(&second, 8).codec_meta), (35, 0));
+    assert_eq!((beside(&present, 15).uses_dictionary, beside(&second, 15).uses_dictionary), (true, false));
+    let filters = Frame::parse(&present).unwrap().header().range(Field::Filters).unwrap().start;
+    for (more_flags, uses_dictionary) in [(0, false), (1, true), (2, false), (0xfe, false), (0xff, true)] {
+        assert_eq!(header(&present, filters + 15, more_flags).uses_dictionary, uses_dictionary);
+    }
+}
+
+#[test]
+fn a_number_of_a_filter_has_a_name_or_an_owner_or_is_unknown() {
+    let names = [
+        (0, "none"),
+        (1, "shuffle"),
+        (2, "bitshuffle"),
+        (3, "delta"),
+        (4, "trunc_prec"),
+        (32, "ndcell"),
+        (33, "ndmean"),
+        (34, "bytedelta_buggy"),
+        (35, "bytedelta"),
+        (36, "int_trunc"),
+    ];
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let first = Frame::parse(&file).unwrap().header().range(Field::Filters).unwrap().start + 1;
+    for id in 0..=255 {
+        let name = names.iter().find(|&&(named, _)| named == id).map(|&(_, name)| name);
+        assert_eq!(Filter { id, meta: 0 }.name(), name, "{id}");
+        file[first] = id;
+        let findings = Frame::read_at(Cursor::new(&file), 0).unwrap().check().unwrap();
+        let is_unknown = findings.iter().any(|finding| finding.code() == Code::UnknownFilter);
+        assert_eq!(is_unknown, name.is_none() && id < 160, "{id}");
+    }
+}
+
+#[test]
 fn other_metalayers_read_into_types_of_ones_own() {
     #[derive(Debug, PartialEq, serde_derive::Deserialize)]
     struct Vendor<'a> {
@@ -416,6 +488,13 @@ fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
         let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
         assert_eq!(error.to_string(), says);
     }
+    // A file that ends where a header of more than one read does.
+    let long = fs::read(data().join("struct_long.b2nd")).unwrap();
+    let header_len = Frame::parse(&long).unwrap().header().header_len;
+    assert!(header_len > 512);
+    let error = Frame::read_at(Cursor::new(&long[..header_len]), 0).unwrap_err();
+    let says = format!("cut short: the frame has {} bytes, but the file only {header_len}", long.len());
+    assert_eq!(error.to_string(), says);
 }
 
 #[test]
@@ -478,9 +557,14 @@ fn the_two_layouts_of_caterva_0_1_differ_in_their_byte_order() {
         );
         assert!(!array.has_blocks());
     }
+    // 16 dimensions are the most, and their marker is one further than arrays have.
+    let sixteen = [&[0x93, 16, 0xa0][..], &[&[0xd3][..], &[0; 8]].concat().repeat(16), &[0xa0]];
+    let sixteen = [&sixteen.concat()[..], &[0xd2, 0, 0, 0, 0].repeat(16)].concat();
+    let frame = Frame::parse(&frame_of(&[("caterva", &sixteen)], &[])).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().shape(), [0; 16]);
     let bytes = [&[0x93, 17, 0x91][..], &[0; 40]].concat();
     let error = Frame::parse(&frame_of(&[("caterva", &bytes)], &[])).unwrap().array().map(drop).unwrap_err();
-    assert_eq!(error.finding().map(b2nd_serde::frame::Finding::code), Some(Code::Rank));
+    assert_eq!(error.finding().map(Finding::code), Some(Code::Rank));
 }
 
 #[test]
@@ -690,6 +774,32 @@ impl Seek for Growing {
             to => self.file.seek(to),
         }
     }
+}
+
+#[test]
+fn only_what_is_compressed_has_a_codec() {
+    let codec = |chunk: &[u8]| ChunkHeader::parse(chunk).unwrap().codec;
+    assert_eq!((codec(&stored_chunk(&[7; 9])), codec(&chunk_of_zeros(9))), (None, None));
+    let mut compressed = stored_chunk(&[7; 9]);
+    for (flags, expected) in [(0x05, Some(Codec(0))), (0x25, Some(Codec(1))), (0x85, Some(Codec(5)))] {
+        compressed[2] = flags;
+        assert_eq!(codec(&compressed), expected, "{flags:#x}");
+        let mut stored = compressed.clone();
+        stored[2] |= 0x02;
+        let mut special = compressed.clone();
+        special[31] = 0x10;
+        assert_eq!((codec(&stored), codec(&special)), (None, None), "{flags:#x}");
+    }
+}
+
+#[test]
+fn the_end_of_a_file_is_not_looked_for_if_one_read_tells_all() {
+    // It has no end to be found.
+    let endless = |file: Vec<u8>| Growing { file: Cursor::new(file), lengths: Vec::new() };
+    let scalar = fs::read(data().join("scalar.b2nd")).unwrap();
+    assert!(Frame::read_at(endless(scalar), 0).is_ok());
+    let error = Frame::read_at(endless(vec![7; 600]), 0).unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(Code::NotAFrame));
 }
 
 #[test]

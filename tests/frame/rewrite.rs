@@ -93,7 +93,7 @@ pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
 }
 
 /// A frame of the second generation as C-Blosc2 2.0 beta 1 would have written it: without filters.
-fn first_generation(mut file: Vec<u8>) -> Vec<u8> {
+pub(crate) fn first_generation(mut file: Vec<u8>) -> Vec<u8> {
     let old = Frame::parse(&file).unwrap();
     let filters = old.header().range(Field::Filters).unwrap();
     let filters = filters.start - 1..filters.end;
@@ -300,6 +300,18 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
     }
     println!("rewritten [9d, 9e]: {written:?}");
     assert_eq!(written, [17, 290 - 17 - 5 - 10 - 2]);
+}
+
+#[test]
+fn a_fingerprint_is_kept() {
+    let folder = Folder::new();
+    let mut file = second_generation(file("int32_3x5.b2nd"));
+    let fingerprint: Vec<u8> = (1..=17).collect();
+    let at = file.len() - fingerprint.len();
+    file[at..].copy_from_slice(&fingerprint);
+    let (old, new) = (folder.write("old", &file), folder.path("new"));
+    Rewrite::new(&old, &new).apply().unwrap();
+    assert!(fs::read(new).unwrap().ends_with(&fingerprint));
 }
 
 #[test]

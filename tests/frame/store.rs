@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use crate::common::data;
+use crate::common::{data, frame_of, stored_chunk};
 use b2nd_serde::frame::{Kind, Store, is_store_folder};
 use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use tempfile::TempDir;
@@ -51,6 +51,33 @@ fn a_folder_is_the_store_that_its_zip_file_is() {
             kind == Kind::CTable
         );
     }
+}
+
+#[test]
+fn a_zip_file_is_a_store_whatever_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("store.zip");
+    for name in ["tree.b2z", "table.b2z", "nested.b2z"] {
+        fs::copy(data().join(name), &copy).unwrap();
+        assert_eq!(Store::open(&copy).unwrap(), Store::open(data().join(name)).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn stores_elsewhere_are_members_and_mounts() {
+    let folder = folder("tree.b2z", ".b2d");
+    let objects = serde_json::json!({
+        "/far/b": {"kind": "remote_store", "url": "https://example.org"},
+        "/far/a": {"kind": "remote_store"},
+        "/near": {"kind": "another"},
+        "/unknown": {},
+    });
+    let registry = stored_chunk(&rmp_serde::to_vec(&objects).unwrap());
+    let embed = frame_of(&[("b2tree", b"\xc0")], &[("_object_registry", &registry)]);
+    fs::write(folder.path().join("embed.b2e"), embed).unwrap();
+    let store = Store::open(folder.path()).unwrap().unwrap();
+    assert_eq!(store.mounts(), ["/far/a", "/far/b"]);
+    assert_eq!(store.members(), ["/far/a", "/far/b", "/group/large", "/group/small"]);
 }
 
 #[test]

@@ -419,6 +419,20 @@ fn many_findings_of_one_code_do_not_hide_those_of_others() {
 }
 
 #[test]
+fn an_index_of_one_offset_is_not_a_repeated_value() {
+    let python = fs::read(data().join("scalar.b2nd")).unwrap();
+    let mut writer = FrameBuilder::new(meta(&[], &[], &[], "<f8")).write_to(Cursor::new(Vec::new())).unwrap();
+    writer.stored(0, &3.5_f64.to_le_bytes()).unwrap();
+    let file = writer.finish().unwrap().into_inner();
+    // All of it but the filters that C-Blosc2 names in the header of an index too.
+    let index = |file: &[u8]| {
+        let index = &file[file.len() - 40 - 35..][..40];
+        (index[..16].to_vec(), index[24..].to_vec())
+    };
+    assert_eq!(index(&file), index(&python));
+}
+
+#[test]
 fn an_index_of_one_special_value_takes_40_bytes() {
     for (special, last) in [(Special::Zeros, 0x81), (Special::Nan, 0x82), (Special::Uninitialized, 0x84)] {
         let meta = meta(&[1 << 27], &[1], &[1], "<f4");

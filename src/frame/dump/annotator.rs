@@ -179,13 +179,13 @@ impl<'w, 'a> Annotator<'w, 'a> {
         let mut cursor = self.cursor.until(end).at(self.shown);
         // How many values are left at each level. Each pair of a map is two.
         let mut left: Vec<usize> = Vec::new();
-        while left.len() < MAX_DEPTH && self.shown < end {
+        while left.len() < MAX_DEPTH {
             let Some(value) = Value::take(&mut cursor) else { break };
             self.show(&value, left.len(), "")?;
             if let Some(count) = left.last_mut() {
                 *count = count.saturating_sub(1);
             }
-            left.extend((value.children > 0).then_some(value.children));
+            left.push(value.children);
             while left.last() == Some(&0) {
                 left.pop();
             }

@@ -5,9 +5,10 @@
 
 use std::borrow::ToOwned;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use std::vec::Vec;
 
 #[cfg(not(target_family = "wasm"))]
 use fs4::{FileExt, TryLockError};
@@ -16,6 +17,7 @@ use without::{FileExt, TryLockError};
 
 use crate::frame::Error;
 use crate::frame::find::open::{PAUSE, open_at_once};
+use crate::frame::read::read_up_to;
 
 const SUFFIX: &str = ".b2lock";
 
@@ -115,13 +117,11 @@ impl ExclusiveLock {
 }
 
 fn raise_counter(sidecar: &mut File) -> io::Result<()> {
-    let mut counter = [0; 8];
+    let mut counter = Vec::new();
     sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-    match sidecar.read_exact(&mut counter) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => counter = [0; 8],
-        result => result?,
-    }
-    let raised = u64::from_ne_bytes(counter).wrapping_add(1);
+    read_up_to(sidecar, 8, &mut counter)?;
+    let counter = counter.try_into().map_or(0, u64::from_ne_bytes);
+    let raised = counter.wrapping_add(1);
     sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
     sidecar.write_all(&raised.to_ne_bytes())
 }

@@ -9,9 +9,6 @@ use crate::frame::format::header::{LengthError, MAGIC, MAGIC_OFFSET, START_LEN, 
 use crate::frame::read::{available, read_up_to};
 use crate::frame::{Error, Frame};
 
-/// The first bytes of a frame, up to the end of its magic bytes.
-const START: usize = MAGIC_OFFSET + MAGIC.len();
-
 /// The number of bytes that are searched at a time.
 const WINDOW: u64 = 1 << 16;
 
@@ -107,7 +104,7 @@ impl<R: Read + Seek> Scan<R> {
 
     /// Reads the next window. It overlaps with this one, so that the start of a frame is whole in one of them.
     fn advance(&mut self) -> io::Result<()> {
-        let overlap = self.window.len().saturating_sub(self.position).min(START - 1);
+        let overlap = self.window.len().saturating_sub(self.position).min(START_LEN - 1);
         let behind = self.position.max(self.window.len()) - overlap;
         self.start = self.start.saturating_add(behind as u64);
         self.position = 0;
@@ -142,18 +139,14 @@ impl<R: Read + Seek> Scan<R> {
     fn read(&mut self, offset: u64, longest: u64) -> io::Result<Result<Frame, Error>> {
         let most = available(&mut self.reader, offset)?.min(longest);
         let mut prefix = Vec::new();
-        read_up_to(&mut self.reader, most.min(START_LEN as u64), &mut prefix)?;
         loop {
             let parsed = Frame::parse(&prefix);
-            match parsed.as_ref().err().and_then(Error::needed) {
-                Some(needed) if needed > prefix.len() && needed as u64 <= most => {
-                    let before = prefix.len();
-                    read_up_to(&mut self.reader, needed as u64, &mut prefix)?;
-                    if prefix.len() == before {
-                        return Ok(parsed);
-                    }
-                }
-                _ => return Ok(parsed),
+            let needed = parsed.as_ref().err().and_then(Error::needed).map(|needed| needed as u64);
+            let Some(needed) = needed.filter(|&needed| needed <= most) else { return Ok(parsed) };
+            let before = prefix.len();
+            read_up_to(&mut self.reader, needed, &mut prefix)?;
+            if prefix.len() == before {
+                return Ok(parsed);
             }
         }
     }

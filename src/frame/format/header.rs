@@ -406,7 +406,7 @@ impl Builder {
     ) {
         let Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary } = compression;
         let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
-        let codec_flag = if codec.0 < CODEC_WITH_FILTERS { codec.0 } else { CODEC_WITH_FILTERS };
+        let codec_flag = codec.0.min(CODEC_WITH_FILTERS);
         let flags =
             [version | HAS_64_BIT_OFFSETS, is_sparse.into(), codec_flag | level << 4, split_mode.bits()];
         self.set(Field::Flags, &flags);
