@@ -20,7 +20,7 @@ fn errors(findings: &[Finding]) -> Vec<Code> {
 
 /// Calls of this thread that read, as far as the system counts them.
 #[cfg(target_os = "linux")]
-fn reads() -> Option<u64> {
+pub(crate) fn reads() -> Option<u64> {
     let counts = fs::read_to_string("/proc/thread-self/io").ok()?;
     counts.lines().find_map(|line| line.strip_prefix("syscr: ")?.parse().ok())
 }

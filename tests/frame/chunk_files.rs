@@ -7,6 +7,7 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 #[cfg(unix)]
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::common::{copy_tree, data};
 use b2nd_serde::frame::{Check, Code, Depth, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
@@ -132,6 +133,39 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
     });
     let findings = check.frame(Frame::open(&path).unwrap()).unwrap().findings;
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [Code::ChunkFile]);
+}
+
+/// Whenever the file is cut: before it is read, or between its header and the rest.
+#[test]
+fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let mut frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.next().unwrap().unwrap();
+    let file = fs::File::options().write(true).open(path.join("00000000.chunk")).unwrap();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for length in [60, 80].repeat(10_000) {
+                file.set_len(length).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            match chunks.compressed(&entry) {
+                Ok(chunk) => assert_eq!(chunk.unwrap().len(), 80),
+                Err(error) => {
+                    let says = error.finding().unwrap().message();
+                    assert!(
+                        says.ends_with("has 80 bytes, but at most 60 are left for it")
+                            || says.ends_with("had 80 bytes, but now only 60 can be read"),
+                        "{says}"
+                    );
+                }
+            }
+        }
+    });
+    assert_eq!(chunks.compressed(&entry).unwrap().unwrap().len(), 80);
 }
 
 #[cfg(unix)]

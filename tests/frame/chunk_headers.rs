@@ -7,6 +7,8 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
+use crate::check::reads;
 use crate::chunks::{chunk, with_index};
 use crate::common::{
     chunk_with_a_table, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
@@ -122,19 +124,10 @@ fn a_damaged_chunk_file_is_found() {
     assert_eq!((findings.len(), findings[0].code()), (1, Code::ChunkFile));
 }
 
-#[test]
-fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("frame");
-    // A sparse frame of one chunk of a contiguous one.
+/// The frame of `many_blocks.b2nd` as a sparse one: type 1, and files for offsets. Gives the second of its two chunks, each of
+/// which has a table of 70 blocks.
+fn many_blocks(path: &Path) -> Vec<u8> {
     let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
-    copy_tree(&data().join("sparse.b2nd"), &path);
-    let sparse = path.join("00000003.chunk");
-    let stored = fs::read(&sparse).unwrap();
-    fs::write(&sparse, [&stored[..], b"left over"].concat()).unwrap();
-    assert_eq!(of_chunks(Frame::open(&path).unwrap()).unwrap(), []);
-
-    // The frame of `many_blocks.b2nd` as a sparse one: type 1, and files for offsets.
     let parsed = Frame::parse(&file).unwrap();
     let (header_len, cbytes) = (parsed.header().header_len, usize::try_from(parsed.header().cbytes).unwrap());
     let (chunks, rest) = file[header_len..].split_at(cbytes);
@@ -145,8 +138,27 @@ fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
     index[16..24].copy_from_slice(&frame_len.to_be_bytes());
     let at = index.windows(8).rposition(|bytes| bytes == 8501_u64.to_le_bytes()).unwrap();
     index[at..at + 8].copy_from_slice(&1_u64.to_le_bytes());
-    fs::write(path.join("chunks.b2frame"), index).unwrap();
-    fs::write(path.join("00000000.chunk"), first).unwrap();
+    fs::create_dir(path).unwrap();
+    for (name, bytes) in
+        [("chunks.b2frame", &index[..]), ("00000000.chunk", first), ("00000001.chunk", second)]
+    {
+        fs::write(path.join(name), bytes).unwrap();
+    }
+    second.to_vec()
+}
+
+#[test]
+fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frame");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let sparse = path.join("00000003.chunk");
+    let stored = fs::read(&sparse).unwrap();
+    fs::write(&sparse, [&stored[..], b"left over"].concat()).unwrap();
+    assert_eq!(of_chunks(Frame::open(&path).unwrap()).unwrap(), []);
+
+    let path = folder.path().join("many_blocks");
+    let second = &many_blocks(&path)[..];
     let write = |chunk: &[u8]| fs::write(path.join("00000001.chunk"), chunk).unwrap();
     let check = || Check::new(Depth::ChunkHeaders).path(&path).unwrap().findings;
     write(second);
@@ -168,6 +180,27 @@ fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
         findings[0].message(),
         "chunk 1, in 00000001.chunk, has 8492 bytes, but its last block ends at byte 8500 of it"
     );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_chunk_file_is_read_twice_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frame");
+    many_blocks(&path);
+    let read = |depth| {
+        let before = reads()?;
+        assert_eq!(Check::new(depth).path(&path).unwrap().findings, []);
+        Some(reads()? - before)
+    };
+    let (Some(frame), Some(headers), Some(data)) =
+        (read(Depth::Frame), read(Depth::ChunkHeaders), read(Depth::ChunkData))
+    else {
+        return;
+    };
+    assert_eq!(headers - frame, 2 * 2, "of each the start, and the table of its blocks");
+    let whole = if cfg!(feature = "decompress") { 2 } else { 1 };
+    assert_eq!(data - frame, 2 * whole, "of each a long start, and if it is decompressed the whole of it");
 }
 
 #[test]

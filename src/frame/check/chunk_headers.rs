@@ -464,13 +464,15 @@ impl Survey {
         entry: &ChunkEntry,
         found: &mut Found,
     ) -> Result<Result<(), Finding>, Error> {
+        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
         // The check of the index reports missing files, and two chunks in one.
         let is_again = matches!(entry.place, ChunkPlace::File(number) if !self.files.insert(number));
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
             self.is_whole = false;
             return Ok(Ok(()));
         }
-        let Ok((bytes, room)) = chunks.bytes(entry, 0, FIRST_READ)? else {
+        let length = if self.depth >= Depth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
+        let Ok((bytes, room)) = chunks.bytes(entry, 0, length)? else {
             self.is_whole = false;
             return Ok(Ok(()));
         };
@@ -493,11 +495,8 @@ impl Survey {
         }
         match entry.place {
             ChunkPlace::Frame(start) => {
-                self.nstored += 1;
-                if self.spans.len() < MAX_COMPARED {
-                    let end = start.saturating_add(header.cbytes as u64);
-                    self.spans.push(Span { start, end, number: entry.number });
-                }
+                let end = start.saturating_add(header.cbytes as u64);
+                self.keep(Span { start, end, number: entry.number });
             }
             ChunkPlace::File(_) if header.cbytes as u64 != room => {
                 if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
@@ -518,6 +517,14 @@ impl Survey {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Keeps the bytes of a chunk to compare them with the others, as long as it is not one of too many.
+    fn keep(&mut self, span: Span) {
+        self.nstored += 1;
+        if self.spans.len() < MAX_COMPARED {
+            self.spans.push(span);
+        }
     }
 
     /// Whether chunks share bytes. If there is a hole after a chunk, it may be because its length is wrong.
@@ -720,5 +727,14 @@ mod tests {
         let data = "2 chunks not decompressed: chunk 7 has another codec";
         let rest = "3 chunks not checked: from chunk 7 on, as those before it share their bytes";
         assert_eq!(says, [data, rest, compared]);
+    }
+
+    #[test]
+    fn of_any_number_of_chunks_192_mebibytes_are_kept() {
+        let mut survey = Survey::new(Depth::ChunkHeaders, 0);
+        let count = MAX_COMPARED as u64 + 1;
+        (0..count).for_each(|number| survey.keep(Span { start: number, end: number, number }));
+        assert_eq!((survey.spans.len(), survey.nstored), (MAX_COMPARED, count));
+        assert_eq!(size_of_val(&survey.spans[..]), 192 << 20);
     }
 }

@@ -183,3 +183,17 @@ fn offsets(survey: &Survey, header: &Header, finding: Finding) -> Option<Finding
     let what = if header.is_sparse() { "file number" } else { "offset" };
     Some(finding.text(format!("two chunks have the {what} {twice}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_any_number_of_chunks_64_mebibytes_are_kept() {
+        let mut survey = Survey::default();
+        let count = MAX_COMPARED as u64 + 1;
+        (0..count).for_each(|number| survey.store(number));
+        assert_eq!((survey.stored.len(), survey.nfirst), (MAX_COMPARED, count));
+        assert_eq!(size_of_val(&survey.stored[..]), 64 << 20);
+    }
+}
