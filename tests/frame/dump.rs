@@ -295,7 +295,7 @@ fn blocks_of_any_size_and_no_filters_are_named() {
 
 #[test]
 fn the_column_of_offsets_is_as_wide_as_the_last_offset_of_the_header() {
-    let file = frame_of(&[("long", &[0xc4; 1_000_000][..])], &[]);
+    let file = frame_of(&[("long", &vec![0xc4; 1_000_000])], &[]);
     let rows = header_rows(&file);
     assert!(rows[0].to_string().starts_with("      0  9e "), "{}", rows[0]);
 }
