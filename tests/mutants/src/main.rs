@@ -59,6 +59,8 @@ fn main() -> Result<()> {
     let list = ["mutants", "--list", "--json", "--package", "b2nd-serde"];
     let mut mutants: Vec<Mutant> =
         serde_json::from_slice(&output(Command::new("cargo").args(list).args(&arguments))?)?;
+    let listed: BTreeSet<&str> = mutants.iter().map(|mutant| &*mutant.name).collect();
+    noticed.retain(|line| listed.contains(cell(line, 1)));
     println!("{} changes, {} of them noticed earlier", mutants.len(), noticed.len());
     let names: BTreeSet<&str> = noticed.iter().map(|line| cell(line, 1)).collect();
     mutants.retain(|mutant| !names.contains(&*mutant.name));
