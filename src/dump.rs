@@ -373,7 +373,7 @@ pub(crate) fn write_metalayer(bytes: &[u8], start: &Start, sink: &mut dyn Sink) 
 pub(crate) fn write_raw(bytes: &[u8], start: &Start, sink: &mut dyn Sink) -> fmt::Result {
     let mut shown = 0;
     while let Some(rest) = bytes.get(shown..).filter(|rest| !rest.is_empty()) {
-        let (line, _) = rest.split_at(characters(rest, BYTES_A_LINE));
+        let (line, _) = rest.split_at(characters(rest));
         sink.row(&start.later(shown, 0).row(line, [&"", &"", &Printable(line)]))?;
         shown += line.len();
     }
@@ -508,10 +508,10 @@ impl fmt::Display for ArrayOf {
     }
 }
 
-/// The number of first bytes, at most `most`, that are whole characters; `most` if the bytes are not UTF-8.
-fn characters(bytes: &[u8], most: usize) -> usize {
+/// The number of first bytes, as many as a line has, that are whole characters; all of them if they are not UTF-8.
+fn characters(bytes: &[u8]) -> usize {
     let is_start = |&length: &usize| bytes.get(length).is_none_or(|byte| byte & 0xc0 != 0x80);
-    let most = most.min(bytes.len());
+    let most = BYTES_A_LINE.min(bytes.len());
     (most.saturating_sub(3)..=most).rev().find(is_start).unwrap_or(most)
 }
 

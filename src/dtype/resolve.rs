@@ -45,8 +45,8 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, Fault> {
     // NumPy calls a type of 0 bytes, such as `S`, unsized.
     let is_unsized = base.item_size == 0 && !matches!(base.kind, Kind::Struct(_));
     let shape = match shape {
-        Shape::Number(_) if is_unsized && matches!(base.kind, Kind::Subarray(_)) => return Ok(base),
-        Shape::Number(size) if is_unsized => {
+        Shape::Number(0) if is_unsized => return Ok(base),
+        Shape::Number(size) if is_unsized && !matches!(base.kind, Kind::Subarray(_)) => {
             let order = base.byte_order.unwrap_or(ByteOrder::Little);
             return scalar::numpy(base.kind.letter(), size, order).ok_or_else(|| too_large(at));
         }

@@ -230,12 +230,13 @@ fn a_subarray_has_at_most_64_dimensions() {
 }
 
 #[test]
-fn a_number_of_subarrays_without_bytes_is_one_of_them_as_in_numpy() {
-    for number in ["0", "3"] {
-        let dtype: Dtype = format!("(('<i4', (0,)), {number})").parse().unwrap();
-        assert_eq!(dtype.to_string(), "('<i4', (0,))");
+fn no_subarrays_without_bytes_are_one_of_them_as_in_numpy_and_any_other_number_is_refused() {
+    let dtype: Dtype = "(('<i4', (0,)), 0)".parse().unwrap();
+    assert_eq!((&*dtype.to_string(), dtype.item_size()), ("('<i4', (0,))", 0));
+    // For NumPy, the first of them is 3 bytes of padding.
+    for number in ["3", "(3,)"] {
+        assert_eq!(refusal(&format!("(('<i4', (0,)), {number})")).kind(), Layout);
     }
-    assert_eq!(refusal("(('<i4', (0,)), (3,))").kind(), Layout);
 }
 
 #[test]

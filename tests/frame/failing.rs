@@ -20,6 +20,7 @@ use b2nd_serde::{Meta, Shapes};
 #[derive(Debug)]
 struct Failing {
     file: Cursor<Vec<u8>>,
+    kind: io::ErrorKind,
     /// The calls before the one that fails.
     calls: usize,
     is_lasting: bool,
@@ -28,7 +29,8 @@ struct Failing {
 
 impl Failing {
     fn new(file: &[u8], calls: usize) -> Self {
-        Self { file: Cursor::new(file.to_vec()), calls, is_lasting: false, has_failed: false }
+        let (file, kind) = (Cursor::new(file.to_vec()), io::ErrorKind::TimedOut);
+        Self { file, kind, calls, is_lasting: false, has_failed: false }
     }
 
     fn call(&mut self) -> io::Result<()> {
@@ -37,7 +39,7 @@ impl Failing {
             return Ok(());
         }
         self.has_failed = true;
-        Err(io::ErrorKind::TimedOut.into())
+        Err(self.kind.into())
     }
 }
 
@@ -161,8 +163,11 @@ fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
     // Without the feature `decompress`, a compressed index is refused, by all of them.
     let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
     let whole = outcome(&mut Cursor::new(file.to_vec()));
-    for (calls, is_lasting) in (0..).flat_map(|calls| [(calls, true), (calls, false)]) {
-        let mut failing = Failing { is_lasting, ..Failing::new(file, calls) };
+    // The second one is what a seek to an impossible offset gives.
+    let kinds = [io::ErrorKind::TimedOut, io::ErrorKind::InvalidInput];
+    let ways = |calls| kinds.into_iter().flat_map(move |kind| [(calls, kind, true), (calls, kind, false)]);
+    for (calls, kind, is_lasting) in (0..).flat_map(ways) {
+        let mut failing = Failing { kind, is_lasting, ..Failing::new(file, calls) };
         let result = action(&mut failing);
         if !failing.has_failed {
             assert!(result.map_err(|error| error.to_string()) == whole, "{name}, call {calls}");
@@ -172,7 +177,7 @@ fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
         assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Io, says), "{name}, call {calls}");
         assert_eq!((error.path(), error.finding(), error.needed()), (None, None, None), "{name}");
         let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
-        assert_eq!(source.kind(), io::ErrorKind::TimedOut, "{name}, call {calls}");
+        assert_eq!(source.kind(), kind, "{name}, call {calls}");
     }
     let mut slow = Slow { file: Cursor::new(file.to_vec()), is_interrupted: false };
     assert!(outcome(&mut slow) == whole, "{name}");

@@ -678,6 +678,9 @@ fn each_block<R: Read + Seek>(
     for done in (0..length).step_by(PIECE) {
         let piece = (PIECE as u64).min(length - done);
         let Ok((bytes, _)) = chunks.bytes(entry, start + done, piece)? else { break };
+        if bytes.is_empty() {
+            break;
+        }
         receive(&bytes);
     }
     Ok(())
@@ -706,6 +709,9 @@ fn streams_end<R: Read + Seek>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::{self, Cursor};
+
     use super::*;
 
     #[test]
@@ -727,6 +733,40 @@ mod tests {
         let data = "2 chunks not decompressed: chunk 7 has another codec";
         let rest = "3 chunks not checked: from chunk 7 on, as those before it share their bytes";
         assert_eq!(says, [data, rest, compared]);
+    }
+
+    /// A file that counts its seeks.
+    struct Counting<'f> {
+        file: Cursor<&'f [u8]>,
+        count: usize,
+    }
+
+    impl Read for Counting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.file.read(buffer)
+        }
+    }
+
+    impl Seek for Counting<'_> {
+        fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+            self.count += 1;
+            self.file.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_table_of_blocks_is_read_to_the_end_of_the_file_and_no_further() {
+        let file = fs::read("tests/data/int32_3x5.b2nd").unwrap();
+        let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::Frame(165) };
+        let (nbytes, blocksize, cbytes) = (1_u32 << 28, 1_u32, 1_u32 << 30);
+        let sizes = [nbytes, blocksize, cbytes].map(u32::to_le_bytes).concat();
+        let bytes = [&[5, 1, 5, 1], &sizes[..], &[0; 16]].concat();
+        let header = ChunkHeader::parse(&bytes).unwrap();
+        assert_eq!(header.table_len(), Some(1 << 30));
+        let mut frame = Frame::read_at(Counting { file: Cursor::new(&file), count: 0 }, 0).unwrap();
+        each_block(&mut frame.chunks().unwrap(), &entry, &header, &bytes, |_, _| {}).unwrap();
+        let count = frame.reader.count;
+        assert!(count < 20, "{count}");
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Annotator<'_, '_> {
         } else {
             self.content(self.shown, &[], &mut |rows, _, content| rows.vlmetalayer(content))?;
         }
-        // Its place is before the end: not every byte before it need be a part of a vlmetalayer.
+        // The length of the trailer is at a fixed place before the end; bytes before it may belong to no vlmetalayer.
         let end = self.cursor.bytes().len().saturating_sub(END_LEN);
         self.raw(end, 1)?;
         self.cursor = self.cursor.at(end);

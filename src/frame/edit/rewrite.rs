@@ -378,15 +378,14 @@ impl<'p> Job<'p> {
         }
         new.sync()?;
         self.check_old(&frame)?;
-        let (path, by_directory) = match new.directory() {
-            Some(directory) => (directory.join(SPARSE_INDEX), true),
-            None if self.is_in_place => (self.source.clone(), self.from.is_dir()),
-            None => (self.to.into(), false),
+        let path = match new.directory() {
+            Some(directory) => directory.join(SPARSE_INDEX),
+            None if self.is_in_place => self.source.clone(),
+            None => self.to.into(),
         };
-        check_new(&after, &path, by_directory, new.file())?;
+        check_new(&after, &path, new.file())?;
         // The path as it was given, which may lead through a link.
-        let given =
-            if self.is_in_place { Some((file_with_header(self.to)?, self.to.is_dir())) } else { None };
+        let given = self.is_in_place.then(|| file_with_header(self.to)).transpose()?;
         progress.advance(0)?;
         if let Some(lock) = &mut exclusive {
             lock.raise_counter()?;
@@ -394,8 +393,7 @@ impl<'p> Job<'p> {
         // Some systems do not replace a file that is open.
         drop(frame);
         let (file, path) = new.persist()?;
-        let (path, by_directory) = given.unwrap_or((path, self.makes_directory));
-        Ok(Frame { path: Some(path), by_directory, ..after.map_reader(|()| file) })
+        Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
     }
 
     /// Writes the new file that has the header, with bytes of the old one between its two parts.
@@ -562,8 +560,8 @@ fn first_error(
 
 /// Checks the new frame once more before it gets its name: it had no errors when it was only planned, but the old one, or a
 /// chunk file, can have been changed since.
-fn check_new(after: &Frame, path: &Path, by_directory: bool, new: &File) -> Result<(), Error> {
-    match first_error(after, path, by_directory, new)? {
+fn check_new(after: &Frame, path: &Path, new: &File) -> Result<(), Error> {
+    match first_error(after, path, false, new)? {
         None => Ok(()),
         wrong => Err(Error::changing(wrong)),
     }

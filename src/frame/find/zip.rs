@@ -245,7 +245,12 @@ impl<R: Seek> Seek for Listening<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
             // No file has such an offset, so the zip file is damaged.
-            Err(error) if error.kind() == ErrorKind::InvalidInput => Err(error),
+            Err(error)
+                if error.kind() == ErrorKind::InvalidInput
+                    && matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) =>
+            {
+                Err(error)
+            }
             result => self.keep(result),
         }
     }
