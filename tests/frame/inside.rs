@@ -5,6 +5,7 @@
 use std::error::Error as _;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::common::{corpus, data};
@@ -480,6 +481,32 @@ fn what_keeps_a_frame_from_coming_to_rest_is_said() {
     let none = folder.path().join("none.b2nd");
     let error = Frame::open_stable(&none, Duration::from_secs(60)).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*none)));
+}
+
+/// Two reads in a row agree by chance sometimes, but not always.
+#[test]
+fn a_header_that_changes_from_read_to_read_is_changing_when_patience_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("changing.b2nd");
+    fs::write(&path, file("int32_3x5.b2nd")).unwrap();
+    let mut writer = File::options().write(true).open(&path).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Rows of the same number of chunks.
+            for rows in [4, 3].into_iter().cycle().take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                writer.seek(SeekFrom::Start(124)).unwrap();
+                writer.write_all(&[rows]).unwrap();
+            }
+        });
+        let error = loop {
+            if let Err(error) = Frame::open_stable(&path, Duration::ZERO) {
+                break error;
+            }
+        };
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
+    });
 }
 
 #[test]

@@ -16,7 +16,9 @@ pub struct Woven {
     pub arms: Vec<(Range<usize>, usize)>,
     /// Where each place with changes stands in the text, and which these are. A place comes before those inside it.
     pub sites: Vec<(Range<usize>, Vec<usize>)>,
-    /// Those that a compiler may compute.
+    /// All that have a place.
+    pub placed: Vec<usize>,
+    /// Those that the compiler may compute: what is in constants and in functions that can be.
     pub constant: Vec<usize>,
 }
 
@@ -30,6 +32,7 @@ pub fn weave(source: &str, mutants: &[(usize, &Mutant)]) -> syn::Result<Woven> {
         pending: HashMap::new(),
         edits: Vec::new(),
         in_constant: false,
+        placed: Vec::new(),
         constant: Vec::new(),
     };
     for &(number, mutant) in mutants {
@@ -40,7 +43,8 @@ pub fn weave(source: &str, mutants: &[(usize, &Mutant)]) -> syn::Result<Woven> {
     let mut edits = finder.edits;
     // Outer before inner; the sort is stable, and what stands at one place is found from the outside in.
     edits.sort_by_key(|edit| (edit.range.start, !edit.range.is_empty(), std::cmp::Reverse(edit.range.end)));
-    let woven = Woven { text: String::new(), arms: Vec::new(), sites: Vec::new(), constant: finder.constant };
+    let Finder { placed, constant, .. } = finder;
+    let woven = Woven { text: String::new(), arms: Vec::new(), sites: Vec::new(), placed, constant };
     let mut weaver = Weaver { source, woven };
     weaver.copy(0..source.len(), &edits);
     Ok(weaver.woven)
@@ -111,6 +115,7 @@ struct Finder<'a> {
     pending: HashMap<(Genre, usize), Vec<(usize, &'a Mutant)>>,
     edits: Vec<Edit>,
     in_constant: bool,
+    placed: Vec<usize>,
     constant: Vec<usize>,
 }
 
@@ -127,6 +132,7 @@ impl<'a> Finder<'a> {
     fn take(&mut self, genre: Genre, at: &impl Spanned) -> Vec<(usize, &'a Mutant)> {
         let start = self.range(at).start;
         let taken = self.pending.remove(&(genre, start)).unwrap_or_default();
+        self.placed.extend(numbers(&taken));
         if self.in_constant {
             self.constant.extend(numbers(&taken));
         }
@@ -189,6 +195,26 @@ impl<'a> Finder<'a> {
                 otherwise: "_ => {} } ",
                 after: "",
             });
+        }
+    }
+
+    /// An arm is left out, or its guard changed.
+    fn arm(&mut self, node: &syn::Arm, guard: Option<&syn::Expr>) {
+        let left_out = numbers(&self.take(Genre::MatchArm, node));
+        if !left_out.is_empty() {
+            let off = format!("{} == 0", active(&left_out));
+            if let Some(guard) = guard {
+                let Range { start, end } = self.range(guard);
+                self.insert(start, format!("{off} && ("), left_out);
+                self.insert(end, ")".to_owned(), Vec::new());
+            } else {
+                self.insert(self.range(&node.pat).end, format!(" if {off}"), left_out);
+            }
+        }
+        if let Some(guard) = guard {
+            let arms = self.take(Genre::MatchArmGuard, guard).into_iter();
+            let arms = arms.map(|(number, mutant)| (number, mutant.replacement.clone())).collect();
+            self.choose(guard, arms);
         }
     }
 }
@@ -284,28 +310,8 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             syn::Pat::Guard(pattern) => Some(&*pattern.guard),
             _ => None,
         };
-        let left_out = numbers(&self.take(Genre::MatchArm, node));
-        if !left_out.is_empty() {
-            let off = format!("{} == 0", active(&left_out));
-            match guard {
-                None => self.insert(self.range(&node.pat).end, format!(" if {off}"), left_out),
-                Some(guard) if !has_let(guard) => {
-                    let Range { start, end } = self.range(guard);
-                    self.insert(start, format!("{off} && ("), left_out);
-                    self.insert(end, ")".to_owned(), Vec::new());
-                }
-                Some(_) => {}
-            }
-        }
-        if let Some(guard) = guard
-            && !has_let(guard)
-        {
-            let arms = self
-                .take(Genre::MatchArmGuard, guard)
-                .into_iter()
-                .map(|(number, mutant)| (number, mutant.replacement.clone()))
-                .collect();
-            self.choose(guard, arms);
+        if !guard.is_some_and(has_let) {
+            self.arm(node, guard);
         }
         visit::visit_arm(self, node);
     }
