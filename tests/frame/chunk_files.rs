@@ -185,7 +185,7 @@ fn an_error_about_a_chunk_file_names_it() {
     }
 }
 
-/// A chunk that somebody else may read is no damaged one. Root may read everything.
+/// A chunk that somebody else may read is no damaged one.
 #[cfg(unix)]
 #[test]
 fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
@@ -196,6 +196,9 @@ fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
     copy_tree(&data().join("sparse.b2nd"), &path);
     let file = path.join("00000002.chunk");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::File::open(&file).is_ok() {
+        eprintln!("root may read every file, so nothing is shown");
+    }
     assert_eq!(check(&path).unwrap().findings, []);
 }
 

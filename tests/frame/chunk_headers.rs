@@ -451,14 +451,12 @@ fn with_offsets(offsets: &[usize]) -> Vec<u8> {
 fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
     // The frame has 4 chunks of 64 bytes: as many bytes are looked at twice.
     assert_eq!(findings(with_offsets(&[0, 64, 128, 192])), []);
-    for (offsets, from) in [([0; 20], 8), ([64; 20], 8)] {
+    for offsets in [[0; 20], [64; 20]] {
         let file = with_offsets(&offsets);
         let report =
             Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
         let unchecked: Vec<String> = report.unchecked.iter().map(ToString::to_string).collect();
-        let count = 20 - from;
-        let says =
-            format!("{count} chunks not checked: from chunk {from} on, as those before it share their bytes");
+        let says = "12 chunks not checked: from chunk 8 on, as those before it share their bytes";
         assert_eq!(unchecked, [says]);
         let twice =
             report.findings.iter().filter(|finding| finding.message().contains("two chunks have the offset"));

@@ -159,7 +159,7 @@ fn a_compressed_index_is_read_block_by_block() {
     }
 }
 
-/// A compressed index of these many bytes in blocks of that many. Each block is the same, and these bytes.
+/// A compressed index of `nbytes` bytes whose blocks all are `block`.
 pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
     const UNSPLIT_ZSTD: u8 = 0x95;
     let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();

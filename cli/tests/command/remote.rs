@@ -541,7 +541,7 @@ fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
     let urls: Vec<_> = (0..200).map(|i| format!("s3://bucket/{i}.b2nd")).collect();
     fs::write(&list, urls.join("\n")).unwrap();
     for jobs in [3, 24] {
-        // How many requests wait for their answer, the most there were, and whether that took too long.
+        // How many requests wait for their answer, the most there were, and whether the answers have begun.
         let waiting = Arc::new((Mutex::new((0, 0, false)), Condvar::new()));
         let shared = waiting.clone();
         let server = Server::start(move |path, range| {
@@ -550,11 +550,15 @@ fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
             counts.0 += 1;
             counts.1 = counts.1.max(counts.0);
             changed.notify_all();
-            // Until all jobs have been seen at work, no request is answered.
-            let long = Duration::from_secs(60);
+            // Until all jobs have been seen at work, no request is answered; and for a while after that, as there
+            // must not be one more.
+            let [long, short] = [60_000, 200].map(Duration::from_millis);
             let few = |counts: &mut (usize, usize, bool)| counts.1 < jobs && !counts.2;
-            let (mut counts, waited) = changed.wait_timeout_while(counts, long, few).unwrap();
-            counts.2 |= waited.timed_out();
+            let (counts, _) = changed.wait_timeout_while(counts, long, few).unwrap();
+            let no_more = |counts: &mut (usize, usize, bool)| counts.1 == jobs && !counts.2;
+            let (mut counts, _) = changed.wait_timeout_while(counts, short, no_more).unwrap();
+            counts.2 = true;
+            changed.notify_all();
             counts.0 -= 1;
             answer(&[(path.into(), array())].into(), 100, path, range)
         });
