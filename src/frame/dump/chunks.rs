@@ -27,8 +27,8 @@ impl<R: Read + Seek> Frame<R> {
     /// would begin outside of it, a row with a [`fault`](Row::fault) says so, and the next row or chunk follows. A frame
     /// without chunks has no rows.
     ///
-    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one place. The
-    /// rows come one by one, so memory does not grow with them; break off where they are too many.
+    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one
+    /// place. The rows come one by one, so memory does not grow with them; break off where they are too many.
     ///
     /// # Errors
     ///
