@@ -166,6 +166,8 @@ struct Test {
 /// A copy of the repository.
 struct Tree {
     root: PathBuf,
+    /// The files that are no sources of the library, with their bytes: a change can make a test write into them.
+    others: Vec<(PathBuf, Vec<u8>)>,
     /// What is built of all copies.
     build: PathBuf,
     /// One build for all changes is worth the time to make it a quick one.
@@ -179,12 +181,28 @@ impl Tree {
             fs::remove_dir_all(&root)?;
         }
         let files = String::from_utf8(output(Command::new("git").args(["ls-files", "-z"]))?)?;
+        let mut others = Vec::new();
         for file in files.split_terminator('\0') {
             let to = root.join(file);
             fs::create_dir_all(to.parent().ok_or("a file without a folder")?)?;
-            fs::copy(file, to)?;
+            fs::copy(file, &to)?;
+            if !file.starts_with("src/") {
+                others.push((to, fs::read(file)?));
+            }
         }
-        Ok(Self { root, build: folder.join("build"), optimization })
+        Ok(Self { root, others, build: folder.join("build"), optimization })
+    }
+
+    /// Makes the files that tests read what they were; false if they still are.
+    fn restore(&self) -> Result<bool> {
+        let mut is_needed = false;
+        for (path, bytes) in &self.others {
+            if fs::read(path).ok().as_ref() != Some(bytes) {
+                fs::write(path, bytes)?;
+                is_needed = true;
+            }
+        }
+        Ok(is_needed)
     }
 
     fn source(&self, file: &str) -> Result<String> {
@@ -344,8 +362,15 @@ impl Tree {
         let number = number.to_string();
         for (program, names, time) in &batches {
             let limit = Duration::from_secs(5) + 10 * *time;
-            if let Some(outcome) = self.run(program, names, limit, ("MUTANT", &number))? {
-                let without = self.run(program, names, limit, ("MUTANT", "0"))?;
+            let run = |number: &str| self.run(program, names, limit, ("MUTANT", number));
+            let mut outcome = run(&number)?;
+            // A change before this one may have written into what the tests read.
+            if outcome.is_some() && self.restore()? {
+                outcome = run(&number)?;
+                self.restore()?;
+            }
+            if let Some(outcome) = outcome {
+                let without = run("0")?;
                 return Ok(without.map_or(outcome, |without| Outcome::new("unsure", without.detail)));
             }
         }
@@ -404,6 +429,7 @@ impl Tree {
             };
             let names = tests.iter().filter(|test| test.program.0 == number).map(|test| &*test.name);
             let names: Vec<_> = names.collect();
+            self.restore()?;
             if let Some(outcome) = self.run(&built, &names, LONG, ("MUTANT", "0"))? {
                 return Ok(outcome);
             }
