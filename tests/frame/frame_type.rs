@@ -195,6 +195,22 @@ fn what_cannot_become_another_type_says_why_and_leaves_nothing() {
 }
 
 #[test]
+fn a_chunk_that_is_copied_in_pieces_is_as_long_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, new) = (folder.path().join("long.b2nd"), folder.path().join("sparse"));
+    let shapes = Shapes { shape: &[10_000_000], chunkshape: &[5_000_000], blockshape: &[5_000_000] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
+    for number in [0, 1] {
+        writer.stored(number, &vec![7; 5_000_000]).unwrap();
+    }
+    writer.finish().unwrap();
+    Rewrite::new(&path, &new).frame_type(FrameType::Sparse).apply().unwrap();
+    for name in ["00000000.chunk", "00000001.chunk"] {
+        assert_eq!(fs::metadata(new.join(name)).unwrap().len(), 32 + 5_000_000);
+    }
+}
+
+#[test]
 fn a_chunk_that_only_a_sparse_frame_may_have_does_not_get_into_a_contiguous_one() {
     let folder = tempfile::tempdir().unwrap();
     let (path, new) = (folder.path().join("sparse"), folder.path().join("new.b2nd"));
@@ -290,7 +306,7 @@ fn a_private_frame_stays_private() {
     let [path, sparse, back] = ["old", "sparse", "back"].map(|name| folder.path().join(name));
     fs::copy(data().join("int32_3x5.b2nd"), &path).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for (file, directory) in [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755)] {
+    for (file, directory) in [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755), (0o755, 0o755)] {
         fs::set_permissions(&path, fs::Permissions::from_mode(file)).unwrap();
         Rewrite::new(&path, &sparse).frame_type(FrameType::Sparse).apply().unwrap();
         Rewrite::new(&sparse, &back).frame_type(FrameType::Contiguous).apply().unwrap();
