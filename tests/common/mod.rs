@@ -233,6 +233,14 @@ fn chunk_header(nbytes: usize, cbytes: usize) -> Vec<u8> {
     header
 }
 
+/// A copy of a file or folder of the project, which may be changed.
+pub fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(Path::new(name).file_name().unwrap());
+    copy_tree(&data().join(name), &path);
+    (folder, path)
+}
+
 /// Copies a file, or a folder with what is in it.
 pub fn copy_tree(from: &Path, to: &Path) {
     if from.is_dir() {

@@ -8,22 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{copy_tree, corpus, data, frame_of, header_file, offset_field};
+use crate::common::{copy, copy_tree, corpus, data, frame_of, header_file, offset_field};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::frame::{
     Code, Error, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, Severity, Special, check,
 };
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
-use tempfile::TempDir;
-
-/// A file of the project that may be changed.
-fn copy(name: &str) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(Path::new(name).file_name().unwrap());
-    copy_tree(&data().join(name), &path);
-    (folder, path)
-}
 
 /// Why a change is refused.
 fn refused(result: Result<(), Error>) -> String {

@@ -9,15 +9,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use crate::common::{copy_tree, data};
+use crate::common::{copy, copy_tree, data};
 use b2nd_serde::frame::{Check, Code, Depth, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
 use b2nd_serde::{Meta, Shapes};
 
 #[test]
 fn the_chunks_of_a_sparse_frame_have_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     // One that no chunk has is no fault: C-Blosc2 leaves it where a chunk becomes one value.
     fs::write(path.join("00000004.chunk"), b"").unwrap();
     fs::write(path.join("notes.txt"), b"").unwrap();
@@ -42,9 +40,7 @@ fn the_chunks_of_a_sparse_frame_have_files() {
 /// C-Blosc2 3.3.5 opens this frame with 35 bytes of chunks, and not with 34.
 #[test]
 fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     let file = path.join("chunks.b2frame");
     let mut bytes = fs::read(&file).unwrap();
     for (cbytes, is_open) in [(316_i64, true), (35, true), (34, false), (0, false)] {
@@ -65,9 +61,7 @@ fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
 /// A chunk index that repeats a file's number: 40 bytes for four chunks.
 #[test]
 fn chunks_that_all_have_the_same_file_are_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     let file = fs::read(path.join("chunks.b2frame")).unwrap();
     let header_len = Frame::parse(&file).unwrap().header().header_len;
     let mut index = vec![5, 1, 5, 8];
@@ -120,9 +114,7 @@ fn a_chunk_file_that_is_not_whole_is_found() {
 /// are not looked for one by one.
 #[test]
 fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     let file = path.join("00000002.chunk");
     fs::remove_file(&file).unwrap();
     let check = Check::new(Depth::ChunkHeaders).on_progress(|done| {
@@ -138,9 +130,7 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
 /// Whenever the file is cut: before it is read, or between its header and the rest.
 #[test]
 fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     let mut frame = Frame::open(&path).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.next().unwrap().unwrap();
@@ -171,9 +161,7 @@ fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
 #[cfg(unix)]
 #[test]
 fn an_error_about_a_chunk_file_names_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     let file = path.join("00000002.chunk");
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&file, &file).unwrap();
@@ -191,9 +179,7 @@ fn an_error_about_a_chunk_file_names_it() {
 fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
     use std::os::unix::fs::PermissionsExt;
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     let file = path.join("00000002.chunk");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::File::open(&file).is_ok() {
@@ -266,9 +252,7 @@ fn a_compressed_index_is_read_too() {
 #[cfg(feature = "decompress")]
 #[test]
 fn a_million_names_of_which_three_have_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     fs::write(path.join("chunks.b2frame"), with_chunks(1_000_000)).unwrap();
     let findings = check(&path).unwrap().findings;
     // Of 00000000.chunk to 00000003.chunk, the index names those from 2 on.
@@ -300,7 +284,7 @@ fn a_file_is_missed_where_python_blosc2_misses_it() {
     assert!(missed >= 50 && missed <= frames.len() - 100, "too few to show anything");
 }
 
-/// A new sparse frame of so many chunks that the folder is listed.
+/// A new sparse frame with enough chunks that its folder is listed.
 #[cfg(unix)]
 fn of_100_chunks(folder: &Path) -> PathBuf {
     let path = folder.join("sparse.b2nd");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::check::reads;
 use crate::chunks::{chunk, with_index};
 use crate::common::{
-    chunk_with_a_table, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
+    chunk_with_a_table, copy, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
 };
 use b2nd_serde::frame::{
     Aspect, Check, ChunkEntry, ChunkPlace, Code, Depth, Error, ErrorKind, Finding, Frame, Place, check,
@@ -103,9 +103,7 @@ fn no_damage_does_harm() {
 
 #[test]
 fn a_damaged_chunk_file_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     let file = path.join("00000002.chunk");
     let chunk = fs::read(&file).unwrap();
     for (at, bytes) in [(4, &[9][..]), (12, &[0, 0, 0, 0x40]), (3, &[8]), (0, &[0; 32]), (31, &[0x10])] {
@@ -395,9 +393,7 @@ fn a_check_of_chunks_can_be_stopped() {
 
 #[test]
 fn a_directory_in_the_place_of_a_chunk_file_is_a_missing_file_at_every_depth() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
+    let (_folder, path) = copy("sparse.b2nd");
     let file = path.join("00000002.chunk");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
@@ -522,7 +518,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
         assert_eq!(findings, expected);
     }
 
-    // What is known of the chunks before is told all the same.
+    // What was found in the chunks before is still told.
     file[229 + 15] = 0x40;
     let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
     let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";

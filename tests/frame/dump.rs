@@ -106,7 +106,7 @@ fn bytes_of_no_vlmetalayer_are_not_taken_for_the_length_of_the_trailer() {
     let offset =
         |name: &[u8]| file.windows(name.len()).rposition(|bytes| bytes == name).unwrap() + name.len();
     let [unit, note] = [offset(b"\xa4unit\xd2"), offset(b"\xa4note\xd2")];
-    // Both are the first one now, and the second one is nobody's.
+    // Both names now lead to the first content, and none to the second.
     file.copy_within(unit..unit + 4, note);
     let rows = rows(&file);
     assert!(rows.iter().all(|row| row.fault.is_none()));

@@ -101,11 +101,16 @@ fn main() -> Result<()> {
     for line in noticed {
         writeln!(file, "{line}")?;
     }
+    // Once, as each change that is tried alone stands in its file meanwhile.
+    let mut hashes = BTreeMap::<&str, String>::new();
+    for mutant in &mutants {
+        hashes.entry(&mutant.file).or_insert_with(|| alone.hash(&mutant.file));
+    }
     let record = |number: usize, outcome: Result<Outcome>| {
         let Outcome { word, detail } =
             outcome.unwrap_or_else(|error| Outcome::new("error", format!("{:?}", error.to_string())));
         let Mutant { file: path, name, .. } = &mutants[number - 1];
-        let line = format!("{word}\t{name}\t{}\t{detail}\n", alone.hash(path));
+        let line = format!("{word}\t{name}\t{}\t{detail}\n", hashes[&**path]);
         // One write, and so one line.
         (&file).write_all(line.as_bytes()).unwrap_or_else(|error| eprintln!("{error}: {line}"));
     };

@@ -1,4 +1,4 @@
-//! Puts every change of a file into its source at once, each behind a question which change is on.
+//! Puts all changes of a file into its source at once. Before each stands a question: which change is on?
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
