@@ -1,12 +1,4 @@
 //! The entries of a metalayer, and the layouts: which entries each has, in which order.
-//!
-//! ```
-//! use b2nd_serde::layout::{Entry, Layout};
-//!
-//! let layout: Layout = "b2nd-six".parse()?;
-//! assert!(!layout.entries().contains(&Entry::DtypeFormat));
-//! # Ok::<(), b2nd_serde::layout::ParseLayoutError>(())
-//! ```
 
 // Two tables, one of entries and one of layouts, have a row for each variant. Names, sets and texts are made from them.
 // Only `Layout::entry` repeats the order of the entries, because the compiler can remove its match where the position
@@ -14,8 +6,8 @@
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
 // `chunkshape`, but not the version and the block shape that all others have. One of them also has integers in the byte
-// order of the machine, with another marker. The serde format gives an error that names them. The module `frame` can
-// read them. Nothing writes them.
+// order of the machine, with another marker. The serde format gives an error that names them. The crate b2nd-frame
+// can read them. Nothing writes them.
 
 use core::fmt;
 use core::str::FromStr;
@@ -27,7 +19,13 @@ use crate::marker::{FIXARRAY, fixarray};
 use Entry::{Blockshape, Chunkshape, Dtype, DtypeFormat, Ndim, Shape, Version};
 
 /// The largest number of dimensions (`B2ND_MAX_DIM` in C-Blosc2).
-pub(crate) const MAX_NDIM: u8 = 16;
+///
+/// ```
+/// let shape = [1; b2nd_serde::MAX_NDIM as usize + 1];
+/// let shapes = b2nd_serde::Shapes { shape: &shape, chunkshape: &[], blockshape: &[] };
+/// assert!(b2nd_serde::Geometry::new(shapes).is_err());
+/// ```
+pub const MAX_NDIM: u8 = 16;
 
 /// The largest number of bytes of a dtype. C-Blosc2 keeps it in an `int32_t`.
 pub(crate) const MAX_DTYPE_LEN: usize = i32::MAX as usize;

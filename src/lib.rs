@@ -1,43 +1,8 @@
 //! A serde data format for the B2ND metalayer: the bytes in a [Blosc2] file that hold the shape, chunk shape, block
-//! shape and dtype of an N-dimensional array. With the feature `frame` it also finds, checks and changes them in files, and
-//! writes new files.
+//! shape and dtype of an N-dimensional array. The crate [`b2nd-frame`] finds, checks and changes them in files, and writes
+//! new files.
 //!
-// Rows that link to what another feature brings would be broken links without it.
-#![cfg_attr(
-    feature = "frame",
-    doc = r#"
-| what you want | what to call |
-|---|---|
-| the bytes of your own struct | [`to_vec`], [`to_slice`], [`to_writer`], [`to_extend`] |
-| your own struct from bytes | [`from_slice`], [`take_from_slice`], [`from_reader`] |
-| a ready-made struct for all layouts | [`Meta`] |
-| the array in a file | [`Frame::open`](frame::Frame::open), [`Frame::array`](frame::Frame::array) |
-| the array in a zip, HDF5 or any other file | [`zip_member`](frame::zip_member), [`scan`](frame::scan()), [`Frame::read_at`](frame::Frame::read_at) |
-| the array in bytes from a server | [`Frame::parse`](frame::Frame::parse) |
-| what is wrong with a file | [`check`](frame::check()), [`Check`](frame::Check) |
-| in which chunk and byte an item is | [`Geometry::position`], [`Geometry::byte_offset`] |
-| which chunks hold a slice | [`Geometry::chunks_in`], [`Chunk::scatter`](geometry::Chunk::scatter) |
-| where the chunks are, and their bytes | [`Frame::chunks`](frame::Frame::chunks), [`Chunks::compressed`](frame::Chunks::compressed) |
-| what a dtype string means | [`Dtype`] |
-| another shape or dtype in the file | [`Frame::edit`](frame::Frame::edit) |
-| an old file in the present format | [`Rewrite`](frame::Rewrite) |
-| a new array file | [`FrameBuilder`](frame::FrameBuilder) |
-| what each byte says | [`dump::metalayer`], [`dump_header`](frame::dump_header) |
-
-The [`cookbook`] has a recipe for each. The array in a file, with the feature `frame`:
-
-```
-use b2nd_serde::frame::Frame;
-
-let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-let array = frame.array()?.expect("an array");
-assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4")));
-# Ok::<(), b2nd_serde::frame::Error>(())
-```
-"#
-)]
-//!
-//! The bytes alone, in a struct of your own:
+//! The bytes, in a struct of your own:
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -197,13 +162,12 @@ assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4")));
 //! | `alloc` | yes | 1.85 | `to_vec`, `to_extend`, `Meta`, and the text of errors that types raise themselves |
 //! | `std` | yes | 1.85 | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | 1.85 | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
-//! | `frame` | | 1.85 | the module `frame`: find, check and change the metalayer in a file, and write new files |
-//! | `decompress` | | 1.88 | read compressed vlmetalayers, and check a compressed chunk index; not for i686 or wasm32-unknown-unknown |
 //!
 //! All but the first row need a machine with atomic compare-and-swap, which thumbv6m and riscv32imc have not, as short
-//! strings are shared. WebAssembly has no locks: there a frame is read in spite of a lock file beside it, but not changed.
+//! strings are shared.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
+//! [`b2nd-frame`]: https://docs.rs/b2nd-frame
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -219,7 +183,7 @@ extern crate std;
 mod marker;
 
 mod error;
-pub mod layout;
+mod layout;
 mod shapes;
 mod wire;
 
@@ -236,12 +200,6 @@ pub mod geometry;
 #[cfg(feature = "dtype")]
 pub mod dtype;
 
-#[cfg(feature = "frame")]
-pub mod frame;
-
-#[cfg(all(doc, feature = "frame"))]
-pub mod cookbook;
-
 #[cfg(feature = "std")]
 pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
@@ -249,8 +207,7 @@ pub use de::{Deserializer, from_slice, take_from_slice};
 pub use dtype::Dtype;
 pub use error::{Error, ErrorKind};
 pub use geometry::Geometry;
-#[doc(inline)]
-pub use layout::{Entry, Layout};
+pub use layout::{Entry, Layout, MAX_NDIM, ParseLayoutError};
 #[cfg(feature = "alloc")]
 pub use meta::Meta;
 #[cfg(feature = "std")]
@@ -261,6 +218,6 @@ pub use ser::{to_extend, to_vec};
 pub use shapes::Shapes;
 
 /// The examples of the README are tests.
-#[cfg(all(doctest, feature = "frame"))]
+#[cfg(all(doctest, feature = "alloc"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -25,10 +25,6 @@ pub(crate) const NEGATIVE_FIXINT: u8 = 0xe0;
 /// The positive fixints, as a message names them.
 pub(crate) const FIXINTS: &str = "positive fixint (0x00 to 0x7f)";
 
-/// The fixstrs, as a message names them.
-#[cfg(feature = "frame")]
-pub(crate) const FIXSTRS: &str = "a fixstr (0xa0 to 0xbf)";
-
 /// Whether a byte is a positive fixint.
 #[inline]
 pub(crate) const fn is_fixint(byte: u8) -> bool {
@@ -39,13 +35,6 @@ pub(crate) const fn is_fixint(byte: u8) -> bool {
 #[inline]
 pub(crate) const fn fixarray(count: u8) -> u8 {
     FIXARRAY + count
-}
-
-/// The marker of a text of at most 31 bytes.
-#[cfg(feature = "frame")]
-#[inline]
-pub(crate) const fn fixstr(length: u8) -> u8 {
-    FIXSTR + length
 }
 
 /// The number of pairs, if the byte is a fixmap.
@@ -166,8 +155,6 @@ mod tests {
     #[test]
     fn a_range_is_named_with_its_first_and_last_byte() {
         assert_eq!(FIXINTS, std::format!("positive fixint ({:#04x} to {FIXINT_MAX:#04x})", 0));
-        #[cfg(feature = "frame")]
-        assert_eq!(FIXSTRS, std::format!("a fixstr ({FIXSTR:#04x} to {FIXSTR_MAX:#04x})"));
     }
 
     #[test]

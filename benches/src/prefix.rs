@@ -2,14 +2,15 @@
 
 use std::fs;
 
-use b2nd_serde::frame::Frame;
+use b2nd_frame::Frame;
 
 /// Bytes that a program reads of a file whose metalayer it wants.
 pub const PREFIX: usize = 512;
 
 /// The first bytes of a frame that has this metalayer: those of a real file, with the metalayer exchanged.
 pub fn frame_with(bytes: &[u8]) -> [u8; PREFIX] {
-    let mut file = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/int32_3x5.b2nd")).unwrap();
+    let mut file =
+        fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../frame/tests/data/int32_3x5.b2nd")).unwrap();
     let frame = Frame::parse(&file).unwrap();
     let metalayer = frame.array_metalayer().unwrap();
     let end = metalayer.offset() + metalayer.bytes().len();

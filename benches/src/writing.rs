@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, iter};
 
-use b2nd_serde::frame::{Frame, FrameBuilder};
+use b2nd_frame::{Frame, FrameBuilder};
 use b2nd_serde::{Meta, Shapes};
 use b2nd_serde_benches::machine::{compiler, processor, tenth_percentile, version_of};
 use blosc2_pure_rs::compress::{CParams, compress_chunk};

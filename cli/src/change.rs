@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Code, Error, ErrorKind, Frame};
+use b2nd_frame::{Code, Error, ErrorKind, Frame};
 
 use crate::address::{Address, Inside, Location};
 use crate::failure::{Failure, Problem};

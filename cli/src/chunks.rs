@@ -7,8 +7,8 @@ use std::mem;
 use std::path::Path;
 use std::process::ExitCode;
 
+use b2nd_frame::{ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Code, Error, Finding, Frame, Special};
 use b2nd_serde::Geometry;
-use b2nd_serde::frame::{ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Code, Error, Finding, Frame, Special};
 use clap::Args;
 use serde::Serialize;
 

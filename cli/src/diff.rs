@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Array, Error, Frame, Header, Trailer, Vlmetalayer};
+use b2nd_frame::{Array, Error, Frame, Header, Trailer, Vlmetalayer};
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use b2nd_frame::{Code, Error, Frame, dump_header};
 use b2nd_serde::Deserializer;
 use b2nd_serde::dump::{Row, metalayer};
-use b2nd_serde::frame::{self, Code, Error, Frame};
 use clap::{Args, ValueHint};
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
@@ -52,7 +52,7 @@ pub(crate) struct Dump {
 }
 
 /// Takes the rows one by one.
-type Receive<'r> = dyn FnMut(Row) -> ControlFlow<()> + 'r;
+type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
 /// The longest header that is shown.
 pub(crate) const LONGEST: u64 = 1 << 20;
@@ -107,7 +107,7 @@ impl Dump {
         let mut stdout = BufWriter::new(anstream::stdout().lock());
         let mut written = Ok(());
         let problem = self.rows(address, bytes, &mut |row| {
-            written = stdout.write_all(text(&row, width).as_bytes());
+            written = stdout.write_all(text(row, width).as_bytes());
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         written.and_then(|()| stdout.flush())?;
@@ -121,8 +121,9 @@ impl Dump {
             if is_over {
                 return ControlFlow::Break(());
             }
-            if let Some(text) = row.fault.as_deref().filter(|_| fault.is_none()) {
-                fault = Some(Problem { offset: Some(row.offset), ..Problem::new("malformed", text) });
+            if let Some(text) = row.fault.filter(|_| fault.is_none()) {
+                fault =
+                    Some(Problem { offset: Some(row.offset), ..Problem::new("malformed", text.to_string()) });
             }
             let flow = receive(row);
             is_over = flow.is_break();
@@ -141,7 +142,7 @@ impl Dump {
             return if has_more { Err(more) } else { Ok(()) };
         }
         let mut is_bad = false;
-        frame::dump_header(bytes).rows(|row| {
+        dump_header(bytes).rows(|row| {
             is_bad = row.fault.is_some();
             receive(row)
         });
@@ -170,7 +171,7 @@ impl Dump {
 }
 
 /// The lines of a row. At a terminal, the message about a fault is wrapped.
-fn text(row: &Row, width: Option<usize>) -> String {
+fn text(row: &Row<'_>, width: Option<usize>) -> String {
     let [offset, bytes, kind, field, value] = row.cells();
     let start = offset.len() + bytes.len() - bytes.trim_start().len();
     let value = clean(&value);
@@ -180,7 +181,8 @@ fn text(row: &Row, width: Option<usize>) -> String {
         None => line,
         Some(fault) => {
             let indent = " ".repeat(start);
-            let fault = wrapped(&clean(fault), width.map(|width| width.saturating_sub(start + 3)), "");
+            let fault =
+                wrapped(&clean(&fault.to_string()), width.map(|width| width.saturating_sub(start + 3)), "");
             let fault = fault.replace('\n', &format!("\n{indent}   "));
             format!("{line}{indent}{RED}^^{RED:#} {fault}\n")
         }
@@ -250,10 +252,17 @@ struct DumpRow {
     fault: Option<String>,
 }
 
-impl From<Row> for DumpRow {
-    fn from(row: Row) -> Self {
-        let Row { offset, depth, bytes, kind, value, field, fault, .. } = row;
-        Self { offset, depth, hex: hex(&bytes), kind, value, field, fault }
+impl From<&Row<'_>> for DumpRow {
+    fn from(row: &Row<'_>) -> Self {
+        Self {
+            offset: row.offset,
+            depth: row.depth,
+            hex: hex(row.bytes),
+            kind: row.kind.to_string(),
+            value: row.value.to_string(),
+            field: row.field.to_string(),
+            fault: row.fault.map(ToString::to_string),
+        }
     }
 }
 

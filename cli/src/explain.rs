@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use b2nd_serde::frame::Code;
+use b2nd_frame::Code;
 use clap::Args;
 use serde::Serialize;
 

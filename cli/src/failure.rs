@@ -6,7 +6,7 @@ use std::io;
 use std::iter;
 use std::path::PathBuf;
 
-use b2nd_serde::frame::{Error, ErrorKind, Finding};
+use b2nd_frame::{Error, ErrorKind, Finding};
 use serde::Serialize;
 
 use crate::address::{Address, Location};
@@ -127,7 +127,7 @@ impl fmt::Display for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use b2nd_serde::frame::Frame;
+    use b2nd_frame::Frame;
     use std::path::Path;
 
     #[test]

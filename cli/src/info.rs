@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_serde::frame::{Depth, Header, Special};
+use b2nd_frame::{Depth, Header, Special};
 use clap::Args;
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{self, Path, PathBuf};
 use std::{iter, thread};
 
-use b2nd_serde::frame::{is_sparse_frame, is_store_folder};
+use b2nd_frame::{is_sparse_frame, is_store_folder};
 use clap::{Args, ValueHint};
 use walkdir::WalkDir;
 

@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use b2nd_serde::dtype::Dtype;
-use b2nd_serde::frame::{
+use b2nd_frame::{
     Array, ChunkCounts, Codec, Filter, Finding, Frame, FrameType, Generation, Header, Kind, Trailer,
     Unchecked,
 };
+use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
 use serde_json::value::RawValue;

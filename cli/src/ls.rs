@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use b2nd_serde::frame::Kind;
+use b2nd_frame::Kind;
 use clap::{Args, ValueHint};
 
 use crate::address::{Inside, Location};

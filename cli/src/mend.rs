@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use b2nd_serde::frame::{Code, Finding, Frame, Rewrite};
+use b2nd_frame::{Code, Finding, Frame, Rewrite};
 
 /// The findings that a rewrite removes. Those whose advice is to do nothing are not among them.
 const BY_REWRITE: [Code; 5] =

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use b2nd_serde::frame::{Code, Severity};
+use b2nd_frame::{Code, Severity};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::text;

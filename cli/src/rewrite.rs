@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use b2nd_serde::frame::{self, Error, ErrorKind, Frame, FrameType, Generation};
+use b2nd_frame::{Error, ErrorKind, Frame, FrameType, Generation, Rewrite as FrameRewrite};
 use clap::Args;
 
 use crate::address::given_all;
@@ -70,7 +70,7 @@ impl Rewrite {
         let before = Frame::open(&self.from).and_then(|frame| Frame::parse(frame.header_bytes()));
         let before = before.map_err(failed)?;
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
-        let mut rewrite = frame::Rewrite::new(&self.from, &self.to).on_progress(|copied| {
+        let mut rewrite = FrameRewrite::new(&self.from, &self.to).on_progress(|copied| {
             progress.show(copied);
             if interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use b2nd_serde::frame::{ChunkCounts, Kind, Severity};
+use b2nd_frame::{ChunkCounts, Kind, Severity};
 
 use crate::address::Address;
 use crate::json::{codec, parsed_dtype, ratio};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use b2nd_frame::{ArrayLayout, Error, Frame};
 use b2nd_serde::Layout;
-use b2nd_serde::frame::{ArrayLayout, Error, Frame};
 use clap::{ArgGroup, Args, ValueHint};
 
 use crate::address::given_all;

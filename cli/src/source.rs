@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use b2nd_serde::frame::{Code, Content, Frame, is_sparse_frame, zip_member};
+use b2nd_frame::{Code, Content, Frame, is_sparse_frame, zip_member};
 
 use crate::address::{Address, Inside, SPARSE_INDEX};
 use crate::failure::Problem;

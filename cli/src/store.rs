@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::Path;
 
-use b2nd_serde::frame::{Code, Finding, Kind, Store, Table, is_store_folder};
+use b2nd_frame::{Code, Finding, Kind, Store, Table, is_store_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Inside, Location};

@@ -8,7 +8,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::io;
 
-use b2nd_serde::frame::{Codec, Kind};
+use b2nd_frame::{Codec, Kind};
 use serde::Serialize;
 
 use crate::counts::Counts;

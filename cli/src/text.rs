@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
+use b2nd_frame::{Array, Codec, Header};
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::frame::{Array, Codec, Header};
 
 /// What is shown where there is nothing.
 pub(crate) const ABSENT: &str = "none";

@@ -5,7 +5,7 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use b2nd_serde::frame::{
+use b2nd_frame::{
     Array, Check, ChunkCounts, Code, Content, Depth, Finding, Frame, Header, Kind, Member, Metalayer, Report,
     Trailer, Unchecked, scan, zip_members,
 };

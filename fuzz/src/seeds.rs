@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use b2nd_serde::frame::Frame;
+use b2nd_frame::Frame;
 
 use crate::root;
 
@@ -30,7 +30,7 @@ pub fn kept(target: &str) -> Vec<Vec<u8>> {
 fn data(is_wanted: impl Fn(&Path) -> bool) -> Vec<Vec<u8>> {
     let is_short = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.len() <= LONGEST);
     let wanted =
-        files(&root().join("tests/data")).into_iter().filter(is_short).filter(|path| is_wanted(path));
+        files(&root().join("frame/tests/data")).into_iter().filter(is_short).filter(|path| is_wanted(path));
     wanted.map(|path| read(&path)).collect()
 }
 
@@ -74,7 +74,7 @@ pub fn chunks() -> Vec<Vec<u8>> {
             chunks.extend(trailer.vlmetalayers().iter().map(|layer| layer.chunk().to_vec()));
         }
         let first = bytes.get(frame.header().header_len..).unwrap_or_default();
-        if let Some(header) = b2nd_serde::frame::ChunkHeader::parse(first) {
+        if let Some(header) = b2nd_frame::ChunkHeader::parse(first) {
             chunks.extend(first.get(..header.cbytes).map(<[u8]>::to_vec));
         }
     }

@@ -362,13 +362,13 @@ impl Parts {
                 let (counts, markers) = (marked_counts(), outer_markers());
                 write!(f, "expected an array of {counts} ({markers}), found {}", Marker(found))?;
                 if found == CATERVA_THREE {
-                    f.write_str(", a layout of Caterva 0.1, which only `frame` reads")?;
+                    f.write_str(", a layout of Caterva 0.1, which only the crate b2nd-frame reads")?;
                 }
                 Ok(())
             }
-            Detail::WholeFrame => {
-                f.write_str("these bytes are a whole Blosc2 frame; `frame::Frame` finds the metalayer in it")
-            }
+            Detail::WholeFrame => f.write_str(
+                "these bytes are a whole Blosc2 frame; `b2nd_frame::Frame` finds the metalayer in it",
+            ),
             &Detail::SixthEntry { found } => {
                 let (str32, found) = (Marker(STR32), Marker(found));
                 write!(f, "expected {str32} for dtype, or {FIXINTS} for dtype_format, found {found}")

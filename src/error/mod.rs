@@ -153,17 +153,6 @@ impl Error {
         self
     }
 
-    /// The version of the metalayer whose bytes are at fault, if it is known and is not 0.
-    #[cfg(feature = "frame")]
-    pub(crate) fn version(&self) -> Option<NonZeroU8> {
-        self.0.version
-    }
-
-    /// The text without the byte in front of it.
-    pub(crate) fn message(&self) -> impl fmt::Display {
-        Message(self)
-    }
-
     /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -187,6 +176,31 @@ impl Error {
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset.map(|offset| offset as usize)
+    }
+
+    /// The version of the metalayer whose bytes are wrong, if it is not 0, the only known one. They may be right in that
+    /// version. `None` also if the version cannot be told.
+    ///
+    /// ```
+    /// // Version 1, and an array marker that version 0 does not have.
+    /// let error = b2nd_serde::from_slice::<serde_json::Value>(&[0x97, 1, 1, 0xdc]).unwrap_err();
+    /// assert_eq!(error.version().map(u8::from), Some(1));
+    /// ```
+    #[must_use]
+    pub fn version(&self) -> Option<NonZeroU8> {
+        self.0.version
+    }
+
+    /// The text without the offset, for a program that shows the offset in another way.
+    ///
+    /// ```
+    /// let error = b2nd_serde::from_slice::<serde_json::Value>(&[0x97, 0, 17]).unwrap_err();
+    /// assert_eq!(error.to_string(), "byte 2: ndim is 17, but must be 0 to 16");
+    /// assert_eq!(error.message().to_string(), "ndim is 17, but must be 0 to 16");
+    /// ```
+    #[must_use]
+    pub fn message(&self) -> impl fmt::Display {
+        Message(self)
     }
 }
 

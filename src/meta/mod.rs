@@ -121,6 +121,11 @@ impl Meta {
         self.shape.len()
     }
 
+    /// The number of dimensions as the metalayer has it.
+    fn ndim_byte(&self) -> u8 {
+        u8::try_from(self.ndim()).unwrap_or(u8::MAX)
+    }
+
     /// The shape, chunk shape and block shape together, for [`Meta::new`] or [`Geometry::new`](crate::Geometry::new).
     ///
     /// ```
@@ -197,18 +202,49 @@ impl Meta {
         Ok(self)
     }
 
-    /// The same metalayer with another shape of as many dimensions.
-    #[cfg(feature = "frame")]
-    pub(crate) fn with_shape(mut self, shape: &[i64]) -> Self {
+    /// The same metalayer with another shape.
+    ///
+    /// # Errors
+    ///
+    /// If the new shape has another number of dimensions.
+    ///
+    /// ```
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// assert_eq!(meta.clone().with_shape(&[8])?.shape(), [8]);
+    /// let error = meta.with_shape(&[8, 1]).unwrap_err();
+    /// assert_eq!(error.to_string(), "shape has 2 dimensions, but ndim is 1");
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    pub fn with_shape(mut self, shape: &[i64]) -> Result<Self, Error> {
+        check_vector(Entry::Shape, shape.len(), self.ndim_byte())?;
         self.shape = shape.into();
-        self
+        Ok(self)
     }
 
-    /// The same metalayer with another dtype, which is a valid one.
-    #[cfg(feature = "frame")]
-    pub(crate) fn with_dtype(mut self, dtype: &str) -> Self {
+    /// The same metalayer with another dtype. The dtype format stays.
+    ///
+    /// # Errors
+    ///
+    /// If the layout has no dtype, or if the new one has a NUL or more than 2147483647 bytes.
+    ///
+    /// ```
+    /// use b2nd_serde::{Layout, Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// assert_eq!(meta.clone().with_dtype("|i1")?.dtype(), Some("|i1"));
+    /// let error = meta.with_layout(Layout::Caterva)?.with_dtype("|i1").unwrap_err();
+    /// assert_eq!(error.to_string(), "layout caterva has no entry dtype, but the value has one");
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    pub fn with_dtype(mut self, dtype: &str) -> Result<Self, Error> {
+        if !self.layout.has(Entry::Dtype) {
+            return Err(Error::new(Detail::Surplus { layout: self.layout }).in_entry(Entry::Dtype));
+        }
+        check_dtype(dtype)?;
         self.dtype = dtype.into();
-        self
+        Ok(self)
     }
 
     /// Checks the numbers of dimensions, and that each entry fits its width in the format.
@@ -225,11 +261,16 @@ impl Meta {
         check_vector(Entry::Blockshape, blockshape.len(), ndim)?;
         check_fixint(Entry::Version, *version)?;
         check_fixint(Entry::DtypeFormat, *dtype_format)?;
-        if wire::is_dtype(dtype) {
-            return Ok(());
-        }
-        Err(wire::not_dtype(dtype.as_bytes()).in_entry(Entry::Dtype))
+        check_dtype(dtype)
     }
+}
+
+#[inline]
+fn check_dtype(dtype: &str) -> Result<(), Error> {
+    if wire::is_dtype(dtype) {
+        return Ok(());
+    }
+    Err(wire::not_dtype(dtype.as_bytes()).in_entry(Entry::Dtype))
 }
 
 #[inline]

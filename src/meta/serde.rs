@@ -16,8 +16,8 @@ impl Serialize for Meta {
         let mut fields = serializer.serialize_struct(self.layout.meta_struct(), META_FIELDS.len())?;
         fields.serialize_field("layout", self.layout.name())?;
         fields.serialize_field("version", &self.version)?;
-        // At most 16. It is read as a `u8`, which matters in formats whose integers have widths.
-        fields.serialize_field("ndim", &u8::try_from(self.ndim()).unwrap_or(u8::MAX))?;
+        // It is read as a `u8` too, which matters in formats whose integers have widths.
+        fields.serialize_field("ndim", &self.ndim_byte())?;
         fields.serialize_field("shape", self.shape())?;
         fields.serialize_field("chunkshape", self.chunkshape())?;
         fields.serialize_field("blockshape", self.blockshape())?;

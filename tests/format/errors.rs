@@ -168,7 +168,7 @@ fn an_error_in_the_bytes_of_another_version_names_the_version() {
         assert_eq!(from_slice::<serde_json::Value>(&bytes).unwrap_err().to_string(), says);
         let mut fault = None;
         dump::metalayer(&bytes).rows(|row| {
-            fault = row.fault;
+            fault = row.fault.map(ToString::to_string);
             ControlFlow::Continue(())
         });
         let fault = fault.unwrap();
@@ -438,23 +438,23 @@ fn bytes_up_to_a_fault_are_shown() {
     crate::common::snapshot("dump_of_faults", &text);
 }
 
-/// The rows of a dump up to the one at which the function breaks off.
-fn rows(bytes: &[u8], count: usize) -> Vec<dump::Row> {
-    let mut rows = Vec::new();
+/// The lines of a dump up to the one at which the function breaks off.
+fn lines(bytes: &[u8], count: usize) -> Vec<String> {
+    let mut lines = Vec::new();
     dump::metalayer(bytes).rows(|row| {
-        rows.push(row);
-        if rows.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        lines.push(row.to_string());
+        if lines.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    rows
+    lines
 }
 
 #[test]
 fn a_dump_ends_where_its_function_or_writer_does() {
     for bytes in [unhex(EXAMPLE), example(28, &[0xd3])] {
-        let all = rows(&bytes, usize::MAX);
+        let all = lines(&bytes, usize::MAX);
         assert!(all.len() > 5);
         for count in 1..=all.len() {
-            assert_eq!(rows(&bytes, count), all[..count]);
+            assert_eq!(lines(&bytes, count), all[..count]);
         }
         shows_as_much_as_fits(&dump::metalayer(&bytes));
     }
@@ -473,12 +473,10 @@ fn bytes_after_a_fault_are_shown_or_hinted_at() {
         let bytes = [0xc1; 10];
         let mut rows = Vec::new();
         dump::metalayer(&bytes[..left]).rows(|row| {
-            rows.push(row);
+            rows.push((row.bytes.len(), row.kind.to_string(), row.fault.is_some()));
             ControlFlow::Continue(())
         });
-        let [row] = &rows[..] else { panic!("{rows:?}") };
-        assert_eq!((row.bytes.len(), &*row.kind), (9, kind));
-        assert!(row.fault.is_some());
+        assert_eq!(rows, [(9, kind.to_owned(), true)]);
     }
 }
 

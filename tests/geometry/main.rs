@@ -3,6 +3,5 @@
 mod c_blosc2;
 mod model;
 mod never_panics;
-mod real_data;
 mod rules;
 mod walks;

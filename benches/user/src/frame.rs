@@ -1,6 +1,6 @@
 //! The first bytes of a file.
 
-use b2nd_serde::frame::{Error, Frame};
+use b2nd_frame::{Error, Frame};
 
 /// Reads the header and its array, and says how many dimensions that has.
 #[inline(never)]

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{copy_tree, data, snapshot};
-use crate::run::{b2nd, folder, objects, run, run_with, screen, text};
+use crate::run::{b2nd, folder, objects, run, run_with, screen, snapshot, text};
+use b2nd_lab::{copy_tree, data};
 use serde_json::Value;
 
 /// The addresses that a listing prints, by its JSON.

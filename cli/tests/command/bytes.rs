@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{copy_tree, corpus, data, root, snapshot, unhex};
 use crate::json::of;
-use crate::run::{folder, objects, run, run_with, screen, text};
+use crate::run::{folder, objects, run, run_with, screen, snapshot, text};
+use b2nd_lab::{copy_tree, corpus, data, root, unhex};
 use b2nd_serde::Layout;
 use b2nd_serde::{Meta, Shapes, to_vec};
 
@@ -108,9 +108,9 @@ fn no_bytes_are_too_bad_for_a_dump() {
         for byte in [0, 0x7f, 0x80, 0xff] {
             let mut bad = good[..182].to_vec();
             bad[at] = byte;
-            let dump = b2nd_serde::frame::dump_header(&bad).to_string();
+            let dump = b2nd_frame::dump_header(&bad).to_string();
             assert!(!dump.is_empty(), "{at} {byte}");
-            let cut = b2nd_serde::frame::dump_header(&bad[..at]).to_string();
+            let cut = b2nd_frame::dump_header(&bad[..at]).to_string();
             assert!(cut.matches("^^").count() == 1, "{at} {byte}: {cut}");
         }
     }
@@ -392,7 +392,7 @@ fn each_line_is_decoded_by_itself_and_has_an_answer() {
 
 #[test]
 fn the_vectors_are_decoded_as_they_say() {
-    let vectors = crate::common::vectors::read("metalayers.json");
+    let vectors = b2nd_lab::vectors::read("metalayers.json");
     let lines: String = vectors.iter().map(|vector| vector.hex.clone() + "\n").collect();
     let answers = objects(&run_with(lines.as_bytes(), here(), &["decode", "--json", "--lines"]));
     assert_eq!(answers.len(), vectors.len());

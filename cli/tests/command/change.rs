@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::common::{data, root, snapshot};
-use crate::run::{objects, run, screen, text};
-use b2nd_serde::frame::{Frame, check};
+use crate::run::{objects, run, screen, snapshot, text};
+use b2nd_frame::{Frame, check};
+use b2nd_lab::{data, root};
 
 /// A folder with copies of real files.
 fn copies() -> tempfile::TempDir {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{corpus, data, snapshot};
 use crate::json::schema;
-use crate::run::{folder, objects, run, screen, text};
+use crate::run::{folder, objects, run, screen, snapshot, text};
+use b2nd_lab::{corpus, data};
 
 #[test]
 fn findings_are_told_with_their_advice() {

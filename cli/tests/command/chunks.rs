@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use b2nd_serde::frame::FrameBuilder;
+use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 use serde_json::Value;
 
-use crate::common::{copy_tree, data, snapshot};
 use crate::json::of;
-use crate::run::{b2nd, folder, objects, run, screen, text};
+use crate::run::{b2nd, folder, objects, run, screen, snapshot, text};
+use b2nd_lab::{copy_tree, data};
 
 #[test]
 fn each_chunk_has_a_line() {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::common::{data, frame_of, root, snapshot, stored_chunk};
-use crate::run::{objects, run, screen, text};
-use b2nd_serde::frame::Code;
+use crate::run::{objects, run, screen, snapshot, text};
+use b2nd_frame::Code;
+use b2nd_lab::{data, frame_of, root, stored_chunk};
 use serde_json::json;
 
 #[test]

@@ -2,20 +2,25 @@
 
 use std::fs;
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
-use crate::common::root;
 use crate::run::{b2nd, folder, run_with, text};
+use b2nd_lab::root;
 
-/// Runs the command in the folder of this project.
+fn here() -> PathBuf {
+    root().join("frame")
+}
+
+/// Runs the command in the folder of the real files' package.
 fn run(arguments: &[&str]) -> Output {
-    crate::run::run(root(), arguments)
+    crate::run::run(&here(), arguments)
 }
 
 #[test]
 fn info_shows_an_array_as_python_blosc2_does() {
     let output = run(&["info", "tests/data/int32_3x5.b2nd"]);
-    crate::common::snapshot("info", text(&output.stdout));
+    crate::run::snapshot("info", text(&output.stdout));
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
 }
 
@@ -30,14 +35,14 @@ fn info_shows_several_arrays_with_their_paths() {
         "tests/data/rank16.b2nd",
         "tests/data/squeezed.caterva",
     ]);
-    crate::common::snapshot("info_several", text(&output.stdout));
+    crate::run::snapshot("info_several", text(&output.stdout));
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
 }
 
 #[test]
 fn a_file_that_is_no_array_gets_one_line_on_stderr_and_status_1() {
     let folder = tempfile::tempdir().unwrap();
-    let file = fs::read(crate::common::data().join("int32_3x5.b2nd")).unwrap();
+    let file = fs::read(b2nd_lab::data().join("int32_3x5.b2nd")).unwrap();
     let with = |at: usize, bytes: &[u8]| {
         let mut file = file.clone();
         file[at..at + bytes.len()].copy_from_slice(bytes);
@@ -67,7 +72,7 @@ fn a_file_that_is_no_array_gets_one_line_on_stderr_and_status_1() {
     let output = run(&["info", "tests/data/none.b2nd"]);
     assert_eq!(output.status.code(), Some(1));
     lines += text(&output.stderr);
-    crate::common::snapshot("info_failures", &lines);
+    crate::run::snapshot("info_failures", &lines);
 }
 
 #[test]
@@ -82,14 +87,14 @@ fn one_bad_file_does_not_hide_the_others() {
 fn a_frame_without_an_array_shows_its_super_chunk() {
     let folder = folder();
     let output = crate::run::run(folder.path(), &["info", "chunks_only.b2frame"]);
-    crate::common::snapshot("info_super_chunk", text(&output.stdout));
+    crate::run::snapshot("info_super_chunk", text(&output.stdout));
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
 }
 
 #[test]
 fn the_values_of_other_metalayers_have_a_line_each_and_with_meta_are_whole() {
     let output = run(&["info", "tests/data/vlmetalayers.b2nd"]);
-    crate::common::snapshot("info_meta", text(&output.stdout));
+    crate::run::snapshot("info_meta", text(&output.stdout));
     assert!(text(&output.stdout).lines().all(|line| line.chars().count() <= 80));
     let output = run(&["info", "--meta", "tests/data/vlmetalayers.b2nd"]);
     assert!(text(&output.stdout).contains(&format!("note = \"{}\"\n", "x".repeat(1000))));
@@ -110,12 +115,12 @@ fn info_shows_a_zip_file_as_a_store_and_a_member_where_it_is_named() {
 #[test]
 fn control_characters_do_not_get_to_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
-    let mut file = fs::read(crate::common::data().join("int32_3x5.b2nd")).unwrap();
+    let mut file = fs::read(b2nd_lab::data().join("int32_3x5.b2nd")).unwrap();
     file[162..165].copy_from_slice(b"\x1b[m");
     let name = "\x1b[2J.b2nd";
     fs::write(folder.path().join(name), file).unwrap();
     // A zip file with a member of such a name, whose local header is damaged.
-    let zip = fs::read(crate::common::data().join("tree.b2z")).unwrap();
+    let zip = fs::read(b2nd_lab::data().join("tree.b2z")).unwrap();
     let member = b"group/large.b2nd";
     let mut bad = zip.clone();
     for at in 0..zip.len() - member.len() {
@@ -183,7 +188,7 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
         assert_eq!(help.status.code(), Some(0));
         let help = text(&help.stdout);
         assert!(help.contains(&format!("Usage: b2nd {command}")), "{help}");
-        crate::common::snapshot(&format!("help_{command}"), help);
+        crate::run::snapshot(&format!("help_{command}"), help);
         let example = help.split("Example").nth(1).unwrap_or_default();
         assert!(example.contains(&format!("b2nd {command}")), "{help}");
         let page = run(&["man", command]);
@@ -192,7 +197,7 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
     }
     let help = run(&["--help"]);
     assert!(COMMANDS.iter().all(|command| text(&help.stdout).contains(&format!("  {command} "))));
-    crate::common::snapshot("help", text(&help.stdout));
+    crate::run::snapshot("help", text(&help.stdout));
 }
 
 #[test]
@@ -285,14 +290,13 @@ fn every_shell_gets_completions() {
 
 #[test]
 fn the_examples_of_encode_and_decode_run_as_they_stand() {
-    let here = root();
     let help = run(&["encode", "--help"]);
     let line = text(&help.stdout).lines().find(|line| line.contains("b2nd encode --shape 400,3")).unwrap();
     let line = line.replace('\'', "");
     let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
     let hex = run(&arguments);
     assert_eq!(hex.status.code(), Some(0));
-    let decoded = run_with(&hex.stdout, here, &["decode"]);
+    let decoded = run_with(&hex.stdout, &here(), &["decode"]);
     assert!(text(&decoded.stdout).contains("shape   : (400, 3)\n"));
 }
 
@@ -323,7 +327,7 @@ fn wrong_usage_is_status_2() {
 
 #[test]
 fn a_closed_pipe_ends_quietly() {
-    let mut child = b2nd(root(), &["info"])
+    let mut child = b2nd(&here(), &["info"])
         .args(vec!["tests/data/struct_long.b2nd"; 200])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::common::{corpus, data, root};
 use crate::run::{folder, objects, run, text};
+use b2nd_lab::{corpus, data, root};
 use b2nd_serde::Layout;
 use jsonschema::Validator;
 use serde_json::{Value, json};

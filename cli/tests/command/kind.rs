@@ -1,7 +1,7 @@
 //! What a frame holds, where it is not just an array.
 
-use crate::common::{data, snapshot};
-use crate::run::{objects, run, screen, text};
+use crate::run::{objects, run, screen, snapshot, text};
+use b2nd_lab::data;
 
 #[test]
 fn info_says_what_a_frame_holds() {
@@ -99,7 +99,7 @@ fn nested() -> tempfile::TempDir {
     let zip = data().join("nested.b2z");
     std::fs::copy(&zip, folder.path().join("zip.b2z")).unwrap();
     let bytes = std::fs::read(&zip).unwrap();
-    for member in b2nd_serde::frame::zip_members(std::io::Cursor::new(&bytes)).unwrap() {
+    for member in b2nd_frame::zip_members(std::io::Cursor::new(&bytes)).unwrap() {
         let path = folder.path().join("folder.b2d").join(member.name());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let start = usize::try_from(member.offset()).unwrap();

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::common::{corpus, data, snapshot};
-use crate::run::{b2nd, folder, objects, run, run_with, screen, text};
+use crate::run::{b2nd, folder, objects, run, run_with, screen, snapshot, text};
+use b2nd_lab::{corpus, data};
 use serde_json::Value;
 
 fn paths(objects: &[Value]) -> Vec<String> {

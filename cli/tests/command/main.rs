@@ -5,11 +5,8 @@ mod bytes;
 mod change;
 mod check;
 mod chunks;
-#[path = "../../../tests/common/mod.rs"]
-mod common;
 mod diff;
 mod general;
-mod interop;
 mod json;
 mod kind;
 mod ls;

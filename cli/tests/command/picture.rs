@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-use b2nd_serde::frame::FrameBuilder;
+use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 
-use crate::common::root;
 use crate::run::text;
 use crate::terminal::{at_terminal_of, screen};
+use b2nd_lab::root;
 
 /// The columns of the terminal.
 const WIDTH: u16 = 96;

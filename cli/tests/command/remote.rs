@@ -12,11 +12,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use b2nd_serde::frame::FrameBuilder;
+use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 
-use crate::common::data;
 use crate::run::{b2nd, objects, text};
+use b2nd_lab::data;
 
 /// Objects by their paths, such as `bucket/folder/array.b2nd`.
 type Objects = BTreeMap<String, Vec<u8>>;

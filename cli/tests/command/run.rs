@@ -9,7 +9,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use serde_json::Value;
 
-use crate::common::data;
+use b2nd_lab::data;
 
 /// Makes these signals end the commands that are started from now on, even if this process was started to ignore them.
 ///
@@ -117,4 +117,16 @@ pub(crate) fn folder() -> tempfile::TempDir {
     fs::write(at("bad/resized.b2nd"), with(124, &[9])).unwrap();
     fs::write(at("bad/zeroed.b2nd"), [0; 600]).unwrap();
     folder
+}
+
+/// Compares a text with the snapshot of this name.
+#[track_caller]
+pub(crate) fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({
+        snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots"),
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!(name, text);
+    });
 }

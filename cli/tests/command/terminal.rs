@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{data, snapshot};
-use crate::run::{b2nd, folder, let_through, run, text};
+use crate::run::{b2nd, folder, let_through, run, snapshot, text};
+use b2nd_lab::data;
 use pty_process::blocking::{Command as Started, Pts, Pty};
 use signal_hook::consts::SIGINT;
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::iter;
 
-use crate::common::{chunk_of_zeros, frame_of, stored_chunk};
 use crate::json::schema;
 use crate::run::{objects, run, text};
+use b2nd_lab::{chunk_of_zeros, frame_of, stored_chunk};
 use serde_json::{Value, json};
 
 /// The longest text of a value.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use b2nd_serde::frame::{Check, Code, Depth, ErrorKind, Frame, FrameType, Rewrite, Severity, check};
+use b2nd_frame::{Check, Code, Depth, ErrorKind, Frame, FrameType, Rewrite, Severity, check};
 
 use crate::choices::Choices;
 use crate::{folder, root, seeds};
@@ -19,7 +19,7 @@ const DTYPES: [&str; 9] =
 
 /// The chunks of real sparse frames: they are beside every header that is tried as one of a sparse frame.
 static CHUNKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    let file = |number| root().join(format!("tests/data/sparse.b2nd/{number:08X}.chunk"));
+    let file = |number| root().join(format!("frame/tests/data/sparse.b2nd/{number:08X}.chunk"));
     (0..8).map_while(|number| fs::read(file(number)).ok()).collect()
 });
 

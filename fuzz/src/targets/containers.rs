@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Cursor;
 
-use b2nd_serde::frame::{Content, Frame, Store, scan, zip_members};
+use b2nd_frame::{Content, Frame, Store, scan, zip_members};
 
 use crate::folder;
 
@@ -64,7 +64,7 @@ pub fn run(bytes: &[u8]) {
         for table in store.tables() {
             assert!(!table.key().is_empty());
         }
-        let names = members.iter().flatten().map(b2nd_serde::frame::Member::name);
+        let names = members.iter().flatten().map(b2nd_frame::Member::name);
         for name in names {
             let _ = store.is_part(name);
         }

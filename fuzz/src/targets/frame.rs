@@ -1,15 +1,15 @@
 //! Frames: whole, in pieces, inside of something else, and each part of them.
 
 use std::io::Cursor;
-use std::ops::ControlFlow;
 
-use b2nd_serde::frame::{
+use b2nd_frame::{
     Check, ChunkPlace, Depth, Error, ErrorKind, Frame, Place, Report, Severity, Trailer, dump_header,
 };
+use b2nd_lab::{rows, rows_until};
 use b2nd_serde::to_vec;
 use serde::de::IgnoredAny;
 
-use super::{assert_rows, keep};
+use super::assert_rows;
 
 /// As many chunks, or rows of a dump of chunks, as are looked at.
 const SOME: usize = 1000;
@@ -17,8 +17,7 @@ const SOME: usize = 1000;
 pub fn run(bytes: &[u8]) {
     let whole = Frame::parse(bytes);
     in_pieces(bytes, &whole);
-    let mut rows = Vec::new();
-    dump_header(bytes).rows(keep(&mut rows));
+    let rows = rows(|receive| dump_header(bytes).rows(receive));
     match &whole {
         Ok(frame) => {
             let header = frame.header_bytes();
@@ -34,7 +33,7 @@ pub fn run(bytes: &[u8]) {
         }
         Err(error) => {
             assert!(assert_rows(&rows, 0, bytes), "a bad header has no fault");
-            let offset = error.finding().and_then(b2nd_serde::frame::Finding::offset);
+            let offset = error.finding().and_then(b2nd_frame::Finding::offset);
             assert!(offset.is_none_or(|offset| offset <= bytes.len() as u64), "{error}");
         }
     }
@@ -141,16 +140,12 @@ fn inside(bytes: &[u8], whole: &Result<Frame, Error>) {
         );
     }
     chunks(&mut frame, bytes, is_good(&deep) && !is_sparse);
-    let mut rows = Vec::new();
     // A short chunk index of one value stands for as many chunks as it says.
-    drop(frame.dump_chunks(|row| {
-        rows.push(row);
-        if rows.len() < SOME { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }));
+    let rows = rows_until(SOME, |receive| drop(frame.dump_chunks(receive)));
     for row in rows.iter().filter(|_| !is_sparse) {
         let start = usize::try_from(row.offset).unwrap_or(usize::MAX);
         let same = bytes.get(start..start.saturating_add(row.bytes.len())) == Some(&row.bytes);
-        assert!(row.bytes.is_empty() || same, "{row}");
+        assert!(row.bytes.is_empty() || same, "{row:?}");
     }
 }
 
@@ -172,8 +167,7 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     };
     assert_eq!(read.as_ref().ok(), in_pieces.as_ref().ok());
     assert!(!is_good || read.is_ok(), "no error was found, but {:?}", read.err());
-    let mut rows = Vec::new();
-    frame.dump_trailer(keep(&mut rows)).expect("a file in memory");
+    let rows = rows(|receive| frame.dump_trailer(receive).expect("a file in memory"));
     let Ok(trailer) = read else {
         assert!(rows.last().is_some_and(|row| row.fault.is_some()), "a bad trailer has no fault");
         return;

@@ -4,7 +4,7 @@ use b2nd_serde::{Layout, Meta, dump, from_slice, serialized_size, take_from_slic
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::{assert_rows, keep};
+use super::assert_rows;
 
 /// Reads all layouts.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -88,11 +88,10 @@ pub fn run(bytes: &[u8]) {
     if let Ok(value) = from_slice::<Fixed>(bytes) {
         assert_eq!(to_vec(&value).expect("what was read").get(1..), bytes.get(1..));
     }
-    let mut rows = Vec::new();
     let shown = dump::metalayer(bytes);
-    shown.rows(keep(&mut rows));
+    let rows = b2nd_lab::rows(|receive| shown.rows(receive));
     assert_eq!(assert_rows(&rows, 0, bytes), read.is_err());
-    let lines: String = rows.iter().flat_map(|row| [row.to_string(), "\n".into()]).collect();
+    let lines: String = rows.iter().flat_map(|row| [&*row.line, "\n"]).collect();
     assert_eq!(shown.to_string(), lines);
 }
 

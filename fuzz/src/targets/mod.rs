@@ -1,8 +1,6 @@
 //! The targets.
 
-use std::ops::ControlFlow;
-
-use b2nd_serde::dump::Row;
+use b2nd_lab::Kept;
 
 use crate::seeds;
 
@@ -48,17 +46,16 @@ pub static TARGETS: [Target; 8] = [
 
 /// What is beside a fault: a part of the input, from the start on; and whether there is a fault. Rows must follow each
 /// other without a gap, and only the last one may have a fault.
-fn assert_rows(rows: &[Row], start: u64, input: &[u8]) -> bool {
+fn assert_rows(rows: &[Kept], start: u64, input: &[u8]) -> bool {
     let mut shown = Vec::new();
     for row in rows {
         assert!(
             row.bytes.is_empty() || row.offset == start + shown.len() as u64,
-            "{row} after {} bytes",
+            "{row:?} after {} bytes",
             shown.len()
         );
-        let text = row.to_string();
-        assert_eq!(Some(&*row.cells().concat()), text.lines().next());
-        assert_eq!(text.lines().count(), 1 + usize::from(row.fault.is_some()));
+        assert_eq!(Some(&*row.cells.concat()), row.line.lines().next());
+        assert_eq!(row.line.lines().count(), 1 + usize::from(row.fault.is_some()));
         shown.extend_from_slice(&row.bytes);
     }
     assert!(input.starts_with(&shown), "rows of other bytes than the input");
@@ -69,12 +66,4 @@ fn assert_rows(rows: &[Row], start: u64, input: &[u8]) -> bool {
     );
     assert!(faults == 1 || shown.len() == input.len(), "{} of {} bytes are shown", shown.len(), input.len());
     faults == 1
-}
-
-/// A function that keeps all rows.
-fn keep(rows: &mut Vec<Row>) -> impl FnMut(Row) -> ControlFlow<()> {
-    |row| {
-        rows.push(row);
-        ControlFlow::Continue(())
-    }
 }

@@ -2,11 +2,11 @@
 
 use std::io::Cursor;
 
-use b2nd_serde::frame::{Check, ChunkHeader, Depth, Frame, FrameBuilder, Severity};
+use b2nd_frame::{Check, ChunkHeader, Depth, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
 use serde::de::IgnoredAny;
 
-use super::{assert_rows, keep};
+use super::assert_rows;
 
 /// A value may have so many bytes more than 1024 for each of its chunk.
 const MOST: usize = 1 << 20;
@@ -42,8 +42,7 @@ pub fn run(bytes: &[u8]) {
             layer.decode::<String>(),
             layer.decode::<(u8, Vec<u32>)>(),
         ));
-        let mut rows = Vec::new();
-        frame.dump_trailer(keep(&mut rows)).expect("a file in memory");
+        let rows = b2nd_lab::rows(|receive| frame.dump_trailer(receive).expect("a file in memory"));
         assert!(!assert_rows(&rows, trailer.offset(), trailer.bytes()), "a good trailer has a fault");
         let report = Check::new(Depth::ChunkHeaders).frame(frame).expect("a file in memory");
         assert!(

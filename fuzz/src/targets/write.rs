@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use b2nd_serde::frame::{
+use b2nd_frame::{
     Check, Codec, Depth, Filter, Frame, FrameBuilder, FrameWriter, Severity, Sink, Special, SplitMode,
 };
 use b2nd_serde::{Meta, Shapes};
@@ -158,7 +158,7 @@ fn holds<R: std::io::Read + std::io::Seek>(
     assert_eq!(array.meta(), Some(meta));
     let nchunks = array.geometry().expect("what was accepted").nchunks();
     for (name, value) in layers {
-        assert_eq!(frame.metalayer(name).map(b2nd_serde::frame::Metalayer::bytes), Some(&value[..]));
+        assert_eq!(frame.metalayer(name).map(b2nd_frame::Metalayer::bytes), Some(&value[..]));
     }
     let trailer = frame.trailer().expect("what was written");
     assert_eq!(trailer.vlmetalayers().len(), vlmetalayers.len());

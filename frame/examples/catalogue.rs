@@ -1,0 +1,45 @@
+//! Lists the Blosc2 arrays in a folder and all below it, one line each, without reading their data:
+//!
+//! ```sh
+//! cargo run -p b2nd-frame --example catalogue -- frame/tests/data
+//! ```
+//!
+//! The command `b2nd ls` does the same, faster and with more to ask for.
+
+use std::path::Path;
+use std::{env, fs, io};
+
+use b2nd_frame::{Frame, is_sparse_frame};
+
+fn main() -> io::Result<()> {
+    let folder = env::args_os().nth(1).unwrap_or_else(|| ".".into());
+    catalogue(Path::new(&folder), &mut |line| println!("{line}"))
+}
+
+/// Calls a function with a line for each file that has one of the extensions of Blosc2.
+pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String)) -> io::Result<()> {
+    let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for entry in entries {
+        let path = entry.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        // A folder may be one array: a sparse frame, which has a file for each chunk. A link to a folder is not followed, as it
+        // may lead back to where it is.
+        if entry.file_type()?.is_dir() && !is_sparse_frame(&path) {
+            catalogue(&path, print)?;
+        } else if matches!(extension, Some("b2nd" | "b2frame" | "caterva")) {
+            print(format!("{}\t{}", path.display(), line(&path).unwrap_or_else(|error| error.to_string())));
+        }
+    }
+    Ok(())
+}
+
+fn line(path: &Path) -> Result<String, b2nd_frame::Error> {
+    let frame = Frame::open(path)?;
+    let header = frame.header();
+    let what = match frame.array()? {
+        Some(array) => format!("{:?}\t{}", array.shape(), array.dtype().unwrap_or("no dtype")),
+        None => format!("no array, but {} bytes in chunks", header.nbytes),
+    };
+    Ok(format!("{what}\t{} of {} bytes", header.cbytes, header.nbytes))
+}

@@ -1,0 +1,441 @@
+//! Recipes: what to write for what you want to do. This module has nothing but documentation.
+//!
+//! **The bytes:** [your own struct](#your-own-struct), [only the shape](#only-the-shape),
+//! [borrowed](#without-copying), [all layouts](#one-struct-for-all-layouts), [`no_std`](#without-std-or-an-allocator),
+//! [JSON](#json-and-back).
+//!
+//! **Where they are:** [a file](#the-array-in-a-file), [a zip](#a-member-of-a-zip-or-b2z),
+//! [HDF5](#a-chunk-in-hdf5), [a range request](#the-first-bytes-from-a-server),
+//! [the chunks of a slice](#the-chunks-of-a-slice).
+//!
+//! **What they mean:** [which bytes hold an item](#which-bytes-hold-item-i-j-k),
+//! [what each byte says](#what-each-byte-says), [the dtype](#what-the-dtype-means),
+//! [is this file finished](#is-this-file-finished).
+//!
+//! **Writing them:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place),
+//! [a Caterva file](#a-caterva-file-back-to-life).
+//!
+//! The programs in `examples` go further: a slice read into an `ndarray`, an array written, a folder listed, a web server
+//! asked for 512 bytes of each file.
+//!
+//! # Your own struct
+//!
+//! Seven fields, in this order. Types are yours: any integer that holds the numbers, any list for the dimensions, any text.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Metalayer {
+//!     version: u8,
+//!     ndim: u8,
+//!     shape: Vec<u64>,
+//!     chunkshape: Vec<u32>,
+//!     blockshape: Vec<u32>,
+//!     dtype_format: u8,
+//!     dtype: String,
+//! }
+//!
+//! let plane = Metalayer {
+//!     version: 0,
+//!     ndim: 2,
+//!     shape: vec![600, 400],
+//!     chunkshape: vec![200, 200],
+//!     blockshape: vec![50, 50],
+//!     dtype_format: 0,
+//!     dtype: "<f8".into(),
+//! };
+//! let bytes = b2nd_serde::to_vec(&plane)?;
+//! let read: Metalayer = b2nd_serde::from_slice(&bytes)?;
+//! assert_eq!(read.shape, [600, 400]);
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! A struct that forgets `dtype_format` is written too: in the layout [`B2ndSix`](b2nd_serde::Layout::B2ndSix), which no released
+//! version of C-Blosc2 opens.
+//!
+//! # Only the shape
+//!
+//! A type must take all entries, but it can throw them away. The bytes are checked all the same.
+//!
+//! ```
+//! use serde::de::IgnoredAny as Any;
+//!
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
+//! let (_, _, shape, ..): (Any, Any, Vec<u64>, Any, Any, Any, Any) = b2nd_serde::from_slice(bytes)?;
+//! assert_eq!(shape, [6]);
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! # Without copying
+//!
+//! The dtype can be borrowed from the bytes, as in any serde format. Arrays take the dimensions without an allocation if
+//! their number is known.
+//!
+//! ```
+//! use serde::Deserialize;
+//!
+//! #[derive(Deserialize)]
+//! struct Line<'a> {
+//!     version: u8,
+//!     ndim: u8,
+//!     shape: [u64; 1],
+//!     chunkshape: [u32; 1],
+//!     blockshape: [u32; 1],
+//!     dtype_format: u8,
+//!     dtype: &'a str,
+//! }
+//!
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
+//! let line: Line<'_> = b2nd_serde::from_slice(bytes)?;
+//! assert_eq!((line.shape, line.dtype), ([6], "|u1"));
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! # One struct for all layouts
+//!
+//! Files from before 2023 have no dtype format, or no dtype either. Seven fields with `Option` read all of them, and write
+//! back the layout that they came from.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Metalayer {
+//!     version: u8,
+//!     ndim: u8,
+//!     shape: Vec<i64>,
+//!     chunkshape: Vec<i32>,
+//!     blockshape: Vec<i32>,
+//!     #[serde(skip_serializing_if = "Option::is_none")]
+//!     dtype_format: Option<u8>,
+//!     #[serde(skip_serializing_if = "Option::is_none")]
+//!     dtype: Option<String>,
+//! }
+//!
+//! let caterva = b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02";
+//! let read: Metalayer = b2nd_serde::from_slice(caterva)?;
+//! assert_eq!((read.shape.as_slice(), &read.dtype), (&[6][..], &None));
+//! assert_eq!(b2nd_serde::to_vec(&read)?, caterva);
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! [`Meta`](b2nd_serde::Meta) is such a struct, ready-made. It tells all four layouts apart.
+//!
+//! # Without `std` or an allocator
+//!
+//! `default-features = false` leaves slices and arrays. [`dims`](b2nd_serde::dims) is for any number of dimensions.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Metalayer<'a, const N: usize> {
+//!     version: u8,
+//!     ndim: u8,
+//!     #[serde(with = "b2nd_serde::dims")]
+//!     shape: [i64; N],
+//!     #[serde(with = "b2nd_serde::dims")]
+//!     chunkshape: [i32; N],
+//!     #[serde(with = "b2nd_serde::dims")]
+//!     blockshape: [i32; N],
+//!     dtype_format: u8,
+//!     dtype: &'a str,
+//! }
+//!
+//! let (shape, chunkshape, blockshape) = ([5, 4, 3], [1, 4, 3], [1, 2, 3]);
+//! let (version, ndim, dtype_format, dtype) = (0, 3, 0, "<f4");
+//! let cube = Metalayer { version, ndim, shape, chunkshape, blockshape, dtype_format, dtype };
+//! let mut buffer = [0; 128];
+//! let bytes = b2nd_serde::to_slice(&cube, &mut buffer)?;
+//! assert_eq!(b2nd_serde::from_slice::<Metalayer<'_, 3>>(bytes)?.shape, [5, 4, 3]);
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! # JSON and back
+//!
+//! `Meta` reads and writes any serde format. In the others it is a struct with names.
+//!
+//! ```
+//! use b2nd_serde::Meta;
+//!
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
+//! let meta: Meta = b2nd_serde::from_slice(bytes)?;
+//! let json = serde_json::to_string(&meta)?;
+//! assert!(json.starts_with(r#"{"layout":"b2nd","version":0,"ndim":1,"shape":[6],"#));
+//! assert_eq!(b2nd_serde::to_vec(&serde_json::from_str::<Meta>(&json)?)?, bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The array in a file
+//!
+//! Mostly one read of 512 bytes, however large the file: only a longer header takes a second one. A path may also be the
+//! directory of a sparse frame.
+//!
+//! ```
+//! use b2nd_frame::Frame;
+//!
+//! let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! match frame.array()? {
+//!     Some(array) => assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4"))),
+//!     None => println!("chunks, but no array"),
+//! }
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! For a struct of your own, the metalayer's [`decode`](crate::Metalayer::decode) is ordinary MessagePack, so take
+//! [`bytes`](crate::Metalayer::bytes):
+//!
+//! ```
+//! # use serde::{Deserialize, de::IgnoredAny as Any};
+//! # use b2nd_frame::Frame;
+//! # type Yours = (Any, Any, [u64; 2], [u32; 2], [u32; 2], Any, String);
+//! let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let metalayer = frame.array_metalayer().expect("an array");
+//! let (yours, _): (Yours, _) = b2nd_serde::take_from_slice(metalayer.bytes())?;
+//! # assert_eq!(yours.2, [3, 5]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Caterva did not always clear old bytes after the metalayer, which [`from_slice`](b2nd_serde::from_slice()) would refuse.
+//!
+//! # A member of a zip or `.b2z`
+//!
+//! Its members are stored and not compressed, so a frame in it can be opened where it is.
+//!
+//! ```
+//! use std::fs::File;
+//! use b2nd_frame::{Frame, zip_member, zip_members};
+//!
+//! let mut file = File::open("tests/data/tree.b2z")?;
+//! let member = zip_member(&mut file, "group/small.b2nd")?.expect("a member of this name");
+//! let frame = Frame::read_at(&mut file, member.offset())?;
+//! assert_eq!(frame.array()?.expect("an array").shape(), [4]);
+//!
+//! for member in zip_members(file)? {
+//!     println!("{}: {} bytes", member.name(), member.len());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A chunk in HDF5
+//!
+//! Each chunk of a dataset that was compressed with Blosc2 is a whole frame. HDF5 says where it is (in h5py:
+//! `dataset.id.get_chunk_info(0).byte_offset`); without HDF5, [`scan`](crate::scan()) finds it.
+//!
+//! ```
+//! use std::io::{Cursor, Read};
+//! use b2nd_frame::{Frame, scan};
+//!
+//! # let frame = std::fs::read("tests/data/int32_3x5.b2nd")?;
+//! # let hdf5 = Cursor::new([&[0; 2048], &frame[..]].concat());
+//! // `hdf5` is the file: anything that can be read and sought.
+//! for frame in scan(hdf5.clone()) {
+//!     let frame = frame?;
+//!     let array = frame.array()?.expect("a chunk with a shape");
+//!     println!("byte {}: a chunk of {:?} items", frame.offset(), array.shape());
+//! }
+//!
+//! let frame = Frame::read_at(hdf5, 2048)?;
+//! assert_eq!(frame.array()?.expect("a chunk with a shape").shape(), [3, 5]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The other way round, [`FrameBuilder`](crate::FrameBuilder) makes such a chunk of data.
+//!
+//! # The first bytes from a server
+//!
+//! Ask for the first 512 bytes of the file. A longer header says how many it needs, which can be up to 64 MiB: refuse what
+//! you would not download. If no more bytes come, the file ends within its header.
+//!
+//! ```
+//! use b2nd_frame::{Error, ErrorKind, Frame};
+//!
+//! /// `request` gives so many first bytes of the file, or all that it has.
+//! fn header(request: impl Fn(usize) -> Vec<u8>) -> Result<Frame, Error> {
+//!     let mut bytes = request(512);
+//!     loop {
+//!         let error = match Frame::parse(&bytes) {
+//!             Err(error) if error.kind() == ErrorKind::Incomplete => error,
+//!             frame => return frame,
+//!         };
+//!         match error.needed().map(&request) {
+//!             Some(more) if more.len() > bytes.len() => bytes = more,
+//!             _ => return Err(error),
+//!         }
+//!     }
+//! }
+//!
+//! let file = std::fs::read("tests/data/struct_long.b2nd")?;
+//! let frame = header(|bytes| file[..bytes.min(file.len())].to_vec())?;
+//! assert_eq!(frame.array()?.expect("an array").shape(), [2]);
+//!
+//! let cut = header(|bytes| file[..bytes.min(600)].to_vec());
+//! assert_eq!(cut.unwrap_err().kind(), ErrorKind::Incomplete);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which bytes hold item (i, j, k)
+//!
+//! [`Geometry`](b2nd_serde::Geometry) says in which chunk the item is, and at which byte of the decompressed chunk.
+//! [`Frame::chunks`](crate::Frame::chunks) says where the chunk is. Only in a chunk that is not compressed does the
+//! item have a place in the file.
+//!
+//! ```
+//! use b2nd_frame::{ChunkPlace, Frame};
+//!
+//! let path = "tests/data/int32_3x5.b2nd";
+//! let mut frame = Frame::open(path)?;
+//! let geometry = frame.array()?.expect("an array").geometry()?;
+//!
+//! let position = geometry.position(&[1, 2]).expect("an item within the shape");
+//! let byte = geometry.byte_offset(position, 4).expect("a byte of the chunk");
+//! assert_eq!((position.chunk, byte), (0, 24));
+//!
+//! let mut chunks = frame.chunks()?;
+//! let entry = chunks.nth(position.chunk as usize).expect("a chunk")?;
+//! let header = chunks.header(&entry)?.expect("a stored chunk");
+//! if let (ChunkPlace::Frame(start), true) = (entry.place, header.is_uncompressed) {
+//!     let at = start as usize + header.header_len + byte;
+//!     // The item at (1, 2) is 7.
+//!     assert_eq!(std::fs::read(path)?[at..at + 4], [7, 0, 0, 0]);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The chunks of a slice
+//!
+//! The geometry plans which chunks a slice needs. [`Chunks::compressed`](crate::Chunks::compressed) reads each as it
+//! is stored, and a Blosc2 decompressor makes its items. The example `read_slice` is the whole program.
+//!
+//! ```
+//! use b2nd_frame::Frame;
+//!
+//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let geometry = frame.array()?.expect("an array").geometry()?;
+//! let mut chunks = frame.chunks()?;
+//! let mut next = 0;
+//! for part in geometry.chunks_in(&[0..2, 1..5])? {
+//!     // `nth` goes on from the last entry, and reads none of those between.
+//!     let entry = chunks.nth((part.number() - next) as usize).expect("a chunk")?;
+//!     next = part.number() + 1;
+//!     match chunks.compressed(&entry)? {
+//!         // Decompress it here; then `part.scatter` puts its items of the slice into place.
+//!         Some(compressed) => assert_eq!(compressed.len(), 64),
+//!         None => println!("not stored: all items are {:?}", entry.place),
+//!     }
+//! }
+//! assert_eq!(next, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What each byte says
+//!
+//! ```
+//! let text = b2nd_serde::dump::metalayer(b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06").to_string();
+//! assert!(text.contains("d3 00 00 00 00 00 00 00 06      int64       shape[0]       6"));
+//!
+//! // A whole header, with its metalayers:
+//! let header = std::fs::read("tests/data/int32_3x5.b2nd")?;
+//! let text = b2nd_frame::dump_header(&header).to_string();
+//! assert!(text.contains("shape[1]"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # What the dtype means
+//!
+//! ```
+//! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
+//!
+//! let dtype: Dtype = "[('time', '<M8[s]'), ('value', '>f4')]".parse()?;
+//! assert_eq!(dtype.item_size(), 12);
+//! let value = dtype.field("value").expect("a field");
+//! assert_eq!(value.offset(), 8);
+//! assert_eq!((value.dtype().kind(), value.dtype().byte_order()), (&Kind::Float, Some(ByteOrder::Big)));
+//! # Ok::<(), b2nd_serde::dtype::Error>(())
+//! ```
+//!
+//! # Is this file finished
+//!
+//! A frame has no mark that says so. A writer that was killed leaves a header that does not agree with the chunks, or
+//! chunks that nobody wrote: [`check`](crate::check()) looks for both. An error is certain, a warning is not: the array
+//! may be meant to be empty.
+//!
+//! ```
+//! use b2nd_frame::{Code, Severity, check};
+//!
+//! let report = check("tests/data/peers/special_uninit.b2nd")?;
+//! let is_damaged = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
+//! let has_gaps = report.findings.iter().any(|finding| {
+//!     matches!(finding.code(), Code::NoData | Code::NeverWritten)
+//! });
+//! assert_eq!((is_damaged, has_gaps), (false, true));
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! If a writer may be at work this moment, [`Frame::open_stable`](crate::Frame::open_stable) waits until header and
+//! chunks agree.
+//!
+//! # A new array file
+//!
+//! The chunks come from a Blosc2 compressor, or are stored as they are: here one of four items, in one block. The example
+//! `write_array` compresses an `ndarray`.
+//!
+//! ```
+//! use b2nd_frame::{FrameBuilder, Special};
+//! use b2nd_serde::{Meta, Shapes};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("new.b2nd");
+//! let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[4], blockshape: &[4] }, "|u1")?;
+//! let mut writer = FrameBuilder::new(meta).create(&path)?;
+//! writer.stored(0, &[1, 2, 3, 4])?;
+//! writer.fill(Special::Zeros)?;
+//! let frame = writer.finish()?;
+//! assert_eq!(frame.array()?.expect("an array").shape(), [8]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Change a shape in place
+//!
+//! An array can grow and shrink within its last chunks, in one write of a few bytes.
+//!
+//! ```
+//! use b2nd_frame::Frame;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("array.b2nd");
+//! # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+//! let mut frame = Frame::open(&path)?;
+//! frame.edit().shape(&[4, 6]).apply()?;
+//! assert_eq!(Frame::open(&path)?.array()?.expect("an array").shape(), [4, 6]);
+//!
+//! let error = frame.edit().shape(&[4, 7]).apply().unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! In bytes of your own, [`to_slice`](b2nd_serde::to_slice()) writes a metalayer of the same rank and dtype over the old one: its
+//! length is the same, whatever the numbers.
+//!
+//! # A Caterva file back to life
+//!
+//! C-Blosc2 3 opens the array in such a file as chunks without a shape. A rewrite copies the chunks as they are. Caterva did
+//! not store the dtype, so you have to know it.
+//!
+//! ```
+//! use b2nd_frame::Rewrite;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let new = folder.path().join("new.b2nd");
+//! let frame = Rewrite::new("tests/data/uint16_6x8.caterva", &new).dtype("uint16").apply()?;
+//! let array = frame.array()?.expect("an array");
+//! assert_eq!((array.shape(), array.dtype()), (&[6, 8][..], Some("<u2")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```

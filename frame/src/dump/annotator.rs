@@ -1,0 +1,251 @@
+//! Reads the parts of a frame, and shows each value that it reads.
+
+use core::fmt;
+use core::ops::ControlFlow;
+
+use b2nd_serde::dump::{self, Printable, Row};
+use b2nd_serde::{Meta, take_from_slice};
+
+use super::value::Value;
+use crate::Finding;
+use crate::format::array::CATERVA_THREE;
+use crate::format::cursor::{Cursor, Part};
+use crate::format::marker::{Kind, Marker};
+use crate::format::section::ARRAY_NAMES;
+
+/// Values that are nested deeper are shown as bytes.
+const MAX_DEPTH: usize = 32;
+
+/// Why the rows end early.
+pub(super) enum Stop {
+    /// The next bytes are wrong or missing.
+    Fault,
+    /// What is wrong has been shown.
+    Shown,
+    /// The receiver of the rows has broken off.
+    Over(fmt::Error),
+}
+
+impl From<Finding> for Stop {
+    fn from(_: Finding) -> Self {
+        Self::Fault
+    }
+}
+
+impl From<fmt::Error> for Stop {
+    fn from(error: fmt::Error) -> Self {
+        Self::Over(error)
+    }
+}
+
+/// Where rows go. An error breaks off.
+pub(super) type Receive<'r> = dyn FnMut(&Row<'_>) -> fmt::Result + 'r;
+
+/// The function that gets the rows, until it breaks off.
+pub(super) fn until_break(
+    receive: &mut dyn FnMut(&Row<'_>) -> ControlFlow<()>,
+) -> impl FnMut(&Row<'_>) -> fmt::Result {
+    |row| match receive(row) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(fmt::Error),
+    }
+}
+
+/// Reads bytes of a frame, and shows each value that it reads, up to the byte that the parser refuses.
+pub(super) struct Annotator<'w, 'a> {
+    pub(super) cursor: Cursor<'a>,
+    pub(super) rows: dump::Annotator<'w, 'a>,
+    /// The offset in the bytes of the one that the parser refuses, and why.
+    fault: Option<(usize, String)>,
+}
+
+impl<'w, 'a> Annotator<'w, 'a> {
+    /// Begins with the first byte of the cursor, which `rows` shows. The parser has found what is wrong, so the findings of
+    /// the cursor are not shown.
+    pub(super) fn new(part: Part, rows: dump::Annotator<'w, 'a>, fault: Option<(usize, String)>) -> Self {
+        Self { cursor: Cursor::new(rows.rest(), part), rows, fault }
+    }
+
+    /// Shows all, and ends the rows with the fault if there is one.
+    pub(super) fn run(mut self, show: impl FnOnce(&mut Self) -> Result<(), Stop>) -> fmt::Result {
+        match show(&mut self) {
+            Err(Stop::Over(error)) => Err(error),
+            Err(Stop::Shown) => Ok(()),
+            Ok(()) if self.fault.is_none() => Ok(()),
+            // A header that is cut short can show more than it has.
+            Ok(()) | Err(Stop::Fault) => {
+                let unknown = || (self.rows.shown(), "these bytes are not valid here".into());
+                let (offset, text) = self.fault.take().unwrap_or_else(unknown);
+                self.inside(|rows| rows.raw_until(offset))?;
+                self.rows.fault(&text)
+            }
+        }
+    }
+
+    /// Shows what is inside of the last value, a level deeper.
+    pub(super) fn inside<E>(&mut self, show: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        self.rows.depth += 1;
+        show(self)?;
+        self.rows.depth -= 1;
+        Ok(())
+    }
+
+    /// Shows a section, which begins with the marker of its three parts. `content` shows what a content of this name has
+    /// after its length.
+    pub(super) fn section(
+        &mut self,
+        name: &str,
+        mut content: impl FnMut(&mut Self, &[u8], &'a [u8]) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let marker = self.marker()?;
+        self.row([&Kind(marker), &name, &""])?;
+        self.value("index_size")?;
+        let count = self.count("metalayer", "index")?;
+        let mut layers = Vec::new();
+        self.inside(|rows| {
+            for _ in 0..count {
+                let name = rows.value("name")?;
+                // A short name is on the line of its marker.
+                let name =
+                    if name.body.is_empty() { name.head.get(1..).unwrap_or_default() } else { name.body };
+                let offset = rows.value("offset")?.head.last_chunk().copied().map(u32::from_be_bytes);
+                let offset = offset.and_then(|offset| usize::try_from(offset).ok()).ok_or(Stop::Fault)?;
+                layers.push((offset, name));
+            }
+            Ok::<_, Stop>(())
+        })?;
+        self.count("content", "contents")?;
+        layers.sort_unstable();
+        self.inside(|rows| {
+            layers.into_iter().try_for_each(|(offset, name)| rows.content(offset, name, &mut content))
+        })
+    }
+
+    /// Shows a content, whose marker is at an offset.
+    pub(super) fn content(
+        &mut self,
+        offset: usize,
+        name: &[u8],
+        content: &mut impl FnMut(&mut Self, &[u8], &'a [u8]) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let name = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
+        if let Some(back) = self.rows.shown().checked_sub(offset).filter(|&back| back > 0) {
+            // Otherwise 16 metalayers in the same place would cost as much as 16 of them.
+            let start = self.rows.offset().saturating_sub(back as u64);
+            return Ok(self.note("content", &format_args!("{name}at byte {start}, above"))?);
+        }
+        // The wrong byte may be between the contents, where another metalayer should begin.
+        self.refuse_fault(offset)?;
+        self.raw_until(offset)?;
+        self.cursor = self.cursor.at(offset);
+        let marker = self.marker()?;
+        let len = u32::from_be_bytes(self.cursor.array()?);
+        self.row([&Kind(marker), &"content", &format_args!("{name}{len} B")])?;
+        let bytes = self.cursor.take(usize::try_from(len).map_err(|_| Stop::Fault)?)?;
+        let name = name.strip_suffix(", ").unwrap_or_default().as_bytes();
+        self.inside(|rows| content(rows, name, bytes))
+    }
+
+    /// Shows the content of a metalayer.
+    pub(super) fn metalayer(&mut self, name: &[u8], content: &[u8]) -> Result<(), Stop> {
+        let is_array = ARRAY_NAMES.iter().any(|array| array.as_bytes() == name);
+        if !is_array || content.first() == Some(&CATERVA_THREE.to_u8()) {
+            return Ok(self.values(self.rows.shown() + content.len())?);
+        }
+        let read = take_from_slice::<Meta>(content);
+        let stale = read.as_ref().map_or(0, |(_, stale)| stale.len());
+        self.rows.metalayer(content.len().saturating_sub(stale))?;
+        if read.is_err() {
+            return Err(Stop::Shown);
+        }
+        if stale > 0 {
+            self.rows.value(stale, [&"stale", &"", &format_args!("{stale} old bytes")])?;
+        }
+        Ok(())
+    }
+
+    /// Shows the `MessagePack` values up to an offset. Bytes that are not `MessagePack` are shown as bytes.
+    pub(super) fn values(&mut self, end: usize) -> fmt::Result {
+        let mut cursor = self.cursor.until(end).at(self.rows.shown());
+        let depth = self.rows.depth;
+        // How many values are left at each level. Each pair of a map is two.
+        let mut left: Vec<usize> = Vec::new();
+        while left.len() < MAX_DEPTH {
+            let Some(value) = Value::take(&mut cursor) else { break };
+            self.rows.depth = depth + left.len();
+            self.show(&value, "")?;
+            if let Some(count) = left.last_mut() {
+                *count = count.saturating_sub(1);
+            }
+            left.push(value.children);
+            while left.last() == Some(&0) {
+                left.pop();
+            }
+        }
+        self.rows.depth = depth;
+        self.raw_until(end)
+    }
+
+    /// Takes the next value, and shows it under a name.
+    pub(super) fn value(&mut self, field: &str) -> Result<Value<'a>, Stop> {
+        let value = Value::take(&mut self.cursor).ok_or(Stop::Fault)?;
+        self.refuse_fault(self.rows.shown() + value.head.len())?;
+        self.show(&value, field)?;
+        Ok(value)
+    }
+
+    /// Takes the marker of the next value.
+    pub(super) fn marker(&mut self) -> Result<Marker, Stop> {
+        Ok(Marker::from_u8(self.cursor.byte()?))
+    }
+
+    /// Takes the next 16-bit number of values, and shows it under a name.
+    fn count(&mut self, noun: &str, field: &str) -> Result<u16, Stop> {
+        let marker = self.marker()?;
+        let count = u16::from_be_bytes(self.cursor.array()?);
+        self.row([&Kind(marker), &field, &counted(count.into(), noun)])?;
+        Ok(count)
+    }
+
+    /// Shows a value that begins where the last row ended.
+    fn show(&mut self, value: &Value<'_>, field: &str) -> fmt::Result {
+        self.rows.value(value.head.len(), [&value.kind, &field, &value.text])?;
+        self.inside(|rows| rows.rows.raw(value.body.len()))
+    }
+
+    /// Shows all that the cursor has taken since the last row as one value: its type, its name and its text.
+    pub(super) fn row(&mut self, texts: [&dyn fmt::Display; 3]) -> Result<(), Stop> {
+        self.row_with(texts, None)
+    }
+
+    /// Does so, and says what is wrong with the value if it is. The next rows follow.
+    pub(super) fn row_with(
+        &mut self,
+        texts: [&dyn fmt::Display; 3],
+        fault: Option<&dyn fmt::Display>,
+    ) -> Result<(), Stop> {
+        let end = self.cursor.offset();
+        self.refuse_fault(end)?;
+        Ok(self.rows.value_with_fault(end.saturating_sub(self.rows.shown()), texts, fault)?)
+    }
+
+    /// Shows a remark about the next bytes, without the bytes.
+    pub(super) fn note(&mut self, field: &str, value: &dyn fmt::Display) -> fmt::Result {
+        self.rows.value(0, [&"", &field, value])
+    }
+
+    /// Stops if the wrong byte is before the end of a row.
+    fn refuse_fault(&self, end: usize) -> Result<(), Stop> {
+        if self.fault.as_ref().is_some_and(|&(offset, _)| offset < end) { Err(Stop::Fault) } else { Ok(()) }
+    }
+
+    /// Shows the bytes up to an offset, with the text that they may be.
+    pub(super) fn raw_until(&mut self, end: usize) -> fmt::Result {
+        self.rows.raw(end.saturating_sub(self.rows.shown()))
+    }
+}
+
+/// A number of things.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,275 @@
+//! Annotated bytes of the headers of a frame's chunks, with the tables of their blocks, and of its chunk index.
+
+use core::fmt;
+use core::ops::ControlFlow;
+use std::io::{Read, Seek};
+
+use super::annotator::{Annotator, Receive, Stop, counted, until_break};
+use super::header::filter_part;
+use b2nd_serde::dump::{self, Row};
+
+use crate::chunks::not_a_chunk;
+use crate::finding::{Code, Finding, Place};
+use crate::format::chunk::{ChunkHeader, INT32, PARTS};
+use crate::format::cursor::Part;
+use crate::format::index::ENTRY_LEN;
+use crate::{ChunkEntry, ChunkPlace, Codec, Error, Frame};
+
+impl<R: Read + Seek> Frame<R> {
+    /// Passes on what the bytes of the chunks' headers and of the chunk index mean, row by row, until the function breaks
+    /// off.
+    ///
+    /// The chunks come first, each with its header, where its first 256 blocks begin, and the length of its data. The offsets
+    /// of a chunk with a file of its own count from the start of that file. The entries of the index follow; those of a
+    /// compressed one have no bytes of their own. If bytes are not the header of a chunk, its file is missing, or a block
+    /// would begin outside of it, a row with a [`fault`](Row::fault) says so, and the next row or chunk follows. A frame
+    /// without chunks has no rows.
+    ///
+    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one
+    /// place. The rows come one by one, so memory does not grow with them; break off where they are too many.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunks`](Self::chunks) and its iterator; and if the file of a chunk cannot be read, or is not known. The rows of
+    /// the index come before that.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut rows = Vec::new();
+    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_chunks(|row| {
+    ///     rows.push(format!("{}: {} {}", row.offset, row.field, row.value));
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!((&*rows[0], &*rows[5]), ("165: chunk 0 byte 165", "169: nbytes 32"));
+    /// assert_eq!(rows.last().expect("the entry of the last chunk"), "477: chunk 3 byte 357");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn dump_chunks(&mut self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) -> Result<(), Error> {
+        let receive = &mut until_break(&mut receive);
+        let end = self.header().frame_len;
+        let codec = self.header().codec;
+        let mut chunks = self.chunks()?;
+        let mut result = Ok(());
+        while let Some(entry) = chunks.next() {
+            let read = entry.and_then(|entry| {
+                let first = chunks.bytes(&entry, 0, ChunkHeader::MAX_LEN as u64)?;
+                let length = first.as_ref().map_or(0, |(bytes, _)| length_shown(bytes));
+                let longer = first.as_ref().is_ok_and(|(bytes, _)| bytes.len() < length);
+                let bytes = if longer { chunks.bytes(&entry, 0, length as u64)? } else { first };
+                let cut = |(mut bytes, _): (Vec<u8>, _)| {
+                    bytes.truncate(length);
+                    bytes
+                };
+                Ok((entry, bytes.map(cut)))
+            });
+            match read {
+                Ok((entry, bytes)) => {
+                    if write_chunk(&entry, bytes.as_deref(), codec, end, receive).is_err() {
+                        // The function has broken off.
+                        return Ok(());
+                    }
+                }
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        let mut chunks = self.chunks()?;
+        let Some(index) = chunks.index() else { return result };
+        let (start, header) = (index.start(), *index.header());
+        let bytes = chunks.frame_bytes(start, length_shown(index.bytes()) as u64)?;
+        // An index of one value has no entries to show, whatever else its header says.
+        if write_index(&bytes, &header, start, end, receive).is_err() || header.special.is_some() {
+            return result;
+        }
+        let (kind, length) = if header.is_uncompressed { ("int64 le", ENTRY_LEN) } else { ("", 0) };
+        let before = if header.is_uncompressed { header.header_len } else { bytes.len() };
+        let mut offset = start.saturating_add(before as u64);
+        while let Some(entry) = chunks.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // An error of the index is the one from before, unless the file could not be read this time.
+                Err(error) => return result.and(Err(error)),
+            };
+            let name = format!("chunk {}", entry.number);
+            let bytes = chunks.entry_bytes(entry.number);
+            let mut rows = dump::Annotator::new(&bytes, receive).within(offset, end);
+            rows.depth = 1;
+            if rows.value(length, [&kind, &name, &place(&entry)]).is_err() {
+                break;
+            }
+            offset = rows.offset();
+        }
+        result
+    }
+}
+
+/// The most bytes of a table of blocks that are shown. Each block has a row, and each entry of the index can name the same
+/// chunk.
+const MAX_TABLE_SHOWN: usize = 256 * INT32;
+
+/// The number of bytes that are shown of a chunk that begins with these: its header, the start of the table of its blocks,
+/// and, if that is the whole table, the length of its dictionary. What follows the chunk is not shown.
+fn length_shown(bytes: &[u8]) -> usize {
+    ChunkHeader::parse(bytes)
+        .map_or(ChunkHeader::MAX_LEN, |header| (header.header_len + parts_shown(&header)).min(header.cbytes))
+}
+
+/// The bytes of the table of blocks and of the length of the dictionary.
+fn parts(header: &ChunkHeader) -> usize {
+    let dictionary = if header.has_table() && header.has_dictionary { INT32 } else { 0 };
+    header.table_len().unwrap_or_default().saturating_add(dictionary)
+}
+
+fn parts_shown(header: &ChunkHeader) -> usize {
+    let is_whole = header.table_len().is_some_and(|table| table <= MAX_TABLE_SHOWN);
+    if is_whole { parts(header) } else { MAX_TABLE_SHOWN.min(parts(header)) }
+}
+
+/// What is wrong if the table of blocks is not all there: the bytes that are shown end early, or the chunk ends before
+/// those that are not.
+fn cut_short(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
+    let is_shown = bytes.len() >= header.header_len + parts_shown(header);
+    let found = if is_shown { header.cbytes } else { bytes.len() };
+    let missing = header.header_len.saturating_add(parts(header)).saturating_sub(found);
+    (missing > 0).then(|| {
+        (bytes.len(), format!("the offsets of the blocks end {} early", counted(missing as u64, "byte")))
+    })
+}
+
+/// Writes the rows of a chunk, of which the first bytes are given, or why there are none.
+fn write_chunk(
+    entry: &ChunkEntry,
+    bytes: Result<&[u8], &Finding>,
+    codec: Codec,
+    end: u64,
+    receive: &mut Receive<'_>,
+) -> fmt::Result {
+    let offset = if let ChunkPlace::Frame(offset) = entry.place { offset } else { 0 };
+    let is_shown = entry.is_stored();
+    let shown = bytes.unwrap_or_default();
+    let mut rows = dump::Annotator::new(shown, receive).within(offset, end);
+    rows.value(0, [&"", &format_args!("chunk {}", entry.number), &place(entry)])?;
+    if !is_shown {
+        return Ok(());
+    }
+    rows.depth += 1;
+    if let Err(finding) = bytes {
+        return rows.fault(&finding.message());
+    }
+    match ChunkHeader::parse(shown) {
+        Some(header) => Annotator::new(part(offset), rows, cut_short(shown, &header))
+            .run(|rows| rows.chunk(&ChunkHeader { codec: header.codec.or(Some(codec)), ..header })),
+        None => rows.fault(&not_a_chunk(entry).message()),
+    }
+}
+
+/// Shows the chunk index, without its entries.
+fn write_index(
+    bytes: &[u8],
+    header: &ChunkHeader,
+    start: u64,
+    end: u64,
+    receive: &mut Receive<'_>,
+) -> fmt::Result {
+    let count = counted((header.nbytes / ENTRY_LEN) as u64, "chunk");
+    let mut rows = dump::Annotator::new(bytes, receive).within(start, end);
+    rows.value(0, [&"", &"chunk index", &count])?;
+    rows.depth += 1;
+    Annotator::new(part(start), rows, cut_short(bytes, header)).run(|rows| rows.chunk(header))
+}
+
+/// The findings of a cursor over a chunk are not shown.
+fn part(start: u64) -> Part {
+    Part { place: Place::Chunk, start, marker: Code::ChunkHeader, end: Code::ChunkHeader }
+}
+
+/// Where a chunk is.
+fn place(entry: &ChunkEntry) -> String {
+    match entry.place {
+        ChunkPlace::Frame(start) => format!("byte {start}"),
+        ChunkPlace::File(_) => format!("in {}", entry.file_name().unwrap_or_default()),
+        ChunkPlace::Special(value) => value.name().into(),
+        ChunkPlace::Invalid(number) => format!("nowhere: {number}"),
+    }
+}
+
+/// The length of the data of a chunk.
+pub(super) fn stored(header: &ChunkHeader) -> String {
+    counted((header.cbytes - header.header_len) as u64, "byte")
+}
+
+/// How the data of a chunk is stored.
+fn form(header: &ChunkHeader) -> String {
+    match (header.special, header.codec) {
+        (Some(value), _) => value.name().into(),
+        _ if header.is_uncompressed => "uncompressed".into(),
+        (None, Some(codec)) => format!("{codec}, {}", if header.is_split() { "split" } else { "unsplit" }),
+        (None, None) => "compressed".into(),
+    }
+}
+
+impl Annotator<'_, '_> {
+    /// Shows the header of a chunk, where its blocks begin, and how long its data is.
+    fn chunk(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
+        self.chunk_header(header)?;
+        let table = header.table_len().unwrap_or_default();
+        let shown = table.min(MAX_TABLE_SHOWN);
+        let ends = format!("the chunk has {}", counted(header.cbytes as u64, "byte"));
+        for number in 0..shown / INT32 {
+            let start = i32::from_le_bytes(self.cursor.array()?);
+            let is_inside = usize::try_from(start).is_ok_and(|start| start < header.cbytes);
+            let fault = (!is_inside).then_some(&ends as &dyn fmt::Display);
+            let name = format!("block {number}");
+            self.row_with([&"int32 le", &name, &format_args!("byte {start} of the chunk")], fault)?;
+        }
+        if table > shown {
+            self.note("blocks", &format_args!("{} more", (table - shown) / INT32))?;
+        }
+        let mut before = header.header_len.saturating_add(parts(header));
+        if before > header.cbytes {
+            return Err(Stop::Fault);
+        }
+        let mut name = "data";
+        if parts_shown(header) > shown {
+            let length = i32::from_le_bytes(self.cursor.array()?);
+            let inside = usize::try_from(length).ok().filter(|&length| length <= header.cbytes - before);
+            let fault = inside.is_none().then_some(&ends as &dyn fmt::Display);
+            self.row_with([&"int32 le", &"dictionary", &format_args!("{length} bytes")], fault)?;
+            before += inside.unwrap_or_default();
+        } else if parts(header) > table {
+            name = "dictionary and data";
+        }
+        Ok(self.note(name, &counted((header.cbytes - before) as u64, "byte"))?)
+    }
+
+    /// Shows the header of a chunk.
+    pub(super) fn chunk_header(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
+        for (name, _, len) in PARTS.into_iter().filter(|&(_, offset, _)| offset < header.header_len) {
+            let bytes = self.cursor.take(len)?;
+            let number = bytes.first_chunk().copied().map(i32::from_le_bytes);
+            let first = bytes.first().copied().unwrap_or_default();
+            let (kind, value) = match (name, number) {
+                ("flags", _) => ("", form(header)),
+                ("nbytes" | "blocksize" | "cbytes", Some(number)) => ("int32 le", number.to_string()),
+                ("block_flags", _) if header.has_variable_blocks => ("", "blocks of any size".into()),
+                ("more_flags", _) => ("", more_flags(header, first)),
+                _ => ("", filter_part(name, bytes)),
+            };
+            self.row([&kind, &name, &value])?;
+        }
+        Ok(())
+    }
+}
+
+/// What the last byte of a header means.
+fn more_flags(header: &ChunkHeader, byte: u8) -> String {
+    match (header.special, header.has_dictionary) {
+        (Some(value), _) => value.name().into(),
+        (None, true) => "dictionary".into(),
+        (None, false) => byte.to_string(),
+    }
+}

@@ -1,0 +1,459 @@
+//! Changing the metalayers of a frame in its file.
+
+use core::fmt::Display;
+use core::ops::Range;
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+
+use crate::check::agreement;
+use crate::find::lock::ExclusiveLock;
+use crate::find::open::open_at_once;
+use crate::finding::{Code, Escaped, Severity};
+use crate::format::array::Array;
+use crate::format::section::CONTENT_HEADER;
+use crate::read::{available, read_up_to};
+use crate::{Error, Frame, Header, Metalayer};
+use b2nd_serde::dtype::Dtype;
+use b2nd_serde::{Layout, Meta, to_vec};
+
+/// A change of a frame in its file: a new shape, dtype or metalayer. It begins with [`Frame::edit`].
+///
+/// A value must keep its length; [`Rewrite`](crate::Rewrite) can change the length. All changes are made with a
+/// single write, which is then synced. The data is not touched.
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("array.b2nd");
+/// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+/// // Chunks of 2 x 3 items: the last ones have room for a fourth row and a sixth column.
+/// let mut frame = Frame::open(&path)?;
+/// frame.edit().shape(&[4, 6]).dtype("<f4").apply()?;
+///
+/// let array = frame.array()?.expect("an array");
+/// assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+/// assert_eq!(Frame::open(&path)?.header_bytes(), frame.header_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is changed without `apply`"]
+pub struct Edit<'f, R> {
+    frame: &'f mut Frame<R>,
+    shape: Option<Vec<i64>>,
+    dtype: Option<String>,
+    metalayers: Vec<(String, Vec<u8>)>,
+}
+
+impl<R> Frame<R> {
+    /// Begins a change of the frame. The file is not changed before [`Edit::apply`].
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::parse(&std::fs::read("tests/data/int32_3x5.b2nd")?)?;
+    /// let after = frame.edit().shape(&[4, 4]).preview()?;
+    /// assert_eq!(after.array()?.expect("an array").shape(), [4, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn edit(&mut self) -> Edit<'_, R> {
+        Edit { frame: self, shape: None, dtype: None, metalayers: Vec::new() }
+    }
+}
+
+impl<R> Edit<'_, R> {
+    /// Changes the shape of the array, which must keep its grid of chunks: it can grow or shrink within its last
+    /// chunks.
+    ///
+    /// New items have the values of the padding: zeros if nothing was ever written there, the fill value after
+    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is refused, and
+    /// so is one that breaks a [rule](b2nd_serde::geometry#what-is-accepted).
+    ///
+    /// ```
+    /// use b2nd_frame::{ErrorKind, Frame};
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// assert!(frame.edit().shape(&[4, 6]).preview().is_ok());
+    ///
+    /// let error = frame.edit().shape(&[4, 7]).preview().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Refused);
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
+    /// );
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn shape(mut self, shape: &[i64]) -> Self {
+        self.shape = Some(shape.into());
+        self
+    }
+
+    /// Changes the dtype of the array. The text is written as it is given.
+    ///
+    /// It must be a dtype of NumPy or `ml_dtypes`. Its item size must be the frame's [type
+    /// size](crate::Header::typesize), and its text must be as long as the old one.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let after = frame.edit().dtype("<f4").preview()?;
+    /// assert_eq!(after.array()?.expect("an array").dtype(), Some("<f4"));
+    ///
+    /// let error = frame.edit().dtype("<f8").preview().unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "the items of the frame have 4 bytes, but those of dtype `<f8` have 8"
+    /// );
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn dtype(mut self, dtype: &str) -> Self {
+        self.dtype = Some(dtype.into());
+        self
+    }
+
+    /// Changes the value of a metalayer. The new value must be as long as the old one.
+    ///
+    /// In the array's metalayer, the layout, chunk shape and block shape must stay the same; only `b2nd-mismarked` may
+    /// become `b2nd`. A new shape or dtype in it is checked as in [`shape`](Self::shape) and [`dtype`](Self::dtype). If
+    /// those methods are called too, their values replace the ones in this value.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("array.b2nd");
+    /// # std::fs::copy("tests/data/vlmetalayers.b2nd", &path)?;
+    /// #[derive(serde_derive::Serialize, serde_derive::Deserialize)]
+    /// struct Vendor {
+    ///     serial: u8,
+    ///     tags: Vec<String>,
+    /// }
+    ///
+    /// let mut frame = Frame::open(&path)?;
+    /// let mut vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
+    /// vendor.serial += 1;
+    /// frame.edit().metalayer("vendor", &rmp_serde::to_vec_named(&vendor)?).apply()?;
+    /// # let frame = Frame::open(&path)?;
+    /// # let vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
+    /// # assert_eq!(vendor.serial, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn metalayer(mut self, name: &str, value: &[u8]) -> Self {
+        self.metalayers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Returns the frame as it would be after [`apply`](Edit::apply). Nothing is written, and no lock is taken.
+    ///
+    /// It works for any frame, also one that was parsed from bytes. If the frame was opened by its path, the file is
+    /// read again: like [`apply`](Edit::apply), it gives an error if the frame is not the whole file, or has changed
+    /// since.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Edit::apply), except those about the lock and about writing.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let after = frame.edit().shape(&[4, 6]).dtype("<f4").preview()?;
+    /// let array = after.array()?.expect("an array");
+    /// assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn preview(&self) -> Result<Frame, Error> {
+        let after = self.after()?;
+        if let Some(path) = self.frame.path() {
+            let file = open_at_once(path).map_err(|error| Error::io("read", path, error));
+            self.frame.check_whole(path, &mut file?)?;
+        }
+        Ok(after)
+    }
+
+    fn after(&self) -> Result<Frame, Error> {
+        let mut after = Frame::parse(&self.frame.bytes)?;
+        for (name, value) in &self.metalayers {
+            let layer = after
+                .metalayer(name)
+                .ok_or_else(|| Error::refused(format_args!("the frame has no metalayer `{name}`")))?;
+            after = after.replaced(layer, value)?;
+        }
+        if let Some(shape) = &self.shape {
+            after = after.with_shape(shape)?;
+        }
+        if let Some(dtype) = &self.dtype {
+            after = after.with_dtype(dtype)?;
+        }
+        Ok(after)
+    }
+}
+
+impl Edit<'_, File> {
+    /// Writes the change into the file, and updates this frame.
+    ///
+    /// If the frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its exclusive lock is held
+    /// meanwhile. Its counter tells other processes to read the header again. If another process holds the lock, this
+    /// gives an error and does not wait.
+    ///
+    /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite it with
+    /// the old header.**
+    ///
+    /// A process that reads the header at this moment may see half of the change, as with any writer.
+    /// [`open_stable`](Frame::open_stable) avoids this.
+    ///
+    /// # Errors
+    ///
+    /// - [`Refused`] if the change is not possible, the frame was not opened by its path, or is not the whole file.
+    /// - [`Malformed`] if the new metalayer is malformed, or the array does not agree with the header.
+    /// - [`Locked`] if another process holds the lock.
+    /// - [`Changing`] if the header in the file has changed since it was read.
+    /// - [`Io`] if the file cannot be read or written.
+    ///
+    /// After [`Io`] the file may have changed; after any other error it is unchanged.
+    ///
+    /// [`Refused`]: crate::ErrorKind::Refused
+    /// [`Malformed`]: crate::ErrorKind::Malformed
+    /// [`Locked`]: crate::ErrorKind::Locked
+    /// [`Changing`]: crate::ErrorKind::Changing
+    /// [`Io`]: crate::ErrorKind::Io
+    ///
+    /// ```
+    /// use b2nd_frame::{ErrorKind, Frame};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("array.b2nd");
+    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+    /// let (mut frame, mut other) = (Frame::open(&path)?, Frame::open(&path)?);
+    /// frame.edit().shape(&[4, 6]).apply()?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [4, 6]);
+    ///
+    /// let error = other.edit().shape(&[4, 5]).apply().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Changing);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn apply(self) -> Result<(), Error> {
+        let after = self.after()?;
+        let path = self.frame.path().ok_or_else(not_opened)?;
+        self.frame.write(path, &after.bytes)?;
+        (self.frame.bytes, self.frame.section) = (after.bytes, after.section);
+        Ok(())
+    }
+}
+
+impl Frame<File> {
+    /// Writes a header of the same length over the one that was read.
+    fn write(&self, path: &Path, header: &[u8]) -> Result<(), Error> {
+        let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
+        let unwritable = |error| Error::io("write", path, error);
+        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
+        self.check_whole(path, &mut file)?;
+        let Some(changed) = difference(&self.bytes, header) else { return Ok(()) };
+        if let Some(lock) = &mut lock {
+            lock.raise_counter()?;
+        }
+        file.seek(SeekFrom::Start(changed.start as u64))
+            .and_then(|_| file.write_all(header.get(changed).unwrap_or_default()))
+            .and_then(|()| file.sync_all())
+            .map_err(unwritable)
+    }
+}
+
+impl<R> Frame<R> {
+    /// Refuses a file that has more than the frame, or whose header is not the one that was read.
+    pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
+        let unreadable = |error| Error::io("read", path, error);
+        let mut now = Vec::new();
+        let file_len = available(file, 0).map_err(unreadable)?;
+        read_up_to(file, self.bytes.len() as u64, &mut now).map_err(unreadable)?;
+        if now != *self.bytes {
+            return Err(Error::changing(None));
+        }
+        let frame_len = self.header.frame_len;
+        if frame_len != file_len {
+            return Err(Error::refused(format_args!(
+                "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Frame {
+    fn with_shape(&self, shape: &[i64]) -> Result<Self, Error> {
+        let array = self.array()?.ok_or_else(no_array)?;
+        let meta = meta(&array)?.clone();
+        check_shape(&array, shape)?;
+        self.with_meta(&array, &meta.with_shape(shape).map_err(Error::refused)?)
+    }
+
+    fn with_dtype(&self, dtype: &str) -> Result<Self, Error> {
+        let array = self.array()?.ok_or_else(no_array)?;
+        let before = array.dtype().ok_or_else(|| {
+            let layout = array.layout();
+            Error::refused(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
+        })?;
+        // The syntax of another dtype format is not known.
+        let unknown = array.meta().filter(|meta| meta.dtype_format().is_some_and(|format| format != 0));
+        if let Some(Err(error)) = unknown.map(Meta::parse_dtype) {
+            return Err(wrong_dtype(error));
+        }
+        check_typesize(&array, &self.header)?;
+        check_dtype(&dtype.parse().map_err(wrong_dtype)?, self.header.typesize)?;
+        if dtype.len() != before.len() {
+            let (expected, found) = (before.len(), dtype.len());
+            return Err(Error::refused(format_args!(
+                "the new dtype must be as long as the old one ({expected} bytes), but `{dtype}` has {found}; a rewrite \
+                 can change its length"
+            )));
+        }
+        self.with_meta(&array, &meta(&array)?.clone().with_dtype(dtype).map_err(wrong_dtype)?)
+    }
+
+    /// The frame with another metalayer of its array, as long as the old one. A stale tail stays.
+    fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
+        let layer = array.metalayer();
+        let bytes = to_vec(meta).map_err(|error| Error::decode(layer.name(), error))?;
+        self.replaced(layer, &[&bytes, array.stale_tail()].concat())
+    }
+
+    /// The frame with another value of one of its metalayers.
+    fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Self, Error> {
+        let (expected, found) = (layer.bytes().len(), value.len());
+        if expected != found {
+            let name = Escaped(layer.name());
+            return Err(Error::refused(format_args!(
+                "the new value of metalayer `{name}` must be as long as the old one ({expected} bytes), but has {found}"
+            )));
+        }
+        if self.shares_bytes(layer) {
+            let name = Escaped(layer.name());
+            return Err(Error::refused(format_args!(
+                "metalayer `{name}` shares bytes with another part of the header"
+            )));
+        }
+        let mut bytes = self.bytes.to_vec();
+        put(&mut bytes, layer.offset(), value);
+        let after = Self::parse(&bytes)?;
+        if self.array_metalayer() == Some(layer) {
+            let before = self.array()?.ok_or_else(no_array)?;
+            check_array(&before, &after.array()?.ok_or_else(no_array)?, &self.header)?;
+        }
+        Ok(after)
+    }
+
+    /// Whether a metalayer shares bytes with another part of the header. No known writer does this.
+    fn shares_bytes(&self, layer: &Metalayer) -> bool {
+        let end = |layer: &Metalayer| layer.offset() + layer.bytes().len();
+        let is_beside = |other: &Metalayer| {
+            end(other) <= layer.offset() || end(layer) <= other.offset().saturating_sub(CONTENT_HEADER)
+        };
+        let others = self.metalayers().iter().filter(|&other| other != layer);
+        layer.offset() < self.section.contents() + CONTENT_HEADER || !others.into_iter().all(is_beside)
+    }
+}
+
+fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
+    check_typesize(before, header)?;
+    let (old, new) = (meta(before)?, meta(after)?);
+    // A wrong outer marker may be corrected, because no entry is lost.
+    let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
+    if old.layout() != new.layout() && !is_put_right {
+        let (old, new) = (old.layout(), new.layout());
+        return Err(Error::refused(format_args!(
+            "the new value has layout {new}, but the array has layout {old}"
+        )));
+    }
+    let shapes = |meta: &Meta| [meta.chunkshape().to_vec(), meta.blockshape().to_vec()];
+    let (expected, found) = (shapes(old), shapes(new));
+    if expected != found {
+        let ([chunks, blocks], [new_chunks, new_blocks]) = (expected, found);
+        return Err(Error::refused(format_args!(
+            "the new value has chunkshape {new_chunks:?} and blockshape {new_blocks:?}, but the data has {chunks:?} \
+             and {blocks:?}"
+        )));
+    }
+    if (old.version(), old.shape()) != (new.version(), new.shape()) {
+        check_shape(before, new.shape())?;
+        let findings = agreement(after, header);
+        if let Some(finding) = findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
+            return Err(Error::malformed(finding));
+        }
+    }
+    if (old.dtype_format(), old.dtype()) != (new.dtype_format(), new.dtype()) {
+        let dtype = new.parse_dtype().map_err(wrong_dtype)?;
+        return dtype.map_or(Ok(()), |dtype| check_dtype(&dtype, header.typesize));
+    }
+    Ok(())
+}
+
+/// The metalayer in this format. Those of Caterva 0.1 cannot be changed.
+fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
+    array.meta().ok_or_else(|| {
+        let layout = array.layout();
+        Error::refused(format_args!(
+            "layout {layout} can be read, but not changed; a rewrite makes it `b2nd`"
+        ))
+    })
+}
+
+/// Refuses an array of a frame whose type size was lost: no shape or dtype can be held against it.
+fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
+    let lost = agreement(array, header).into_iter().find(|finding| finding.code() == Code::LostTypesize);
+    lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
+}
+
+fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), Error> {
+    let geometry = array.geometry().map_err(Error::refused)?;
+    let resize = geometry.resize(shape).map_err(Error::refused)?;
+    if resize.changes_chunks() {
+        let (grid, new_grid) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
+        return Err(Error::refused(format_args!(
+            "shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}"
+        )));
+    }
+    Ok(())
+}
+
+pub(crate) fn no_array() -> Error {
+    Error::refused("the frame has no array")
+}
+
+fn not_opened() -> Error {
+    Error::refused("only a frame opened with `Frame::open` can be changed")
+}
+
+/// The error for a dtype that is not valid, or whose dtype format is not known.
+pub(crate) fn wrong_dtype(error: impl Display) -> Error {
+    Error::refused(format_args!("dtype: {error}"))
+}
+
+/// Refuses a dtype whose items are of another size than those of the frame.
+pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
+    let found = dtype.item_size();
+    if usize::try_from(typesize) == Ok(found) {
+        Ok(())
+    } else {
+        Err(Error::refused(format_args!(
+            "the items of the frame have {typesize} bytes, but those of dtype `{dtype}` have {found}"
+        )))
+    }
+}
+
+/// Overwrites bytes of the target, from an offset on.
+pub(crate) fn put(target: &mut [u8], at: usize, bytes: &[u8]) {
+    for (target, &byte) in target.iter_mut().skip(at).zip(bytes) {
+        *target = byte;
+    }
+}
+
+/// The range from the first byte that differs to the last one; `None` if none differs.
+fn difference(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+    let differs = |(before, after)| before != after;
+    let first = before.iter().zip(after).position(differs)?;
+    let same_at_end = before.iter().rev().zip(after.iter().rev()).position(differs)?;
+    Some(first..after.len().saturating_sub(same_at_end))
+}

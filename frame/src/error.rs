@@ -1,0 +1,260 @@
+//! Why a frame cannot be read, changed or made.
+
+use core::error;
+use core::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::finding::{Code, Escaped, Finding};
+
+/// Why a frame cannot be read, changed or made: a [kind](Self::kind), and a message.
+///
+/// It has the size of a pointer. The kinds [`Io`](ErrorKind::Io), [`Decode`](ErrorKind::Decode) and
+/// [`Encode`](ErrorKind::Encode) have a [`source`](error::Error::source); the message does not repeat it.
+///
+/// ```
+/// use b2nd_frame::{Code, ErrorKind, Finding, Frame};
+///
+/// let error = Frame::parse(b"\x89HDF\r\n\x1a\n").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Malformed);
+/// assert_eq!(error.finding().map(Finding::code), Some(Code::NotAFrame));
+/// assert_eq!(error.to_string(), "not a Blosc2 frame: no b2frame magic at byte 2");
+///
+/// let error = Frame::open("no such file.b2nd").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Io);
+/// assert_eq!(error.to_string(), "cannot read no such file.b2nd");
+/// ```
+pub struct Error(Box<Detail>);
+
+/// The kind of an [`Error`], for a program to act on.
+///
+/// ```
+/// use b2nd_frame::{ErrorKind, Frame};
+///
+/// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+/// let mut length = 10;
+/// let frame = loop {
+///     match Frame::parse(&file[..length]) {
+///         Err(error) if error.kind() == ErrorKind::Incomplete => length = error.needed().unwrap(),
+///         result => break result?,
+///     }
+/// };
+/// assert_eq!((length, frame.header().header_len), (165, 165));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file cannot be read or written. The source is the [`std::io::Error`].
+    Io,
+    /// More bytes are needed: [`Error::needed`] says how many.
+    Incomplete,
+    /// The bytes are not a frame, or break a rule that readers must enforce: [`Error::finding`] says which.
+    Malformed,
+    /// A metalayer cannot be read as the requested type, or cannot be decompressed. The source says why.
+    Decode,
+    /// A value cannot be written as a metalayer. The source says why.
+    Encode,
+    /// Another process holds the lock of the frame. The same call may succeed later.
+    Locked,
+    /// The frame was changed while it was read, or after that. Open it again. If [`Error::finding`] has a finding, it
+    /// is what was wrong with the frame when it was last read. If the same finding comes again and again, a writer was
+    /// interrupted.
+    Changing,
+    /// The frame cannot be changed or made in this way. Nothing of it has been written.
+    Refused,
+    /// The path of the new file already exists.
+    Exists,
+    /// A rewrite or a check was stopped by the function that it reports to. Nothing of a new file is left.
+    Stopped,
+}
+
+enum Detail {
+    Io { action: &'static str, path: Option<PathBuf>, source: io::Error },
+    Incomplete { needed: usize },
+    Malformed(Finding),
+    Decode { name: String, source: Box<dyn error::Error + Send + Sync> },
+    Encode { name: String, source: Box<dyn error::Error + Send + Sync> },
+    Locked(PathBuf),
+    Changing(Option<Finding>),
+    Refused(String),
+    Exists(PathBuf),
+    Stopped,
+}
+
+impl Error {
+    fn new(detail: Detail) -> Self {
+        Self(Box::new(detail))
+    }
+
+    /// Something cannot be done with a file. `action` follows "cannot" in the message, such as "read" or "create a file
+    /// in".
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::new(Detail::Io { action, path: Some(path.into()), source })
+    }
+
+    /// That a reader fails, or a file whose name [`at`](Self::at) adds.
+    pub(crate) fn reading(source: io::Error) -> Self {
+        Self::new(Detail::Io { action: "read", path: None, source })
+    }
+
+    /// That a writer fails, or a file whose name [`at`](Self::at) adds.
+    pub(crate) fn writing(source: io::Error) -> Self {
+        Self::new(Detail::Io { action: "write", path: None, source })
+    }
+
+    pub(crate) fn incomplete(needed: usize) -> Self {
+        Self::new(Detail::Incomplete { needed })
+    }
+
+    pub(crate) fn malformed(finding: Finding) -> Self {
+        Self::new(Detail::Malformed(finding))
+    }
+
+    pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+        Self::new(Detail::Decode { name: name.into(), source: source.into() })
+    }
+
+    pub(crate) fn encode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+        Self::new(Detail::Encode { name: name.into(), source: source.into() })
+    }
+
+    pub(crate) fn locked(lock: PathBuf) -> Self {
+        Self::new(Detail::Locked(lock))
+    }
+
+    pub(crate) fn changing(finding: Option<Finding>) -> Self {
+        Self::new(Detail::Changing(finding))
+    }
+
+    pub(crate) fn refused(why: impl fmt::Display) -> Self {
+        Self::new(Detail::Refused(why.to_string()))
+    }
+
+    pub(crate) fn exists(path: &Path) -> Self {
+        Self::new(Detail::Exists(path.into()))
+    }
+
+    pub(crate) fn stopped() -> Self {
+        Self::new(Detail::Stopped)
+    }
+
+    /// Names the file that cannot be read or written, where the error does not name one yet.
+    pub(crate) fn at(mut self, file: &Path) -> Self {
+        if let Detail::Io { path: path @ None, .. } = &mut *self.0 {
+            *path = Some(file.into());
+        }
+        self
+    }
+
+    /// Whether it has a finding of this code.
+    pub(crate) fn is_about(&self, code: Code) -> bool {
+        self.finding().is_some_and(|finding| finding.code() == code)
+    }
+
+    /// The finding of a malformed frame; any other error as it is.
+    pub(crate) fn into_finding(self) -> Result<Finding, Self> {
+        match *self.0 {
+            Detail::Malformed(finding) => Ok(finding),
+            other => Err(Self::new(other)),
+        }
+    }
+
+    /// The kind of error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match &*self.0 {
+            Detail::Io { .. } => ErrorKind::Io,
+            Detail::Incomplete { .. } => ErrorKind::Incomplete,
+            Detail::Malformed(_) => ErrorKind::Malformed,
+            Detail::Decode { .. } => ErrorKind::Decode,
+            Detail::Encode { .. } => ErrorKind::Encode,
+            Detail::Locked(_) => ErrorKind::Locked,
+            Detail::Changing(_) => ErrorKind::Changing,
+            Detail::Refused(_) => ErrorKind::Refused,
+            Detail::Exists(_) => ErrorKind::Exists,
+            Detail::Stopped => ErrorKind::Stopped,
+        }
+    }
+
+    /// The number of bytes that the next attempt needs at least; `None` if the kind is not [`ErrorKind::Incomplete`].
+    #[must_use]
+    pub fn needed(&self) -> Option<usize> {
+        match &*self.0 {
+            Detail::Incomplete { needed } => Some(*needed),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the bytes. [`ErrorKind::Malformed`] always has a finding, [`ErrorKind::Changing`] sometimes,
+    /// the other kinds never.
+    #[must_use]
+    pub fn finding(&self) -> Option<&Finding> {
+        match &*self.0 {
+            Detail::Malformed(finding) | Detail::Changing(Some(finding)) => Some(finding),
+            _ => None,
+        }
+    }
+
+    /// The file or folder that the error is about, if it is known. For [`ErrorKind::Io`] it cannot be read or written,
+    /// for [`ErrorKind::Locked`] it is the lock file, for [`ErrorKind::Exists`] it already exists.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let error = Frame::open("no such file.b2nd").unwrap_err();
+    /// assert_eq!(error.path(), Some(Path::new("no such file.b2nd")));
+    /// ```
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match &*self.0 {
+            Detail::Io { path, .. } => path.as_deref(),
+            Detail::Locked(path) | Detail::Exists(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Detail::Io { action, path: Some(path), .. } => write!(f, "cannot {action} {}", path.display()),
+            Detail::Io { action, path: None, .. } => write!(f, "cannot {action} the file"),
+            Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
+            Detail::Malformed(finding) => finding.fmt(f),
+            Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{}`", Escaped(name)),
+            Detail::Encode { name, .. } => write!(f, "cannot write metalayer `{}`", Escaped(name)),
+            Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
+            Detail::Changing(None) => {
+                f.write_str("the frame is being changed, or has changed since it was read")
+            }
+            Detail::Changing(Some(finding)) => {
+                write!(f, "the frame is being changed, or a change was interrupted: {finding}")
+            }
+            Detail::Refused(why) => f.write_str(why),
+            Detail::Exists(path) => write!(f, "{} already exists", path.display()),
+            Detail::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind())
+            .field("message", &format_args!("{self}"))
+            .field("source", &error::Error::source(self))
+            .finish()
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match &*self.0 {
+            Detail::Io { source, .. } => Some(source),
+            Detail::Decode { source, .. } | Detail::Encode { source, .. } => Some(source.as_ref()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Frames anywhere in a file, found by their magic bytes.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use memchr::memmem;
+
+use crate::format::header::{LengthError, MAGIC, MAGIC_OFFSET, START_LEN, Start};
+use crate::read::{available, read_up_to};
+use crate::{Error, Frame};
+
+/// The number of bytes that are searched at a time.
+const WINDOW: u64 = 1 << 16;
+
+/// The longest header that is read inside another file.
+pub(crate) const MAX_HEADER: u64 = 1 << 20;
+
+/// The longest header that is read after many false ones, so that a file full of magic bytes does not take forever.
+const MAX_HEADER_LATER: u64 = 512;
+
+/// After this number of bytes of false headers, only short headers are read.
+const MANY: u64 = 1 << 26;
+
+/// Finds frames anywhere in a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged
+/// zip file.
+///
+/// A frame is found if its header can be parsed and has at most 1 MiB. The rest of the frame may be missing. The search
+/// continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as those
+/// in an embed store of python-blosc2 (`embed.b2e`).
+///
+/// A false header has the magic bytes of a frame, but cannot be parsed. After 64 MiB of them, only headers of up to 512
+/// bytes are found, so that the search does not take forever.
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_frame::scan;
+///
+/// for frame in scan(File::open("tests/data/tree.b2z")?) {
+///     let frame = frame?;
+///     let shape = frame.array().ok().flatten().map(|array| array.shape().to_vec());
+///     println!("byte {}: {shape:?}", frame.offset());
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
+    Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
+}
+
+/// An iterator over the frames in a file, from [`scan`]. Each frame has its [offset](Frame::offset).
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_frame::scan;
+///
+/// let first = scan(File::open("tests/data/tree.b2z")?).next().expect("a frame")?;
+/// assert!(first.offset() > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Scan<R> {
+    reader: R,
+    window: Vec<u8>,
+    /// Where the window begins in the file.
+    start: u64,
+    /// How much of the window has been searched.
+    position: usize,
+    /// The bytes of false headers so far.
+    wasted: u64,
+    is_done: bool,
+}
+
+impl<R: Read + Seek> Iterator for Scan<R> {
+    type Item = io::Result<Frame>;
+
+    fn next(&mut self) -> Option<io::Result<Frame>> {
+        while !self.is_done {
+            match self.step() {
+                Ok(None) => {}
+                Ok(Some(frame)) => return Some(Ok(frame)),
+                Err(error) => {
+                    self.is_done = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<R: Read + Seek> Scan<R> {
+    /// Continues to the next magic bytes, or to the next window.
+    fn step(&mut self) -> io::Result<Option<Frame>> {
+        let rest = self.window.get(self.position..).unwrap_or_default();
+        let magic = rest.get(MAGIC_OFFSET..).unwrap_or_default();
+        let Some(found) = memmem::find(magic, MAGIC) else {
+            self.advance()?;
+            return Ok(None);
+        };
+        let position = self.position + found;
+        let frame = self.frame_at(position)?;
+        self.position = position + frame.as_ref().map_or(1, |frame| frame.header().header_len);
+        Ok(frame)
+    }
+
+    /// Reads the next window. It overlaps with this one, so that the start of a frame is whole in one of them.
+    fn advance(&mut self) -> io::Result<()> {
+        let overlap = self.window.len().saturating_sub(self.position).min(START_LEN - 1);
+        let behind = self.position.max(self.window.len()) - overlap;
+        self.start = self.start.saturating_add(behind as u64);
+        self.position = 0;
+        self.window.clear();
+        self.reader.seek(SeekFrom::Start(self.start))?;
+        read_up_to(&mut self.reader, WINDOW, &mut self.window)?;
+        self.is_done = self.window.len() < START_LEN;
+        Ok(())
+    }
+
+    /// The frame that begins at this position of the window. The file is read only if the header reaches beyond the
+    /// window.
+    fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame>> {
+        let offset = self.start + position as u64;
+        let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };
+        let there = self.window.get(position..).unwrap_or_default();
+        let needed = match Start::parse(there) {
+            Ok(Start { header_len: needed, .. }) | Err(LengthError::Incomplete(needed)) => needed,
+            Err(LengthError::Malformed(_)) => return Ok(None),
+        };
+        let parsed = match there.get(..needed) {
+            _ if needed as u64 > longest => return Ok(None),
+            Some(header) => Frame::parse(header),
+            None => self.read(offset, longest)?,
+        };
+        if parsed.is_err() {
+            self.wasted = self.wasted.saturating_add(needed as u64);
+        }
+        Ok(parsed.ok().map(|frame| Frame { offset, ..frame }))
+    }
+
+    fn read(&mut self, offset: u64, longest: u64) -> io::Result<Result<Frame, Error>> {
+        let most = available(&mut self.reader, offset)?.min(longest);
+        let mut prefix = Vec::new();
+        loop {
+            let parsed = Frame::parse(&prefix);
+            let needed = parsed.as_ref().err().and_then(Error::needed).map(|needed| needed as u64);
+            let Some(needed) = needed.filter(|&needed| needed <= most) else { return Ok(parsed) };
+            let before = prefix.len();
+            read_up_to(&mut self.reader, needed, &mut prefix)?;
+            if prefix.len() == before {
+                return Ok(parsed);
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Stores of python-blosc2: folders and zip files of frames.
+//!
+//! | file | what |
+//! |---|---|
+//! | `embed.b2e` | the frame whose metalayer says which store it is; it can hold members in its data |
+//! | `deep/name.b2nd`, `.b2f`, `.b2b` | a member, whose key is `/deep/name` |
+//! | `deep/__vlmeta__.b2f` | the attributes of the group `/deep`, or of the whole store |
+//! | `deep/_meta.b2f` | makes a table of the folder `deep`, or of the whole store: its vlmetalayer `kind` is `ctable` |
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::find::open::is_sparse_frame;
+use crate::find::zip::members_to_read;
+use crate::format::section::value_of;
+use crate::{Error, Frame, Kind, Trailer};
+
+/// The frame whose metalayer says which store it is.
+const EMBED: &str = "embed.b2e";
+
+/// The frame that makes a table of its folder in a tree.
+const TABLE: &str = "_meta.b2f";
+
+/// The extensions of members.
+const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
+
+/// The most bytes of all schemas of a store: a few compressed bytes can claim any number.
+const MAX_SCHEMAS_LEN: usize = 1 << 24;
+
+/// The longest list of a tree's objects that is read, for the same reason.
+const MAX_REGISTRY_LEN: usize = 1 << 24;
+
+/// The name of what holds attributes, which is not a member.
+const ATTRIBUTES: &str = "__vlmeta__";
+
+/// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames.
+///
+/// ```
+/// use b2nd_frame::{Kind, Store};
+///
+/// let store = Store::open("tests/data/tree.b2z")?.expect("a store");
+/// assert_eq!(store.kind(), Kind::TreeStore);
+/// assert_eq!(store.members(), ["/group/large", "/group/small"]);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    kind: Kind,
+    members: Vec<String>,
+    tables: Vec<Table>,
+    mounts: Vec<String>,
+}
+
+/// A table: a store of kind [`CTable`](Kind::CTable), or a folder in a tree. See [`Store::tables`].
+///
+/// ```
+/// use b2nd_frame::Store;
+///
+/// let store = Store::open("tests/data/table.b2z")?.expect("a store");
+/// let [table] = store.tables() else { panic!("not one table") };
+/// assert_eq!(table.key(), "/");
+/// assert!(table.schema().is_some_and(|json| json.contains(r#""name": "number""#)));
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    key: String,
+    schema: Option<String>,
+}
+
+impl Table {
+    /// The key of the table in its store; `/` if the whole store is the table.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What the table says about its columns and rows: JSON, as python-blosc2 writes it. `None` if it is damaged, if the
+    /// schemas of a store have more than 16 MiB, or if it is compressed and the feature `decompress` is off.
+    #[must_use]
+    pub fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+
+    /// Whether a key is in the table.
+    fn has(&self, key: &str) -> bool {
+        self.key == "/" || key.strip_prefix(&self.key).is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
+impl Store {
+    /// Opens a store by the path of its folder or zip file; `None` if there is no `embed.b2e` in it that makes it one. An
+    /// [`EmbedStore`](Kind::EmbedStore) makes none: it is one file, and beside one of that name there can be anything.
+    ///
+    /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or `embed.b2e` is not a frame. For a file, as
+    /// [`zip_members`](crate::zip_members).
+    ///
+    /// ```
+    /// use b2nd_frame::Store;
+    ///
+    /// assert!(Store::open("tests/data")?.is_none());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, Error> {
+        let path = path.as_ref();
+        if path.is_dir() { Self::of_folder(path) } else { Self::of_zip(path) }
+    }
+
+    fn of_folder(path: &Path) -> Result<Option<Self>, Error> {
+        if !path.join(EMBED).is_file() {
+            return Ok(None);
+        }
+        let embed = Frame::open(path.join(EMBED))?;
+        let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
+        let names = files(path).map_err(|error| Error::io("read", path, error))?;
+        Self::new(kind, embed, &names, |name| Ok(Some(Frame::open(path.join(name))?))).map(Some)
+    }
+
+    fn of_zip(path: &Path) -> Result<Option<Self>, Error> {
+        let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
+        let members = members_to_read(&file, |name| name == EMBED || table_key(name).is_some())?;
+        let member = |name: &str| {
+            let member = members.iter().find(|member| member.name() == name && member.frame().is_some());
+            member.map(|member| Frame::read_at(&file, member.offset())).transpose()
+        };
+        let Some(embed) = member(EMBED)? else { return Ok(None) };
+        let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
+        let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
+        Self::new(kind, embed, &names, member).map(Some)
+    }
+
+    /// The store of this kind with these files, one of which is `embed.b2e`.
+    fn new<R: Read + Seek>(
+        kind: Kind,
+        mut embed: Frame<R>,
+        names: &[String],
+        open: impl Fn(&str) -> Result<Option<Frame<R>>, Error>,
+    ) -> Result<Self, Error> {
+        let trailer = embed.trailer().ok();
+        let mut tables = Vec::new();
+        if kind == Kind::TreeStore {
+            let mut room = MAX_SCHEMAS_LEN;
+            for name in names {
+                let Some(key) = table_key(name) else { continue };
+                let trailer = open(name)?.and_then(|mut frame| frame.trailer().ok());
+                let Some(trailer) = trailer.filter(is_table) else { continue };
+                let schema = trailer.vlmetalayer("schema").and_then(|layer| {
+                    room = room.checked_sub(layer.nbytes()?)?;
+                    layer.decode().ok()
+                });
+                tables.push(Table { key, schema });
+            }
+            tables.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        }
+        let kind = if tables.first().is_some_and(|table| table.key == "/") { Kind::CTable } else { kind };
+        let mounts = trailer.as_ref().map(mounts).unwrap_or_default();
+        let key = |name: &String| {
+            let stem = EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension))?;
+            (!is_attributes(stem)).then(|| format!("/{stem}"))
+        };
+        let mut members: Vec<String> = names.iter().filter_map(key).collect();
+        if kind != Kind::CTable && !tables.is_empty() {
+            members.retain(|key| !tables.iter().any(|table| table.has(key)));
+            members.extend(tables.iter().map(|table| table.key.clone()));
+        }
+        members.extend(trailer.iter().flat_map(Trailer::embedded));
+        members.extend(mounts.iter().cloned());
+        members.sort_unstable();
+        members.dedup();
+        Ok(Self { kind, members, tables, mounts })
+    }
+
+    /// What the store is: [`DictStore`](Kind::DictStore), [`TreeStore`](Kind::TreeStore), [`CTable`](Kind::CTable), …
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The keys of its members, sorted. They begin with `/`. A table in a tree is one member; if the whole store is a table,
+    /// its members are the parts of the table. Attributes are left out, and so are keys that only a compressed list has, if
+    /// the feature `decompress` is off.
+    #[must_use]
+    pub fn members(&self) -> &[String] {
+        &self.members
+    }
+
+    /// The tables: the store itself, or members of a tree. They are sorted by their keys.
+    #[must_use]
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// The keys of members that are stores elsewhere, from which a reader must fetch.
+    #[must_use]
+    pub fn mounts(&self) -> &[String] {
+        &self.mounts
+    }
+
+    /// Whether a file is only a part of the store or of a table in it, and not a member. The name is that in the folder or
+    /// zip file.
+    ///
+    /// ```
+    /// use b2nd_frame::Store;
+    ///
+    /// let store = Store::open("tests/data/tree.b2z")?.expect("a store");
+    /// assert!(store.is_part("embed.b2e") && !store.is_part("group/large.b2nd"));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_part(&self, name: &str) -> bool {
+        let is_in_table = || self.tables.iter().any(|table| table.has(&format!("/{name}")));
+        name == EMBED || name.strip_suffix(".b2f").is_some_and(is_attributes) || is_in_table()
+    }
+}
+
+/// Whether a folder is a [`Store`]: it has a file `embed.b2e` that makes it one. Only the header of that file is read; if that
+/// fails, the answer is no.
+///
+/// ```
+/// use b2nd_frame::is_store_folder;
+///
+/// assert!(!is_store_folder("tests/data"));
+/// ```
+pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
+    let (path, embed) = (path.as_ref(), path.as_ref().join(EMBED));
+    embed.is_file() && Frame::open(embed).is_ok_and(|embed| store_kind(path, &embed).is_some())
+}
+
+/// What `embed.b2e` makes of its folder or zip file. As python-blosc2, which opens no folder with an embed store.
+fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<Kind> {
+    let has_extension = |extension| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension));
+    match embed.kind() {
+        Kind::EmbedStore => None,
+        kind if kind.is_store() => Some(kind),
+        // Without a metalayer that tells, python-blosc2 goes by the extension.
+        _ if has_extension("b2d") => Some(Kind::DictStore),
+        _ if has_extension("b2z") => Some(Kind::TreeStore),
+        _ => None,
+    }
+}
+
+/// Whether this is the name, without its extension, of what holds attributes.
+fn is_attributes(stem: &str) -> bool {
+    stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+}
+
+/// The key of the table that a file makes of its folder, by the name of the file.
+fn table_key(name: &str) -> Option<String> {
+    let folder = name.strip_suffix(TABLE)?;
+    match folder.strip_suffix('/') {
+        Some(folder) => Some(format!("/{folder}")),
+        None => folder.is_empty().then(|| "/".into()),
+    }
+}
+
+/// The keys of stores elsewhere.
+fn mounts(trailer: &Trailer) -> Vec<String> {
+    /// Something in a tree that is not a frame, and its kind.
+    struct Object(Option<String>);
+
+    impl<'m> Deserialize<'m> for Object {
+        fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
+            value_of("kind", deserializer).map(Self)
+        }
+    }
+
+    let layer = trailer.vlmetalayer("_object_registry");
+    let layer = layer.filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_REGISTRY_LEN));
+    let objects = layer.and_then(|layer| layer.decode::<BTreeMap<String, Object>>().ok());
+    let objects = objects.unwrap_or_default().into_iter();
+    objects.filter(|(_, Object(kind))| kind.as_deref() == Some("remote_store")).map(|(key, _)| key).collect()
+}
+
+/// Whether this trailer of `_meta.b2f` is that of a table.
+fn is_table(trailer: &Trailer) -> bool {
+    let kind = trailer.vlmetalayer("kind").and_then(|layer| layer.decode::<String>().ok());
+    kind.is_some_and(|kind| kind == "ctable")
+}
+
+/// The names of all files in a folder, with `/` between the folders in it. A sparse frame is one name.
+fn files(root: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut folders = vec![(root.to_path_buf(), String::new())];
+    while let Some((folder, prefix)) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            // Links are not followed, as they can lead back.
+            if entry.file_type()?.is_dir() && !is_sparse_frame(entry.path()) {
+                folders.push((entry.path(), format!("{name}/")));
+            } else {
+                names.push(name);
+            }
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,294 @@
+//! Frames in a zip file, such as a `.b2z` of python-blosc2.
+
+use std::cell::Cell;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+
+use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive};
+
+use crate::find::open::read;
+use crate::find::scan::MAX_HEADER;
+use crate::finding::{Code, Escaped, Finding, Place};
+use crate::read::available;
+use crate::{Error, Frame};
+
+/// A file in a zip file. See [`zip_members`].
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_frame::zip_members;
+///
+/// let members = zip_members(File::open("tests/data/tree.b2z")?)?;
+/// let member = members.iter().find(|member| member.frame().is_some()).expect("a frame");
+/// assert!(member.name().ends_with(".b2nd") && member.len() > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Member {
+    name: String,
+    offset: u64,
+    len: u64,
+    content: Content,
+}
+
+/// What a member of a zip file is. See [`Member::content`].
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_frame::{Content, zip_members};
+///
+/// for member in zip_members(File::open("tests/data/tree.b2z")?)? {
+///     match member.content() {
+///         Content::Frame(frame) => println!("{}: {} bytes", member.name(), frame.header().frame_len),
+///         Content::Broken(finding) => println!("{}: {finding}", member.name()),
+///         _ => println!("{}: not a frame", member.name()),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Content {
+    /// A frame.
+    Frame(Frame),
+    /// A frame that cannot be read, or a member that is damaged itself: its local header is wrong, or it shares bytes
+    /// with another member.
+    Broken(Finding),
+    /// Compressed or encrypted by the zip file, so it cannot be told whether it is a frame. A `.b2z` has no such
+    /// members.
+    Compressed,
+    /// Not a frame.
+    Other,
+}
+
+impl Member {
+    /// The name of the member with its folders, such as `dir/a.b2nd`. Bytes that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The offset of its bytes in the zip file, for [`Frame::read_at`]. If its local header is damaged, the offset
+    /// where this should be.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The number of its bytes in the zip file.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "an empty member is of no interest")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// What the member is: a frame, a broken one, or something else.
+    #[must_use]
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// The frame; `None` if the member is not a frame or cannot be read.
+    #[must_use]
+    pub fn frame(&self) -> Option<&Frame> {
+        match &self.content {
+            Content::Frame(frame) => Some(frame),
+            _ => None,
+        }
+    }
+}
+
+/// Lists the files in a zip file, with the frames among them.
+///
+/// It reads the directory of the zip file, and then the start of each member, as [`Frame::open`] does with a file. A
+/// header must have at most 1 MiB here. A damaged member does not prevent the others from being listed. If two members
+/// share bytes, only the first one is read.
+///
+/// # Errors
+///
+/// If the file cannot be read, or is not a zip file ([`Code::NotAZip`]). In a damaged one,
+/// [`scan`](crate::scan()) finds the frames.
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_frame::{Frame, zip_members};
+///
+/// let mut file = File::open("tests/data/tree.b2z")?;
+/// for member in zip_members(&mut file)? {
+///     let Some(frame) = member.frame() else { continue };
+///     match frame.array()? {
+///         Some(array) => println!("{} at {}: {:?}", member.name(), member.offset(), array.shape()),
+///         None => println!("{} at {}: no array", member.name(), member.offset()),
+///     }
+///     let findings = Frame::read_at(&mut file, member.offset())?.check()?;
+///     assert!(findings.is_empty());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
+    members_to_read(reader, |_| true)
+}
+
+/// The member of a zip file with this name; `None` if there is none. If several have the name, it is the last one, as
+/// other programs have it.
+///
+/// It reads the directory of the zip file, and then the start of this member only.
+///
+/// # Errors
+///
+/// As [`zip_members`].
+///
+/// ```
+/// use std::fs::File;
+/// use b2nd_frame::{Frame, zip_member};
+///
+/// let mut file = File::open("tests/data/tree.b2z")?;
+/// let member = zip_member(&mut file, "group/small.b2nd")?.expect("a member");
+/// let frame = Frame::read_at(&mut file, member.offset())?;
+/// assert_eq!(frame.array()?.expect("an array").shape(), [4]);
+/// assert!(zip_member(&mut file, "group/none.b2nd")?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn zip_member<R: Read + Seek>(reader: R, name: &str) -> Result<Option<Member>, Error> {
+    let members = members_to_read(reader, |other| other == name)?;
+    Ok(members.into_iter().rfind(|member| member.name == name))
+}
+
+/// The files in a zip file. Only those with a wanted name are read; the content of the others is not known.
+pub(crate) fn members_to_read<R: Read + Seek>(
+    mut reader: R,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Member>, Error> {
+    if available(&mut reader, 0).map_err(Error::reading)? == 0 {
+        let finding = Finding::new(Code::NotAZip, Place::File);
+        return Err(Error::malformed(finding.text("the file is empty".into())));
+    }
+    let failure = Cell::new(None);
+    let listed = list(Listening { reader, failure: &failure });
+    if let Some(error) = failure.take() {
+        return Err(Error::reading(error));
+    }
+    let (mut members, mut reader) = listed?;
+    let is_to_read =
+        |member: &&mut Member| matches!(member.content, Content::Other) && is_wanted(&member.name);
+    for member in members.iter_mut().filter(is_to_read) {
+        member.content = content(&mut reader, member.offset, member.len)?;
+    }
+    Ok(members)
+}
+
+/// The files in a zip file, none of which is read.
+fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<Member>, R), Error> {
+    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+    let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
+    let mut found = Vec::new();
+    let mut entries = archive.entries(&mut buffer);
+    while let Some(entry) = entries.next_entry().map_err(|error| not_a_zip(&error))? {
+        if entry.is_dir() {
+            continue;
+        }
+        let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
+        let is_stored = entry.compression_method() == CompressionMethod::STORE;
+        let is_open = is_stored && !entry.flags().is_encrypted();
+        found.push((name, is_open, entry.local_header_offset(), entry.wayfinder()));
+    }
+    let mut members = Vec::new();
+    for (name, is_open, start, wayfinder) in found {
+        let (offset, end, content) = match archive
+            .get_entry(wayfinder)
+            .map(|entry| entry.compressed_data_range())
+        {
+            Ok((offset, end)) => (offset, end, if is_open { Content::Other } else { Content::Compressed }),
+            Err(error) => {
+                let text = format!("member {}: {error}", Escaped(&name));
+                (start, start, Content::Broken(Finding::new(Code::ZipMember, Place::File).text(text)))
+            }
+        };
+        members.push(Member { name, offset, len: end.saturating_sub(offset), content });
+    }
+    refuse_overlaps(&mut members, archive.directory_offset());
+    Ok((members, archive.into_inner().into_inner().reader))
+}
+
+/// A reader whose errors are kept, because rawzip takes some of them for the end of the file.
+struct Listening<'f, R> {
+    reader: R,
+    failure: &'f Cell<Option<io::Error>>,
+}
+
+impl<R> Listening<'_, R> {
+    /// The result of a call, with the kind of its error only.
+    fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let kind = error.kind();
+            self.failure.set(Some(error));
+            kind.into()
+        })
+    }
+}
+
+impl<R: Read> Read for Listening<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.reader.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return self.keep(result),
+            }
+        }
+    }
+}
+
+impl<R: Seek> Seek for Listening<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self.reader.seek(to) {
+            // No file has such an offset, so the zip file is damaged.
+            Err(error)
+                if error.kind() == ErrorKind::InvalidInput
+                    && matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) =>
+            {
+                Err(error)
+            }
+            result => self.keep(result),
+        }
+    }
+}
+
+/// Marks members that share bytes with another one or with the directory. Otherwise a small file could make us read the
+/// same long header any number of times.
+fn refuse_overlaps(members: &mut [Member], directory: u64) {
+    let mut by_offset: Vec<&mut Member> = members.iter_mut().filter(|member| member.len > 0).collect();
+    by_offset.sort_by_key(|member| member.offset);
+    let mut free = 0;
+    for member in by_offset {
+        let (name, start) = (Escaped(&member.name), member.offset);
+        let end = start.saturating_add(member.len);
+        let finding = Finding::new(Code::ZipMember, Place::File);
+        if start < free {
+            let text = format!(
+                "member {name} begins at byte {start} of the zip file, but the one before it ends at {free}"
+            );
+            member.content = Content::Broken(finding.numbers(free, start).text(text));
+        } else if end > directory {
+            let text = format!(
+                "member {name} ends at byte {end} of the zip file, but its directory begins at {directory}"
+            );
+            member.content = Content::Broken(finding.numbers(directory, end).text(text));
+        } else {
+            free = end;
+        }
+    }
+}
+
+fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Content, Error> {
+    match read(reader, offset, len, MAX_HEADER) {
+        Ok(frame) => Ok(Content::Frame(frame)),
+        Err(error) => match error.into_finding()? {
+            finding if finding.code() == Code::NotAFrame => Ok(Content::Other),
+            finding => Ok(Content::Broken(finding)),
+        },
+    }
+}
+
+fn not_a_zip(error: &rawzip::Error) -> Error {
+    let text = format!("not a zip file, or cut short: {error}").to_lowercase();
+    Error::malformed(Finding::new(Code::NotAZip, Place::File).text(text))
+}

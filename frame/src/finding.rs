@@ -1,0 +1,259 @@
+//! What is wrong with a frame or unusual about it, for programs and people to read.
+
+use core::fmt;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+pub(crate) use super::code::{Code, Severity};
+
+/// One thing that is wrong with a frame or unusual about it: what, where, and which numbers show it.
+///
+/// Serialized, it is a struct of `code`, `severity`, `place`, `chunk`, `offset`, `expected`, `found` and `message`.
+///
+/// ```
+/// use b2nd_frame::{Code, Frame, Severity};
+///
+/// // `nbytes`, the size of all chunks, is 128 in this file. Change it to 48.
+/// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+/// file[37] = 48;
+/// let mut frame = Frame::read_at(std::io::Cursor::new(file), 0)?;
+/// let findings = frame.check()?;
+///
+/// let finding = &findings[0];
+/// assert_eq!(finding.code(), Code::InterruptedResize);
+/// assert_eq!(finding.code().to_string(), "interrupted-resize");
+/// assert_eq!(finding.severity(), Severity::Error);
+/// assert_eq!(finding.offset(), Some(30));
+/// assert_eq!((finding.expected(), finding.found()), (Some(128), Some(48)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    code: Code,
+    place: Place,
+    chunk: Option<u64>,
+    offset: Option<u64>,
+    /// What should be there, and what is.
+    numbers: Option<(i128, i128)>,
+    text: String,
+}
+
+/// The part of a frame that a finding is about.
+///
+/// ```
+/// use b2nd_frame::{Frame, Place};
+///
+/// let frame = Frame::open("tests/data/rank16.b2nd")?;
+/// assert_eq!(frame.check_header()[0].place(), Place::Array);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// The file that the frame is in.
+    File,
+    /// The header, up to its metalayers.
+    Header,
+    /// The metalayers of the header: their index and their contents.
+    Metalayers,
+    /// The content of the array's metalayer.
+    Array,
+    /// A chunk.
+    Chunk,
+    /// The chunk index.
+    ChunkIndex,
+    /// The trailer, with its vlmetalayers.
+    Trailer,
+}
+
+impl Place {
+    /// The name of the place, such as `chunk-index`, which serde also writes.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Header => "header",
+            Self::Metalayers => "metalayers",
+            Self::Array => "array",
+            Self::Chunk => "chunk",
+            Self::ChunkIndex => "chunk-index",
+            Self::Trailer => "trailer",
+        }
+    }
+}
+
+/// Prints the place for a sentence, such as `the chunk index`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "the file",
+            Self::Header => "the header",
+            Self::Metalayers => "the metalayers",
+            Self::Array => "the array's metalayer",
+            Self::Chunk => "a chunk",
+            Self::ChunkIndex => "the chunk index",
+            Self::Trailer => "the trailer",
+        })
+    }
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl Finding {
+    pub(crate) fn new(code: Code, place: Place) -> Self {
+        Self { code, place, chunk: None, offset: None, numbers: None, text: String::new() }
+    }
+
+    /// A finding about a file as a whole, for programs that look at more than frames, such as the members of a store.
+    ///
+    /// Any code can be given. It decides the severity and the advice, so take one whose [meaning](Code::meaning) is
+    /// true of the file, such as [`Code::UnclosedTable`] or [`Code::ActiveObject`]. Those about the bytes of a frame, such
+    /// as [`Code::ChunkHeader`], do not fit: this finding has neither an offset nor a chunk.
+    ///
+    /// ```
+    /// use b2nd_frame::{Code, Finding, Place};
+    ///
+    /// let finding = Finding::of_file(Code::UnclosedTable, "the number of rows is missing");
+    /// assert_eq!((finding.place(), finding.offset()), (Place::File, None));
+    /// assert_eq!(finding.to_string(), "the number of rows is missing");
+    /// ```
+    #[must_use]
+    pub fn of_file(code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, Place::File).text(message.into())
+    }
+
+    pub(crate) fn of_chunk(self, number: u64) -> Self {
+        Self { chunk: Some(number), ..self }
+    }
+
+    pub(crate) fn at(self, offset: u64) -> Self {
+        Self { offset: Some(offset), ..self }
+    }
+
+    pub(crate) fn numbers(self, expected: impl Number, found: impl Number) -> Self {
+        Self { numbers: Some((expected.wide(), found.wide())), ..self }
+    }
+
+    pub(crate) fn text(self, text: String) -> Self {
+        Self { text, ..self }
+    }
+
+    /// The code, which says what is wrong or unusual.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// How serious it is, which depends only on the code.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.code.severity()
+    }
+
+    /// The part of the frame that it is about.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The number of the chunk that it is about, in the order of the data; of several, the first one. `None` if the finding
+    /// is not about certain chunks.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::{Check, Depth, Frame};
+    ///
+    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+    /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// file[229 + 15] = 0x40;
+    /// let report = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(file), 0)?)?;
+    /// assert_eq!(report.findings[0].chunk(), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn chunk(&self) -> Option<u64> {
+        self.chunk
+    }
+
+    /// The offset of the first wrong byte, counted from the start of the frame; `None` if the finding is not about
+    /// certain bytes.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
+    /// The number that should be there, or the limit; `None` if the finding is not about a number.
+    #[must_use]
+    pub fn expected(&self) -> Option<i128> {
+        Some(self.numbers?.0)
+    }
+
+    /// The number that is there; `None` if the finding is not about a number.
+    #[must_use]
+    pub fn found(&self) -> Option<i128> {
+        Some(self.numbers?.1)
+    }
+
+    /// The message, without the offset that `Display` puts in front of it.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Prints the offset and the message, without the code.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(offset) = self.offset {
+            write!(f, "byte {offset} of the frame: ")?;
+        }
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Finding", 8)?;
+        object.serialize_field("code", &self.code())?;
+        object.serialize_field("severity", &self.severity())?;
+        object.serialize_field("place", &self.place())?;
+        object.serialize_field("chunk", &self.chunk())?;
+        object.serialize_field("offset", &self.offset())?;
+        object.serialize_field("expected", &self.expected())?;
+        object.serialize_field("found", &self.found())?;
+        object.serialize_field("message", self.message())?;
+        object.end()
+    }
+}
+
+/// A name in a message: that in a damaged file may have line breaks. It costs nothing where there is no message.
+pub(crate) struct Escaped<'n>(pub(crate) &'n str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.escape_debug().fmt(f)
+    }
+}
+
+/// An integer of any type that a frame has.
+pub(crate) trait Number {
+    fn wide(self) -> i128;
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {
+        $(impl Number for $type {
+            #[allow(clippy::cast_lossless, reason = "of all these types")]
+            fn wide(self) -> i128 {
+                self as i128
+            }
+        })*
+    };
+}
+
+numbers! { u8 u16 u32 u64 usize i16 i32 i64 i128 }

@@ -1,0 +1,274 @@
+//! The array of a frame: its metalayer `b2nd`, or `caterva`, its former name.
+
+use core::fmt;
+
+use crate::finding::{Code, Finding, Place};
+use crate::format::cursor::{Cursor, Part};
+use crate::format::fields::Generation;
+use crate::format::marker::Marker;
+use crate::format::section::Metalayer;
+use b2nd_serde::{
+    Entry, Error, ErrorKind, Geometry, Layout, MAX_NDIM, Meta, Shapes, geometry, take_from_slice,
+};
+
+/// The first byte of the two layouts of Caterva 0.1, which have three entries.
+pub(crate) const CATERVA_THREE: Marker = Marker::FixArray(3);
+
+/// The array of a frame: its shape, dtype and layout, as its metalayer has them.
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let frame = Frame::open("tests/data/squeezed.caterva")?;
+/// let array = frame.array()?.expect("an array");
+/// assert_eq!(array.layout().to_string(), "caterva");
+/// assert_eq!((array.shape(), array.chunkshape(), array.dtype()), (&[6, 8][..], &[4, 5][..], None));
+/// assert_eq!(array.stale_tail().len(), 38);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array<'f> {
+    parsed: Parsed,
+    has_blocks: bool,
+    metalayer: &'f Metalayer,
+    stale_tail: &'f [u8],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Parsed {
+    Meta(Meta),
+    Caterva01(Caterva01),
+}
+
+/// The three entries of Caterva 0.1, in either of its layouts.
+#[derive(Clone, Debug, PartialEq)]
+struct Caterva01 {
+    layout: ArrayLayout,
+    shape: Vec<i64>,
+    chunkshape: Vec<i32>,
+}
+
+/// A layout of an array's metalayer: one of the format, or one of the two of Caterva 0.1, which this crate can read but
+/// not write.
+///
+/// ```
+/// use b2nd_serde::Layout;
+/// use b2nd_frame::ArrayLayout;
+///
+/// assert_eq!(ArrayLayout::Format(Layout::B2nd).name(), "b2nd");
+/// assert_eq!(ArrayLayout::Caterva010.name(), "caterva-0.1.0");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ArrayLayout {
+    /// One of the layouts of the format.
+    Format(Layout),
+    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2`. The numbers are in the byte
+    /// order of the writer's machine; this crate reads them as little-endian.
+    Caterva010,
+    /// Caterva 0.1.1: the same entries, but big-endian, and with the marker `d3` for the shape.
+    Caterva011,
+}
+
+impl ArrayLayout {
+    /// The name of the layout, as it stands in JSON and in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Format(layout) => layout.name(),
+            Self::Caterva010 => "caterva-0.1.0",
+            Self::Caterva011 => "caterva-0.1.1",
+        }
+    }
+}
+
+impl fmt::Display for ArrayLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl<'f> Array<'f> {
+    pub(crate) fn read(metalayer: &'f Metalayer, generation: Generation) -> Result<Self, Finding> {
+        let bytes = metalayer.bytes();
+        let (parsed, stale_tail) = if bytes.first() == Some(&CATERVA_THREE.to_u8()) {
+            let (caterva, rest) = Caterva01::read(metalayer)?;
+            (Parsed::Caterva01(caterva), rest)
+        } else {
+            let (meta, rest) = take_from_slice(bytes).map_err(|error| malformed(metalayer, &error))?;
+            (Parsed::Meta(meta), rest)
+        };
+        let has_blocks = match &parsed {
+            Parsed::Meta(meta) => generation == Generation::Present || blocks_are_set(meta),
+            Parsed::Caterva01(_) => false,
+        };
+        Ok(Self { parsed, has_blocks, metalayer, stale_tail })
+    }
+
+    /// The array's metalayer as a [`Meta`]; `None` for the two layouts of Caterva 0.1, which do not belong to the
+    /// format.
+    #[must_use]
+    pub fn meta(&self) -> Option<&Meta> {
+        match &self.parsed {
+            Parsed::Meta(meta) => Some(meta),
+            Parsed::Caterva01(_) => None,
+        }
+    }
+
+    /// The layout of the metalayer.
+    #[must_use]
+    pub fn layout(&self) -> ArrayLayout {
+        match &self.parsed {
+            Parsed::Meta(meta) => ArrayLayout::Format(meta.layout()),
+            Parsed::Caterva01(caterva) => caterva.layout,
+        }
+    }
+
+    /// The number of items along each dimension.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        match &self.parsed {
+            Parsed::Meta(meta) => meta.shape(),
+            Parsed::Caterva01(caterva) => &caterva.shape,
+        }
+    }
+
+    /// The number of items of a chunk along each dimension.
+    #[must_use]
+    pub fn chunkshape(&self) -> &[i32] {
+        match &self.parsed {
+            Parsed::Meta(meta) => meta.chunkshape(),
+            Parsed::Caterva01(caterva) => &caterva.chunkshape,
+        }
+    }
+
+    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block
+    /// shape. In some old files it has no meaning: see [`has_blocks`](Self::has_blocks).
+    #[must_use]
+    pub fn blockshape(&self) -> Option<&[i32]> {
+        self.meta().map(Meta::blockshape)
+    }
+
+    /// Whether the array has blocks. If not, do not use the block shape: Caterva 0.1 stores none, and Caterva 0.2 and
+    /// 0.3 stored one without a meaning.
+    ///
+    /// Those are recognized by two facts: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or
+    /// larger than the chunk shape in some dimension.
+    #[must_use]
+    pub fn has_blocks(&self) -> bool {
+        self.has_blocks
+    }
+
+    /// The dtype as text; `None` if the layout has no dtype.
+    #[must_use]
+    pub fn dtype(&self) -> Option<&str> {
+        self.meta().and_then(Meta::dtype)
+    }
+
+    /// The metalayer that the array was read from.
+    #[must_use]
+    pub fn metalayer(&self) -> &'f Metalayer {
+        self.metalayer
+    }
+
+    /// The old bytes after the array's entries, which some writers left when they squeezed an array. Usually empty.
+    #[must_use]
+    pub fn stale_tail(&self) -> &'f [u8] {
+        self.stale_tail
+    }
+
+    /// The [`Geometry`] of the array, which tells where its items are. Without blocks, each chunk counts as one block.
+    ///
+    /// # Errors
+    ///
+    /// As [`Meta::geometry`].
+    pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
+        match &self.parsed {
+            Parsed::Meta(meta) if self.has_blocks || meta.version() != 0 => meta.geometry(),
+            _ => Geometry::new(Shapes {
+                shape: self.shape(),
+                chunkshape: self.chunkshape(),
+                blockshape: self.chunkshape(),
+            }),
+        }
+    }
+}
+
+fn blocks_are_set(meta: &Meta) -> bool {
+    meta.blockshape().iter().zip(meta.chunkshape()).all(|(&block, &chunk)| block > 0 && block <= chunk)
+}
+
+impl Caterva01 {
+    fn read(metalayer: &Metalayer) -> Result<(Self, &[u8]), Finding> {
+        let (marker, end) = (Code::ArrayMarker, Code::ArrayTruncated);
+        let part = Part { place: Place::Array, start: metalayer.offset() as u64, marker, end };
+        let mut cursor = Cursor::new(metalayer.bytes(), part);
+        cursor.marker(CATERVA_THREE, "a metalayer of Caterva 0.1")?;
+        let ndim = cursor.byte()?;
+        if ndim > MAX_NDIM {
+            let text = format!("ndim is {ndim}, but must be at most {MAX_NDIM}");
+            return Err(cursor.finding(Code::Rank, 1).numbers(MAX_NDIM, ndim).text(text));
+        }
+        cursor.marker(vector_marker(ndim), "shape")?;
+        // Without dimensions both layouts have the same bytes.
+        let is_native = cursor.rest().first() == Some(&Marker::U64.to_u8());
+        let mut shape = Vec::with_capacity(ndim.into());
+        let mut chunkshape = Vec::with_capacity(ndim.into());
+        for _ in 0..ndim {
+            shape.push(if is_native {
+                i64::from_le_bytes(cursor.value(Marker::U64, "shape")?)
+            } else {
+                i64::from_be_bytes(cursor.value(Marker::I64, "shape")?)
+            });
+        }
+        cursor.marker(vector_marker(ndim), "chunkshape")?;
+        for _ in 0..ndim {
+            let items = cursor.value(Marker::I32, "chunkshape")?;
+            chunkshape.push(if is_native { i32::from_le_bytes(items) } else { i32::from_be_bytes(items) });
+        }
+        let layout = if is_native { ArrayLayout::Caterva010 } else { ArrayLayout::Caterva011 };
+        Ok((Self { layout, shape, chunkshape }, cursor.rest()))
+    }
+}
+
+/// The marker of a dimension vector, which is `a0` for 16 dimensions.
+fn vector_marker(ndim: u8) -> Marker {
+    Marker::from_u8(Marker::FixArray(0).to_u8() + ndim)
+}
+
+/// What is wrong with the bytes of an array's metalayer.
+fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
+    let code = match error.kind() {
+        _ if error.version().is_some() => Code::ArrayVersion,
+        ErrorKind::Rank => Code::Rank,
+        ErrorKind::DtypeLength => Code::DtypeLength,
+        ErrorKind::UnexpectedEnd if is_within_dtype(metalayer.bytes(), error) => Code::DtypeLength,
+        ErrorKind::UnexpectedEnd => Code::ArrayTruncated,
+        ErrorKind::Utf8 | ErrorKind::Nul => Code::DtypeText,
+        _ => Code::ArrayMarker,
+    };
+    let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
+    // The offset is that in the frame; the one of the error would be that in the metalayer.
+    let text = format!("metalayer {}: {}", metalayer.name(), error.message());
+    Finding::new(code, Place::Array).at(at as u64).text(text)
+}
+
+/// Whether the metalayer ends within the text of its dtype.
+fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
+    let header = error.offset().and_then(|offset| offset.checked_sub(5));
+    error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&Marker::Str32.to_u8())
+}
+
+/// The finding for numbers of an array that are not a valid geometry.
+pub(crate) fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
+    let code = match error.kind() {
+        geometry::ErrorKind::Version => Code::ArrayVersion,
+        geometry::ErrorKind::Negative => Code::NegativeDimension,
+        geometry::ErrorKind::Zero if error.entry() == Some(Entry::Blockshape) => Code::ZeroBlock,
+        geometry::ErrorKind::Zero => Code::ZeroChunk,
+        geometry::ErrorKind::ChunkSize => Code::ChunkTooLarge,
+        _ => Code::Overflow,
+    };
+    let text = format!("metalayer {}: {error}", array.metalayer().name());
+    Finding::new(code, Place::Array).at(array.metalayer().offset() as u64).text(text)
+}

@@ -1,0 +1,129 @@
+//! The frame around the metalayer: a Blosc2 file, or its bytes.
+//!
+//! A frame begins with a header. At the end of the header are the *metalayers*: byte strings with names. An array has
+//! one with the name `b2nd`, or with the former name `caterva`. Reading it needs neither the data nor the C library.
+//!
+//! ```
+//! use b2nd_frame::Frame;
+//!
+//! let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let array = frame.array()?.expect("an array");
+//! assert_eq!(array.shape(), [3, 5]);
+//! assert_eq!(array.dtype(), Some("<i4"));
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! | where the frame is | what finds it |
+//! |---|---|
+//! | a file, or the directory of a sparse frame | [`Frame::open`] |
+//! | the same, while another process writes it | [`Frame::open_stable`] |
+//! | in another file, at a known offset | [`Frame::read_at`] |
+//! | in bytes that you have read yourself | [`Frame::parse`], [`Trailer::parse`] |
+//! | in a `.b2z` or another zip file | [`zip_members`], [`zip_member`] |
+//! | in a store of python-blosc2, a `.b2d` or `.b2z` | [`Store::open`] |
+//! | at an unknown place in an HDF5, ASDF or other file | [`scan`] |
+//!
+//! [`Frame::kind`] says what a frame holds: an array, or one of the other objects of python-blosc2.
+//! [`Frame::chunks`] says where each chunk is, [`Chunks::header`] how it is compressed, and [`Chunks::compressed`] reads it.
+//!
+//! [`check`] finds what is wrong with the frame in a file or unusual about it, even if its header cannot be read. A [`Check`]
+//! reads the chunks too.
+//!
+//! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, or the dtype or any metalayer if its
+//! length stays the same. [`Rewrite`] converts an older frame to the present format, and adds a dtype if it has none; it also
+//! makes a sparse frame of a contiguous one, and back.
+//!
+//! [`FrameBuilder`] makes a new frame from an array's [`Meta`](b2nd_serde::Meta) and chunks that are ready: compressed by any
+//! Blosc2 compressor, stored as they are, or all of one value.
+//!
+//! # What bytes can cost
+//!
+//! No input makes this crate panic, and time and memory are bounded by the bytes that are there, whatever they claim. In a
+//! frame without damage, each byte is read a few times at most. The entries of a chunk index can all point at the same bytes:
+//! a [`Check`] of chunks ends when those that it has looked at claim twice the bytes of all, and [says so](Report::unchecked);
+//! it reads at most 64 times the bytes of a frame. To go through [`Frame::chunks`] or [`Frame::dump_chunks`] takes a step for
+//! each entry, and what it points at is read again. A compressed chunk index may have 64 MiB, or 1024 bytes for each of its
+//! own. One of a single value has 40 bytes for up to 268 million chunks: a check looks at it once. The memory for each byte,
+//! besides some 100 kB:
+//!
+//! | what | reads | memory for each byte |
+//! |---|---|---|
+//! | [`from_slice`](b2nd_serde::from_slice()), [`from_reader`](b2nd_serde::from_reader()) | all that it is given | 4, or what the type keeps of it |
+//! | [`dump::metalayer`](b2nd_serde::dump::metalayer()), [`dump_header`] | what it is given, up to the end of the header | 8 |
+//! | [`Frame::dump_trailer`], [`Frame::dump_chunks`] | the trailer; the chunk index, and of each chunk the header and where its blocks begin | 8; a piece of at most 16 MiB |
+//! | a [`Dtype`](b2nd_serde::dtype::Dtype) | its text | 64 |
+//! | [`Frame::parse`] | what it is given, up to the end of the header | 4 |
+//! | [`Frame::open`], [`read_at`](Frame::read_at), [`open_stable`](Frame::open_stable), [`edit`](Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
+//! | [`Frame::trailer`], [`Trailer::parse`] | the trailer, of at most 256 MiB | 8 |
+//! | [`Vlmetalayer::value`] | its chunk | 1024 and 1 MiB, if it is compressed |
+//! | `decode` of a metalayer | the metalayer | what the type keeps of it |
+//! | [`check`] and [`Frame::check`] | header, trailer, chunk index, the names and headers of chunk files; `check` up to 20 times | 8; 4 times the offsets in the chunk index, of which 64 MiB are kept |
+//! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
+//! | [`Chunks::compressed`] | one chunk | 2 |
+//! | [`Check`] of [chunk headers](Depth::ChunkHeaders) | that, and the header and the table of blocks of each chunk | that, and 192 MiB in all |
+//! | [`Check`] of [chunk data](Depth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
+//! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the schemas of tables | 16, and 16 MiB for the keys, 16 MiB for the schemas |
+//! | [`scan`] | the file | 2 MiB in all |
+//! | [`zip_members`], [`zip_member`] | the directory of the file, and headers of at most 1 MiB | 16 |
+//! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
+//!
+//! A [`FrameWriter`] takes 8 bytes for each chunk, and the metalayers that it is given.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+#![warn(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![cfg_attr(test, allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used))]
+
+// In the order of the methods on the page of `Frame`: what makes one, what reads it, what changes it.
+mod find;
+
+mod format;
+
+mod chunks;
+
+mod check;
+
+mod write;
+
+mod edit;
+
+mod code;
+mod dump;
+mod error;
+mod finding;
+mod read;
+
+#[cfg(doc)]
+pub mod cookbook;
+
+/// The crate of the metalayer, for those who depend on this one alone.
+pub use b2nd_serde;
+pub use check::{Aspect, Check, Depth, Report, Unchecked, check};
+pub use chunks::{ChunkCounts, ChunkEntry, ChunkPlace, Chunks};
+pub use code::{Code, ParseCodeError, Severity};
+pub use dump::dump_header;
+pub use edit::change::Edit;
+pub use edit::rewrite::Rewrite;
+pub use error::{Error, ErrorKind};
+pub use find::open::is_sparse_frame;
+pub use find::scan::{Scan, scan};
+pub use find::store::{Store, Table, is_store_folder};
+pub use find::zip::{Content, Member, zip_member, zip_members};
+pub use finding::{Finding, Place};
+pub use format::array::{Array, ArrayLayout};
+pub use format::chunk::{ChunkHeader, Special};
+pub use format::fields::{Field, Generation};
+pub use format::flags::{Codec, Filter, FrameType, SplitMode};
+pub use format::frame::Frame;
+pub use format::header::Header;
+pub use format::kind::Kind;
+pub use format::section::Metalayer;
+pub use format::trailer::{Trailer, Vlmetalayer};
+pub use write::builder::FrameBuilder;
+pub use write::sink::{NewFile, Sink};
+pub use write::writer::FrameWriter;
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

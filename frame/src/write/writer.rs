@@ -1,0 +1,348 @@
+//! Taking the chunks of a new frame.
+
+use core::fmt;
+
+use crate::Error;
+use crate::check::{Rules, wrong_special, wrong_table};
+use crate::format::chunk::{ChunkHeader, Special, header_of_stored};
+use crate::format::fields::Field;
+use crate::format::index::Entry;
+use crate::write::builder::{Plan, Sizes};
+use crate::write::sink::{End, Output, Sink};
+
+/// Writes the chunks of a new frame, in any order by their numbers. It comes from a
+/// [`FrameBuilder`](crate::FrameBuilder).
+///
+/// [`Geometry`](b2nd_serde::Geometry) says which items are in which chunk. Each chunk must be given once, and each is checked
+/// before it is written: its number, its length, and its header against the array. After an error about a chunk, the frame
+/// is as it was before, and the chunk can be given again.
+///
+/// Chunks are not kept: memory is 8 bytes for each of them.
+///
+/// ```
+/// use std::io::Cursor;
+/// use b2nd_frame::{Frame, FrameBuilder};
+/// use b2nd_serde::{Meta, Shapes};
+///
+/// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
+/// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
+/// writer.stored(1, &[3, 4])?;
+/// let error = writer.stored(1, &[3, 4]).unwrap_err();
+/// assert_eq!(error.to_string(), "chunk 1 has already been given, or filled");
+/// writer.stored(0, &[1, 2])?;
+/// let mut frame = Frame::read_at(writer.finish()?, 0)?;
+/// assert_eq!(frame.check()?, []);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is a frame before `finish`"]
+pub struct FrameWriter<S: Sink> {
+    output: S::Output,
+    plan: Plan,
+    rules: Rules,
+    /// The bytes of all chunks as stored.
+    cbytes: u64,
+}
+
+impl<S: Sink> FrameWriter<S> {
+    pub(crate) fn new(output: S::Output, plan: Plan) -> Self {
+        let rules = plan.rules();
+        Self { output, plan, rules, cbytes: 0 }
+    }
+
+    /// The number of chunks of the array.
+    #[must_use]
+    pub fn nchunks(&self) -> u64 {
+        self.plan.sizes.nchunks
+    }
+
+    /// The first chunk that has not been given; `None` if all have.
+    ///
+    /// ```
+    /// use b2nd_frame::FrameBuilder;
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
+    /// let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
+    /// writer.stored(1, &[3, 4])?;
+    /// // Chunks come in any order. Those that have not come are filled in here.
+    /// while let Some(number) = writer.missing() {
+    ///     writer.repeat(number, &[9])?;
+    /// }
+    /// writer.finish()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn missing(&self) -> Option<u64> {
+        self.plan.index.missing().map(|(_, first)| first)
+    }
+
+    /// The number of bytes of each chunk, decompressed, with its padding.
+    #[must_use]
+    pub fn chunk_nbytes(&self) -> usize {
+        usize::try_from(self.plan.sizes.chunksize).unwrap_or_default()
+    }
+
+    /// Writes a chunk that a Blosc2 compressor has made.
+    ///
+    /// A chunk whose header says that all items are zero, NaN or not initialized is not stored, but only noted in the chunk
+    /// index, as C-Blosc2 does it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`](crate::ErrorKind::Refused) if it is not a chunk of this array, and
+    /// [`Io`](crate::ErrorKind::Io) if it cannot be written.
+    ///
+    /// ```
+    /// # use b2nd_frame::FrameBuilder;
+    /// # use b2nd_serde::{Meta, Shapes};
+    /// # let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
+    /// # let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
+    /// // An array with chunks of 2 bytes.
+    /// let start = b"\x05\x01\x07\x01\x04\0\0\0\x04\0\0\0\x24\0\0\0";
+    /// let chunk = [&start[..], &[0; 16], &[1, 2, 3, 4]].concat();
+    /// let error = writer.chunk(0, &chunk).unwrap_err();
+    /// assert_eq!(error.to_string(), "chunk 0 has 4 bytes of data, but must have 2");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn chunk(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
+        self.check_number(number)?;
+        let given = chunk.len();
+        let header = ChunkHeader::parse(chunk).ok_or_else(|| {
+            refused(number, format_args!("cannot be these {given} bytes, which are not a Blosc2 chunk"))
+        })?;
+        if header.cbytes != given {
+            let cbytes = header.cbytes;
+            return Err(refused(
+                number,
+                format_args!("has {cbytes} bytes by its header, but {given} are given"),
+            ));
+        }
+        let Sizes { chunksize, typesize, .. } = self.plan.sizes;
+        let expected = u64::try_from(chunksize).ok();
+        let special = header.special.filter(|&special| special != Special::Value);
+        let why = match special {
+            Some(_) => {
+                self.rules.wrong_size(&header, expected, given as u64).or_else(|| wrong_special(&header))
+            }
+            None => {
+                self.rules.violation(&header, expected, given as u64).or_else(|| wrong_table(&header, chunk))
+            }
+        };
+        if let Some(why) = why {
+            return Err(refused(number, why));
+        }
+        if let Some(special) = special {
+            return self.special(number, special);
+        }
+        // C-Blosc2 reads as many bytes of the value as an item has.
+        let value = given - header.header_len;
+        if header.special.is_some() && i32::try_from(value) != Ok(typesize) {
+            return Err(refused(
+                number,
+                format_args!("repeats a value of {value} bytes, but items have {typesize}"),
+            ));
+        }
+        self.put(number, [chunk, &[]])
+    }
+
+    /// Writes a chunk of these items without compressing them.
+    ///
+    /// The items must be in the order of a decompressed chunk: block after block, with the padding.
+    /// [`Chunk::gather`](b2nd_serde::geometry::Chunk::gather) takes them from an array.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunk`](Self::chunk).
+    pub fn stored(&mut self, number: u64, items: &[u8]) -> Result<(), Error> {
+        self.check_number(number)?;
+        let (expected, found) = (self.chunk_nbytes(), items.len());
+        if found != expected {
+            return Err(refused(
+                number,
+                format_args!("needs {expected} bytes of items, but {found} are given"),
+            ));
+        }
+        self.put_stored(number, false, items)
+    }
+
+    /// Writes a chunk of which all items are the same, padding included. It takes 32 bytes and those of the item.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunk`](Self::chunk).
+    pub fn repeat(&mut self, number: u64, item: &[u8]) -> Result<(), Error> {
+        self.check_number(number)?;
+        let (expected, found) = (self.plan.sizes.typesize, item.len());
+        if i32::try_from(found) != Ok(expected) {
+            return Err(refused(
+                number,
+                format_args!("needs an item of {expected} bytes, but {found} are given"),
+            ));
+        }
+        self.put_stored(number, true, item)
+    }
+
+    /// Notes in the chunk index that all items of a chunk have a special value. It takes no further bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunk`](Self::chunk). Only little-endian floats of 4 or 8 bytes can be [`Nan`](Special::Nan): readers write
+    /// their bytes whatever the dtype is. For [`Value`](Special::Value) there is [`repeat`](Self::repeat), which has the
+    /// item.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::{FrameBuilder, Special};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[4], blockshape: &[2] }, "<i4")?;
+    /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
+    /// writer.special(0, Special::Zeros)?;
+    /// // An integer is never NaN.
+    /// assert!(writer.special(1, Special::Nan).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn special(&mut self, number: u64, special: Special) -> Result<(), Error> {
+        self.check_number(number)?;
+        self.check_special(special).map_err(|why| refused(number, why))?;
+        self.reserve(number)?;
+        self.plan.index.set(number, Entry::Special(special));
+        Ok(())
+    }
+
+    /// Notes that all chunks that have not been given have a special value. It comes last: no other chunk can be given
+    /// after it.
+    ///
+    /// # Errors
+    ///
+    /// As [`special`](Self::special).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::{Frame, FrameBuilder, Special};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// // A million chunks, of which one is stored.
+    /// let meta = Meta::new(Shapes { shape: &[2_000_000], chunkshape: &[2], blockshape: &[2] }, "<f4")?;
+    /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
+    /// writer.stored(7, &[0; 8])?;
+    /// writer.fill(Special::Nan)?;
+    /// let counts = Frame::read_at(writer.finish()?, 0)?.count_chunks()?;
+    /// assert_eq!((counts.stored, counts.nan), (1, 999_999));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fill(&mut self, special: Special) -> Result<(), Error> {
+        self.check_special(special).map_err(|why| Error::refused(format_args!("the other chunks {why}")))?;
+        self.plan.index.set_others(special);
+        Ok(())
+    }
+
+    /// Writes the rest of the frame, and gives it its name if it is one of a path.
+    ///
+    /// Returns the opened frame, or what was given to [`write_to`](crate::FrameBuilder::write_to). A file is synced
+    /// before it gets its name.
+    ///
+    /// # Errors
+    ///
+    /// - [`Refused`](crate::ErrorKind::Refused) if a chunk was not given; and for a sparse frame with so few bytes of
+    ///   stored chunks that C-Blosc2 would not open the last of them.
+    /// - [`Exists`](crate::ErrorKind::Exists) if something has got the same name meanwhile.
+    /// - [`Io`](crate::ErrorKind::Io) if the frame cannot be written.
+    ///
+    /// After an error, nothing is left at a path.
+    ///
+    /// ```
+    /// # use b2nd_frame::FrameBuilder;
+    /// # use b2nd_serde::{Meta, Shapes};
+    /// # let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[1], blockshape: &[1] }, "|u1")?;
+    /// # let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
+    /// // An array with 4 chunks.
+    /// writer.stored(0, &[1])?;
+    /// let error = writer.finish().unwrap_err();
+    /// assert_eq!(error.to_string(), "3 of 4 chunks have not been given; the first of them is chunk 1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish(self) -> Result<S::Finished, Error> {
+        let Plan { mut header, section, trailer, index, sizes, is_sparse, can_be_nan: _ } = self.plan;
+        if let Some((missing, first)) = index.missing() {
+            let nchunks = sizes.nchunks;
+            return Err(Error::refused(format_args!(
+                "{missing} of {nchunks} chunks have not been given; the first of them is chunk {first}"
+            )));
+        }
+        let cbytes = i64::try_from(self.cbytes).ok();
+        header.set(Field::Cbytes, &cbytes.unwrap_or_default().to_be_bytes());
+        let in_frame = if is_sparse { 0 } else { self.cbytes };
+        let after =
+            in_frame.checked_add(index.written_len()).and_then(|len| len.checked_add(trailer.len() as u64));
+        let header = after.filter(|_| cbytes.is_some()).and_then(|after| header.finish(&section, after));
+        let header =
+            header.ok_or_else(|| Error::refused("the chunks have more bytes than the format can count"))?;
+        S::finish(self.output, &End { header: &header, index: &index, trailer: &trailer })
+    }
+
+    fn check_number(&self, number: u64) -> Result<(), Error> {
+        let nchunks = self.plan.sizes.nchunks;
+        if number >= nchunks {
+            return Err(refused(
+                number,
+                format_args!("does not exist: the array has {nchunks} chunks, from 0 on"),
+            ));
+        }
+        if self.plan.index.is_set(number) {
+            return Err(refused(number, "has already been given, or filled"));
+        }
+        Ok(())
+    }
+
+    /// Why chunks cannot have a special value.
+    fn check_special(&self, special: Special) -> Result<(), &'static str> {
+        match special {
+            Special::Value => Err("cannot repeat a value without it; `repeat` takes it"),
+            Special::Nan if !self.plan.can_be_nan => {
+                Err("cannot be NaN: only little-endian floats of 4 or 8 bytes can")
+            }
+            Special::Nan | Special::Zeros | Special::Uninitialized => Ok(()),
+        }
+    }
+
+    fn put_stored(&mut self, number: u64, repeats: bool, body: &[u8]) -> Result<(), Error> {
+        let Sizes { typesize, blocksize, chunksize, .. } = self.plan.sizes;
+        let [typesize, blocksize, nbytes] =
+            [typesize, blocksize, chunksize].map(|size| usize::try_from(size).unwrap_or_default());
+        let header = header_of_stored(repeats, typesize, nbytes, blocksize, body.len());
+        let header = header.ok_or_else(|| refused(number, "is larger than the format allows"))?;
+        self.put(number, [&header, body])
+    }
+
+    /// Writes a chunk, which is in two parts.
+    fn put(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<(), Error> {
+        self.reserve(number)?;
+        let len = parts.iter().map(|part| part.len() as u64).sum();
+        let stored = self.output.put(|out| {
+            parts.iter().try_for_each(|part| out.write_all(part)).map_err(Error::writing)?;
+            Ok(len)
+        })?;
+        self.plan.index.set(number, Entry::Stored(stored));
+        self.cbytes = self.cbytes.saturating_add(len);
+        Ok(())
+    }
+
+    fn reserve(&mut self, number: u64) -> Result<(), Error> {
+        self.plan.index.reserve(number).map_err(Error::writing)
+    }
+}
+
+impl<S: Sink> fmt::Debug for FrameWriter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { plan, cbytes, .. } = self;
+        f.debug_struct("FrameWriter")
+            .field("sizes", &plan.sizes)
+            .field("cbytes", cbytes)
+            .finish_non_exhaustive()
+    }
+}
+
+fn refused(number: u64, why: impl fmt::Display) -> Error {
+    Error::refused(format_args!("chunk {number} {why}"))
+}

@@ -1,0 +1,445 @@
+//! What the page of the module `frame` promises: the memory that bytes can cost, whatever they claim.
+
+use std::cell::Cell;
+use std::fs;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::iter;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::writes::Writes;
+use allocation_counter::measure;
+use b2nd_frame::{
+    Check, Depth, Frame, FrameBuilder, FrameType, Rewrite, Severity, Special, Trailer, check, dump_header,
+    scan, zip_members,
+};
+use b2nd_lab::{
+    chunk_of_zeros, chunk_with_a_table, data, frame_of, frame_of_chunks, offset_field, stored_chunk,
+};
+use b2nd_serde::dtype::Dtype;
+use b2nd_serde::dump::Row;
+use b2nd_serde::{Meta, Shapes, dump, from_reader, from_slice, take_from_slice, to_vec};
+use rawzip::{CompressionMethod, ZipArchiveWriter};
+
+/// The bytes that anything may cost, however little is read.
+const ALWAYS: u64 = 100_000;
+
+/// Runs something that reads a number of bytes, and may take a number of bytes of memory for each of them.
+#[track_caller]
+fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
+    let peak = measure(run).bytes_max;
+    let most = factor * read as u64 + ALWAYS;
+    assert!(peak <= most, "{what}: {peak} bytes of memory for {read} bytes, more than {most}");
+}
+
+/// Bytes that claim more than they have, and bytes of which each can cost something.
+fn metalayers() -> Vec<(&'static str, Vec<u8>)> {
+    let shapes = Shapes { shape: &[1 << 40; 16], chunkshape: &[1 << 25; 16], blockshape: &[1 << 9; 16] };
+    let with_dtype = |dtype: &str| to_vec(&Meta::new(shapes, dtype).unwrap()).unwrap();
+    let ordinary = with_dtype("<i4");
+    let claims = |at: usize, claim: &[u8]| {
+        let mut bytes = ordinary.clone();
+        bytes[at..at + claim.len()].copy_from_slice(claim);
+        bytes
+    };
+    let length_at = ordinary.len() - 3 - 4;
+    vec![
+        ("ordinary", ordinary.clone()),
+        ("a dtype of 2 GiB", claims(length_at, &i32::MAX.to_be_bytes())),
+        ("a dtype of 4 GiB", claims(length_at, &u32::MAX.to_be_bytes())),
+        ("an array of 4 G entries", claims(0, &[0xdd, 0xff, 0xff, 0xff, 0xff])),
+        ("127 dimensions", claims(2, &[127])),
+        ("a long dtype", with_dtype(&"a".repeat(1 << 20))),
+        ("a nested dtype", with_dtype(&"[('a',".repeat(1 << 17))),
+        ("old bytes after it", [&ordinary[..], &[0xc0; 1 << 20]].concat()),
+        ("no metalayer", vec![0xc0; 1 << 20]),
+    ]
+}
+
+#[test]
+fn a_metalayer_costs_what_is_there() {
+    for (name, bytes) in metalayers() {
+        let n = bytes.len();
+        bounded(&format!("from_slice, {name}"), n, 4, || drop(from_slice::<Meta>(&bytes)));
+        bounded(&format!("take_from_slice, {name}"), n, 4, || drop(take_from_slice::<Meta>(&bytes)));
+        bounded(&format!("from_reader, {name}"), n, 4, || drop(from_reader::<_, Meta>(&bytes[..])));
+        bounded(&format!("rows, {name}"), n, 1, || {
+            dump::metalayer(&bytes).rows(|_| ControlFlow::Continue(()));
+        });
+    }
+}
+
+#[test]
+fn a_dtype_costs_what_is_there() {
+    let fields: Vec<String> = (0..20_000).map(|name| format!("('{name}','i1')")).collect();
+    for (name, text) in [
+        ("fields", format!("[{}]", fields.join(","))),
+        ("fields without names", format!("[{}('','i1')]", "('','i1'),".repeat(50_000))),
+        ("the same field", format!("[{}('a','i1')]", "('a','i1'),".repeat(50_000))),
+        ("items that are huge", "[('a','V2147483647',(2147483647,2147483647))]".into()),
+        ("a length with many digits", format!("V{}", "9".repeat(1 << 16))),
+        ("a subarray of many dimensions", format!("[('a','i1',({}))]", "1,".repeat(1 << 18))),
+        ("lists in lists", "[('a',".repeat(1 << 17)),
+        ("brackets", "[".repeat(1 << 20)),
+        ("parentheses", "(".repeat(1 << 20)),
+        ("quotes", "'".repeat(1 << 20)),
+        ("escapes", format!("[('{}','i1')]", "\\x41".repeat(1 << 18))),
+        (
+            "a dictionary",
+            format!("{{'names':[{}],'formats':[{}]}}", "'a',".repeat(50_000), "'i1',".repeat(50_000)),
+        ),
+        ("dictionaries in dictionaries", "{'names':".repeat(1 << 16)),
+    ] {
+        bounded(name, text.len(), 64, || drop(text.parse::<Dtype>()));
+    }
+}
+
+/// Frames that claim more than they have, and frames of which each byte can cost something.
+fn frames() -> Vec<(String, Vec<u8>)> {
+    let ordinary = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let mut frames = vec![("ordinary".to_owned(), ordinary.clone())];
+    for at in (0..ordinary.len()).step_by(7) {
+        let mut claims = ordinary.clone();
+        let claim = claims[at..].iter_mut().take(4);
+        claim.for_each(|byte| *byte = 0xff);
+        frames.push((format!("ff at {at}"), claims.clone()));
+        claims[at] = 0x7f;
+        frames.push((format!("7f at {at}"), claims));
+    }
+    let one_of = |name, bytes: &[u8]| frame_of(&[(name, bytes)], &[]);
+    let name = "n".repeat(31);
+    let nested: Vec<u8> = iter::repeat_n(0x91, 1 << 18).collect();
+    let strings = [&b"\xdd\0\x02\0\0"[..], &b"\xa1a".repeat(1 << 17)].concat();
+    let chunk = stored_chunk(b"\xc0");
+    let hostile = [
+        ("metalayers with long names", frame_of(&[(&*name, &b"\xc0"[..]); 16], &[])),
+        ("a long metalayer", one_of("m", &vec![0xc0; 1 << 18])),
+        ("an array of 4 G values", one_of("m", b"\xdd\xff\xff\xff\xff\xc0")),
+        ("a nested metalayer", one_of("m", &nested)),
+        ("strings", one_of("m", &strings)),
+        ("all metalayers in the same place", shared(&frame_of(&[("m", &vec![0xc0; 1 << 18])], &[]))),
+        ("8192 vlmetalayers", frame_of(&[], &vec![("m", &chunk[..]); 8192])),
+        ("8193 vlmetalayers", frame_of(&[], &vec![("m", &chunk[..]); 8193])),
+    ];
+    frames.extend(hostile.map(|(name, file)| (name.to_owned(), file)));
+    frames.extend(
+        metalayers().into_iter().map(|(name, bytes)| (format!("b2nd: {name}"), one_of("b2nd", &bytes))),
+    );
+    frames
+}
+
+/// A frame with one metalayer, to which 15 others with the same content are added.
+fn shared(frame: &[u8]) -> Vec<u8> {
+    let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
+    let names: Vec<String> = ('a'..='p').map(String::from).collect();
+    let mut layers: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &[][..])).collect();
+    layers[15].1 = &content;
+    let mut frame = frame_of(&layers, &[]);
+    let parsed = Frame::parse(&frame).unwrap();
+    let last = u32::try_from(parsed.metalayers()[15].offset() - 5).unwrap();
+    for name in &names {
+        let at = offset_field(&frame, name);
+        frame[at..at + 4].copy_from_slice(&last.to_be_bytes());
+    }
+    frame
+}
+
+#[test]
+fn a_frame_costs_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("frame"), folder.path().join("other"));
+    for (name, file) in frames() {
+        let n = file.len();
+        let read_at = || Frame::read_at(Cursor::new(&file[..]), 0);
+        fs::write(&path, &file).unwrap();
+        bounded(&format!("parse, {name}"), n, 4, || {
+            drop(Frame::parse(&file).map(|frame| drop(frame.array())));
+        });
+        bounded(&format!("read_at, {name}"), n, 8, || drop(read_at()));
+        bounded(&format!("open, {name}"), n, 8, || drop(Frame::open(&path)));
+        bounded(&format!("open_stable, {name}"), n, 8, || drop(Frame::open_stable(&path, Duration::ZERO)));
+        bounded(&format!("trailer, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.trailer())));
+        bounded(&format!("check, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.check())));
+        let go_on = |_: &Row<'_>| ControlFlow::Continue(());
+        bounded(&format!("rows, {name}"), n, 8, || dump_header(&file).rows(go_on));
+        bounded(&format!("dump_trailer, {name}"), n, 8, || {
+            drop(read_at().map(|mut frame| frame.dump_trailer(go_on)));
+        });
+        bounded(&format!("dump_chunks, {name}"), n, 8, || {
+            drop(read_at().map(|mut frame| frame.dump_chunks(go_on)));
+        });
+        bounded(&format!("scan, {name}"), n, 8, || scan(Cursor::new(&file[..])).for_each(drop));
+        bounded(&format!("edit, {name}"), n, 8, || {
+            drop(Frame::open(&path).map(|mut frame| frame.edit().shape(&[5]).dtype("<i8").apply()));
+        });
+        bounded(&format!("rewrite, {name}"), n, 8, || drop(Rewrite::new(&path, &other).preview()));
+        if let Ok(frame) = Frame::parse(&file) {
+            bounded(&format!("Trailer::parse, {name}"), n, 8, || drop(Trailer::parse(frame.header(), &file)));
+        }
+    }
+    // A check of a file that looks damaged is made again, and a rewrite is synced, which takes its time.
+    let ordinary = &frames()[0].1;
+    fs::write(&path, ordinary).unwrap();
+    bounded("rewrite", ordinary.len(), 8, || assert!(Rewrite::new(&path, &other).apply().is_ok()));
+    fs::remove_file(&other).unwrap();
+    let rewrite = || Rewrite::new(&path, &other).frame_type(FrameType::Sparse).apply();
+    bounded("change of type", ordinary.len(), 16, || assert!(rewrite().is_ok()));
+    bounded("check of a file", ordinary.len(), 8, || drop(check(&path)));
+}
+
+#[test]
+fn a_file_that_is_full_of_frames_costs_what_is_there() {
+    let array = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let mut long = array[..87].to_vec();
+    long[11..15].copy_from_slice(&500_000_u32.to_be_bytes());
+    long[16..24].copy_from_slice(&u64::MAX.to_be_bytes());
+    for file in [b"b2frame\0".repeat(1 << 14), array.repeat(1000), long.repeat(6000), vec![0; 1 << 20]] {
+        bounded("scan", file.len(), 8, || scan(Cursor::new(&file[..])).for_each(drop));
+    }
+
+    let mut file = Vec::new();
+    let mut archive = ZipArchiveWriter::new(&mut file);
+    for index in 0..10_000 {
+        let name = index.to_string();
+        let (mut entry, config) =
+            archive.new_file(&name).compression_method(CompressionMethod::STORE).start().unwrap();
+        let mut writer = config.wrap(&mut entry);
+        writer.write_all(if index % 2 == 0 { &array } else { b"" }).unwrap();
+        let (_, descriptor) = writer.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    archive.finish().unwrap();
+    bounded("zip", file.len(), 16, || drop(zip_members(Cursor::new(&file[..]))));
+    // The directory at its end claims everything.
+    for at in file.len() - 22..file.len() {
+        let mut claims = file.clone();
+        claims[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff);
+        bounded("zip that claims", file.len(), 16, || drop(zip_members(Cursor::new(&claims[..]))));
+    }
+}
+
+/// The value of a vlmetalayer with this chunk: its length, if it can be had, and the memory that it takes.
+fn value(chunk: &[u8]) -> (Option<usize>, u64) {
+    let file = frame_of(&[], &[("m", chunk)]);
+    let trailer = Frame::read_at(Cursor::new(&file[..]), 0).unwrap().trailer().unwrap();
+    let mut length = None;
+    let peak = measure(|| length = trailer.vlmetalayers()[0].value().ok().map(|value| value.len())).bytes_max;
+    (length, peak)
+}
+
+#[test]
+fn the_value_of_a_vlmetalayer_is_bounded_by_its_chunk() {
+    const MOST: usize = (1 << 20) + 1024 * 32;
+    let is_on = cfg!(feature = "decompress");
+    for length in [100, 1 << 20, MOST] {
+        let (found, peak) = value(&chunk_of_zeros(length));
+        assert_eq!(found, is_on.then_some(length));
+        assert!(peak <= length as u64 + 1000, "{peak}");
+    }
+    for length in [MOST + 1, 1 << 24, i32::MAX as usize] {
+        let (found, peak) = value(&chunk_of_zeros(length));
+        assert!(found.is_none() && peak < 1000, "{length}: {peak}");
+    }
+    // What is not compressed is borrowed.
+    let (found, peak) = value(&stored_chunk(&vec![0xc0; 1 << 21]));
+    assert_eq!((found, peak), (Some(1 << 21), 0));
+}
+
+#[test]
+fn a_value_of_many_items_costs_what_its_type_keeps() {
+    let nils = [&b"\xdd\0\x01\0\0"[..], &vec![0xc0; 1 << 16]].concat();
+    let claims = b"\xdd\xff\xff\xff\xff\xc0\xc0";
+    let file = frame_of(&[("nils", &nils), ("claims", claims)], &[("claims", &stored_chunk(claims))]);
+    let mut frame = Frame::read_at(Cursor::new(&file[..]), 0).unwrap();
+    let trailer = frame.trailer().unwrap();
+    let (nils, claims) = (&frame.metalayers()[0], &frame.metalayers()[1]);
+    bounded("nils", 1 << 16, 2 * 16, || {
+        assert_eq!(nils.decode::<Vec<Option<u64>>>().unwrap().len(), 1 << 16);
+    });
+    // serde reserves up to 1 MiB for a length that is claimed.
+    let reserved = (1 << 20) + 1000;
+    bounded("claims", reserved, 1, || assert!(claims.decode::<Vec<Option<u64>>>().is_err()));
+    bounded("claims", reserved, 1, || {
+        assert!(trailer.vlmetalayers()[0].decode::<Vec<Option<u64>>>().is_err());
+    });
+}
+
+/// The sparse frame of the project, whose chunk index claims as many chunks as its bytes can.
+#[test]
+fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chunks.b2frame");
+    let sparse = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    let frame = Frame::parse(&sparse).unwrap();
+    let header = frame.header();
+    for count in [1000_usize, 1 << 17, 1 << 23] {
+        let mut file = sparse[..header.header_len].to_vec();
+        file.extend(chunk_of_zeros(8 * count));
+        file.extend(&sparse[sparse.len() - 35..]);
+        let nbytes = i64::try_from(count).unwrap() * i64::from(header.chunksize);
+        let frame_len = file.len() as u64;
+        file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+        file[30..38].copy_from_slice(&nbytes.to_be_bytes());
+        fs::write(&path, &file).unwrap();
+        // The index, decompressed, and the offsets in it.
+        let index = (1 << 20) + 1024 * 32;
+        bounded(&format!("{count} chunks"), index, 4, || drop(Frame::open(folder.path()).unwrap().check()));
+    }
+}
+
+#[test]
+fn a_new_frame_costs_8_bytes_for_each_chunk() {
+    let begin = |chunks: i64| {
+        let meta = Meta::new(
+            Shapes { shape: &[chunks << 10], chunkshape: &[1 << 10], blockshape: &[1 << 10] },
+            "|u1",
+        );
+        FrameBuilder::new(meta.unwrap()).write_to(Writes::to(|_, _| {})).unwrap()
+    };
+    let items = [7; 1 << 10];
+    for chunks in [1000, 1 << 20] {
+        bounded(&format!("{chunks} chunks"), usize::try_from(chunks).unwrap(), 8, || {
+            let mut writer = begin(chunks);
+            for number in 0..writer.nchunks() {
+                writer.stored(number, &items).unwrap();
+            }
+            let written = writer.finish().unwrap().position;
+            assert!(written > u64::try_from(chunks).unwrap() * (1 << 10));
+        });
+    }
+    // What an array claims costs nothing before a chunk is given.
+    bounded("268435451 chunks", 0, 0, || {
+        let mut writer = begin(268_435_451);
+        writer.fill(Special::Zeros).unwrap();
+        writer.finish().unwrap();
+    });
+}
+
+/// Bytes that count how many of them are read.
+struct Counting<'c> {
+    file: Cursor<&'c [u8]>,
+    read: &'c Cell<usize>,
+}
+
+impl Read for Counting<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read(buffer)?;
+        self.read.set(self.read.get() + length);
+        Ok(length)
+    }
+}
+
+impl Seek for Counting<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Chunks that share bytes, and chunks that are not in the order of their bytes.
+fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
+    let many = 30_000;
+    let table = chunk_with_a_table(250_000);
+    let short = chunk_with_a_table(8000);
+    // The table of each is made of the headers after it.
+    let nested = [short[..32].repeat(many), short[32..].to_vec()].concat();
+    let small = stored_chunk(b"data");
+    // From each chunk to one a little later, and back.
+    let order: Vec<usize> = (0..many).map(|at| (at / 2 + 40 * (at % 2)) * small.len()).collect();
+    let back: Vec<usize> = (0..many).rev().map(|at| at * small.len()).collect();
+    vec![
+        ("one table for all", frame_of_chunks(&table, &vec![0; many], 2_000_000)),
+        (
+            "tables in a table",
+            frame_of_chunks(&nested, &(0..many).map(|at| 32 * at).collect::<Vec<_>>(), 64_000),
+        ),
+        ("to and fro", frame_of_chunks(&small.repeat(many), &order, 4)),
+        ("backwards", frame_of_chunks(&small.repeat(many), &back, 4)),
+    ]
+}
+
+#[test]
+fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
+    for (name, file) in frames_of_chunks() {
+        for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+            let read = Cell::new(0);
+            let reader = Counting { file: Cursor::new(&file), read: &read };
+            let report = Check::new(depth).frame(Frame::read_at(reader, 0).unwrap()).unwrap();
+            let (read, most) = (read.get(), 8 * file.len());
+            assert!(read <= most, "{name}: {read} bytes are read, more than {most}");
+            // Chunks that share bytes are an error, and those that were not looked at are not passed over in silence.
+            let is_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
+            assert!(is_error || name == "backwards", "{name}");
+            assert_eq!(
+                !report.unchecked.is_empty(),
+                name.contains("table"),
+                "{name}: {:?}",
+                report.unchecked
+            );
+        }
+    }
+}
+
+#[test]
+fn a_check_of_chunks_costs_what_is_there() {
+    for (name, file) in frames_of_chunks() {
+        // Of the chunk that is decompressed, where each block is.
+        for (depth, factor) in [(Depth::ChunkHeaders, 8), (Depth::ChunkData, 8 + 8)] {
+            bounded(name, file.len(), factor, || {
+                drop(Frame::read_at(Cursor::new(&file[..]), 0).map(|frame| Check::new(depth).frame(frame)));
+            });
+        }
+    }
+}
+
+#[test]
+fn a_compressed_chunk_costs_twice_its_bytes() {
+    for length in [100, 1 << 15, 1 << 24] {
+        let chunk = stored_chunk(&vec![7; length]);
+        let mut file = frame_of_chunks(&chunk, &[0], length);
+        let read = |file: &[u8]| {
+            let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+            let mut chunks = frame.chunks().unwrap();
+            let first = chunks.next().unwrap().unwrap();
+            chunks.compressed(&first).map(|chunk| chunk.map(|chunk| chunk.len()))
+        };
+        bounded("a chunk", chunk.len(), 2, || assert_eq!(read(&file).unwrap(), Some(chunk.len())));
+        // It claims what is not there.
+        let start = Frame::parse(&file).unwrap().header().header_len;
+        file[start + 12..start + 16].copy_from_slice(&i32::MAX.to_le_bytes());
+        bounded("a claim", 0, 2, || assert!(read(&file).is_err()));
+    }
+}
+
+#[test]
+fn a_frame_that_claims_gigabytes_costs_what_is_there() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("claims.b2nd");
+    // The header's length; the length of the frame; the number of metalayers; the length of the metalayer.
+    for (at, claim) in [
+        (11, &i32::MAX.to_be_bytes()[..]),
+        (16, &u64::MAX.to_be_bytes()[..]),
+        (92, &u16::MAX.to_be_bytes()[..]),
+        (108, &u32::MAX.to_be_bytes()[..]),
+    ] {
+        let mut claims = file.clone();
+        claims[at..at + claim.len()].copy_from_slice(claim);
+        fs::write(&path, &claims).unwrap();
+        assert!(measure(|| assert!(Frame::open(&path).is_err(), "{at}")).bytes_max < 10_000, "{at}");
+    }
+}
+
+/// The chunks that an index of one value claims: as a list, they would take 8 MiB.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, new) = (folder.path().join("zeros.b2nd"), folder.path().join("sparse.b2nd"));
+    let meta = Meta::new(Shapes { shape: &[1 << 20], chunkshape: &[1], blockshape: &[1] }, "|u1").unwrap();
+    let mut writer = FrameBuilder::new(meta).create(&path).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    writer.finish().unwrap();
+    let rewrite = || drop(Rewrite::new(&path, &new).frame_type(FrameType::Sparse).apply().unwrap());
+    let taken = measure(rewrite).bytes_max;
+    assert!(taken < 1_000_000, "{taken}");
+}

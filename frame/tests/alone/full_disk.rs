@@ -1,0 +1,126 @@
+//! Where a file cannot be written to its end, the error names it, the old file is as it was, and no part of a new one is left.
+//!
+//! A limit on the length of files stands for a full disk. It is that of a process, so one of its own does the writing.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::env;
+use std::error::Error as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, FrameType, Rewrite, Special};
+use b2nd_lab::with_gap;
+use b2nd_serde::{Meta, Shapes};
+
+/// More than the limit, which is 64 or 128 KiB, as shells count, or nothing.
+const LEN: usize = 1 << 20;
+
+/// Files with their contents, also those in directories.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+fn builder() -> FrameBuilder {
+    let shapes = Shapes { shape: &[1 << 20], chunkshape: &[1 << 20], blockshape: &[1 << 12] };
+    FrameBuilder::new(Meta::new(shapes, "|u1").unwrap())
+}
+
+/// Writes in all ways for which the process has no room.
+#[test]
+fn the_process_without_room() {
+    let Some(folder) = env::var_os("B2ND_FULL_DISK").map(PathBuf::from) else { return };
+    let new = folder.join("new");
+    let create = |is_sparse: bool| {
+        let mut writer =
+            if is_sparse { builder().create_sparse(&new) } else { builder().create(&new) }.unwrap();
+        writer.stored(0, &vec![7; LEN]).unwrap_err()
+    };
+    let rewrite = |from: &str, to: &Path, frame_type: Option<FrameType>| {
+        let rewrite = Rewrite::new(folder.join(from), to);
+        let rewrite =
+            if let Some(frame_type) = frame_type { rewrite.frame_type(frame_type) } else { rewrite };
+        rewrite.apply().unwrap_err()
+    };
+    let before = files(&folder);
+    let is_full = |error: Error, path: &Path| {
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(path)), "{error}");
+        assert_eq!(error.to_string(), format!("cannot write {}", path.display()));
+        let source: &io::Error = error.source().unwrap().downcast_ref().unwrap();
+        assert_eq!(source.kind(), io::ErrorKind::FileTooLarge, "{source}");
+        assert!(files(&folder) == before, "after: {error}");
+    };
+    is_full(create(false), &new);
+    is_full(create(true), &new);
+    for from in ["contiguous", "sparse"] {
+        is_full(rewrite(from, &new, None), &new);
+    }
+    is_full(rewrite("contiguous", &new, Some(FrameType::Sparse)), &new);
+    is_full(rewrite("sparse", &new, Some(FrameType::Contiguous)), &new);
+    // Of a sparse frame, only the file with the header is replaced, and it has room.
+    let old = folder.join("contiguous");
+    is_full(rewrite("contiguous", &old, None), &old);
+    let old = folder.join("int32_3x5.b2nd");
+    is_full(rewrite("int32_3x5.b2nd", &old, None), &old);
+    if env::var_os("B2ND_FULL_DISK_LIMIT").is_some_and(|limit| limit == "0") {
+        let index = folder.join("sparse/chunks.b2frame");
+        is_full(rewrite("sparse", &folder.join("sparse"), None), &index);
+        for is_sparse in [false, true] {
+            let writer = if is_sparse { builder().create_sparse(&new) } else { builder().create(&new) };
+            let mut writer = writer.unwrap();
+            writer.fill(Special::Zeros).unwrap();
+            is_full(writer.finish().unwrap_err(), &new);
+        }
+        let set = |name: &str| {
+            let mut frame = Frame::open(folder.join(name)).unwrap();
+            let error = frame.edit().dtype("|i1").apply().unwrap_err();
+            assert_eq!(frame.array().unwrap().unwrap().dtype(), Some("|u1"));
+            error
+        };
+        is_full(set("contiguous"), &folder.join("contiguous"));
+        // A lock file is written first.
+        let error = set("locked");
+        let says = format!("cannot write the lock file {}", folder.join("locked.b2lock").display());
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Io, says));
+        assert!(files(&folder) == before);
+    }
+    println!("all is as it was");
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_frame_and_no_part_of_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    with_gap(folder.path(), "int32_3x5.b2nd", LEN);
+    for (name, is_sparse) in [("contiguous", false), ("sparse", true)] {
+        let path = folder.path().join(name);
+        let mut writer =
+            if is_sparse { builder().create_sparse(&path) } else { builder().create(&path) }.unwrap();
+        writer.stored(0, &vec![7; LEN]).unwrap();
+        writer.finish().unwrap();
+    }
+    fs::copy(folder.path().join("contiguous"), folder.path().join("locked")).unwrap();
+    fs::write(folder.path().join("locked.b2lock"), [0; 8]).unwrap();
+    for limit in ["128", "0"] {
+        let mut command = Command::new("sh");
+        // Without the trap, the signal would end the process.
+        command.args(["-c", &format!("trap '' XFSZ; ulimit -f {limit}; exec \"$@\""), "sh"]);
+        command.arg(env::current_exe().unwrap());
+        command.args(["--exact", "full_disk::the_process_without_room", "--nocapture"]);
+        command.env("B2ND_FULL_DISK", folder.path()).env("B2ND_FULL_DISK_LIMIT", limit);
+        let output = command.output().unwrap();
+        let says = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && says.contains("all is as it was"), "{output:?}");
+    }
+}

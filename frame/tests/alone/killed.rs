@@ -1,0 +1,295 @@
+//! A process that dies while it changes a frame leaves the old one or the new one.
+//!
+//! It dies in two ways: killed from outside at any moment, which is the system's choice, so that nothing may depend on
+//! when that was; and by its own hand at each report of progress in turn, which is the same in each run.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use b2nd_frame::{Frame, FrameBuilder, Rewrite};
+use b2nd_lab::{copy_tree, data, header_file, remove, with_gap};
+use b2nd_serde::{Meta, Shapes};
+
+/// Frames that are changed: one in a file, and one in a folder.
+const NAMES: [&str; 2] = ["int32_3x5.b2nd", "sparse.b2nd"];
+
+/// A process that the last tests kill. It writes new frames into a folder, of either type in turn, on and on.
+#[test]
+fn the_writer_that_dies() {
+    let Some(folder) = std::env::var_os("B2ND_NEW").map(PathBuf::from) else { return };
+    for step in 0.. {
+        write_new(&folder.join(step.to_string()), step % 2 == 1);
+        println!("done");
+    }
+}
+
+/// Writes 64 chunks of 4 KiB and some of one value.
+fn write_new(path: &Path, is_sparse: bool) {
+    let shapes = Shapes { shape: &[80 << 12], chunkshape: &[1 << 12], blockshape: &[1 << 10] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin");
+    let mut writer = if is_sparse { builder.create_sparse(path) } else { builder.create(path) }.unwrap();
+    for number in (0..80).filter(|number| number % 5 != 0) {
+        writer.stored(number, &vec![u8::try_from(number).unwrap(); 1 << 12]).unwrap();
+    }
+    writer.fill(b2nd_frame::Special::Zeros).unwrap();
+    writer.finish().unwrap();
+}
+
+/// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new names
+/// in a folder, on and on, to one of two states and back. At a report of progress that was asked for it aborts.
+#[test]
+fn the_process_that_dies() {
+    let Some(path) = std::env::var_os("B2ND_PATH").map(PathBuf::from) else { return };
+    let how = std::env::var("B2ND_HOW").unwrap();
+    let mut reports_left: Option<u32> =
+        std::env::var("B2ND_REPORTS").ok().map(|count| count.parse().unwrap());
+    let mut frame = Frame::open(&path).unwrap();
+    let (shapes, dtypes) = (two_shapes(&frame), two_dtypes(&frame));
+    for step in 1.. {
+        let mut rewrite = |to: &Path| {
+            let rewrite = Rewrite::new(&path, to).dtype(&dtypes[step % 2]).on_progress(|_| {
+                match &mut reports_left {
+                    Some(0) => std::process::abort(),
+                    Some(count) => *count -= 1,
+                    None => {}
+                }
+                ControlFlow::Continue(())
+            });
+            drop(rewrite.apply().unwrap());
+        };
+        match &*how {
+            "change" => frame.edit().shape(&shapes[step % 2]).apply().unwrap(),
+            "rewrite" => rewrite(&path),
+            folder => rewrite(&Path::new(folder).join(step.to_string())),
+        }
+        println!("done");
+        if reports_left.is_some() {
+            return;
+        }
+    }
+}
+
+/// Two shapes of the same chunks.
+fn two_shapes<R>(frame: &Frame<R>) -> [Vec<i64>; 2] {
+    let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
+    let largest: Vec<i64> =
+        geometry.extended_shape().iter().map(|&items| items.try_into().unwrap()).collect();
+    [largest.iter().map(|items| items - 1).collect(), largest]
+}
+
+/// Two dtypes of different lengths.
+fn two_dtypes<R>(frame: &Frame<R>) -> [String; 2] {
+    let typesize = frame.header().typesize;
+    [format!("<u{typesize}"), format!("[('an_item', '<u{typesize}')]")]
+}
+
+fn begin(path: &Path, how: &Path, reports: Option<u32>) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "killed::the_process_that_dies", "--nocapture"]);
+    command.env("B2ND_PATH", path).env("B2ND_HOW", how);
+    command.envs(reports.map(|count| ("B2ND_REPORTS", count.to_string())));
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Kills the process in the step after this many.
+fn kill_after(steps: usize, path: &Path, how: &Path) {
+    let mut child = begin(path, how, None);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_done = |line: &io::Result<String>| line.as_ref().unwrap().ends_with("done");
+    assert_eq!(lines.filter(is_done).take(steps).count(), steps);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Lets the process abort at the report after this many. Whether it had as many.
+fn abort_after(reports: u32, path: &Path, how: &Path) -> bool {
+    let mut child = begin(path, how, Some(reports));
+    io::copy(&mut child.stdout.take().unwrap(), &mut io::sink()).unwrap();
+    !child.wait().unwrap().success()
+}
+
+/// All files of a frame.
+pub(crate) fn files(path: &Path) -> BTreeMap<OsString, Vec<u8>> {
+    let in_directory = |entry: io::Result<fs::DirEntry>| {
+        let name = entry.unwrap().file_name();
+        (name.clone(), fs::read(path.join(name)).unwrap())
+    };
+    match fs::read_dir(path) {
+        Ok(entries) => entries.map(in_directory).collect(),
+        Err(_) => [("".into(), fs::read(path).unwrap())].into(),
+    }
+}
+
+/// Removes what a dead process has left, and says how much it was.
+fn sweep(folder: &Path) -> usize {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<_> = names.filter(|name| name.starts_with(".b2nd-")).collect();
+    for name in &left {
+        remove(&folder.join(name));
+    }
+    left.len()
+}
+
+/// The two states that a frame may be in, and how often each was found.
+struct States {
+    files: [BTreeMap<OsString, Vec<u8>>; 2],
+    times: [usize; 2],
+}
+
+impl States {
+    fn new(files: [BTreeMap<OsString, Vec<u8>>; 2]) -> Self {
+        assert!(files[0] != files[1]);
+        Self { files, times: [0; 2] }
+    }
+
+    /// Which of the two a frame is in.
+    fn find(&mut self, path: &Path) -> usize {
+        let now = files(path);
+        let state = self.files.iter().position(|state| *state == now);
+        let state = state.unwrap_or_else(|| panic!("{} is in neither state", path.display()));
+        self.times[state] += 1;
+        state
+    }
+}
+
+/// How often a process is killed for each frame.
+const KILLS: usize = 100;
+
+#[test]
+fn a_change_in_place_is_whole_or_has_not_been() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in NAMES {
+        let path = folder.path().join(name);
+        copy_tree(&data().join(name), &path);
+        let mut frame = Frame::open(&path).unwrap();
+        let mut states = States::new(two_shapes(&frame).map(|shape| {
+            frame.edit().shape(&shape).apply().unwrap();
+            files(&path)
+        }));
+        for kill in 0..KILLS {
+            kill_after(1 + kill % 8, &path, Path::new("change"));
+            states.find(&path);
+        }
+        println!("{name} killed: {:?} in the two states", states.times);
+    }
+}
+
+/// A frame, and what it is after a copy with either of two dtypes. It is in the first of these states.
+fn rewritten(folder: &Path, name: &str, gap: usize) -> (PathBuf, States) {
+    let path = with_gap(folder, name, gap);
+    let dtypes = two_dtypes(&Frame::open(&path).unwrap());
+    let states = dtypes.clone().map(|dtype| {
+        let to = folder.join(format!("{name} {dtype}"));
+        Rewrite::new(&path, &to).dtype(&dtype).apply().unwrap();
+        let files = files(&to);
+        remove(&to);
+        files
+    });
+    Rewrite::new(&path, &path).dtype(&dtypes[0]).apply().unwrap();
+    (path, States::new(states))
+}
+
+#[test]
+fn a_rewrite_in_place_that_is_killed_is_whole_or_has_not_been() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in NAMES {
+        let (path, mut states) = rewritten(folder.path(), name, 1 << 20);
+        let mut left = 0;
+        for kill in 0..KILLS {
+            kill_after(1 + kill % 4, &path, Path::new("rewrite"));
+            left += sweep(header_file(&path).parent().unwrap());
+            states.find(&path);
+        }
+        println!("{name} killed: {:?} in the two states, {left} temporary files left", states.times);
+    }
+}
+
+#[test]
+fn a_copy_that_is_killed_is_whole_or_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in NAMES {
+        let (path, mut states) = rewritten(folder.path(), name, 1 << 20);
+        let mut left = 0;
+        for kill in 0..KILLS {
+            let copies = folder.path().join("copies");
+            fs::create_dir(&copies).unwrap();
+            kill_after(1 + kill % 4, &path, &copies);
+            left += sweep(&copies);
+            assert!(files(&path) == states.files[0], "the frame that is copied");
+            for copy in fs::read_dir(&copies).unwrap() {
+                let copy = copy.unwrap().path();
+                // A new directory is empty before it is replaced by the written one.
+                if !copy.is_dir() || !files(&copy).is_empty() {
+                    states.find(&copy);
+                }
+            }
+            fs::remove_dir_all(&copies).unwrap();
+        }
+        println!("{name} killed: {:?} copies of the two states, {left} temporary ones left", states.times);
+    }
+}
+
+#[test]
+fn a_rewrite_that_dies_at_any_report_of_progress_leaves_the_old_frame_and_one_temporary_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let copies = folder.path().join("copies");
+    fs::create_dir(&copies).unwrap();
+    for name in NAMES {
+        let (path, mut states) = rewritten(folder.path(), name, (8 << 20) + 1);
+        for (how, temporary) in [(Path::new("rewrite"), header_file(&path)), (&copies, copies.join("1"))] {
+            let mut reports = 0;
+            while abort_after(reports, &path, how) {
+                assert_eq!(sweep(temporary.parent().unwrap()), 1, "{name}, after {reports} reports");
+                assert_eq!(states.find(&path), 0, "{name}, after {reports} reports");
+                reports += 1;
+            }
+            assert!(reports >= 4, "{name}: {reports}");
+            assert_eq!(sweep(temporary.parent().unwrap()), 0);
+            let new = if how == copies { copies.join("1") } else { path.clone() };
+            assert_eq!(states.find(&new), 1);
+            Rewrite::new(&path, &path).dtype(&two_dtypes(&Frame::open(&path).unwrap())[0]).apply().unwrap();
+        }
+        remove(&copies.join("1"));
+    }
+}
+
+#[test]
+fn a_new_frame_whose_writer_is_killed_is_whole_or_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = [false, true].map(|is_sparse| {
+        let path = folder.path().join(if is_sparse { "sparse" } else { "contiguous" });
+        write_new(&path, is_sparse);
+        files(&path)
+    });
+    let (mut found, mut left) = (0, 0);
+    for kill in 0..2 * KILLS {
+        let new = folder.path().join("new");
+        fs::create_dir(&new).unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "killed::the_writer_that_dies", "--nocapture"]).env("B2ND_NEW", &new);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let is_done = |line: &io::Result<String>| line.as_ref().unwrap().ends_with("done");
+        let steps = kill % 3;
+        assert_eq!(lines.filter(is_done).take(steps).count(), steps);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        left += sweep(&new);
+        for frame in fs::read_dir(&new).unwrap() {
+            let frame = frame.unwrap().path();
+            let now = files(&frame);
+            // A new directory is empty before it is replaced by the written one.
+            if !frame.is_dir() || !now.is_empty() {
+                assert!(now == whole[usize::from(frame.is_dir())], "{}", frame.display());
+                found += 1;
+            }
+        }
+        fs::remove_dir_all(&new).unwrap();
+    }
+    println!("killed: {found} whole frames, {left} temporary ones left");
+}

@@ -1,0 +1,164 @@
+//! A process that dies while it writes a new frame leaves a whole frame under its name, or nothing that is one.
+//!
+//! It is killed from outside at a random moment of the time that it takes, so nothing may depend on when that was.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Cursor, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::killed::files;
+use crate::writes::Writes;
+use b2nd_frame::{Check, Depth, Frame, FrameBuilder, FrameWriter, Sink, Special};
+use b2nd_lab::remove;
+use b2nd_serde::{Meta, Shapes};
+
+/// 100 chunks of 16 KiB, of which half are stored.
+fn builder() -> FrameBuilder {
+    let shapes = Shapes { shape: &[100 << 14], chunkshape: &[1 << 14], blockshape: &[1 << 12] };
+    FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin")
+}
+
+fn fill<S: Sink>(mut writer: FrameWriter<S>) -> S::Finished {
+    for number in (0..writer.nchunks()).rev().step_by(2) {
+        writer.stored(number, &vec![u8::try_from(number).unwrap(); 1 << 14]).unwrap();
+    }
+    writer.repeat(0, &[7]).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    writer.finish().unwrap()
+}
+
+fn write(path: &Path, is_sparse: bool) {
+    let writer = if is_sparse { builder().create_sparse(path) } else { builder().create(path) };
+    drop(fill(writer.unwrap()));
+}
+
+/// The process that is killed.
+#[test]
+fn the_process_that_writes() {
+    let Some(path) = env::var_os("B2ND_NEW_FRAME").map(PathBuf::from) else { return };
+    println!("begins");
+    write(&path, path.ends_with("sparse.b2nd"));
+    println!("has ended");
+}
+
+/// The process, and what it says after it has begun.
+fn begin(path: &Path) -> (Child, BufReader<ChildStdout>) {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "killed_writing::the_process_that_writes", "--nocapture"]);
+    let command = command.env("B2ND_NEW_FRAME", path).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.ends_with("begins\n") {
+        assert!(lines.read_line(&mut line).unwrap() > 0);
+    }
+    (child, lines)
+}
+
+/// How long a process takes that is not killed.
+fn time_to_write(path: &Path) -> Duration {
+    let (mut child, mut lines) = begin(path);
+    let start = Instant::now();
+    let mut line = String::new();
+    while !line.contains("has ended") {
+        assert!(lines.read_line(&mut line).unwrap() > 0);
+    }
+    let time = start.elapsed();
+    io::copy(&mut lines, &mut io::sink()).unwrap();
+    assert!(child.wait().unwrap().success());
+    time
+}
+
+/// What killed processes left, by how often.
+#[derive(Debug, Default)]
+struct Left {
+    nothing: usize,
+    /// A file or directory under another name, that is no frame yet.
+    temporary: usize,
+    /// A directory under another name, and an empty one that it would have replaced; or a whole frame that did not get its
+    /// name.
+    almost: usize,
+    whole: usize,
+}
+
+/// `B2ND_KILLS=200` kills more often.
+#[test]
+fn a_frame_whose_writer_is_killed_is_whole_or_not_there() {
+    let kills = env::var("B2ND_KILLS").map_or(20, |kills| kills.parse().unwrap());
+    for name in ["contiguous.b2nd", "sparse.b2nd"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        write(&path, name == "sparse.b2nd");
+        let whole = files(&path);
+        assert_eq!(Check::new(Depth::ChunkHeaders).path(&path).unwrap().findings, []);
+        remove(&path);
+        let times = (0..5).map(|_| {
+            let time = time_to_write(&path);
+            remove(&path);
+            time
+        });
+        let time = times.min().unwrap();
+        let mut left = Left::default();
+        for _ in 0..kills {
+            let (mut child, _lines) = begin(&path);
+            thread::sleep(time.mul_f64(fastrand::f64()));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+            let (final_name, temporary): (Vec<OsString>, Vec<OsString>) =
+                names.partition(|other| *other == *name);
+            assert!(temporary.len() <= 1, "{temporary:?}");
+            let is_named = !final_name.is_empty();
+            match temporary.first() {
+                Some(other) => {
+                    let text = other.to_str().unwrap();
+                    assert!(text.starts_with(".b2nd-"), "{text}");
+                    assert!(!is_named || files(&path).is_empty(), "it has two names");
+                    let other = folder.path().join(other);
+                    let is_whole = files(&other) == whole;
+                    assert!(is_whole || Frame::open(&other).is_err(), "a part of a frame that opens");
+                    *(if is_whole || is_named { &mut left.almost } else { &mut left.temporary }) += 1;
+                    remove(&other);
+                }
+                None if is_named => {
+                    assert!(files(&path) == whole, "a part of a frame under its name");
+                    left.whole += 1;
+                }
+                None => left.nothing += 1,
+            }
+            if is_named {
+                remove(&path);
+            }
+        }
+        println!("{name} killed within {time:?}: {left:?}");
+    }
+}
+
+#[test]
+fn nothing_is_a_frame_before_the_last_write_is_whole() {
+    let mut writes = Vec::new();
+    let remember = |position, bytes: &[u8]| writes.push((position, bytes.to_vec()));
+    fill(builder().write_to(Writes::to(remember)).unwrap());
+    let mut file = Cursor::new(Vec::new());
+    let (last, others) = writes.split_last().unwrap();
+    for (position, bytes) in others {
+        // Also a write can be done in part.
+        for part in [&bytes[..bytes.len() / 2], bytes] {
+            file.set_position(*position);
+            file.write_all(part).unwrap();
+            assert!(Frame::read_at(&mut file, 0).is_err(), "{part:?} at {position}");
+        }
+    }
+    for len in 0..=last.1.len() {
+        file.set_position(last.0);
+        file.write_all(&last.1[..len]).unwrap();
+        let frame = Frame::read_at(&mut file, 0);
+        let is_healthy = frame.is_ok_and(|mut frame| frame.check().is_ok_and(|findings| findings.is_empty()));
+        assert_eq!(is_healthy, len == last.1.len(), "{len} bytes of the header");
+    }
+}

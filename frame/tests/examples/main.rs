@@ -1,0 +1,143 @@
+//! The programs in `examples` do what they say. `lab/interop/examples.rs` holds them against python-blosc2 and h5py.
+
+#[path = "../../examples/catalogue.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is a program")]
+mod catalogue;
+#[path = "../../examples/hdf5_chunk.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is a program")]
+mod hdf5_chunk;
+#[path = "../../examples/range_requests.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is a program")]
+mod range_requests;
+#[cfg(feature = "decompress")]
+mod slices;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+use b2nd_frame::Frame;
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+#[test]
+fn the_catalogue_has_a_line_for_each_array() {
+    let mut lines = Vec::new();
+    let folder = data();
+    catalogue::catalogue(&folder, &mut |line| {
+        lines.push(line.replace(folder.to_str().unwrap(), "").replace('\\', "/"));
+    })
+    .unwrap();
+    for expected in [
+        "/int32_3x5.b2nd\t[3, 5]\t<i4\t256 of 128 bytes",
+        "/sparse.b2nd\t[6, 8]\t>u2\t316 of 192 bytes",
+        "/uint16_6x8.caterva\t[6, 8]\tno dtype\t316 of 192 bytes",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected:?} of {lines:#?}");
+    }
+    assert!(lines.iter().all(|line| line.split('\t').count() >= 3), "{lines:#?}");
+}
+
+#[test]
+fn a_chunk_is_found_wherever_it_is_in_a_file() {
+    let frame = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chunks.h5");
+    fs::write(&path, [b"what HDF5 writes before", &frame[..], b"between", &frame, b"and after"].concat())
+        .unwrap();
+
+    let chunks = hdf5_chunk::chunks(&path).unwrap();
+    let offsets: Vec<_> = chunks.iter().map(Frame::offset).collect();
+    assert_eq!(offsets, [23, 550]);
+    let expected = "shape [3, 5], blocks [1, 2], dtype <i4";
+    assert_eq!(hdf5_chunk::describe(&chunks[1]).unwrap(), expected);
+    assert_eq!(hdf5_chunk::describe(&hdf5_chunk::chunk_at(&path, 550).unwrap()).unwrap(), expected);
+}
+
+/// How a server answers a request with a range.
+#[derive(Clone, Copy)]
+enum Server {
+    WithRanges,
+    WithoutRanges,
+    InChunks,
+}
+
+/// Serves the real files on a port of this machine, and sends the range of each request.
+fn serve(server: Server) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let host = listener.local_addr().unwrap();
+    let (ranges, asked) = mpsc::channel();
+    // It ends with the process.
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            answer(stream.unwrap(), server, &ranges);
+        }
+    });
+    (format!("http://{host}"), asked)
+}
+
+fn answer(mut stream: TcpStream, server: Server, ranges: &mpsc::Sender<String>) {
+    let lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+    let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let path = lines[0].split(' ').nth(1).unwrap();
+    let range = lines.iter().find_map(|line| line.strip_prefix("Range: bytes=")).unwrap();
+    // Before the answer: whoever has the answer looks for the range. The test may not want to know it.
+    let _ = ranges.send(range.to_owned());
+    let (first, last) = range.split_once('-').unwrap();
+    let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
+    let (status, body) = match (fs::read(data().join(&path[1..])), server) {
+        (Err(_), _) => ("404 Not Found", Vec::new()),
+        (Ok(file), Server::WithoutRanges | Server::InChunks) => ("200 OK", file),
+        (Ok(file), Server::WithRanges) if first >= file.len() => ("416 Range Not Satisfiable", Vec::new()),
+        (Ok(file), Server::WithRanges) => {
+            ("206 Partial Content", file[first..(last + 1).min(file.len())].to_vec())
+        }
+    };
+    let how = match server {
+        Server::InChunks => "Transfer-Encoding: chunked".to_owned(),
+        Server::WithRanges | Server::WithoutRanges => format!("Content-Length: {}", body.len()),
+    };
+    write!(stream, "HTTP/1.1 {status}\r\n{how}\r\n\r\n").unwrap();
+    // Whoever has read enough has closed the connection.
+    let _ = stream.write_all(&body);
+}
+
+#[test]
+fn an_array_on_a_server_costs_one_request_and_a_long_header_two() {
+    let (server, asked) = serve(Server::WithRanges);
+    let frame = range_requests::header(&format!("{server}/int32_3x5.b2nd")).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().shape(), [3, 5]);
+    assert!(asked.try_iter().eq(["0-511"]));
+
+    let frame = range_requests::header(&format!("{server}/struct_long.b2nd")).unwrap();
+    let header_len = frame.header().header_len;
+    assert!(header_len > 512, "{header_len}");
+    assert!(frame.array().unwrap().is_some());
+    assert!(asked.try_iter().eq(["0-511".into(), format!("512-{}", header_len - 1)]));
+}
+
+#[test]
+fn a_server_without_ranges_or_without_the_file_is_understood() {
+    let (server, _asked) = serve(Server::WithoutRanges);
+    let frame = range_requests::header(&format!("{server}/int32_3x5.b2nd")).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().shape(), [3, 5]);
+    let error = range_requests::header(&format!("{server}/struct_long.b2nd")).unwrap_err();
+    assert_eq!(error.to_string(), "the server says: HTTP/1.1 200 OK");
+    let error = range_requests::header(&format!("{server}/nowhere.b2nd")).unwrap_err();
+    assert_eq!(error.to_string(), "the server says: HTTP/1.1 404 Not Found");
+}
+
+#[test]
+fn an_answer_in_chunks_of_http_is_refused() {
+    let (server, _asked) = serve(Server::InChunks);
+    let error = range_requests::header(&format!("{server}/int32_3x5.b2nd")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the server sends `Transfer-Encoding: chunked`, which this program does not read"
+    );
+}

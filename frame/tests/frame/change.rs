@@ -1,0 +1,578 @@
+//! What keeps its length is changed in place, and nothing else is.
+
+use std::fs::{self, File};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use b2nd_frame::{Code, Error, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, Severity, Special, check};
+use b2nd_lab::{copy, copy_tree, corpus, data, frame_of, header_file, offset_field};
+use b2nd_serde::dtype::Dtype;
+use b2nd_serde::{Layout, Meta, Shapes, to_vec};
+use fs4::FileExt;
+
+/// Why a change is refused.
+fn refused(result: Result<(), Error>) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    error.to_string()
+}
+
+/// The lock that another process holds.
+fn locked(result: Result<(), Error>) -> PathBuf {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+    error.path().unwrap().into()
+}
+
+/// The positions that differ in two files of one length.
+fn differences(before: &[u8], after: &[u8]) -> Vec<usize> {
+    assert_eq!(before.len(), after.len());
+    (0..before.len()).filter(|&at| before[at] != after[at]).collect()
+}
+
+#[test]
+fn a_new_shape_changes_nothing_but_its_int64s() {
+    for name in ["int32_3x5.b2nd", "sparse.b2nd", "uint16_6x8.caterva", "sparse.caterva", "squeezed.caterva"]
+    {
+        let (_folder, path) = copy(name);
+        let before = fs::read(header_file(&path)).unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        let array = frame.array().unwrap().unwrap();
+        let values = array.metalayer().offset() + 5..array.metalayer().offset() + 5 + 9 + 8;
+        let (chunks, tail) = (array.chunkshape().to_vec(), array.stale_tail().to_vec());
+        let grid: Vec<i64> =
+            array.geometry().unwrap().grid_of_chunks().iter().map(|&n| n.try_into().unwrap()).collect();
+
+        let largest: Vec<i64> = grid.iter().zip(&chunks).map(|(n, &c)| n * i64::from(c)).collect();
+        let smallest: Vec<i64> = grid.iter().zip(&chunks).map(|(n, &c)| (n - 1) * i64::from(c) + 1).collect();
+        for shape in [largest, smallest] {
+            frame.edit().shape(&shape).apply().unwrap();
+            let now = fs::read(header_file(&path)).unwrap();
+            let differences = differences(&before, &now);
+            assert!(!differences.is_empty(), "{name}");
+            assert!(differences.iter().all(|at| values.contains(at)), "{name}: {differences:?}");
+            // What was opened says so too, and so does whoever opens it.
+            assert_eq!(frame.array().unwrap().unwrap().shape(), shape);
+            let again = Frame::open(&path).unwrap();
+            assert_eq!(again.array().unwrap().unwrap().shape(), shape);
+            assert_eq!(again.array().unwrap().unwrap().stale_tail(), tail);
+            assert_eq!(again.header_bytes(), frame.header_bytes());
+            assert!(
+                check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_shape_that_takes_other_chunks_is_refused_with_both_grids() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    for (shape, grid) in
+        [([5, 5], [3, 2]), ([2, 5], [1, 2]), ([4, 7], [2, 3]), ([2, 12], [1, 4]), ([3, 0], [2, 0])]
+    {
+        let error = refused(frame.edit().shape(&shape).apply());
+        let expected = format!("shape {shape:?} needs a grid of {grid:?} chunks, but the array has [2, 2]");
+        assert_eq!(error, expected);
+    }
+    let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
+    for shape in [&[3][..], &[3, -5], &[i64::MAX, 5]] {
+        let expected = geometry.resize(shape).unwrap_err().to_string();
+        assert_eq!(refused(frame.edit().shape(shape).apply()), expected);
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn shape_dtype_and_metalayers_change_together_or_not_at_all() {
+    let (folder, path) = copy("vlmetalayers.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
+    let shape: Vec<i64> = geometry.extended_shape().iter().map(|&items| items.try_into().unwrap()).collect();
+    let vendor = vec![0xc0; frame.metalayers()[1].bytes().len()];
+    assert!(frame.edit().shape(&shape).dtype("<f4").metalayer("vendor", &vendor).apply().is_err());
+    assert_eq!(fs::read(&path).unwrap(), before);
+
+    // A preview is what comes of it, takes no lock and writes nothing.
+    let lock = File::create(folder.path().join("vlmetalayers.b2nd.b2lock")).unwrap();
+    FileExt::try_lock(&lock).unwrap();
+    let edit = frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor);
+    let preview = edit.preview().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+    locked(edit.apply());
+    FileExt::unlock(&lock).unwrap();
+    frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor).apply().unwrap();
+    assert_eq!(counter(&folder.path().join("vlmetalayers.b2nd.b2lock")), 1, "one write");
+
+    let again = Frame::open(&path).unwrap();
+    let array = again.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&shape[..], Some(">i8")));
+    assert_eq!(again.metalayers()[1].bytes(), vendor);
+    assert_eq!(again.header_bytes(), preview.header_bytes());
+    assert_eq!(again.header_bytes(), frame.header_bytes());
+}
+
+#[test]
+fn a_shape_and_dtype_go_into_the_metalayer_that_is_given_with_them() {
+    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    let shapes = Shapes { shape: &[4, 4], chunkshape: &[2, 3], blockshape: &[1, 2] };
+    let value = to_vec(&Meta::new(shapes, "<u4").unwrap()).unwrap();
+    let after = frame.edit().dtype("<f4").metalayer("b2nd", &value).preview().unwrap();
+    let array = after.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&[4, 4][..], Some("<f4")));
+}
+
+#[test]
+fn a_grid_whose_chunks_no_integer_counts_is_refused_like_any_other() {
+    let mut frame = Frame::open(data().join("rank8.caterva")).unwrap();
+    let mut shape = [i64::MAX / 8; 8];
+    shape[7] = 0;
+    let why = refused(frame.edit().shape(&shape).preview().map(drop));
+    assert!(why.starts_with("shape [1152921504606846975, "), "{why}");
+}
+
+#[test]
+fn an_array_without_items_may_have_any_shape_without_items() {
+    let (_folder, path) = copy("empty.b2nd");
+    let mut frame = Frame::open(&path).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().shape(), [0, 4]);
+    frame.edit().shape(&[0, 9]).apply().unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+    refused(frame.edit().shape(&[1, 4]).apply());
+}
+
+#[test]
+fn every_array_of_the_corpus_grows_into_its_last_chunks_and_back() {
+    let Some((folder, entries)) = corpus() else { return };
+    let mut changed = 0;
+    for entry in entries.iter().filter(|entry| entry["frame_offset"].is_null()) {
+        let name = entry["file"].as_str().unwrap();
+        let copies = tempfile::tempdir().unwrap();
+        let path = copies.path().join("copy");
+        copy_tree(&folder.join(name), &path);
+        let before = fs::read(header_file(&path)).unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        let Some(array) = frame.array().unwrap() else {
+            assert_eq!(refused(frame.edit().shape(&[1]).apply()), "the frame has no array", "{name}");
+            continue;
+        };
+        let shape = array.shape().to_vec();
+        let whole: Vec<i64> = shape
+            .iter()
+            .zip(array.chunkshape())
+            .map(|(&s, &c)| if c == 0 { s } else { (s + i64::from(c) - 1) / i64::from(c) * i64::from(c) })
+            .collect();
+        let is_read_only = array.meta().is_none();
+        let is_wrong = name.ends_with("slice_int.cat");
+        match frame.edit().shape(&whole).apply() {
+            Err(error) if is_wrong => {
+                assert_eq!(error.finding().map(Finding::code), Some(Code::ChunksizeMismatch));
+            }
+            Err(error) => {
+                assert!(is_read_only, "{name}: {error}");
+                assert!(
+                    refused(Err(error)).ends_with("can be read, but not changed; a rewrite makes it `b2nd`")
+                );
+            }
+            Ok(()) => {
+                assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().shape(), whole, "{name}");
+                frame.edit().shape(&shape).apply().unwrap();
+                changed += 1;
+            }
+        }
+        assert_eq!(fs::read(header_file(&path)).unwrap(), before, "{name}");
+        assert!(!copies.path().join("copy.b2lock").exists());
+    }
+    println!("{changed} arrays changed and changed back");
+    assert_eq!(changed, 280 - 10 - 2);
+}
+
+#[test]
+fn a_dtype_of_the_same_length_and_size_takes_the_place_of_the_old_one() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    frame.edit().dtype(">f4").apply().unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(">f4"));
+    assert_eq!(differences(&before, &fs::read(&path).unwrap()), [162, 163]);
+    assert_eq!(check(&path).unwrap().findings, []);
+
+    let now = fs::read(&path).unwrap();
+    for (dtype, why) in [
+        ("<f8", "the items of the frame have 4 bytes, but those of dtype `<f8` have 8"),
+        (
+            "uint32",
+            "the new dtype must be as long as the old one (3 bytes), but `uint32` has 6; a rewrite can change its \
+             length",
+        ),
+        ("<q4", &format!("dtype: {}", "<q4".parse::<Dtype>().unwrap_err())),
+        ("", &format!("dtype: {}", "".parse::<Dtype>().unwrap_err())),
+    ] {
+        assert_eq!(refused(frame.edit().dtype(dtype).apply()), why);
+    }
+    assert_eq!(fs::read(&path).unwrap(), now);
+
+    let (_folder, path) = copy("uint16_6x8.caterva");
+    let error = Frame::open(&path).unwrap().edit().dtype("<u2").apply();
+    assert_eq!(refused(error), "layout caterva stores no dtype; a rewrite can add one");
+}
+
+#[test]
+fn a_structured_dtype_can_get_other_names_of_the_same_length() {
+    let (_folder, path) = copy("struct_non_ascii.b2nd");
+    let mut frame = Frame::open(&path).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().dtype(), Some("[('größe', '<f4'), ('名前', '<U3')]"));
+    frame.edit().dtype("[('breite!', '<f4'), ('前名', '<U3')]").apply().unwrap();
+    assert_eq!(
+        Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(),
+        Some("[('breite!', '<f4'), ('前名', '<U3')]")
+    );
+}
+
+#[test]
+fn any_metalayer_gets_another_value_of_the_same_length() {
+    let (_folder, path) = copy("vlmetalayers.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let layer = frame.metalayers().iter().find(|layer| layer.name() == "vendor").unwrap().clone();
+    let value: Vec<u8> = layer.bytes().iter().map(|byte| !byte).collect();
+    frame.edit().metalayer("vendor", &value).apply().unwrap();
+    let range: Vec<usize> = (layer.offset()..layer.offset() + value.len()).collect();
+    assert_eq!(differences(&before, &fs::read(&path).unwrap()), range);
+    assert_eq!(Frame::open(&path).unwrap().metalayers()[1].bytes(), value);
+
+    let error = refused(frame.edit().metalayer("vendor", &value[1..]).apply());
+    let (len, shorter) = (value.len(), value.len() - 1);
+    assert_eq!(
+        error,
+        format!(
+            "the new value of metalayer `vendor` must be as long as the old one ({len} bytes), but has {shorter}"
+        )
+    );
+    let error = refused(frame.edit().metalayer("caterva", b"").apply());
+    assert_eq!(error, "the frame has no metalayer `caterva`");
+}
+
+#[test]
+fn a_metalayer_that_is_part_of_another_one_is_left_alone() {
+    let (_folder, path) = copy("vlmetalayers.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    let frame = Frame::parse(&file).unwrap();
+    let array = &frame.metalayers()[0];
+    let field = offset_field(&file, "vendor");
+    // Its offset is that of the array's metalayer, or one within it where there is a length of 0.
+    for (at, length) in [(array.offset() - 5, array.bytes().len()), (array.offset() + 4, 0)] {
+        file[field..][..4].copy_from_slice(&u32::try_from(at).unwrap().to_be_bytes());
+        file[at] = 0xc6;
+        fs::write(&path, &file).unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        assert_eq!(frame.metalayers()[1].bytes().len(), length);
+        let error = refused(frame.edit().metalayer("vendor", &vec![0; length]).apply());
+        assert_eq!(error, "metalayer `vendor` shares bytes with another part of the header");
+        assert_eq!(fs::read(&path).unwrap(), file);
+    }
+}
+
+#[test]
+fn a_metalayer_in_the_names_of_the_others_is_left_alone() {
+    let (_folder, path) = copy("vlmetalayers.b2nd");
+    let meta = Frame::open(&path).unwrap().array().unwrap().unwrap().meta().unwrap().clone();
+    let mut writer = FrameBuilder::new(meta)
+        .metalayer_bytes("a name of thirty bytes or so", b"")
+        .metalayer_bytes("vendor", b"")
+        .write_to(Cursor::new(Vec::new()))
+        .unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let mut file = writer.finish().unwrap().into_inner();
+    let name = file.windows(7).position(|bytes| bytes == b"of thir").unwrap();
+    // A content of no bytes in the middle of the name.
+    file[name..name + 5].copy_from_slice(&[0xc6, 0, 0, 0, 0]);
+    let field = offset_field(&file, "vendor");
+    file[field..][..4].copy_from_slice(&u32::try_from(name).unwrap().to_be_bytes());
+    fs::write(&path, &file).unwrap();
+    let error = refused(Frame::open(&path).unwrap().edit().metalayer("vendor", b"").apply());
+    assert_eq!(error, "metalayer `vendor` shares bytes with another part of the header");
+    assert_eq!(fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn the_metalayer_of_the_array_is_held_against_its_data() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let mut set = |meta: Meta| frame.edit().metalayer("b2nd", &to_vec(&meta).unwrap()).apply();
+    // The same number of items and chunks, cut otherwise.
+    fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
+        Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
+    }
+    for [chunks, blocks] in [[[3, 2], [1, 2]], [[2, 3], [2, 1]]] {
+        let error = refused(set(meta(&[3, 5], &chunks, &blocks, "<i4")));
+        let expected = format!(
+            "the new value has chunkshape {chunks:?} and blockshape {blocks:?}, but the data has [2, 3] and [1, 2]"
+        );
+        assert_eq!(error, expected);
+    }
+    assert_eq!(
+        refused(set(meta(&[3, 7], &[2, 3], &[1, 2], "<i4"))),
+        "shape [3, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
+    );
+    assert_eq!(
+        refused(set(meta(&[3, 5], &[2, 3], &[1, 2], "<i8"))),
+        "the items of the frame have 4 bytes, but those of dtype `<i8` have 8"
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    set(meta(&[4, 6], &[2, 3], &[1, 2], "<u4")).unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+
+    // A layout without a dtype, with the rest of the bytes behind it.
+    let caterva = meta(&[4, 6], &[2, 3], &[1, 2], "<u4").with_layout(Layout::Caterva).unwrap();
+    let caterva = [to_vec(&caterva).unwrap(), vec![0; 9]].concat();
+    assert_eq!(
+        refused(frame.edit().metalayer("b2nd", &caterva).apply()),
+        "the new value has layout caterva, but the array has layout b2nd"
+    );
+
+    // Bytes that are no metalayer of an array, and one of another version.
+    let now = fs::read(&path).unwrap();
+    let mut value = frame.array_metalayer().unwrap().bytes().to_vec();
+    let error = frame.edit().metalayer("b2nd", &[0xff; 53]).apply().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed);
+    value[1] = 1;
+    let error = frame.edit().metalayer("b2nd", &value).apply().unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(Code::ArrayVersion), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), now);
+}
+
+#[test]
+fn a_wrong_outer_marker_is_put_right() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let right = fs::read(&path).unwrap();
+    let mut wrong = right.clone();
+    wrong[112] = 0x96;
+    fs::write(&path, wrong).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    frame.edit().metalayer("b2nd", &right[112..165]).apply().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), right);
+}
+
+#[test]
+fn a_dtype_that_was_wrong_before_does_not_keep_a_shape_from_being_changed() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file[162..165].copy_from_slice(b"|u1");
+    fs::write(&path, file).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    frame.edit().shape(&[4, 4]).apply().unwrap();
+    frame.edit().dtype("<u4").apply().unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+}
+
+#[test]
+fn an_interrupted_resize_is_not_made_worse() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file[37] = 96;
+    fs::write(&path, &file).unwrap();
+    let error = Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize));
+    assert_eq!(fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn a_header_that_changed_since_it_was_read_is_left_alone() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut first = Frame::open(&path).unwrap();
+    let mut second = Frame::open(&path).unwrap();
+    first.edit().shape(&[4, 6]).apply().unwrap();
+    let now = fs::read(&path).unwrap();
+    let error = second.edit().dtype("<f4").apply().unwrap_err();
+    assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
+    assert_eq!(fs::read(&path).unwrap(), now);
+    // The one that changed it goes on.
+    first.edit().dtype("<f4").apply().unwrap();
+
+    fs::remove_file(&path).unwrap();
+    assert_eq!(first.edit().dtype("<i4").apply().unwrap_err().kind(), ErrorKind::Io);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_frame_that_is_not_the_whole_file_is_left_alone() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file.push(0);
+    fs::write(&path, &file).unwrap();
+    let error = refused(Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply());
+    assert_eq!(error, "the frame has 520 bytes, but its file has 521; only a whole file can be changed");
+    assert_eq!(fs::read(&path).unwrap(), file);
+
+    let (_folder, path) = copy("tree.b2z");
+    let before = fs::read(&path).unwrap();
+    let frames = b2nd_frame::zip_members(Cursor::new(&before)).unwrap();
+    let member = frames.iter().find(|member| member.frame().is_some()).unwrap();
+    let mut frame = Frame::read_at(File::open(&path).unwrap(), member.offset()).unwrap();
+    let shape = frame.array().unwrap().unwrap().shape().to_vec();
+    assert_eq!(
+        refused(frame.edit().shape(&shape).apply()),
+        "only a frame opened with `Frame::open` can be changed"
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+fn counter(path: &Path) -> u64 {
+    u64::from_ne_bytes(fs::read(path).unwrap()[8..16].try_into().unwrap())
+}
+
+#[test]
+fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
+    for (name, lock) in [("int32_3x5.b2nd", "int32_3x5.b2nd.b2lock"), ("sparse.b2nd", "sparse.b2nd/.b2lock")]
+    {
+        let (folder, path) = copy(name);
+        let lock = folder.path().join(lock);
+        let shape = Frame::open(&path).unwrap().array().unwrap().unwrap().shape().to_vec();
+        let larger: Vec<i64> = shape.iter().map(|items| items + 1).collect();
+
+        // Without one, none is made.
+        Frame::open(&path).unwrap().edit().shape(&larger[..]).apply().unwrap();
+        assert!(!lock.exists());
+
+        // A fresh one is empty.
+        fs::write(&lock, b"").unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        frame.edit().shape(&shape).apply().unwrap();
+        assert_eq!(counter(&lock), 1);
+        fs::write(&lock, [[7; 8], 41_u64.to_ne_bytes()].concat()).unwrap();
+        frame.edit().shape(&larger).apply().unwrap();
+        assert_eq!(fs::read(&lock).unwrap(), [[7; 8], 42_u64.to_ne_bytes()].concat());
+
+        // Another process, which has the file open by itself, reads or writes.
+        let before = fs::read(header_file(&path)).unwrap();
+        for take in [FileExt::try_lock, FileExt::try_lock_shared] {
+            let other = File::open(&lock).unwrap();
+            take(&other).unwrap();
+            assert_eq!(locked(frame.edit().shape(&shape).apply()), lock);
+        }
+        assert_eq!(fs::read(header_file(&path)).unwrap(), before);
+        assert_eq!(counter(&lock), 42);
+        frame.edit().shape(&shape).apply().unwrap();
+        assert_eq!(counter(&lock), 43);
+    }
+}
+
+#[test]
+fn a_layout_of_caterva_0_1_is_not_changed_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old");
+    let metalayer = [
+        &[0x93, 2, 0x92, 0xd3][..],
+        &0_i64.to_be_bytes(),
+        &[0xd3],
+        &8_i64.to_be_bytes(),
+        &[0x92, 0xd2],
+        &2_i32.to_be_bytes(),
+        &[0xd2],
+        &4_i32.to_be_bytes(),
+    ]
+    .concat();
+    let file = frame_of(&[("caterva", &metalayer)], &[]);
+    fs::write(&path, &file).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().shape(), [0, 8]);
+    let says = "layout caterva-0.1.1 can be read, but not changed; a rewrite makes it `b2nd`";
+    assert_eq!(refused(frame.edit().shape(&[0, 4]).apply()), says);
+    assert_eq!(refused(frame.edit().shape(&[0, 4]).preview().map(drop)), says);
+    assert_eq!(fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn a_frame_without_a_file_has_a_preview_of_its_change() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let mut frame = Frame::parse(&file).unwrap();
+    let after = frame.edit().shape(&[4, 6]).dtype("<f4").preview().unwrap();
+    let array = after.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
+    let differing = differences(frame.header_bytes(), after.header_bytes());
+    // The last byte of each dimension, and the letter of the dtype.
+    assert_eq!(differing, [124, 133, 163]);
+    assert!(
+        refused(frame.edit().shape(&[9, 9]).preview().map(drop)).starts_with("shape [9, 9] needs a grid")
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_does_not_lead_around_the_lock() {
+    let (folder, path) = copy("int32_3x5.b2nd");
+    let (link, lock) = (folder.path().join("link"), folder.path().join("int32_3x5.b2nd.b2lock"));
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    fs::write(&lock, b"").unwrap();
+    let other = File::open(&lock).unwrap();
+    FileExt::try_lock(&other).unwrap();
+    for path in [&path, &link] {
+        let held = locked(Frame::open(path).unwrap().edit().shape(&[4, 6]).apply());
+        assert_eq!(held, fs::canonicalize(&lock).unwrap());
+        let held = locked(Rewrite::new(path, path).dtype("<u4").apply().map(drop));
+        assert_eq!(held, fs::canonicalize(&lock).unwrap());
+    }
+}
+
+#[test]
+fn a_dtype_in_a_syntax_that_is_not_known_is_not_given_another_text() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    file[156] = 7;
+    fs::write(&path, &file).unwrap();
+    let error = refused(Frame::open(&path).unwrap().edit().dtype("<u4").apply());
+    assert_eq!(error, "dtype: dtype_format is 7, but only 0 (NumPy) is known");
+    assert_eq!(fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn whoever_waits_for_agreement_meanwhile_sees_the_old_header_or_the_new_one() {
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let is_done = AtomicBool::new(false);
+    let (old, new) = ([3, 4], [4, 6]);
+    Frame::open(&path).unwrap().edit().shape(&old).apply().unwrap();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut seen = [0; 2];
+            while !is_done.load(Ordering::Relaxed) {
+                let frame = Frame::open_stable(&path, Duration::from_secs(10)).unwrap();
+                let array = frame.array().unwrap().unwrap();
+                let is_old = array.shape() == old;
+                assert!(is_old || array.shape() == new, "{array:?}");
+                seen[usize::from(is_old)] += 1;
+            }
+            seen
+        });
+        let mut frame = Frame::open(&path).unwrap();
+        for _ in 0..200 {
+            frame.edit().shape(&new).apply().unwrap();
+            frame.edit().shape(&old).apply().unwrap();
+        }
+        is_done.store(true, Ordering::Relaxed);
+        println!("{:?}", reader.join().unwrap());
+    });
+}
+
+#[test]
+fn a_lost_type_size_is_not_changed_in_place() {
+    let (_folder, path) = copy("peers/lost_typesize_S256.b2nd");
+    let before = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let lost = |result: Result<(), Error>| {
+        let error = result.unwrap_err();
+        assert_eq!(error.finding().map(Finding::code), Some(Code::LostTypesize), "{error}");
+    };
+    lost(frame.edit().shape(&[6]).apply());
+    lost(frame.edit().dtype("<U64 ").apply());
+    // A dtype with items of one byte would fit the header, but not the data.
+    lost(frame.edit().dtype("|V001").apply());
+    let value = frame.array().unwrap().unwrap().metalayer().bytes().to_vec();
+    lost(frame.edit().metalayer("b2nd", &value).apply());
+    assert_eq!(fs::read(&path).unwrap(), before);
+}

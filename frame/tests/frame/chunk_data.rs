@@ -1,0 +1,286 @@
+//! Data that cannot be decompressed is found, whatever its bytes are and claim, and no more is said than is known.
+
+use std::fs;
+use std::io::Cursor;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+#[cfg(feature = "decompress")]
+use b2nd_frame::Code;
+use b2nd_frame::{Aspect, Check, ChunkPlace, Depth, Frame, Report};
+use b2nd_lab::data;
+#[cfg(feature = "decompress")]
+use b2nd_lab::{chunk_with_a_table, copy_tree, frame_of_chunks};
+
+/// Files whose chunks are compressed in different ways: few or many blocks, of one length or of any.
+#[cfg(feature = "decompress")]
+const FILES: [&str; 5] = [
+    "geometry/d3_f4_awkward.b2nd",
+    "geometry/d4_U2.b2nd",
+    "peers/batch_array.b2frame",
+    "peers/blocks_of_any_length.b2frame",
+    "peers/many_blocks.b2nd",
+];
+
+fn report(file: Vec<u8>) -> Report<Cursor<Vec<u8>>> {
+    Check::new(Depth::ChunkData).frame(Frame::read_at(Cursor::new(file), 0).unwrap()).unwrap()
+}
+
+/// The start and the length of the last chunk that is compressed.
+fn compressed(path: &Path) -> (usize, usize) {
+    let mut frame = Frame::open(path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let mut last = None;
+    while let Some(entry) = chunks.next().transpose().unwrap() {
+        let header = chunks.header(&entry).unwrap();
+        if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, header) {
+            last = header.codec.map(|_| (usize::try_from(start).unwrap(), header.cbytes)).or(last);
+        }
+    }
+    last.unwrap()
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn damaged_data_is_found_as_far_as_the_codec_notices() {
+    let (mut found, mut all) = (0, 0);
+    for name in FILES {
+        let path = data().join(name);
+        let file = fs::read(&path).unwrap();
+        let whole = report(file.clone());
+        assert!(whole.findings.iter().all(|finding| finding.code() != Code::ChunkData), "{name}");
+        assert_eq!(whole.unchecked, [], "{name}");
+        let (start, cbytes) = compressed(&path);
+        for at in (start + 32..start + cbytes).step_by(1 + cbytes / 100) {
+            for change in [0x01, 0x10, 0x80, 0xff] {
+                let mut damaged = file.clone();
+                damaged[at] ^= change;
+                let findings = report(damaged).findings;
+                all += 1;
+                if let Some(finding) = findings.iter().find(|finding| finding.code() == Code::ChunkData) {
+                    found += 1;
+                    assert!(finding.message().contains(" cannot be decompressed: "), "{finding}");
+                    assert_eq!(finding.offset(), Some(start as u64), "{finding}");
+                }
+            }
+        }
+    }
+    println!("{found} of {all} damages found by decompressing");
+    assert!(found > 50);
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn what_the_headers_of_chunks_show_is_found_beside_damaged_data() {
+    let path = data().join("peers/batch_array.b2frame");
+    let mut file = fs::read(&path).unwrap();
+    // One byte more than all chunks have.
+    file[37] += 1;
+    let (start, cbytes) = compressed(&path);
+    let mut damaged = 0;
+    for at in start + 32..start + cbytes {
+        let mut file = file.clone();
+        file[at] ^= 0xff;
+        let data = report(file.clone()).findings;
+        damaged += usize::from(data.iter().any(|finding| finding.code() == Code::ChunkData));
+        let headers = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(file), 0).unwrap());
+        for finding in headers.unwrap().findings {
+            assert!(data.contains(&finding), "{at}: {finding}, but only {data:?}");
+        }
+    }
+    assert!(damaged > 0, "no codec notices");
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn data_of_chunk_files_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let check = || Check::new(Depth::ChunkData).path(&path).unwrap();
+    let healthy = check();
+    assert!(healthy.findings.is_empty() && healthy.unchecked.is_empty());
+    // A chunk of zstd.
+    let donor = data().join("peers/hole_at_end.b2frame");
+    let (start, cbytes) = compressed(&donor);
+    let mut chunk = fs::read(donor).unwrap()[start..start + cbytes].to_vec();
+    fs::write(path.join("00000001.chunk"), &chunk).unwrap();
+    assert!(check().findings.iter().all(|finding| finding.code() == Code::ChunkHeader));
+    let header = Frame::open(&path).unwrap().header().clone();
+    for (at, value) in [(4, header.chunksize), (8, header.blocksize.unwrap())] {
+        chunk[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    fs::write(path.join("00000001.chunk"), &chunk).unwrap();
+    let report = check();
+    assert!(!report.findings.is_empty());
+}
+
+/// A block that stands for two is data at the wrong place, which C-Blosc2 reads without an error.
+#[cfg(feature = "decompress")]
+#[test]
+fn blocks_that_share_bytes_are_found() {
+    let path = data().join("peers/many_blocks.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    let (start, _) = compressed(&path);
+    let table = start + 32;
+    file.copy_within(table + 60 * 4..table + 61 * 4, table + 61 * 4);
+    let findings = report(file).findings;
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].message(), "chunk 1 cannot be decompressed: blocks 60 and 61 share bytes");
+}
+
+#[test]
+fn what_this_crate_cannot_decompress_is_not_called_damaged() {
+    let path = data().join("peers/many_blocks.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    let (start, _) = compressed(&path);
+    // The codec of byte 22, which is ndlz.
+    file[start + 2] = file[start + 2] & 0x1f | 0xc0;
+    file[start + 22] = 32;
+    let report = report(file);
+    assert_eq!(report.findings, []);
+    let says = if cfg!(feature = "decompress") {
+        "1 chunk not decompressed: chunk 1 has the codec ndlz, which this crate cannot decompress"
+    } else {
+        "2 chunks not decompressed: chunk 0 is compressed; build with the feature `decompress`"
+    };
+    assert_eq!(report.unchecked.len(), 1);
+    assert_eq!(report.unchecked[0].what, Aspect::Data);
+    assert_eq!(report.unchecked[0].to_string(), says);
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn why_a_chunk_is_not_decompressed_is_said() {
+    let any_length = "peers/blocks_of_any_length.b2frame";
+    for (name, at, bytes, says) in [
+        ("peers/many_blocks.b2nd", 2, &[0xe5][..], "leaves its codec to the frame"),
+        ("peers/many_blocks.b2nd", 16, &[33], "has the filter ndmean, which this crate cannot undo"),
+        (any_length, 4, &(1_u32 << 30).to_le_bytes(), "has data of 1073741824 bytes in "),
+    ] {
+        let path = data().join(name);
+        let mut file = fs::read(&path).unwrap();
+        let (start, _) = compressed(&path);
+        file[start + at..start + at + bytes.len()].copy_from_slice(bytes);
+        let report = report(file);
+        let [unchecked] = &report.unchecked[..] else { panic!("{says}: {:?}", report.unchecked) };
+        let unchecked = unchecked.to_string();
+        assert!(
+            unchecked.starts_with("1 chunk not decompressed: chunk ") && unchecked.contains(says),
+            "{unchecked}"
+        );
+        assert!(
+            report.findings.iter().all(|finding| finding.code() != Code::ChunkData),
+            "{:?}",
+            report.findings
+        );
+    }
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
+    let path = data().join("peers/hole_at_end.b2frame");
+    let file = fs::read(&path).unwrap();
+    let (start, _) = compressed(&path);
+    let mut claims = file.clone();
+    for chunk in [97, 249, 401, start] {
+        for at in [4, 8] {
+            claims[chunk + at..chunk + at + 4].copy_from_slice(&(1_u32 << 28).to_le_bytes());
+        }
+    }
+    // The frame claims it too.
+    claims[30..38].copy_from_slice(&(4_u64 << 28).to_be_bytes());
+    let at = claims.windows(4).position(|bytes| bytes == 400_u32.to_be_bytes()).unwrap();
+    claims[58..62].copy_from_slice(&(1_u32 << 28).to_be_bytes());
+    assert_eq!(at, 58, "the chunk size");
+    let report = report(claims);
+    let unchecked = report.unchecked[0].to_string();
+    assert!(
+        unchecked.starts_with("4 chunks not decompressed: chunk 0 has a block of 268435456 bytes in "),
+        "{unchecked}"
+    );
+}
+
+/// A frame of one chunk of one block, of which all bytes are the same.
+#[cfg(feature = "decompress")]
+fn of_one_byte(length: usize, byte: u8) -> Vec<u8> {
+    let mut chunk = chunk_with_a_table(1);
+    if byte != 0 {
+        chunk.truncate(36);
+        chunk.extend((-i32::from(byte)).to_le_bytes());
+        chunk.push(1);
+    }
+    let cbytes = chunk.len();
+    for (at, number) in [(4, length), (8, length), (12, cbytes)] {
+        chunk[at..at + 4].copy_from_slice(&u32::try_from(number).unwrap().to_le_bytes());
+    }
+    frame_of_chunks(&chunk, &[0], length)
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_few_bytes_are_decompressed_to_64_mebibytes_and_zeros_not_at_all() {
+    const MOST: usize = 1 << 26;
+    for (length, byte, says) in [
+        (MOST, 7, None),
+        (MOST + 1, 7, Some("a block of 67108865 bytes in 5, of which at most 67108864 are decompressed")),
+        (MOST + 1, 0, None),
+        (1 << 28, 0, None),
+    ] {
+        let report = report(of_one_byte(length, byte));
+        assert_eq!(report.findings, [], "{length}");
+        let unchecked: Vec<String> = report.unchecked.iter().map(ToString::to_string).collect();
+        let says = says.map(|says| format!("1 chunk not decompressed: chunk 0 has {says}"));
+        assert_eq!(unchecked, says.into_iter().collect::<Vec<_>>(), "{length}");
+    }
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damage() {
+    use blosc2_pure_rs::compress::{CParams, compress_chunk};
+
+    let data: Vec<u8> = (0..1000_u32).map(|at| u8::try_from(at / 16).unwrap()).collect();
+    for compcode in [0, 1, 4, 5] {
+        let params = CParams { typesize: 4, compcode, blocksize: 256, clevel: 5, ..CParams::default() };
+        let mut chunk = compress_chunk(&data, &params).unwrap();
+        assert!(chunk[2] & 2 == 0 && chunk[8..12] == [0, 1, 0, 0], "{compcode}: {:?}", &chunk[..32]);
+        // None, and `trunc_prec`, which leaves nothing to undo.
+        for (filter, unchecked) in [(0, 0), (4, 0), (5, 1)] {
+            chunk[16] = filter;
+            let report = report(frame_of_chunks(&chunk, &[0], data.len()));
+            let data = report.findings.iter().filter(|finding| finding.code() == Code::ChunkData);
+            assert_eq!((data.count(), report.unchecked.len()), (0, unchecked), "{compcode}, {filter}");
+        }
+    }
+}
+
+/// A writer is at work between the first look and the second.
+#[test]
+fn a_chunk_that_is_being_written_is_looked_at_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let mut damaged = whole.clone();
+    damaged[229 + 15] = 0x40;
+    for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+        fs::write(&path, &damaged).unwrap();
+        let check = Check::new(depth).on_progress(|done| {
+            if done == 4 {
+                fs::write(&path, &whole).unwrap();
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!(check.path(&path).unwrap().findings, []);
+
+        fs::write(&path, &damaged).unwrap();
+        let mut looks = 0;
+        let check = Check::new(depth).on_progress(|done| {
+            looks += u32::from(done == 4);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(check.path(&path).unwrap().findings.len(), 1);
+        assert!(looks >= 2, "a second look");
+    }
+}

@@ -1,0 +1,304 @@
+//! Each chunk of a sparse frame that is more than one value has a file, and one that is missing is found.
+
+use std::fs;
+use std::io::Cursor;
+use std::ops::ControlFlow;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use b2nd_frame::{Check, Code, Depth, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
+use b2nd_lab::{copy, copy_tree, data};
+use b2nd_serde::{Meta, Shapes};
+
+#[test]
+fn the_chunks_of_a_sparse_frame_have_files() {
+    let (_folder, path) = copy("sparse.b2nd");
+    // One that no chunk has is no fault: C-Blosc2 leaves it where a chunk becomes one value.
+    fs::write(path.join("00000004.chunk"), b"").unwrap();
+    fs::write(path.join("notes.txt"), b"").unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+    for (name, there) in [("00000002.chunk", 3), ("00000000.chunk", 2), ("00000001.chunk", 1)] {
+        fs::remove_file(path.join(name)).unwrap();
+        let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
+        let says = format!("only {there} of 4 chunk files are whole; for example {first} is missing");
+        // By the directory, and by the file in it.
+        for path in [&path, &path.join("chunks.b2frame")] {
+            let findings = check(path).unwrap().findings;
+            let [finding] = &findings[..] else { panic!("{findings:?}") };
+            assert_eq!((finding.code(), finding.message()), (Code::ChunkFile, &*says));
+            assert_eq!((finding.expected(), finding.found()), (Some(4), Some(there)));
+        }
+    }
+    // Elsewhere nothing is known of its files.
+    let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
+    assert_eq!(Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap(), []);
+}
+
+/// C-Blosc2 3.3.5 opens this frame with 35 bytes of chunks, and not with 34.
+#[test]
+fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = path.join("chunks.b2frame");
+    let mut bytes = fs::read(&file).unwrap();
+    for (cbytes, is_open) in [(316_i64, true), (35, true), (34, false), (0, false)] {
+        bytes[39..47].copy_from_slice(&cbytes.to_be_bytes());
+        fs::write(&file, &bytes).unwrap();
+        let findings = check(&path).unwrap().findings;
+        assert_eq!(findings.is_empty(), is_open, "{cbytes}: {findings:?}");
+        if cbytes == 34 {
+            assert_eq!(findings[0].code(), Code::ChunkOffset);
+            assert_eq!(
+                findings[0].message(),
+                "a chunk is in 00000003.chunk, number 3, but with 34 bytes of chunks C-Blosc2 opens numbers up to 2"
+            );
+        }
+    }
+}
+
+/// A chunk index that repeats a file's number: 40 bytes for four chunks.
+#[test]
+fn chunks_that_all_have_the_same_file_are_found() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = fs::read(path.join("chunks.b2frame")).unwrap();
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    let mut index = vec![5, 1, 5, 8];
+    for number in [32_u32, 32, 40] {
+        index.extend(number.to_le_bytes());
+    }
+    index.extend([0; 15]);
+    index.push(3 << 4);
+    index.extend(2_u64.to_le_bytes());
+    let mut file = [&file[..header_len], &index, &file[file.len() - 35..]].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    fs::write(path.join("chunks.b2frame"), file).unwrap();
+    let report = check(&path).unwrap();
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!((finding.code(), finding.message()), (Code::ChunkOffset, "two chunks have the file number 2"));
+    assert_eq!(report.counts.map(|counts| counts.stored), Some(4));
+}
+
+#[test]
+fn a_chunk_file_that_is_not_whole_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let file = path.join("00000002.chunk");
+    let chunk = fs::read(&file).unwrap();
+    assert_eq!(chunk.len(), 80);
+    for (bytes, why) in [
+        (&b""[..], "is not a chunk"),
+        (&chunk[..15], "is not a chunk"),
+        (&[0; 80], "is not a chunk"),
+        (&chunk[..20], "has 20 bytes, but its chunk needs 80"),
+        (&chunk[..79], "has 79 bytes, but its chunk needs 80"),
+    ] {
+        fs::write(&file, bytes).unwrap();
+        let findings = check(&path).unwrap().findings;
+        assert_eq!(
+            findings[0].message(),
+            format!("only 3 of 4 chunk files are whole; for example 00000002.chunk {why}")
+        );
+        let error = Rewrite::new(&path, folder.path().join("copy")).apply().unwrap_err();
+        assert_eq!(error.finding().map(Finding::code), Some(Code::ChunkFile), "{error}");
+    }
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
+}
+
+/// An index of a few bytes can name a million files: those that were not in the folder when a check of the chunks began
+/// are not looked for one by one.
+#[test]
+fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = path.join("00000002.chunk");
+    fs::remove_file(&file).unwrap();
+    let check = Check::new(Depth::ChunkHeaders).on_progress(|done| {
+        if done == 1 {
+            fs::write(&file, b"no chunk").unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let findings = check.frame(Frame::open(&path).unwrap()).unwrap().findings;
+    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [Code::ChunkFile]);
+}
+
+/// Whenever the file is cut: before it is read, or between its header and the rest.
+#[test]
+fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let mut frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.next().unwrap().unwrap();
+    let file = fs::File::options().write(true).open(path.join("00000000.chunk")).unwrap();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for length in [60, 80].repeat(10_000) {
+                file.set_len(length).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            match chunks.compressed(&entry) {
+                Ok(chunk) => assert_eq!(chunk.unwrap().len(), 80),
+                Err(error) => {
+                    let says = error.finding().unwrap().message();
+                    assert!(
+                        says.ends_with("has 80 bytes, but at most 60 are left for it")
+                            || says.ends_with("had 80 bytes, but now only 60 can be read"),
+                        "{says}"
+                    );
+                }
+            }
+        }
+    });
+    assert_eq!(chunks.compressed(&entry).unwrap().unwrap().len(), 80);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_error_about_a_chunk_file_names_it() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = path.join("00000002.chunk");
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&file, &file).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.nth(2).unwrap().unwrap();
+    for error in [check(&path).unwrap_err(), chunks.header(&entry).unwrap_err()] {
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*file)), "{error}");
+    }
+}
+
+/// A chunk that somebody else may read is no damaged one.
+#[cfg(unix)]
+#[test]
+fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = path.join("00000002.chunk");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::File::open(&file).is_ok() {
+        eprintln!("root may read every file, so nothing is shown");
+    }
+    assert_eq!(check(&path).unwrap().findings, []);
+}
+
+/// The header of `sparse.b2nd` for so many chunks, with an index in which chunk 1 is all zeros and the others have
+/// the files from 2 on, in another order.
+#[cfg(feature = "decompress")]
+fn with_chunks(count: u32) -> Vec<u8> {
+    use blosc2_pure_rs::compress::{CParams, compress_chunk};
+
+    let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    let header = Frame::parse(&file).unwrap().header().clone();
+    let numbers = (0..count).map(|chunk| if chunk == 1 { -0x7f << 56 } else { i64::from(count + 1 - chunk) });
+    let offsets: Vec<u8> = numbers.flat_map(i64::to_le_bytes).collect();
+    let index = compress_chunk(&offsets, &CParams { typesize: 8, ..CParams::default() }).unwrap();
+    assert!(index.len() < offsets.len(), "not compressed");
+    let trailer = &file[file.len() - 35..];
+    let mut file = [&file[..header.header_len], &index, trailer].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file[30..38].copy_from_slice(&(i64::from(header.chunksize) * i64::from(count)).to_be_bytes());
+    file[39..47].copy_from_slice(&(80 * i64::from(count)).to_be_bytes());
+    // Of how many chunks the array would be is not the question here.
+    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
+    file[name..name + 4].copy_from_slice(b"else");
+    file
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_compressed_index_is_read_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    fs::create_dir(&path).unwrap();
+    let file = with_chunks(1000);
+    fs::write(path.join("chunks.b2frame"), &file).unwrap();
+    for number in 2..=1001 {
+        fs::copy(data().join("sparse.b2nd/00000000.chunk"), path.join(format!("{number:08X}.chunk")))
+            .unwrap();
+    }
+    // The one of chunk 1 is not asked for.
+    fs::remove_file(path.join("000003E8.chunk")).unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+    fs::remove_file(path.join("00000100.chunk")).unwrap();
+    let findings = check(&path).unwrap().findings;
+    assert_eq!(findings.len(), 1);
+    let says = "only 998 of 999 chunk files are whole; for example 00000100.chunk is missing";
+    assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
+
+    // An index that is damaged does no harm.
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    let mut frame = Frame::open(&path).unwrap();
+    for at in header_len..file.len() - 35 {
+        for change in [0x01, 0x80, 0xff] {
+            let mut damaged = file.clone();
+            damaged[at] ^= change;
+            fs::write(path.join("chunks.b2frame"), damaged).unwrap();
+            let findings = frame.check().unwrap();
+            assert!(findings.len() <= 1, "{at}: {findings:?}");
+        }
+    }
+}
+
+/// Some hundred bytes can name any number of files. Those that are not in the folder are not opened; a unit test in
+/// `chunk_files.rs` counts.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_million_names_of_which_three_have_files() {
+    let (_folder, path) = copy("sparse.b2nd");
+    fs::write(path.join("chunks.b2frame"), with_chunks(1_000_000)).unwrap();
+    let findings = check(&path).unwrap().findings;
+    // Of 00000000.chunk to 00000003.chunk, the index names those from 2 on.
+    let says = "only 2 of 999999 chunk files are whole; for example 00000004.chunk is missing";
+    assert_eq!(findings.len(), 1);
+    assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
+    assert_eq!((findings[0].expected(), findings[0].found()), (Some(999_999), Some(2)));
+}
+
+/// A new sparse frame with enough chunks that its folder is listed.
+#[cfg(unix)]
+fn of_100_chunks(folder: &Path) -> PathBuf {
+    let path = folder.join("sparse.b2nd");
+    let shapes = Shapes { shape: &[100], chunkshape: &[1], blockshape: &[1] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create_sparse(&path).unwrap();
+    for number in 0..100 {
+        writer.stored(number, &[7]).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_gone_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = of_100_chunks(folder.path());
+    let mut frame = Frame::open(&path).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    let error = frame.check().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
+}
+
+/// Of a folder that may be searched but not listed, nothing is known where it would have to be listed.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_may_not_be_listed_is_not_listed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = of_100_chunks(folder.path());
+    fs::remove_file(path.join("00000007.chunk")).unwrap();
+    let missing = "only 99 of 100 chunk files are whole; for example 00000007.chunk is missing";
+    assert_eq!(check(&path).unwrap().findings[0].message(), missing);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o300)).unwrap();
+    let may_list = fs::read_dir(&path).is_ok();
+    let findings = check(&path).unwrap().findings;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    // Root may list it.
+    assert_eq!(findings.len(), usize::from(may_list));
+}

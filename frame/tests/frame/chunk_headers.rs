@@ -1,0 +1,640 @@
+//! A chunk whose header is damaged is found, and no healthy file is taken for a damaged one.
+
+use std::fs;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+#[cfg(target_os = "linux")]
+use crate::check::reads;
+use crate::chunks::{chunk, with_index};
+use b2nd_frame::{
+    Aspect, Check, ChunkEntry, ChunkPlace, Code, Depth, Error, ErrorKind, Finding, Frame, Place, check,
+    is_sparse_frame,
+};
+use b2nd_lab::{
+    chunk_with_a_table, copy, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
+};
+
+/// What is wrong with the chunks of a frame.
+fn of_chunks<R: Read + Seek>(frame: Frame<R>) -> Result<Vec<Finding>, Error> {
+    let mut findings = Check::new(Depth::ChunkHeaders).frame(frame)?.findings;
+    findings.retain(|finding| finding.place() == Place::Chunk);
+    Ok(findings)
+}
+
+fn findings(file: Vec<u8>) -> Vec<Finding> {
+    of_chunks(Frame::read_at(Cursor::new(file), 0).unwrap()).unwrap()
+}
+
+/// A file whose chunks are compressed, and where they begin.
+fn compressed() -> (Vec<u8>, Vec<usize>) {
+    let path = data().join("geometry/d3_f4_awkward.b2nd");
+    let mut frame = Frame::open(&path).unwrap();
+    let mut starts = Vec::new();
+    let mut chunks = frame.chunks().unwrap();
+    while let Some(entry) = chunks.next().transpose().unwrap() {
+        let header = chunks.header(&entry).unwrap().unwrap();
+        assert!(header.codec.is_some(), "not compressed");
+        let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
+        starts.push(usize::try_from(start).unwrap());
+    }
+    assert!(starts.len() > 3);
+    (fs::read(path).unwrap(), starts)
+}
+
+#[test]
+fn a_damaged_chunk_header_is_found() {
+    let (file, starts) = compressed();
+    assert_eq!(findings(file.clone()), []);
+    let cbytes = |chunk: usize| u32::from_le_bytes(file[starts[chunk] + 12..][..4].try_into().unwrap());
+    let other = (0..starts.len()).find(|&chunk| chunk != 1 && cbytes(chunk) != cbytes(1)).unwrap();
+    let header_of_another = file[starts[other]..][..32].to_vec();
+    let nbytes = u32::from_le_bytes(file[starts[1] + 4..][..4].try_into().unwrap());
+    let longer = cbytes(1) + 1;
+    for (name, at, bytes) in [
+        ("compressed length 2^30", 12, &(1_u32 << 30).to_le_bytes()[..]),
+        ("compressed length 1 longer", 12, &longer.to_le_bytes()),
+        ("compressed length 1 shorter", 12, &(longer - 2).to_le_bytes()),
+        ("compressed length 0", 12, &[0; 4]),
+        ("a hole of zeros", 0, &[0; 64]),
+        ("wrong nbytes", 4, &(nbytes - 1).to_le_bytes()),
+        ("negative nbytes", 4, &[0xff; 4]),
+        ("wrong typesize", 3, &[8]),
+        ("wrong blocksize", 8, &[1, 0, 0, 0]),
+        ("no blocksize", 8, &[0; 4]),
+        ("not compressed", 2, &[7]),
+        ("special zeros", 31, &[0x10]),
+        ("special value", 31, &[0x30]),
+        ("no special value", 31, &[0x70]),
+        ("a block within the table", 32, &[4, 0, 0, 0]),
+        ("a block after the chunk", 32, &[0xff, 0xff, 0, 0]),
+        ("a header of another chunk", 0, &header_of_another),
+    ] {
+        let mut damaged = file.clone();
+        damaged[starts[1] + at..][..bytes.len()].copy_from_slice(bytes);
+        let findings = findings(damaged);
+        assert!(!findings.is_empty(), "{name}");
+        let finding = &findings[0];
+        assert!(finding.message().contains("chunk 1"), "{name}: {findings:?}");
+        assert!(matches!(finding.code(), Code::ChunkHeader | Code::ChunkOverlap), "{name}: {finding}");
+        assert_eq!(finding.offset(), Some(starts[1] as u64), "{name}: {finding}");
+    }
+}
+
+/// Whatever the bytes of a chunk are, a check ends, and tells of a few chunks at most.
+#[test]
+fn no_damage_does_harm() {
+    let (file, starts) = compressed();
+    for at in 0..60 {
+        for byte in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut damaged = file.clone();
+            damaged[starts[2] + at] = byte;
+            findings(damaged);
+        }
+    }
+    let mut damaged = file.clone();
+    damaged[starts[0]..starts[starts.len() - 1] + 32].fill(0);
+    let all = findings(damaged);
+    assert_eq!(all.len(), starts.len().min(21));
+}
+
+#[test]
+fn a_damaged_chunk_file_is_found() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = path.join("00000002.chunk");
+    let chunk = fs::read(&file).unwrap();
+    for (at, bytes) in [(4, &[9][..]), (12, &[0, 0, 0, 0x40]), (3, &[8]), (0, &[0; 32]), (31, &[0x10])] {
+        let mut damaged = chunk.clone();
+        damaged[at..at + bytes.len()].copy_from_slice(bytes);
+        fs::write(&file, damaged).unwrap();
+        let findings = of_chunks(Frame::open(&path).unwrap()).unwrap();
+        assert_eq!(findings.len(), 1, "{at}");
+        assert_eq!((findings[0].code(), findings[0].offset()), (Code::ChunkHeader, None));
+        assert!(findings[0].message().contains("00000002.chunk"), "{}", findings[0]);
+    }
+    // A check of the index tells of a file that is missing.
+    fs::remove_file(&file).unwrap();
+    let findings = Check::new(Depth::ChunkHeaders).path(&path).unwrap().findings;
+    assert_eq!(findings, check(&path).unwrap().findings);
+    assert_eq!((findings.len(), findings[0].code()), (1, Code::ChunkFile));
+}
+
+/// The frame of `many_blocks.b2nd` as a sparse one: type 1, and files for offsets. Gives the second of its two chunks, each of
+/// which has a table of 70 blocks.
+fn many_blocks(path: &Path) -> Vec<u8> {
+    let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
+    let parsed = Frame::parse(&file).unwrap();
+    let (header_len, cbytes) = (parsed.header().header_len, usize::try_from(parsed.header().cbytes).unwrap());
+    let (chunks, rest) = file[header_len..].split_at(cbytes);
+    let (first, second) = chunks.split_at(8501);
+    let mut index = [&file[..header_len], rest].concat();
+    index[26] |= 1;
+    let frame_len = index.len() as u64;
+    index[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    let at = index.windows(8).rposition(|bytes| bytes == 8501_u64.to_le_bytes()).unwrap();
+    index[at..at + 8].copy_from_slice(&1_u64.to_le_bytes());
+    fs::create_dir(path).unwrap();
+    for (name, bytes) in
+        [("chunks.b2frame", &index[..]), ("00000000.chunk", first), ("00000001.chunk", second)]
+    {
+        fs::write(path.join(name), bytes).unwrap();
+    }
+    second.to_vec()
+}
+
+#[test]
+fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frame");
+    copy_tree(&data().join("sparse.b2nd"), &path);
+    let sparse = path.join("00000003.chunk");
+    let stored = fs::read(&sparse).unwrap();
+    fs::write(&sparse, [&stored[..], b"left over"].concat()).unwrap();
+    assert_eq!(of_chunks(Frame::open(&path).unwrap()).unwrap(), []);
+
+    let path = folder.path().join("many_blocks");
+    let second = &many_blocks(&path)[..];
+    let write = |chunk: &[u8]| fs::write(path.join("00000001.chunk"), chunk).unwrap();
+    let check = || Check::new(Depth::ChunkHeaders).path(&path).unwrap().findings;
+    write(second);
+    assert_eq!(check(), []);
+    write(&[second, b"left over"].concat());
+    assert_eq!(check(), []);
+    // As long as its chunk, of which nothing needs the last bytes.
+    let mut unused = [second, b"left over"].concat();
+    unused[12..16].copy_from_slice(&8509_u32.to_le_bytes());
+    write(&unused);
+    assert_eq!(check(), []);
+    // The file is longer because the chunk says too little.
+    let mut shorter = second.to_vec();
+    shorter[12..16].copy_from_slice(&8492_u32.to_le_bytes());
+    write(&shorter);
+    let findings = check();
+    assert_eq!(findings.len(), 1);
+    assert_eq!(
+        findings[0].message(),
+        "chunk 1, in 00000001.chunk, has 8492 bytes, but its last block ends at byte 8500 of it"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_chunk_file_is_read_twice_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frame");
+    many_blocks(&path);
+    let read = |depth| {
+        let before = reads()?;
+        assert_eq!(Check::new(depth).path(&path).unwrap().findings, []);
+        Some(reads()? - before)
+    };
+    let (Some(frame), Some(headers), Some(data)) =
+        (read(Depth::Frame), read(Depth::ChunkHeaders), read(Depth::ChunkData))
+    else {
+        return;
+    };
+    assert_eq!(headers - frame, 2 * 2, "of each the start, and the table of its blocks");
+    let whole = if cfg!(feature = "decompress") { 2 } else { 1 };
+    assert_eq!(data - frame, 2 * whole, "of each a long start, and if it is decompressed the whole of it");
+}
+
+#[test]
+fn a_block_is_looked_for_in_a_long_table_too() {
+    let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
+    // The table of chunk 1 has 70 blocks, of which the first read of 256 bytes has 56.
+    let entry = 8647 + 32 + 65 * 4;
+    for (value, says) in [
+        (311, "chunk 1 has block 65 at byte 311 of it, but must have it at 312 or after, and before 8500"),
+        (8500, "chunk 1 has block 65 at byte 8500 of it, but must have it at 312 or after, and before 8500"),
+        (-1, "chunk 1 has block 65 at byte -1 of it, but must have it at 312 or after, and before 8500"),
+    ] {
+        file[entry..entry + 4].copy_from_slice(&i32::to_le_bytes(value));
+        let findings = findings(file.clone());
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].message(), says);
+    }
+
+    // A table that is read in three pieces, and nothing after it.
+    let (blocks, after) = (40_000, [&[0xff; 32][..], &stored_chunk(&vec![0; 319_968])].concat());
+    let mut chunk = chunk_with_a_table(blocks);
+    let file = |chunk: &[u8]| frame_of_chunks(&[chunk, &after].concat(), &[0, chunk.len() + 32], 8 * blocks);
+    let length = chunk.len();
+    let of_the_first = |file| findings(file).into_iter().filter(|finding| finding.chunk() == Some(0));
+    assert_eq!(of_the_first(file(&chunk)).count(), 0);
+    for block in [16_384, 39_999] {
+        let at = 32 + 4 * block;
+        let start: [u8; 4] = chunk[at..at + 4].try_into().unwrap();
+        chunk[at..at + 4].fill(0);
+        let says: Vec<String> =
+            of_the_first(file(&chunk)).map(|finding| finding.message().to_owned()).collect();
+        let least = length - 4;
+        assert_eq!(
+            says,
+            [format!(
+                "chunk 0 has block {block} at byte 0 of it, but must have it at {least} or after, and before {length}"
+            )]
+        );
+        chunk[at..at + 4].copy_from_slice(&start);
+    }
+}
+
+#[test]
+fn bytes_that_no_block_needs_are_no_fault_if_they_are_of_the_chunk() {
+    let mut chunk = chunk_with_a_table(8);
+    chunk.extend([0xff; 9]);
+    let length = u32::try_from(chunk.len()).unwrap();
+    chunk[12..16].copy_from_slice(&length.to_le_bytes());
+    let file = frame_of_chunks(&[&chunk[..], &stored_chunk(&[7; 64])].concat(), &[0, chunk.len()], 64);
+    assert_eq!(findings(file), []);
+}
+
+#[test]
+fn the_largest_block_is_that_of_c_blosc2() {
+    const MOST: usize = 536_866_816;
+    let checked = |blocksize: usize| {
+        let mut chunk = stored_chunk(b"data");
+        chunk[8..12].copy_from_slice(&u32::try_from(blocksize).unwrap().to_le_bytes());
+        let mut frame = Frame::read_at(Cursor::new(frame_of_chunks(&chunk, &[0], 4)), 0).unwrap();
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.next().unwrap().unwrap();
+        let header = chunks.checked_header(&entry);
+        header
+            .map(|header| header.unwrap().blocksize)
+            .map_err(|error| error.finding().unwrap().message().to_owned())
+    };
+    assert_eq!(checked(MOST), Ok(MOST));
+    for blocksize in [0, MOST + 1, MOST + 2] {
+        let says = format!("chunk 0 has blocks of {blocksize} bytes, but must have 1 to {MOST}");
+        assert_eq!(checked(blocksize), Err(says));
+    }
+}
+
+#[test]
+fn a_chunk_of_blosc_1_does_not_say_which_filters_it_has() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    assert_eq!(Frame::parse(&file).unwrap().header().pipeline().count(), 1);
+    // In chunk 1, a table of four blocks after 16 bytes, and the blocks, which are zeros.
+    let mut chunk = vec![2, 1, 0x31, 4];
+    for number in [32_u32, 8, 64, 32, 36, 40, 44] {
+        chunk.extend(number.to_le_bytes());
+    }
+    chunk.resize(64, 0);
+    file[229..229 + 64].copy_from_slice(&chunk);
+    assert_eq!(findings(file), []);
+}
+
+#[test]
+fn chunks_of_any_length_have_as_many_bytes_as_the_frame() {
+    let mut file = fs::read(data().join("peers/chunks_of_any_length.b2frame")).unwrap();
+    assert_eq!(findings(file.clone()), []);
+    let nbytes = Frame::parse(&file).unwrap().header().nbytes;
+    file[30..38].copy_from_slice(&(nbytes + 1).to_be_bytes());
+    let findings = findings(file);
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    let says = format!("the chunks have {nbytes} bytes of data, but nbytes is {}", nbytes + 1);
+    assert_eq!((finding.code(), finding.message(), finding.chunk()), (Code::ChunkHeader, &*says, None));
+    assert_eq!((finding.expected(), finding.found()), (Some(i128::from(nbytes + 1)), Some(nbytes.into())));
+}
+
+/// Another filter is as valid as the right one, but the data is read wrong.
+#[test]
+fn chunks_with_other_filters_than_the_frame_are_found() {
+    let (file, starts) = compressed();
+    let has = |at: usize, value: u8| {
+        let mut damaged = file.clone();
+        damaged[starts[1] + at] = value;
+        let findings = findings(damaged);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].code(), Code::ChunkFilters);
+        findings[0].message().to_owned()
+    };
+    let says = |filters: &str| format!("chunk 1 has {filters}, but the frame has shuffle; such chunks: 1");
+    assert_eq!(has(21, 2), says("bitshuffle"));
+    assert_eq!(has(21, 0), says("no filter"));
+    assert_eq!(has(16, 4), says("trunc_prec, shuffle"));
+    assert_eq!(has(29, 3), says("shuffle (3)"));
+}
+
+#[test]
+fn a_value_is_an_item_and_has_no_data() {
+    let file = fs::read(data().join("peers/special_full.b2nd")).unwrap();
+    let start = Frame::parse(&file).unwrap().header().header_len;
+    for (at, value, says) in [
+        (12, 36, "chunk 0 repeats a value of 4 bytes, but items have 8"),
+        (2, 7, "chunk 0 has one value, but also data or a dictionary"),
+        (31, 0x31, "chunk 0 has one value, but also data or a dictionary"),
+    ] {
+        let mut damaged = file.clone();
+        damaged[start + at] = value;
+        assert_eq!(findings(damaged)[0].message(), says);
+    }
+}
+
+#[test]
+fn blocks_of_any_length_are_in_order() {
+    let path = data().join("peers/blocks_of_any_length.b2frame");
+    let file = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let mut fell = false;
+    while let Some(entry) = chunks.next().transpose().unwrap() {
+        let header = chunks.header(&entry).unwrap().unwrap();
+        let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
+        if header.has_variable_blocks && header.blocksize > 1 {
+            let table = usize::try_from(start).unwrap() + header.header_len;
+            let (first, second) = (table..table + 4, table + 4..table + 8);
+            // The second before the first, and in the same place.
+            let swapped = [&file[second], &file[first.clone()]].concat();
+            let same = file[first].repeat(2);
+            for starts in [swapped, same] {
+                let mut damaged = file.clone();
+                damaged[table..table + 8].copy_from_slice(&starts);
+                let findings = findings(damaged);
+                assert_eq!(findings.len(), 1);
+                assert!(findings[0].message().contains("has block 1 at byte"), "{}", findings[0]);
+            }
+            fell = true;
+        }
+    }
+    assert!(fell, "no chunk with several blocks");
+}
+
+// The chunk index of one of them is compressed.
+#[cfg(feature = "decompress")]
+#[test]
+fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() {
+    for (name, before) in [("start", None), ("middle", Some(1)), ("end", Some(3))] {
+        let mut file = fs::read(data().join(format!("peers/hole_at_{name}.b2frame"))).unwrap();
+        assert_eq!(findings(file.clone()), [], "{name}");
+        let Some(chunk) = before else { continue };
+        let at = 97 + chunk * 152 + 12;
+        assert_eq!(file[at..at + 4], 152_u32.to_le_bytes());
+        file[at] -= 1;
+        let findings = findings(file);
+        assert_eq!(findings.len(), 1, "{name}");
+        let says = format!("chunk {chunk} has 151 bytes, but its last block ends at byte 152 of it");
+        assert_eq!(findings[0].message(), says);
+    }
+}
+
+#[test]
+fn a_check_of_chunks_can_be_stopped() {
+    let mut seen = Vec::new();
+    let check = Check::new(Depth::ChunkHeaders).on_progress(|done| {
+        seen.push(done);
+        if done == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!(check.path(data().join("int32_3x5.b2nd")).unwrap_err().kind(), ErrorKind::Stopped);
+    assert_eq!(seen, [1, 2]);
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_chunk_file_is_a_missing_file_at_every_depth() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = path.join("00000002.chunk");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    for depth in [Depth::Frame, Depth::ChunkHeaders, Depth::ChunkData] {
+        let findings = Check::new(depth).path(&path).unwrap().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let says = "only 3 of 4 chunk files are whole; for example 00000002.chunk is missing";
+        assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
+    }
+}
+
+#[test]
+fn chunk_files_that_are_not_known_are_not_checked() {
+    let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
+    for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+        let frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+        let report = Check::new(depth).frame(frame).unwrap();
+        assert_eq!(report.findings, []);
+        let [unchecked] = &report.unchecked[..] else { panic!("{:?}", report.unchecked) };
+        assert_eq!((unchecked.what, unchecked.chunks), (Aspect::Chunks, None));
+        let says = "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path";
+        assert_eq!(unchecked.to_string(), says);
+        shows_as_much_as_fits(unchecked);
+    }
+    let names = [Aspect::Chunks, Aspect::Data, Aspect::SharedBytes].map(Aspect::name);
+    assert_eq!(names, ["chunks", "data", "shared-bytes"]);
+}
+
+#[test]
+fn a_body_that_the_header_of_its_chunk_cannot_have_is_named() {
+    let path = data().join("peers/blocks_of_any_length.b2frame");
+    let file = fs::read(&path).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.find(|entry| entry.as_ref().is_ok_and(ChunkEntry::is_stored)).unwrap().unwrap();
+    let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
+    let mut stored = file.clone();
+    stored[usize::try_from(start).unwrap() + 2] |= 2;
+    let findings = findings(stored);
+    let says = format!("chunk {} has blocks of any length, but none is compressed", entry.number);
+    assert_eq!((findings[0].message(), findings[0].offset()), (&*says, Some(start)));
+}
+
+/// A frame without an array, with one of these offsets of chunks after the other in its index.
+fn with_offsets(offsets: &[usize]) -> Vec<u8> {
+    let body: Vec<u8> = offsets.iter().flat_map(|&offset| (offset as u64).to_le_bytes()).collect();
+    with_index(offsets.len(), &chunk(7, body.len(), 0, &body))
+}
+
+#[test]
+fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
+    // The frame has 4 chunks of 64 bytes: as many bytes are looked at twice.
+    assert_eq!(findings(with_offsets(&[0, 64, 128, 192])), []);
+    for offsets in [[0; 20], [64; 20]] {
+        let file = with_offsets(&offsets);
+        let report =
+            Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
+        let unchecked: Vec<String> = report.unchecked.iter().map(ToString::to_string).collect();
+        let says = "12 chunks not checked: from chunk 8 on, as those before it share their bytes";
+        assert_eq!(unchecked, [says]);
+        let twice =
+            report.findings.iter().filter(|finding| finding.message().contains("two chunks have the offset"));
+        assert_eq!((twice.count(), report.findings.len()), (1, 1), "{:?}", report.findings);
+    }
+    // The header of the first one that does not fit can still be read, but not the rest of it.
+    let mut file = with_offsets(&[0; 20]);
+    // A value of 8 bytes, so that the chunk has 40.
+    file[165 + 2] &= !2;
+    file[165 + 12] = 40;
+    file[165 + 31] = 0x30;
+    let report =
+        Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
+    assert_eq!(report.unchecked[0].chunks, Some(20 - 512 / 40), "512 is 12 times 40, and 32");
+}
+
+#[test]
+fn a_filter_that_nobody_knows_is_found_in_a_frame_without_an_array() {
+    let (mut file, starts) = compressed();
+    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
+    file[name..name + 4].copy_from_slice(b"else");
+    assert_eq!(findings(file.clone()), []);
+    // Those from 160 on are everybody's own.
+    for (filter, count) in [(160, 0), (159, 1)] {
+        file[starts[1] + 16] = filter;
+        assert_eq!(findings(file.clone()).len(), count, "{filter}");
+    }
+    for start in &starts[1..3] {
+        file[start + 16] = 100;
+    }
+    let findings = findings(file);
+    assert_eq!((findings.len(), findings[0].code(), findings[0].chunk()), (1, Code::ChunkFilters, Some(1)));
+    let says = findings[0].message();
+    assert!(
+        says.starts_with("chunk 1 has filter 100") && says.ends_with(", which is not known; such chunks: 2"),
+        "{says}"
+    );
+}
+
+/// The check of the index tells of it, and no check of the chunks tells of it again.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
+    use blosc2_pure_rs::compress::{CParams, compress_chunk};
+
+    // Zeros after the first four chunks.
+    let entry = |chunk| if chunk < 4 { chunk * 64 } else { -0x7f << 56 };
+    let body: Vec<u8> = (0..2000_i64).flat_map(|chunk| entry(chunk).to_le_bytes()).collect();
+    let params =
+        CParams { typesize: 8, compcode: 5, splitmode: 2, blocksize: 4096, clevel: 5, ..CParams::default() };
+    let index = compress_chunk(&body, &params).unwrap();
+    let mut file = with_index(2000, &index);
+    // Where the second block begins.
+    let table = 165 + 256 + 32;
+    file[table + 4..table + 8].copy_from_slice(&i32::MAX.to_le_bytes());
+    let check = |depth| Check::new(depth).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
+    let expected = check(Depth::Frame).findings;
+    assert_eq!(expected.iter().map(Finding::code).collect::<Vec<_>>(), [Code::ChunkIndexData]);
+    assert_eq!(expected[0].message(), "the chunk index cannot be read: block 1 begins outside of it");
+    for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+        let mut findings = check(depth).findings;
+        findings.retain(|finding| finding.place() != Place::Chunk);
+        assert_eq!(findings, expected);
+    }
+
+    // What was found in the chunks before is still told.
+    file[229 + 15] = 0x40;
+    let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";
+    assert!(of_chunks(frame).unwrap().iter().any(|finding| finding.message() == says));
+}
+
+/// All frames in a folder.
+fn frames(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !is_sparse_frame(&path) {
+            frames(&path, found);
+        } else if Frame::open(&path).is_ok() {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_healthy_file_has_a_damaged_chunk() {
+    let mut paths = Vec::new();
+    frames(&data(), &mut paths);
+    if let Some((folder, _)) = corpus() {
+        frames(&folder, &mut paths);
+    }
+    let (mut checked, mut unchecked) = (0, 0);
+    for path in &paths {
+        let check = Check::new(Depth::ChunkData).on_progress(|_| {
+            checked += 1;
+            ControlFlow::Continue(())
+        });
+        let report = check.path(path).unwrap();
+        // ironArray compressed some chunks with other filters than their frame has, so this warning is true.
+        let is_of_iron_array = path.extension().is_some_and(|extension| extension == "iarray");
+        let is_known = |finding: &Finding| finding.code() == Code::ChunkFilters && is_of_iron_array;
+        let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
+        assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
+        // An old generation, another codec, or no feature to decompress.
+        unchecked += usize::from(!report.unchecked.is_empty());
+    }
+    println!("{} frames with {checked} chunks; {unchecked} frames not checked in full", paths.len());
+    assert!(paths.len() >= 40 && checked > 100);
+    assert!(unchecked < paths.len() / 2 || cfg!(not(feature = "decompress")));
+}
+
+/// A frame without an array. Its index says the same of each of its `count` chunks.
+fn repeated(entry: i64, count: u32) -> Vec<u8> {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let (header, trailer) = (&file[..165 + 256], &file[file.len() - 35..]);
+    let mut index = vec![5, 1, 7, 8];
+    for number in [8 * count, 8 * count, 40] {
+        index.extend(number.to_le_bytes());
+    }
+    index.extend([0; 15]);
+    index.push(3 << 4);
+    index.extend(entry.to_le_bytes());
+    let mut file = [header, &index, trailer].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file[30..38].copy_from_slice(&(32 * u64::from(count)).to_be_bytes());
+    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
+    file[name..name + 4].copy_from_slice(b"else");
+    file
+}
+
+#[test]
+fn what_a_few_bytes_claim_of_many_chunks_is_looked_at_once() {
+    for entry in [0, 1 << 40, i64::MIN | 1 << 56] {
+        let frame = Frame::read_at(Cursor::new(repeated(entry, (1 << 28) - 1)), 0).unwrap();
+        let mut looked = 0;
+        let check = Check::new(Depth::ChunkData).on_progress(|_| {
+            looked += 1;
+            ControlFlow::Continue(())
+        });
+        let _ = check.frame(frame);
+        assert!(looked <= 1, "{entry}: {looked}");
+    }
+}
+
+/// A reader that gives a block size of 0 from the second time on that it reads the first chunk.
+struct Changing {
+    file: Cursor<Vec<u8>>,
+    times: u32,
+}
+
+impl Read for Changing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let at = self.file.position();
+        let read = self.file.read(buffer)?;
+        if at == 165 && read >= 12 {
+            self.times += 1;
+            if self.times > 1 {
+                buffer[8..12].fill(0);
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Seek for Changing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn a_chunk_that_changes_while_it_is_checked_does_no_harm() {
+    for entry in fs::read_dir(data()).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(mut file) = fs::read(&path) else { continue };
+        let Ok(frame) = Frame::parse(&file) else { continue };
+        if frame.header().is_sparse() || frame.header().header_len != 165 {
+            continue;
+        }
+        // A shorter chunk leaves a hole after it, so that its blocks are followed.
+        let cbytes = u32::from_le_bytes(file[165 + 12..165 + 16].try_into().unwrap());
+        file[165 + 12..165 + 16].copy_from_slice(&(cbytes - 1).to_le_bytes());
+        let frame = Frame::read_at(Changing { file: Cursor::new(file), times: 0 }, 0).unwrap();
+        let _ = Check::new(Depth::ChunkData).frame(frame);
+    }
+}

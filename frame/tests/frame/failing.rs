@@ -1,0 +1,440 @@
+//! A reader or writer that fails at any of its calls is heard: its error comes back, is not taken for damage, and is not
+//! lost. One that gives less than it is asked for, or is interrupted, makes no difference. A file that is replaced while it
+//! is read does no harm.
+
+use std::error::Error as _;
+use std::fmt::Debug;
+use std::fs;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+
+use b2nd_frame::{
+    Check, Depth, Error, ErrorKind, Frame, FrameBuilder, Special, scan, zip_member, zip_members,
+};
+use b2nd_lab::{data, frame_of, stored_chunk};
+use b2nd_serde::{Meta, Shapes};
+
+/// A file of which one call fails, or also all later ones.
+#[derive(Debug)]
+struct Failing {
+    file: Cursor<Vec<u8>>,
+    kind: io::ErrorKind,
+    /// The calls before the one that fails.
+    calls: usize,
+    is_lasting: bool,
+    has_failed: bool,
+}
+
+impl Failing {
+    fn new(file: &[u8], calls: usize) -> Self {
+        let (file, kind) = (Cursor::new(file.to_vec()), io::ErrorKind::TimedOut);
+        Self { file, kind, calls, is_lasting: false, has_failed: false }
+    }
+
+    fn call(&mut self) -> io::Result<()> {
+        if self.calls > 0 || (self.has_failed && !self.is_lasting) {
+            self.calls = self.calls.saturating_sub(1);
+            return Ok(());
+        }
+        self.has_failed = true;
+        Err(self.kind.into())
+    }
+}
+
+impl Read for Failing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.call()?;
+        self.file.read(buffer)
+    }
+}
+
+impl Write for Failing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.call()
+    }
+}
+
+impl Seek for Failing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.call()?;
+        self.file.seek(to)
+    }
+}
+
+/// A file that gives and takes one byte at a time, after an interruption.
+struct Slow {
+    file: Cursor<Vec<u8>>,
+    is_interrupted: bool,
+}
+
+impl Slow {
+    fn interrupt(&mut self) -> io::Result<()> {
+        self.is_interrupted = !self.is_interrupted;
+        if self.is_interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    }
+}
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.interrupt()?;
+        let length = buffer.len().min(1);
+        self.file.read(&mut buffer[..length])
+    }
+}
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.interrupt()?;
+        self.file.write(&bytes[..bytes.len().min(1)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Slow {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+trait File: Read + Write + Seek {}
+
+impl<F: Read + Write + Seek> File for F {}
+
+/// Something that is done with a file, and what comes of it.
+type Action = fn(&mut dyn File) -> Result<String, Error>;
+
+fn text(result: impl Debug) -> String {
+    format!("{result:?}")
+}
+
+/// Each thing that reads a frame.
+const READS: [(&str, Action); 10] = [
+    ("open", |file| Ok(text(Frame::read_at(file, 0)?.map_reader(drop)))),
+    ("trailer", |file| Ok(text(Frame::read_at(file, 0)?.trailer()?))),
+    ("count", |file| Ok(text(Frame::read_at(file, 0)?.count_chunks()?))),
+    ("chunks", |file| {
+        let mut frame = Frame::read_at(file, 0)?;
+        let mut chunks = frame.chunks()?;
+        let mut all = Vec::new();
+        while let Some(entry) = chunks.next().transpose()? {
+            all.push(text((chunks.header(&entry)?, chunks.compressed(&entry)?)));
+        }
+        Ok(all.concat())
+    }),
+    ("check of the frame", |file| check(file, Depth::Frame)),
+    ("check of the chunks", |file| check(file, Depth::ChunkHeaders)),
+    ("check of the data", |file| check(file, Depth::ChunkData)),
+    ("dump of the chunks", |file| {
+        let mut rows = Vec::new();
+        Frame::read_at(file, 0)?.dump_chunks(|row| {
+            rows.push(format!("{row:?}"));
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows.concat())
+    }),
+    ("dump of the trailer", |file| {
+        let mut rows = Vec::new();
+        Frame::read_at(file, 0)?.dump_trailer(|row| {
+            rows.push(format!("{row:?}"));
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows.concat())
+    }),
+    ("embedded", |file| Ok(text(Frame::read_at(file, 0)?.trailer()?.embedded()))),
+];
+
+fn check(file: &mut dyn File, depth: Depth) -> Result<String, Error> {
+    let report = Check::new(depth).frame(Frame::read_at(file, 0)?)?;
+    Ok(text((report.findings, report.counts, report.unchecked)))
+}
+
+/// Does it with a file that fails at its first call, with one that fails at its second, and so on; and with a slow one.
+fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
+    // Without the feature `decompress`, a compressed index is refused, by all of them.
+    let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
+    let whole = outcome(&mut Cursor::new(file.to_vec()));
+    // The second one is what a seek to an impossible offset gives.
+    let kinds = [io::ErrorKind::TimedOut, io::ErrorKind::InvalidInput];
+    let ways = |calls| kinds.into_iter().flat_map(move |kind| [(calls, kind, true), (calls, kind, false)]);
+    for (calls, kind, is_lasting) in (0..).flat_map(ways) {
+        let mut failing = Failing { kind, is_lasting, ..Failing::new(file, calls) };
+        let result = action(&mut failing);
+        if !failing.has_failed {
+            assert!(result.map_err(|error| error.to_string()) == whole, "{name}, call {calls}");
+            break;
+        }
+        let Err(error) = result else { panic!("{name}: the error of call {calls} is lost") };
+        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Io, says), "{name}, call {calls}");
+        assert_eq!((error.path(), error.finding(), error.needed()), (None, None, None), "{name}");
+        let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+        assert_eq!(source.kind(), kind, "{name}, call {calls}");
+    }
+    let mut slow = Slow { file: Cursor::new(file.to_vec()), is_interrupted: false };
+    assert!(outcome(&mut slow) == whole, "{name}");
+    assert!(whole.is_ok() || cfg!(not(feature = "decompress")), "{name}: {whole:?}");
+}
+
+#[test]
+fn an_error_of_the_reader_comes_back_from_every_call_of_every_method() {
+    for name in [
+        "int32_3x5.b2nd",
+        "vlmetalayers.b2nd",
+        "struct_long.b2nd",
+        "empty.b2nd",
+        "geometry/d3_f4_awkward.b2nd",
+        "peers/blocks_of_any_length.b2frame",
+        "peers/hole_at_middle.b2frame",
+        "peers/many_blocks.b2nd",
+        "peers/special_some.b2nd",
+        "peers/store.b2e",
+    ] {
+        let file = fs::read(data().join(name)).unwrap();
+        for (action_name, action) in READS {
+            at_each_call(&format!("{name}, {action_name}"), &file, action, "cannot read the file");
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_reader_names_the_file_that_the_frame_was_opened_from() {
+    let path = data().join("int32_3x5.b2nd");
+    let file = fs::read(&path).unwrap();
+    let open = || Frame::open(&path).unwrap().map_reader(|_| Failing::new(&file, 0));
+    for error in [
+        open().trailer().unwrap_err(),
+        open().count_chunks().unwrap_err(),
+        open().check().unwrap_err(),
+        Check::new(Depth::ChunkData).frame(open()).unwrap_err(),
+    ] {
+        let says = format!("cannot read {}", path.display());
+        assert_eq!((error.to_string(), error.path()), (says, Some(&*path)));
+    }
+}
+
+#[test]
+fn an_error_of_the_reader_comes_back_from_a_scan_and_from_a_zip_file() {
+    let list: Action = |file| Ok(text(zip_members(file)?));
+    let one: Action = |file| Ok(text(zip_member(file, "group/large.b2nd")?));
+    for name in ["tree.b2z", "table.b2z", "nested.b2z"] {
+        let zip = fs::read(data().join(name)).unwrap();
+        at_each_call(name, &zip, list, "cannot read the file");
+        at_each_call(name, &zip, one, "cannot read the file");
+    }
+
+    // A header begins where the first look at the file ends.
+    let frame = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let file = [&vec![0; 65_536 - 100], &frame[..], &frame].concat();
+    let offsets = |file: &mut dyn File| -> io::Result<Vec<u64>> {
+        let mut scan = scan(file);
+        let mut offsets = Vec::new();
+        while let Some(frame) = scan.next() {
+            match frame {
+                Ok(frame) => offsets.push(frame.offset()),
+                Err(error) => {
+                    assert!(scan.next().is_none(), "an error is the last item");
+                    return Err(error);
+                }
+            }
+        }
+        Ok(offsets)
+    };
+    let start = 65_536 - 100;
+    for calls in 0.. {
+        let mut failing = Failing::new(&file, calls);
+        match offsets(&mut failing) {
+            Ok(found) => {
+                assert!(!failing.has_failed && calls > 4, "the error of call {calls} is lost");
+                assert_eq!(found, [start, start + frame.len() as u64]);
+                break;
+            }
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::TimedOut),
+        }
+    }
+}
+
+/// Writes a frame with a chunk of each kind.
+fn write(file: &mut dyn File) -> Result<String, Error> {
+    let meta = Meta::new(Shapes { shape: &[9, 4], chunkshape: &[3, 4], blockshape: &[2, 3] }, "<i4").unwrap();
+    let mut writer = FrameBuilder::new(meta).metalayer("m", "v").vlmetalayer("vl", "value").write_to(file)?;
+    writer.stored(2, &[7; 96])?;
+    writer.repeat(0, &5_i32.to_le_bytes())?;
+    writer.special(1, Special::Zeros)?;
+    writer.finish()?;
+    Ok(String::new())
+}
+
+#[test]
+fn an_error_of_the_writer_comes_back_from_every_call() {
+    at_each_call("write", &[], write, "cannot write the file");
+    let mut whole = Cursor::new(Vec::new());
+    write(&mut whole).unwrap();
+    let mut slow = Slow { file: Cursor::new(Vec::new()), is_interrupted: false };
+    write(&mut slow).unwrap();
+    assert_eq!(slow.file.get_ref(), whole.get_ref());
+    assert_eq!(Frame::read_at(whole.clone(), 0).unwrap().check().unwrap(), []);
+
+    // What is left is the frame, if only a call after its last byte has failed, or no frame.
+    let mut frames = 0;
+    for calls in 0.. {
+        let mut failing = Failing::new(&[], calls);
+        if write(&mut failing).is_ok() {
+            break;
+        }
+        if Frame::read_at(failing.file.clone(), 0).is_ok() {
+            assert_eq!(failing.file.get_ref(), whole.get_ref());
+            frames += 1;
+        }
+    }
+    assert!(frames > 0);
+}
+
+#[test]
+fn a_chunk_can_be_given_again_whatever_call_has_failed() {
+    // More than is held back before it is written.
+    let meta = Meta::new(Shapes { shape: &[4 << 17], chunkshape: &[1 << 17], blockshape: &[1 << 12] }, "|u1");
+    let meta = meta.unwrap();
+    let write = |file: &mut Failing| -> Result<usize, Error> {
+        let mut writer = FrameBuilder::new(meta.clone()).write_to(file)?;
+        let mut failures = 0;
+        for number in 0..4_u8 {
+            while writer.stored(number.into(), &vec![number; 1 << 17]).is_err() {
+                failures += 1;
+            }
+        }
+        writer.finish().map(|_| failures)
+    };
+    let mut whole = Failing::new(&[], usize::MAX);
+    assert_eq!(write(&mut whole).unwrap(), 0);
+    let mut failures = 0;
+    for calls in 0.. {
+        let mut failing = Failing::new(&[], calls);
+        // Where the first bytes or the last ones cannot be written, there is no writer to try again.
+        let Ok(failed) = write(&mut failing) else { continue };
+        assert!(failing.file.get_ref() == whole.file.get_ref(), "call {calls}");
+        failures += failed;
+        if !failing.has_failed {
+            break;
+        }
+    }
+    assert!(failures >= 4, "{failures}");
+}
+
+/// A file that has other bytes after a number of reads.
+struct Replaced<'f> {
+    files: [&'f [u8]; 2],
+    reads: usize,
+    position: u64,
+}
+
+impl<'f> Replaced<'f> {
+    fn new(files: [&'f [u8]; 2], reads: usize) -> Self {
+        Self { files, reads, position: 0 }
+    }
+
+    /// The file that it is now.
+    fn file(&self) -> Cursor<&'f [u8]> {
+        let [old, new] = self.files;
+        let mut file = Cursor::new(if self.reads > 0 { old } else { new });
+        file.set_position(self.position);
+        file
+    }
+}
+
+impl Read for Replaced<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file();
+        self.reads = self.reads.saturating_sub(1);
+        let read = file.read(buffer)?;
+        self.position = file.position();
+        Ok(read)
+    }
+}
+
+impl Write for Replaced<'_> {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        unreachable!("it is only read")
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Replaced<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = self.file().seek(to)?;
+        Ok(self.position)
+    }
+}
+
+#[test]
+fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
+    // Both frames have the same length and the same header, but the trailer of one is longer.
+    let value = stored_chunk(&[0xc0; 1000]);
+    let old = frame_of(&[], &[("v", &value)]);
+    let mut new = old.clone();
+    let (start, end) = (Frame::parse(&old).unwrap().header().header_len, old.len());
+    let trailer = frame_of(&[], &[("v", &value[..900])]);
+    let trailer = &trailer[start..];
+    new[end - trailer.len()..].copy_from_slice(trailer);
+    let trailers = [&old, &new].map(|file| Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap());
+    assert_ne!(trailers[0].bytes().len(), trailers[1].bytes().len());
+    let mut seen = [0; 3];
+    for reads in 0..5 {
+        let mut frame = Frame::read_at(Replaced::new([&old, &new], reads), 0).unwrap();
+        match frame.trailer() {
+            Ok(trailer) => {
+                let which = trailers.iter().position(|one| one.bytes() == trailer.bytes());
+                seen[which.expect("a mixture")] += 1;
+            }
+            Err(error) => {
+                assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
+                seen[2] += 1;
+            }
+        }
+    }
+    assert!(seen.iter().all(|&times| times > 0), "{seen:?}");
+}
+
+/// What comes of a call without an error is not looked at: it can be of both files.
+#[test]
+fn an_error_of_a_file_that_is_replaced_while_it_is_read_is_malformed_or_changing() {
+    let mut changing = 0;
+    for name in [
+        "int32_3x5.b2nd",
+        "geometry/d3_f4_awkward.b2nd",
+        "peers/blocks_of_any_length.b2frame",
+        "peers/many_blocks.b2nd",
+    ] {
+        let file = fs::read(data().join(name)).unwrap();
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        let changed = |change: fn(u8) -> u8| {
+            let (header, rest) = file.split_at(header_len);
+            [header, &rest.iter().map(|&byte| change(byte)).collect::<Vec<_>>()].concat()
+        };
+        let cut = file[..file.len() / 2].to_vec();
+        for new in [cut, changed(|byte| byte ^ 0x55), changed(|_| 0xff), vec![0; file.len()]] {
+            for (action_name, action) in READS {
+                for reads in 0..30 {
+                    let mut replaced = Replaced::new([&file, &new], reads);
+                    let Err(error) = action(&mut replaced) else { continue };
+                    let is_expected = matches!(error.kind(), ErrorKind::Changing | ErrorKind::Malformed);
+                    assert!(
+                        is_expected || cfg!(not(feature = "decompress")),
+                        "{name}, {action_name}: {error}"
+                    );
+                    changing += usize::from(error.kind() == ErrorKind::Changing);
+                }
+            }
+        }
+    }
+    assert!(changing > 100, "{changing}");
+}

@@ -1,0 +1,818 @@
+//! A rewrite gives an array the present metalayer and header, and loses nothing.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use b2nd_frame::{
+    ArrayLayout, Code, Error, ErrorKind, Field, Finding, Frame, Generation, Rewrite, Severity, check,
+};
+use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, offset_field, remove, with_gap};
+use b2nd_serde::{Layout, Meta, Shapes, to_vec};
+use fs4::FileExt;
+
+/// A folder to write to.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// A copy of a file of the project.
+    fn copy(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        copy_tree(&data().join(name), &path);
+        path
+    }
+
+    fn names(&self) -> BTreeSet<OsString> {
+        fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+}
+
+fn file(name: &str) -> Vec<u8> {
+    fs::read(data().join(name)).unwrap()
+}
+
+/// Why a rewrite is refused.
+fn refused(result: Result<Frame<File>, Error>) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    error.to_string()
+}
+
+/// The lock that another process holds.
+fn locked(result: Result<Frame<File>, Error>) -> PathBuf {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+    error.path().unwrap().into()
+}
+
+const FIRST_GENERATION: &str = "a header of the first generation (0x9c) can be read, but not rewritten";
+const NO_ARRAY: &str = "the frame has no array";
+
+/// The bytes of an empty trailer at the end of a frame.
+fn trailer_len(generation: Generation) -> usize {
+    if generation == Generation::Present { 35 } else { 30 }
+}
+
+/// A present frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers.
+pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
+    let old = Frame::parse(&file).unwrap();
+    for layer in old.metalayers() {
+        let offset = u32::try_from(layer.offset() - 5 - 5).unwrap();
+        let at = offset_field(&file, layer.name());
+        file[at..][..4].copy_from_slice(&offset.to_be_bytes());
+    }
+    let header_len = u32::try_from(old.header().header_len - 5).unwrap();
+    file[11..15].copy_from_slice(&header_len.to_be_bytes());
+    file[0] = 0x9d;
+    file[25] = file[25] & 0xf0 | 1;
+    file.truncate(file.len() - 35);
+    file.extend([0x94, 1, 0xc6, 0, 0, 0, 0, 0xce, 0, 0, 0, 30, 0xd8]);
+    file.extend([0; 17]);
+    file.drain(52..57);
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file
+}
+
+/// A frame of the second generation as C-Blosc2 2.0 beta 1 would have written it: without filters.
+pub(crate) fn first_generation(mut file: Vec<u8>) -> Vec<u8> {
+    let old = Frame::parse(&file).unwrap();
+    let filters = old.header().range(Field::Filters).unwrap();
+    let filters = filters.start - 1..filters.end;
+    for (layer, at) in
+        old.metalayers().iter().map(|layer| (layer, offset_field(&file, layer.name()))).collect::<Vec<_>>()
+    {
+        let offset = u32::try_from(layer.offset() - 5 - filters.len()).unwrap();
+        file[at..][..4].copy_from_slice(&offset.to_be_bytes());
+    }
+    let header_len = u32::try_from(old.header().header_len - filters.len()).unwrap();
+    file[11..15].copy_from_slice(&header_len.to_be_bytes());
+    file[0] = 0x9c;
+    let trailer = file.len() - 30;
+    file[trailer..trailer + 2].copy_from_slice(&[0x0d, 0]);
+    file.drain(filters);
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file
+}
+
+/// A dtype of as many bytes.
+fn dtype_of(typesize: i32) -> String {
+    match typesize {
+        1 | 2 | 4 | 8 => format!("<u{typesize}").replace("<u1", "|u1"),
+        _ => format!("|V{typesize}"),
+    }
+}
+
+#[test]
+fn a_type_size_that_was_lost_is_that_of_the_dtype_again() {
+    let folder = Folder::new();
+    for (name, size) in [("lost_typesize_S256", 256), ("lost_typesize_record", 404)] {
+        let path = folder.path(name);
+        fs::copy(data().join(format!("peers/{name}.b2nd")), &path).unwrap();
+        let found = check(&path).unwrap().findings;
+        // The one array of zeros has no data either.
+        let lost = &found[0];
+        assert_eq!((lost.code(), lost.expected()), (Code::LostTypesize, Some(size)));
+        assert!(found[1..].iter().all(|finding| finding.code() == Code::NoData), "{found:?}");
+        assert!(lost.code().advice().contains("b2nd rewrite"));
+
+        let before = fs::read(&path).unwrap();
+        let preview = Rewrite::new(&path, &path).preview().unwrap();
+        assert_eq!(i128::from(preview.header().typesize), size);
+        let frame = Rewrite::new(&path, &path).apply().unwrap();
+        assert_eq!(i128::from(frame.header().typesize), size);
+        assert_eq!(check(&path).unwrap().findings, found[1..]);
+        // Nothing else is changed.
+        let mut after = fs::read(&path).unwrap();
+        after[48..52].copy_from_slice(&before[48..52]);
+        assert_eq!(after, before);
+    }
+}
+
+#[test]
+fn a_lost_type_size_is_mended_only_where_it_is_the_only_error() {
+    let folder = Folder::new();
+    let lost = file("peers/lost_typesize_S256.b2nd");
+    let mut interrupted = lost.clone();
+    // Three chunks of 4 items.
+    interrupted[30..38].copy_from_slice(&(3 * 4 * 256_i64).to_be_bytes());
+    let path = folder.write("interrupted.b2nd", &interrupted);
+    let error = Rewrite::new(&path, &path).apply().unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), interrupted);
+
+    // A dtype that is given must have items of the true size.
+    let path = folder.write("lost.b2nd", &lost);
+    let error = Rewrite::new(&path, folder.path("new.b2nd")).dtype("u1").apply();
+    assert_eq!(refused(error), "the items of the frame have 256 bytes, but those of dtype `|u1` have 1");
+    let frame = Rewrite::new(&path, folder.path("new.b2nd")).dtype("<U64").apply().unwrap();
+    assert_eq!((frame.header().typesize, frame.array().unwrap().unwrap().dtype()), (256, Some("<U64")));
+}
+
+#[test]
+fn a_file_that_is_right_comes_out_byte_for_byte() {
+    let folder = Folder::new();
+    for name in [
+        "int32_3x5.b2nd",
+        "scalar.b2nd",
+        "empty.b2nd",
+        "rank16.b2nd",
+        "struct_long.b2nd",
+        "vlmetalayers.b2nd",
+    ] {
+        Rewrite::new(data().join(name), folder.path(name)).apply().unwrap();
+        assert_eq!(fs::read(folder.path(name)).unwrap(), file(name), "{name}");
+    }
+}
+
+#[test]
+fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
+    let Some((corpus, entries)) = corpus() else { return };
+    let folder = Folder::new();
+    let mut written = 0;
+    for (number, entry) in entries.iter().enumerate() {
+        let layout = entry["layout"].as_str().unwrap();
+        if !entry["frame_offset"].is_null() || layout.contains("stale") || !layout.starts_with("b2nd-7") {
+            continue;
+        }
+        let name = entry["file"].as_str().unwrap();
+        let from = corpus.join(name);
+        Rewrite::new(&from, folder.path(&number.to_string())).apply().unwrap();
+        let mut expected = fs::read(header_file(&from)).unwrap();
+        if layout.contains("says 6") {
+            let at = usize::try_from(entry["offset"].as_u64().unwrap()).unwrap();
+            assert_eq!(expected[at], 0x96);
+            expected[at] = 0x97;
+        }
+        assert!(fs::read(header_file(&folder.path(&number.to_string()))).unwrap() == expected, "{name}");
+        written += 1;
+    }
+    println!("{written} arrays are the same bytes");
+    assert_eq!(written, 170 + 2 + 2 + 8);
+}
+
+#[test]
+fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
+    let Some((corpus, entries)) = corpus() else { return };
+    let mut written = [0; 2];
+    for entry in entries.iter().filter(|entry| entry["frame_offset"].is_null()) {
+        let name = entry["file"].as_str().unwrap();
+        let from = corpus.join(name);
+        let mut before = Frame::open(&from).unwrap();
+        let folder = Folder::new();
+        let to = folder.path("new");
+        let given = before.array().unwrap().filter(|array| array.dtype().is_none());
+        let given = given.map(|_| dtype_of(before.header().typesize));
+        let mut after = match given.iter().fold(Rewrite::new(&from, &to), Rewrite::dtype).apply() {
+            Ok(after) => after,
+            Err(error) => {
+                assert_eq!(folder.names(), BTreeSet::new(), "{name}");
+                if let Some(finding) = error.finding() {
+                    assert_eq!(error.kind(), ErrorKind::Malformed);
+                    assert_eq!(finding.code(), Code::ChunksizeMismatch);
+                    assert!(name.ends_with("slice_int.cat"));
+                } else if before.header().generation == Generation::Beta1 {
+                    assert_eq!(refused(Err(error)), FIRST_GENERATION);
+                } else {
+                    assert_eq!(refused(Err(error)), NO_ARRAY);
+                    assert!(before.array().unwrap().is_none());
+                }
+                continue;
+            }
+        };
+        // What is in the frame behind its header.
+        let (old, new) = (fs::read(header_file(&from)).unwrap(), fs::read(header_file(&to)).unwrap());
+        let (old_header, new_header) = (before.header().clone(), after.header().clone());
+        let is_present = old_header.generation == Generation::Present;
+        let (mut old_body, mut new_body) = (&old[old_header.header_len..], &new[new_header.header_len..]);
+        if !is_present {
+            assert_eq!(after.trailer().unwrap().bytes(), &file("int32_3x5.b2nd")[520 - 35..], "{name}");
+            old_body = &old_body[..old_body.len() - trailer_len(old_header.generation)];
+            new_body = &new_body[..new_body.len() - trailer_len(Generation::Present)];
+        }
+        assert!(old_body == new_body, "{name}");
+        assert_eq!(
+            before.trailer().unwrap().vlmetalayers().len(),
+            after.trailer().unwrap().vlmetalayers().len()
+        );
+
+        // The header, field by field.
+        assert_eq!(new_header.generation, Generation::Present);
+        assert_eq!(new_header.version, if is_present { old_header.version } else { 2 }, "{name}");
+        assert_eq!(new_header.frame_len, new.len() as u64);
+        for field in [
+            Field::Nbytes,
+            Field::Cbytes,
+            Field::Typesize,
+            Field::Chunksize,
+            Field::Filters,
+            Field::HasVlmetalayers,
+        ] {
+            let (a, b) = (old_header.range(field).unwrap(), new_header.range(field).unwrap());
+            assert_eq!(old[a], new[b], "{name}: {field:?}");
+        }
+        assert_eq!(old_header.flags[1..], new_header.flags[1..], "{name}");
+
+        // The metalayers.
+        let others = |frame: &Frame<File>| {
+            let array = frame.array_metalayer().cloned();
+            let others = frame.metalayers().iter().filter(move |&layer| Some(layer) != array.as_ref());
+            others.map(|layer| (layer.name().to_owned(), layer.bytes().to_vec())).collect::<Vec<_>>()
+        };
+        assert_eq!(others(&before), others(&after), "{name}");
+        let (old, new) = (before.array().unwrap().unwrap(), after.array().unwrap().unwrap());
+        assert_eq!(new.metalayer().name(), "b2nd");
+        assert_eq!(new.layout(), ArrayLayout::Format(Layout::B2nd));
+        assert_eq!((new.shape(), new.chunkshape()), (old.shape(), old.chunkshape()), "{name}");
+        let blockshape = if old.has_blocks() { old.blockshape() } else { Some(old.chunkshape()) };
+        assert_eq!(new.blockshape(), blockshape, "{name}");
+        assert_eq!(new.stale_tail(), b"");
+        let is_six = old.layout() == ArrayLayout::Format(Layout::B2ndSix);
+        assert!(is_six || new.dtype() == given.as_deref().or(old.dtype()), "{name}");
+        assert!(!is_six || new.meta().unwrap().parse_dtype() == old.meta().unwrap().parse_dtype(), "{name}");
+
+        let oddities = check(&to).unwrap().findings;
+        let is_fine = |code| {
+            matches!(code, Code::HighRank | Code::DtypeMismatch | Code::EmptyChunksize | Code::ActiveObject)
+                || matches!(code, Code::NoData | Code::NeverWritten)
+        };
+        assert!(oddities.iter().all(|finding| is_fine(finding.code())), "{name}: {oddities:?}");
+        written[usize::from(is_present)] += 1;
+    }
+    println!("rewritten [9d, 9e]: {written:?}");
+    assert_eq!(written, [17, 290 - 17 - 5 - 10 - 2]);
+}
+
+#[test]
+fn a_fingerprint_is_kept() {
+    let folder = Folder::new();
+    let mut file = second_generation(file("int32_3x5.b2nd"));
+    let fingerprint: Vec<u8> = (1..=17).collect();
+    let at = file.len() - fingerprint.len();
+    file[at..].copy_from_slice(&fingerprint);
+    let (old, new) = (folder.write("old", &file), folder.path("new"));
+    Rewrite::new(&old, &new).apply().unwrap();
+    assert!(fs::read(new).unwrap().ends_with(&fingerprint));
+}
+
+#[test]
+fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been() {
+    let folder = Folder::new();
+    for name in ["int32_3x5.b2nd", "scalar.b2nd", "empty.b2nd", "rank16.b2nd", "struct_long.b2nd"] {
+        let old = folder.write("old", &second_generation(file(name)));
+        assert_eq!(Frame::open(&old).unwrap().header().generation, Generation::Beta2);
+        let to = folder.path(name);
+        Rewrite::new(&old, &to).apply().unwrap();
+        let mut expected = file(name);
+        // An array without items may have another one.
+        expected[25] = expected[25] & 0xf0 | 2;
+        assert_eq!(fs::read(&to).unwrap(), expected, "{name}");
+    }
+}
+
+#[test]
+fn where_the_block_shape_is_unset_each_chunk_is_one_block() {
+    let folder = Folder::new();
+    let mut file = second_generation(file("int32_3x5.b2nd"));
+    // Chunks of 2 x 3 items, without padding.
+    file[142..146].fill(0);
+    file[53..57].copy_from_slice(&24_u32.to_be_bytes());
+    file[30..38].copy_from_slice(&96_u64.to_be_bytes());
+    let frame = Rewrite::new(folder.write("old", &file), folder.path("new")).apply().unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().blockshape(), Some(&[2, 3][..]));
+    assert_eq!(frame.header().blocksize, Some(24));
+}
+
+#[test]
+fn a_dtype_is_given_where_there_is_none_and_spelled_as_numpy_does() {
+    let folder = Folder::new();
+    let old = data().join("uint16_6x8.caterva");
+    for (number, (given, spelled)) in [
+        ("<u2", "<u2"),
+        ("uint16", "<u2"),
+        (">i2", ">i2"),
+        ("[('a','u1'),('b','u1')]", "[('a', 'u1'), ('b', 'u1')]"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let frame = Rewrite::new(&old, folder.path(&number.to_string())).dtype(given).apply().unwrap();
+        assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(spelled));
+    }
+    let before = folder.names();
+    let to = folder.path("to");
+    assert_eq!(refused(Rewrite::new(&old, &to).apply()), "layout caterva stores no dtype; give one");
+    assert_eq!(
+        refused(Rewrite::new(&old, &to).dtype("f4").apply()),
+        "the items of the frame have 2 bytes, but those of dtype `<f4` have 4"
+    );
+    assert!(refused(Rewrite::new(&old, &to).dtype("f5").apply()).starts_with("dtype: "));
+    assert_eq!(folder.names(), before);
+}
+
+#[test]
+fn a_dtype_of_another_length_moves_everything_behind_it() {
+    let folder = Folder::new();
+    let path = folder.copy("vlmetalayers.b2nd");
+    let before = fs::read(&path).unwrap();
+    let dtype = format!("[('{}', '<f8')]", "x".repeat(3000));
+    let frame = Rewrite::new(&path, &path).dtype(&dtype).apply().unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(&dtype[..]));
+    let vendor: serde_json::Value = frame.metalayer("vendor").unwrap().decode().unwrap();
+    assert_eq!(vendor, serde_json::json!({"serial": 7, "tags": ["a", "b"]}));
+    assert_eq!(check(&path).unwrap().findings, []);
+    let note = Frame::open(&path).unwrap().trailer().unwrap();
+    assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap(), "kelvin");
+    assert_eq!(folder.names().len(), 1);
+
+    Rewrite::new(&path, &path).dtype("<f8").apply().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_dtype_in_another_syntax_stays_as_it_is() {
+    let folder = Folder::new();
+    let mut file = file("int32_3x5.b2nd");
+    file[112 + 44] = 7;
+    let path = folder.write("array", &file);
+    Rewrite::new(&path, folder.path("new")).apply().unwrap();
+    assert_eq!(fs::read(folder.path("new")).unwrap(), file);
+    // Another dtype is NumPy's.
+    let frame = Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().meta().unwrap().dtype_format(), Some(0));
+}
+
+#[test]
+fn a_first_array_metalayer_goes_before_its_former_name_which_stays() {
+    let folder = Folder::new();
+    let squeezed = Frame::open(data().join("squeezed.caterva")).unwrap();
+    let tail = squeezed.array().unwrap().unwrap().stale_tail().len();
+    let frame =
+        Rewrite::new(data().join("squeezed.caterva"), folder.path("new")).dtype("<u2").apply().unwrap();
+    let layer = frame.array_metalayer().unwrap();
+    // The dtype and its format are longer than nothing, the tail is gone, the name is shorter.
+    assert_eq!(layer.bytes().len(), squeezed.array_metalayer().unwrap().bytes().len() - tail + 9);
+    assert_eq!(frame.header().header_len, squeezed.header().header_len - tail + 9 - 3);
+    let meta = Meta::new(Shapes { shape: &[6, 8], chunkshape: &[4, 5], blockshape: &[2, 3] }, "<u2").unwrap();
+    assert_eq!(layer.bytes(), to_vec(&meta).unwrap());
+}
+
+#[test]
+fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
+    let folder = Folder::new();
+    let changed = |name: &str, changes: &[(usize, &[u8])]| {
+        let mut file = file(name);
+        for (at, bytes) in changes {
+            file[*at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        file
+    };
+    let mut with_user_metadata = second_generation(file("int32_3x5.b2nd"));
+    let at = with_user_metadata.len() - 30 + 7;
+    with_user_metadata.splice(at..at, *b"data");
+    with_user_metadata[at - 1] = 4;
+    with_user_metadata[at + 4 + 4] = 34;
+    let frame_len = with_user_metadata.len() as u64;
+    with_user_metadata[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    let longer = [file("int32_3x5.b2nd"), vec![0]].concat();
+
+    let cases = [
+        (changed("int32_3x5.b2nd", &[(95, b"x")]), NO_ARRAY),
+        (
+            with_user_metadata,
+            "the trailer has 4 bytes of user metadata without a name, which the present format cannot store",
+        ),
+        (first_generation(second_generation(file("int32_3x5.b2nd"))), FIRST_GENERATION),
+        (longer, "the frame has 520 bytes, but its file has 521; only a whole file can be changed"),
+    ];
+    let to = folder.path("to");
+    for (file, expected) in cases {
+        let path = folder.write("old", &file);
+        assert_eq!(refused(Rewrite::new(&path, &to).apply()), expected);
+        assert_eq!(refused(Rewrite::new(&path, &path).apply()), expected);
+        assert_eq!(fs::read(&path).unwrap(), file);
+    }
+    for (file, code) in [
+        (changed("int32_3x5.b2nd", &[(37, &[96])]), Code::InterruptedResize),
+        (changed("int32_3x5.b2nd", &[(113, &[1])]), Code::ArrayVersion),
+        (changed("int32_3x5.b2nd", &[(114, &[17])]), Code::Rank),
+        (changed("int32_3x5.b2nd", &[(46, &[0xff])]), Code::ChunkIndexPlace),
+        (b"something else entirely here".to_vec(), Code::NotAFrame),
+    ] {
+        let path = folder.write("old", &file);
+        assert_eq!(Rewrite::new(&path, &to).apply().unwrap_err().finding().map(Finding::code), Some(code));
+        assert_eq!(Rewrite::new(&path, &path).apply().unwrap_err().finding().map(Finding::code), Some(code));
+        assert_eq!(fs::read(&path).unwrap(), file);
+    }
+    let none = folder.path("none");
+    let error = Rewrite::new(&none, &to).apply().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*none)));
+    let nowhere = folder.path("no folder").join("to");
+    let error = Rewrite::new(data().join("int32_3x5.b2nd"), nowhere).apply().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert_eq!(folder.names(), BTreeSet::from(["old".into()]));
+}
+
+#[test]
+fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
+    let folder = Folder::new();
+    let mut damaged = second_generation(file("int32_3x5.b2nd"));
+    // Without compressed bytes there are no chunks, which no rule says of this generation.
+    damaged[39..47].fill(0);
+    let path = folder.write("old", &damaged);
+    assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
+    for to in [path.clone(), folder.path("new")] {
+        let why = refused(Rewrite::new(&path, &to).apply());
+        assert!(
+            why.starts_with("the frame is damaged, and the new one would have the same error: "),
+            "{why}"
+        );
+        let preview = Rewrite::new(&path, &to).preview().unwrap_err();
+        assert_eq!((preview.kind(), preview.to_string()), (ErrorKind::Refused, why));
+    }
+    assert_eq!(fs::read(&path).unwrap(), damaged);
+    assert_eq!(folder.names(), BTreeSet::from(["old".into()]));
+}
+
+#[test]
+fn a_preview_is_what_comes_of_it_and_writes_nothing() {
+    let folder = Folder::new();
+    let path = folder.copy("uint16_6x8.caterva");
+    let lock = File::create(folder.path("uint16_6x8.caterva.b2lock")).unwrap();
+    FileExt::try_lock(&lock).unwrap();
+    let before = folder.names();
+    for to in [path.clone(), folder.path("new")] {
+        let rewrite = Rewrite::new(&path, &to).dtype("<u2");
+        let preview = rewrite.preview().unwrap();
+        assert_eq!(folder.names(), before);
+        assert_eq!(fs::read(&path).unwrap(), file("uint16_6x8.caterva"));
+        assert_eq!(locked(rewrite.apply()), folder.path("uint16_6x8.caterva.b2lock"));
+
+        FileExt::unlock(&lock).unwrap();
+        let after = Rewrite::new(folder.path("uint16_6x8.caterva"), folder.path("copy")).dtype("<u2").apply();
+        assert_eq!(after.unwrap().header_bytes(), preview.header_bytes());
+        fs::remove_file(folder.path("copy")).unwrap();
+        FileExt::try_lock(&lock).unwrap();
+    }
+    let error = Rewrite::new(&path, folder.path("uint16_6x8.caterva.b2lock")).preview().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Exists);
+    let nowhere = folder.path("no folder");
+    let error = Rewrite::new(&path, nowhere.join("new")).dtype("<u2").preview().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*nowhere)));
+}
+
+#[test]
+fn a_name_that_is_too_long_for_a_lock_has_none() {
+    let folder = Folder::new();
+    let path = folder.path(&format!("{}.b2nd", "x".repeat(250)));
+    fs::copy(data().join("int32_3x5.b2nd"), &path).unwrap();
+    Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap();
+    Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
+    Rewrite::new(&path, folder.path("new")).apply().unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+}
+
+#[test]
+fn an_error_about_a_lock_file_names_the_lock_file() {
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    let lock = folder.path("int32_3x5.b2nd.b2lock");
+    // What cannot be opened to be written, even by root.
+    fs::create_dir(&lock).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let results = [frame.edit().shape(&[4, 6]).apply(), Rewrite::new(&path, &path).apply().map(drop)];
+    for result in results {
+        let error = result.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*lock)));
+        assert_eq!(error.to_string(), format!("cannot open the lock file {}", lock.display()));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_keeps_its_owner_where_that_is_allowed() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    if chown(&path, Some(65534), Some(65534)).is_err() {
+        println!("not root, so no file can be given away");
+        return;
+    }
+    Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
+    let metadata = fs::metadata(&path).unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (65534, 65534));
+    // A copy belongs to whoever made it.
+    Rewrite::new(&path, folder.path("new")).apply().unwrap();
+    assert_eq!(fs::metadata(folder.path("new")).unwrap().uid(), fs::metadata(folder.0.path()).unwrap().uid());
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_not_replaced() {
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    let mut permissions = fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&path, permissions).unwrap();
+    let may_write = fs::OpenOptions::new().write(true).open(&path).is_ok();
+    let mut frame = Frame::open(&path).unwrap();
+    let results = [frame.edit().shape(&[4, 6]).apply(), Rewrite::new(&path, &path).apply().map(drop)];
+    for result in results {
+        match result {
+            // Root may.
+            Ok(()) => assert!(may_write),
+            Err(error) => {
+                assert!(!may_write);
+                assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
+            }
+        }
+    }
+    Rewrite::new(&path, folder.path("new")).apply().unwrap();
+}
+
+#[test]
+fn a_copy_goes_only_to_a_new_name() {
+    let folder = Folder::new();
+    let there = folder.write("there", b"precious");
+    fs::create_dir(folder.path("directory")).unwrap();
+    let other = folder.copy("sparse.caterva");
+    for from in ["int32_3x5.b2nd", "sparse.b2nd"] {
+        for to in [&there, &folder.path("directory"), &other] {
+            let error = Rewrite::new(data().join(from), to).apply().unwrap_err();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Exists, Some(&**to)));
+            assert_eq!(error.to_string(), format!("{} already exists", to.display()));
+        }
+    }
+    assert_eq!(fs::read(&there).unwrap(), b"precious");
+    assert_eq!(folder.names().len(), 3);
+}
+
+#[test]
+fn what_gets_the_new_name_meanwhile_stays() {
+    type Create = fn(&Path);
+    let folder = Folder::new();
+    let to = folder.path("new");
+    let file: Create = |to| fs::write(to, b"precious").unwrap();
+    let empty: Create = |to| fs::create_dir(to).unwrap();
+    let full: Create = |to| {
+        fs::create_dir(to).unwrap();
+        fs::write(to.join("precious"), b"").unwrap();
+    };
+    for from in ["int32_3x5.b2nd", "sparse.b2nd"] {
+        for create in [file, empty, full] {
+            // Before the first byte is copied, and after the last one.
+            for reports in [1, 2] {
+                let mut left = reports;
+                let rewrite = Rewrite::new(data().join(from), &to).on_progress(|_| {
+                    left -= 1;
+                    if left == 0 {
+                        create(&to);
+                    }
+                    ControlFlow::Continue(())
+                });
+                let error = rewrite.apply().unwrap_err();
+                assert_eq!((error.kind(), error.path()), (ErrorKind::Exists, Some(&*to)), "{from}: {error}");
+                assert_eq!(folder.names(), BTreeSet::from(["new".into()]));
+                assert_eq!(to.is_dir(), fs::read(&to).is_err());
+                assert!(!to.join("chunks.b2frame").exists());
+                remove(&to);
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_error_about_the_old_frame_names_its_file() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.b2nd");
+    let chunk = path.join("00000002.chunk");
+    let rewrite = Rewrite::new(&path, folder.path("new")).on_progress(|copied| {
+        if copied == 0 {
+            // A file that can be opened, but whose first bytes cannot be read.
+            fs::remove_file(&chunk).unwrap();
+            std::os::unix::fs::symlink("/proc/self/mem", &chunk).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*chunk)), "{error}");
+    assert_eq!(error.to_string(), format!("cannot read {}", chunk.display()));
+    assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
+}
+
+#[test]
+fn a_dtype_that_was_spelled_as_numpy_does_becomes_a_type_string() {
+    let folder = Folder::new();
+    for (spelled, written) in [("int32", "<i4"), (">f4", ">f4"), ("float32", "<f4")] {
+        let shapes = Shapes { shape: &[0, 5], chunkshape: &[2, 3], blockshape: &[1, 2] };
+        let meta = Meta::new(shapes, spelled).unwrap().with_layout(Layout::B2ndSix).unwrap();
+        let path = folder.write("old", &frame_of(&[("b2nd", &to_vec(&meta).unwrap())], &[]));
+        let frame = Rewrite::new(&path, &path).apply().unwrap();
+        let array = frame.array().unwrap().unwrap();
+        assert_eq!((array.layout(), array.dtype()), (ArrayLayout::Format(Layout::B2nd), Some(written)));
+    }
+}
+
+#[test]
+fn a_frame_that_is_cut_while_it_is_copied_is_changing_and_leaves_no_copy() {
+    let folder = Folder::new();
+    // More than is copied at once.
+    let path = with_gap(folder.0.path(), "int32_3x5.b2nd", 9 << 20);
+    let mut reports = 0;
+    let rewrite = Rewrite::new(&path, folder.path("new")).dtype("<u4").on_progress(|_| {
+        reports += 1;
+        if reports == 2 {
+            fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(5 << 20).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
+    assert_eq!(folder.names(), BTreeSet::from(["int32_3x5.b2nd".into()]));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_copy_that_is_removed_before_it_has_its_name_is_an_error_about_that_name() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.b2nd");
+    let new = folder.path("new");
+    let rewrite = Rewrite::new(&path, &new).on_progress(|copied| {
+        if copied == 0 {
+            let unfinished = folder.names().into_iter().find(|name| name != "sparse.b2nd").unwrap();
+            remove(&folder.0.path().join(unfinished));
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*new)));
+    assert_eq!(error.to_string(), format!("cannot write {}", new.display()));
+    assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
+}
+
+#[test]
+fn a_chunk_file_that_is_damaged_before_it_is_copied_is_found_in_the_copy() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.b2nd");
+    let rewrite = Rewrite::new(&path, folder.path("new")).on_progress(|copied| {
+        if copied == 0 {
+            fs::write(path.join("00000002.chunk"), "short").unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = rewrite.apply().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Changing);
+    let finding = error.finding().unwrap();
+    let says = "only 3 of 4 chunk files are whole; for example 00000002.chunk is not a chunk";
+    assert_eq!((finding.code(), finding.message()), (Code::ChunkFile, says));
+    assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
+}
+
+#[test]
+fn a_sparse_frame_keeps_its_chunks() {
+    let folder = Folder::new();
+    let path = folder.copy("sparse.caterva");
+    let chunk = |path: &Path, number| fs::read(path.join(format!("{number:08X}.chunk"))).unwrap();
+    let copy = folder.path("copy.b2nd");
+    fs::write(path.join(".b2lock"), b"").unwrap();
+    Rewrite::new(&path, &copy).dtype("<u2").apply().unwrap();
+    assert_eq!(fs::read_dir(&copy).unwrap().count(), 5, "no lock, nothing else");
+    for number in 0..4 {
+        assert_eq!(chunk(&copy, number), chunk(&path, number));
+    }
+    assert_eq!(check(&copy).unwrap().findings, []);
+
+    // In place, by any of its names: the chunks are not even touched.
+    let modified = |path: &Path| fs::metadata(path.join("00000001.chunk")).unwrap().modified().unwrap();
+    let before = modified(&path);
+    Rewrite::new(&path, path.join("chunks.b2frame")).dtype("<u2").apply().unwrap();
+    assert_eq!(modified(&path), before);
+    assert_eq!(
+        fs::read(path.join("chunks.b2frame")).unwrap(),
+        fs::read(copy.join("chunks.b2frame")).unwrap()
+    );
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 6);
+    Rewrite::new(path.join("chunks.b2frame"), &path).dtype("<i2").apply().unwrap();
+    assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(), Some("<i2"));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_permissions_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new();
+    let path = folder.copy("uint16_6x8.caterva");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let link = folder.path("link");
+    symlink(&path, &link).unwrap();
+    Rewrite::new(&link, &link).dtype("<u2").apply().unwrap();
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(), Some("<u2"));
+    let copy = folder.path("copy");
+    Rewrite::new(&link, &copy).apply().unwrap();
+    for path in [&path, &copy] {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+    let sparse = folder.copy("sparse.b2nd");
+    fs::set_permissions(&sparse, fs::Permissions::from_mode(0o750)).unwrap();
+    Rewrite::new(&sparse, folder.path("sparse copy")).apply().unwrap();
+    assert_eq!(fs::metadata(folder.path("sparse copy")).unwrap().permissions().mode() & 0o777, 0o750);
+}
+
+#[test]
+fn the_lock_beside_a_frame_is_held_meanwhile() {
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    let lock = folder.write("int32_3x5.b2nd.b2lock", b"");
+    let counter = || fs::read(&lock).unwrap();
+    Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
+    let once = [[0; 8], 1_u64.to_ne_bytes()].concat();
+    assert_eq!(counter(), once);
+    let before = fs::read(&path).unwrap();
+
+    // A reader keeps from rewriting in place, a writer from copying too.
+    let reader = File::open(&lock).unwrap();
+    FileExt::try_lock_shared(&reader).unwrap();
+    assert_eq!(locked(Rewrite::new(&path, &path).apply()), lock);
+    Rewrite::new(&path, folder.path("copy")).apply().unwrap();
+    drop(reader);
+    let writer = File::open(&lock).unwrap();
+    FileExt::try_lock(&writer).unwrap();
+    assert_eq!(locked(Rewrite::new(&path, folder.path("copy 2")).apply()), lock);
+    assert_eq!(counter(), once);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(folder.names().len(), 3);
+}
+
+#[test]
+fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("directory");
+    fs::create_dir(&directory).unwrap();
+    let file = directory.join("chunks.b2frame");
+    fs::copy(data().join("int32_3x5.b2nd"), &file).unwrap();
+    assert_eq!(check(&directory).unwrap().findings[0].severity(), Severity::Error);
+    for to in [directory.clone(), folder.path().join("copy")] {
+        assert_eq!(Rewrite::new(&directory, &to).apply().unwrap_err().kind(), ErrorKind::Malformed);
+    }
+    // By itself it is a frame like any other.
+    assert_eq!(check(&file).unwrap().findings, []);
+    Rewrite::new(&file, &file).apply().unwrap();
+}

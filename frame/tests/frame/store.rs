@@ -1,0 +1,169 @@
+//! Stores: folders and zip files of frames.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use b2nd_frame::{Kind, Store, is_store_folder};
+use b2nd_lab::{data, frame_of, stored_chunk};
+use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
+use tempfile::TempDir;
+
+/// The files of a store in a folder, whose name ends like this.
+fn folder(zip: &str, end: &str) -> TempDir {
+    let folder = tempfile::Builder::new().suffix(end).tempdir().unwrap();
+    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+    let archive = ZipArchive::from_file(File::open(data().join(zip)).unwrap(), &mut buffer).unwrap();
+    let mut entries = archive.entries(&mut buffer);
+    while let Some(entry) = entries.next_entry().unwrap() {
+        let path = folder.path().join(std::str::from_utf8(entry.file_path().as_bytes()).unwrap());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut bytes = Vec::new();
+        archive.get_entry(entry.wayfinder()).unwrap().reader().read_to_end(&mut bytes).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    folder
+}
+
+fn open(path: &Path) -> Option<(Kind, Vec<String>)> {
+    Store::open(path).unwrap().map(|store| (store.kind(), store.members().to_vec()))
+}
+
+#[test]
+fn a_folder_is_the_store_that_its_zip_file_is() {
+    for (name, kind, members) in [
+        ("tree.b2z", Kind::TreeStore, &["/group/large", "/group/small"][..]),
+        ("table.b2z", Kind::CTable, &["/_cols/name", "/_cols/number", "/_meta", "/_valid_rows"]),
+    ] {
+        let zip = Store::open(data().join(name)).unwrap().unwrap();
+        assert_eq!(
+            (zip.kind(), zip.members()),
+            (kind, &members.iter().map(ToString::to_string).collect::<Vec<_>>()[..])
+        );
+        for end in [".b2d", ""] {
+            assert_eq!(Store::open(folder(name, end).path()).unwrap().unwrap(), zip, "{name} {end}");
+        }
+        let schema = zip.tables().first().map(|table| (table.key(), table.schema().unwrap()));
+        assert_eq!(
+            schema.is_some_and(|(key, json)| key == "/" && json.contains("\"number\"")),
+            kind == Kind::CTable
+        );
+    }
+}
+
+#[test]
+fn a_zip_file_is_a_store_whatever_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("store.zip");
+    for name in ["tree.b2z", "table.b2z", "nested.b2z"] {
+        fs::copy(data().join(name), &copy).unwrap();
+        assert_eq!(Store::open(&copy).unwrap(), Store::open(data().join(name)).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn stores_elsewhere_are_members_and_mounts() {
+    let folder = folder("tree.b2z", ".b2d");
+    let objects = serde_json::json!({
+        "/far/b": {"kind": "remote_store", "url": "https://example.org"},
+        "/far/a": {"kind": "remote_store"},
+        "/near": {"kind": "another"},
+        "/unknown": {},
+    });
+    let registry = stored_chunk(&rmp_serde::to_vec(&objects).unwrap());
+    let embed = frame_of(&[("b2tree", b"\xc0")], &[("_object_registry", &registry)]);
+    fs::write(folder.path().join("embed.b2e"), embed).unwrap();
+    let store = Store::open(folder.path()).unwrap().unwrap();
+    assert_eq!(store.mounts(), ["/far/a", "/far/b"]);
+    assert_eq!(store.members(), ["/far/a", "/far/b", "/group/large", "/group/small"]);
+}
+
+#[test]
+fn a_table_in_a_tree_is_one_member() {
+    let zip = Store::open(data().join("nested.b2z")).unwrap().unwrap();
+    assert_eq!(zip.kind(), Kind::TreeStore);
+    assert_eq!(zip.members(), ["/array", "/group/objects", "/group/table"]);
+    let [table] = zip.tables() else { panic!("{zip:?}") };
+    assert_eq!(table.key(), "/group/table");
+    assert!(table.schema().unwrap().contains("\"double\""));
+    for (name, is_part) in [
+        ("embed.b2e", true),
+        ("group/__vlmeta__.b2f", true),
+        ("group/table/_cols/ratio.b2nd", true),
+        ("group/table.b2nd", false),
+        ("group/tables/a.b2nd", false),
+        ("group/embed.b2e", false),
+    ] {
+        assert_eq!(zip.is_part(name), is_part, "{name}");
+    }
+    let folder = folder("nested.b2z", ".b2d");
+    assert!(is_store_folder(folder.path()) && !is_store_folder(folder.path().join("group")));
+    assert_eq!(Store::open(folder.path()).unwrap().unwrap(), zip);
+    assert_eq!(zip.mounts(), [""; 0]);
+}
+
+#[test]
+fn a_tree_is_a_table_only_if_it_says_so() {
+    let folder = folder("table.b2z", ".b2d");
+    fs::copy(data().join("vlmetalayers.b2nd"), folder.path().join("_meta.b2f")).unwrap();
+    assert_eq!(open(folder.path()).unwrap().0, Kind::TreeStore);
+    fs::remove_file(folder.path().join("_meta.b2f")).unwrap();
+    assert_eq!(open(folder.path()).unwrap().0, Kind::TreeStore);
+}
+
+#[test]
+fn members_are_frames_by_their_names_but_not_attributes_or_other_files() {
+    let folder = folder("tree.b2z", ".b2d");
+    let at = |name: &str| folder.path().join(name);
+    for name in ["b.b2f", "c.b2b", "__vlmeta__.b2f", "group/__vlmeta__.b2f", "d.tmp", "embed.b2e.b2lock"] {
+        fs::write(at(name), "").unwrap();
+    }
+    b2nd_lab::copy_tree(&data().join("sparse.b2nd"), &at("sparse.b2nd"));
+    let members = ["/b", "/c", "/group/large", "/group/small", "/sparse"].map(String::from);
+    assert_eq!(open(folder.path()).unwrap().1, members);
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+fn members_in_the_data_of_the_store_are_told_too() {
+    let folder = folder("tree.b2z", ".b2d");
+    let mut embed = fs::read(data().join("peers/store.b2e")).unwrap();
+    let at = embed.windows(7).position(|name| name == b"b2embed").unwrap();
+    embed[at..][..7].copy_from_slice(b"b2other");
+    fs::write(folder.path().join("embed.b2e"), embed).unwrap();
+    let members = ["/group/large", "/group/small", "/node"].map(String::from);
+    assert_eq!(open(folder.path()), Some((Kind::DictStore, members.to_vec())));
+}
+
+#[test]
+fn an_embed_store_makes_no_store_of_its_folder() {
+    for end in ["", ".b2d"] {
+        let folder = folder("tree.b2z", end);
+        assert!(is_store_folder(folder.path()));
+        fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
+        assert!(!is_store_folder(folder.path()));
+        assert_eq!(open(folder.path()), None);
+    }
+}
+
+#[test]
+fn without_a_telling_metalayer_the_extension_tells_the_store() {
+    for (end, kind) in [(".b2d", Some(Kind::DictStore)), (".B2Z", Some(Kind::TreeStore)), ("", None)] {
+        let folder = folder("tree.b2z", end);
+        fs::copy(data().join("int32_3x5.b2nd"), folder.path().join("embed.b2e")).unwrap();
+        assert_eq!(open(folder.path()).map(|store| store.0), kind, "{end:?}");
+        fs::remove_file(folder.path().join("embed.b2e")).unwrap();
+        assert_eq!(open(folder.path()), None, "{end:?}");
+    }
+    assert_eq!(open(&data().join("sparse.b2nd")), None);
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error() {
+    assert!(Store::open("no such folder").is_err());
+    assert!(Store::open(data().join("int32_3x5.b2nd")).is_err(), "not a zip file");
+    let folder = folder("tree.b2z", ".b2d");
+    fs::write(folder.path().join("embed.b2e"), "not a frame").unwrap();
+    let error = Store::open(folder.path()).unwrap_err();
+    assert_eq!(error.finding().unwrap().code().name(), "not-a-frame");
+}

@@ -1,0 +1,998 @@
+//! Writing new frames whose chunks are ready.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use b2nd_frame::{
+    Check, ChunkPlace, Code, Codec, Depth, ErrorKind, Field, Filter, Frame, FrameBuilder, FrameType,
+    FrameWriter, Sink, Special, SplitMode,
+};
+use b2nd_lab::{chunk_of_zeros, data, shows_as_much_as_fits, stored_chunk};
+use b2nd_serde::{Layout, Meta, Shapes};
+
+fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
+    Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
+}
+
+/// 4 chunks of 32 bytes, in blocks of 8.
+fn worked_example() -> Meta {
+    meta(&[3, 5], &[2, 3], &[1, 2], "<i4")
+}
+
+fn begin() -> FrameWriter<Cursor<Vec<u8>>> {
+    FrameBuilder::new(worked_example()).write_to(Cursor::new(Vec::new())).unwrap()
+}
+
+/// The same array, of floats.
+fn begin_with_floats() -> FrameWriter<Cursor<Vec<u8>>> {
+    let builder = FrameBuilder::new(meta(&[3, 5], &[2, 3], &[1, 2], "<f4"));
+    builder.write_to(Cursor::new(Vec::new())).unwrap()
+}
+
+/// Any items for all chunks.
+fn items_of(number: u64, nbytes: usize) -> Vec<u8> {
+    (0..nbytes)
+        .map(|byte| u8::try_from((byte + usize::try_from(number).unwrap() * 7) % 251).unwrap())
+        .collect()
+}
+
+/// Stores all chunks, the last one first.
+fn store_all<S: Sink>(writer: &mut FrameWriter<S>) {
+    for number in (0..writer.nchunks()).rev() {
+        writer.stored(number, &items_of(number, writer.chunk_nbytes())).unwrap();
+    }
+}
+
+/// Checks a frame and the data of its chunks.
+#[track_caller]
+fn without_findings<R: Read + Seek>(frame: Frame<R>) -> Frame<R> {
+    let report = Check::new(Depth::ChunkData).frame(frame).unwrap();
+    let mut findings = report.findings;
+    findings.retain(|finding| finding.code() != Code::HighRank);
+    assert_eq!(findings, []);
+    assert_eq!(report.unchecked, []);
+    report.frame.unwrap()
+}
+
+/// The bytes of a stored chunk.
+fn bytes_of(file: &[u8], place: ChunkPlace, cbytes: usize) -> &[u8] {
+    let ChunkPlace::Frame(start) = place else { panic!("not in the frame: {place:?}") };
+    &file[usize::try_from(start).unwrap()..][..cbytes]
+}
+
+#[test]
+fn arrays_of_all_ranks_are_read_back() {
+    let mut random = fastrand::Rng::with_seed(13);
+    for round in 0..300 {
+        let ndim = [0, 1, 2, 3, 4, 8, 16][round % 7];
+        let most = [1, 40, 9, 6, 4, 2, 2][round % 7];
+        let mut sizes = |most: i32| -> Vec<i32> { (0..ndim).map(|_| random.i32(1..=most)).collect() };
+        let shape: Vec<i64> = sizes(most).into_iter().map(i64::from).collect();
+        let (chunkshape, blockshape) = (sizes(most), sizes(if ndim > 8 { 1 } else { most }));
+        let dtype = ["|u1", "<i4", "<f8", "<c16", "|S300", "[('a', '<i2'), ('b', '|S5')]"][round % 6];
+        let meta = meta(&shape, &chunkshape, &blockshape, dtype);
+        let geometry = meta.geometry().unwrap();
+        let typesize = meta.parse_dtype().unwrap().unwrap().item_size();
+        let array = items_of(1, usize::try_from(geometry.nitems()).unwrap() * typesize);
+
+        let mut writer = FrameBuilder::new(meta.clone()).write_to(Cursor::new(Vec::new())).unwrap();
+        assert_eq!(writer.nchunks(), geometry.nchunks());
+        for chunk in geometry.chunks() {
+            let mut items = vec![0; writer.chunk_nbytes()];
+            chunk.gather(&array, typesize, &mut items).unwrap();
+            writer.stored(chunk.number(), &items).unwrap();
+        }
+        let mut frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
+        assert_eq!(frame.array().unwrap().unwrap().meta(), Some(&meta));
+
+        let entries: Vec<_> = frame.chunks().unwrap().collect::<Result<_, _>>().unwrap();
+        let file = frame.into_reader().into_inner();
+        let mut read = vec![0xaa; array.len()];
+        for (entry, chunk) in entries.iter().zip(geometry.chunks()) {
+            let nbytes = usize::try_from(entry.nbytes.unwrap()).unwrap();
+            let items = &bytes_of(&file, entry.place, 32 + nbytes)[32..];
+            chunk.scatter(items, typesize, &mut read).unwrap();
+        }
+        assert!(read == array, "{meta:?}");
+    }
+}
+
+/// The header of a frame, without the numbers of threads, which are those of the machine it was written on.
+fn comparable(mut header: Vec<u8>) -> Vec<u8> {
+    let frame = Frame::parse(&header).unwrap();
+    for field in [Field::CompressionThreads, Field::DecompressionThreads] {
+        header[frame.header().range(field).unwrap()].fill(0);
+    }
+    header
+}
+
+#[test]
+fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let mut frame = Frame::read_at(Cursor::new(&file[..]), 0).unwrap();
+    let meta = frame.array().unwrap().unwrap().meta().unwrap().clone();
+    let mut chunks = Vec::new();
+    let mut entries = frame.chunks().unwrap();
+    while let Some(entry) = entries.next().transpose().unwrap() {
+        let header = entries.header(&entry).unwrap().unwrap();
+        chunks.push(bytes_of(&file, entry.place, header.cbytes));
+    }
+    let made = FrameBuilder::new(meta).to_vec(&chunks).unwrap();
+
+    let header_len = frame.header().header_len;
+    assert_eq!(comparable(made[..header_len].to_vec()), comparable(file[..header_len].to_vec()));
+    assert_eq!(made.len(), file.len());
+    // The chunk index is stored by both; C-Blosc2 notes in it a codec and a filter that are not used.
+    let differs = made.iter().zip(&file).skip(header_len).filter(|(made, real)| made != real).count();
+    assert_eq!(differs, 2);
+    without_findings(Frame::read_at(Cursor::new(made), 0).unwrap());
+}
+
+#[test]
+fn the_header_says_what_the_builder_was_told() {
+    let filters = [Filter { id: 4, meta: 10 }, Filter { id: 35, meta: 0 }];
+    let builder =
+        FrameBuilder::new(worked_example()).codec(Codec(35)).codec_meta(3).level(9).filters(&filters);
+    let builder = builder.split_mode(SplitMode::Never).uses_dictionary(true);
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    let header = frame.header();
+    assert_eq!((header.codec, header.codec_meta, header.level), (Codec(35), 3, 9));
+    assert_eq!((header.split_mode, header.uses_dictionary), (SplitMode::Never, true));
+    assert!(header.pipeline().eq(filters));
+    assert_eq!((header.version, header.frame_type), (2, FrameType::Contiguous));
+    assert_eq!(frame.check_header(), []);
+}
+
+#[test]
+fn codecs_filters_and_split_modes_are_those_of_the_registry_of_c_blosc2() {
+    for (number, name) in [
+        (0, "blosclz"),
+        (1, "lz4"),
+        (2, "lz4hc"),
+        (4, "zlib"),
+        (5, "zstd"),
+        (32, "ndlz"),
+        (33, "zfp_acc"),
+        (34, "zfp_prec"),
+        (35, "zfp_rate"),
+        (36, "openhtj2k"),
+        (37, "grok"),
+        (38, "openzl"),
+        (39, "j2k"),
+        (40, "htj2k"),
+    ] {
+        assert_eq!((Codec(number).name(), &*Codec(number).to_string()), (Some(name), name));
+    }
+    for (id, meta, name, shown) in [
+        (0, 0, Some("none"), "none"),
+        (1, 0, Some("shuffle"), "shuffle"),
+        (2, 0, Some("bitshuffle"), "bitshuffle"),
+        (3, 0, Some("delta"), "delta"),
+        (4, 10, Some("trunc_prec"), "trunc_prec (10)"),
+        (100, 0, None, "filter 100"),
+        (200, 7, None, "filter 200 (7)"),
+    ] {
+        let filter = Filter { id, meta };
+        assert_eq!((filter.name(), &*filter.to_string()), (name, shown));
+        shows_as_much_as_fits(&filter);
+    }
+    for (mode, bits, shown) in [
+        (SplitMode::Always, 0, "always"),
+        (SplitMode::Never, 1, "never"),
+        (SplitMode::Auto, 2, "auto"),
+        (SplitMode::ForwardCompatible, 3, "forward compatible"),
+    ] {
+        let builder = FrameBuilder::new(worked_example()).split_mode(mode);
+        let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+        writer.fill(Special::Zeros).unwrap();
+        let file = writer.finish().unwrap();
+        // The fourth byte of flags.
+        assert_eq!(file.get_ref()[28] & 3, bits);
+        let frame = Frame::read_at(file, 0).unwrap();
+        assert_eq!((frame.header().split_mode, &*mode.to_string()), (mode, shown));
+    }
+}
+
+#[test]
+fn metalayers_and_vlmetalayers_are_read_back() {
+    let mut old = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
+    let old_trailer = old.trailer().unwrap();
+    let note = old_trailer.vlmetalayer("note").unwrap();
+    let vendor = old.metalayer("vendor").unwrap();
+    let mut builder = FrameBuilder::new(worked_example())
+        .metalayer("numbers", &[1, 2, 3])
+        .metalayer_bytes("vendor", vendor.bytes())
+        .vlmetalayer("unit", "kelvin")
+        .vlmetalayer_chunk("note", note.chunk());
+    for number in 0..13 {
+        builder = builder.metalayer(&format!("{}{number}", "n".repeat(29)), &number);
+    }
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    assert_eq!(frame.metalayers().len(), 16);
+    assert_eq!(frame.metalayer("numbers").unwrap().decode::<Vec<u8>>().unwrap(), [1, 2, 3]);
+    assert_eq!(frame.metalayer("vendor").unwrap().bytes(), vendor.bytes());
+    let trailer = frame.trailer().unwrap();
+    assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "kelvin");
+    assert_eq!(trailer.vlmetalayer("note").unwrap().chunk(), note.chunk());
+    assert!(frame.header().has_vlmetalayers);
+    assert!(frame.check().unwrap().iter().all(|finding| finding.code() == Code::NoData));
+}
+
+#[test]
+fn a_long_metalayer_is_read_back() {
+    let bytes = vec![0xc0; 1 << 20];
+    let builder = FrameBuilder::new(worked_example()).metalayer_bytes("long", &bytes);
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    assert_eq!(frame.metalayer("long").unwrap().bytes(), bytes);
+}
+
+#[test]
+fn all_ways_to_write_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.b2nd");
+    let mut writer = FrameBuilder::new(worked_example()).create(&path).unwrap();
+    store_all(&mut writer);
+    let frame = writer.finish().unwrap();
+    assert_eq!((frame.path(), frame.header().frame_len), (Some(&*path), fs::metadata(&path).unwrap().len()));
+    let file = fs::read(&path).unwrap();
+
+    let mut writer = begin();
+    store_all(&mut writer);
+    assert_eq!(writer.finish().unwrap().into_inner(), file);
+
+    let chunk = |number| [&file_chunk_header(), &items_of(number, 32)[..]].concat();
+    let in_order = FrameBuilder::new(worked_example()).to_vec((0..4).map(chunk)).unwrap();
+    assert_eq!(in_order.len(), file.len());
+    without_findings(Frame::read_at(Cursor::new(&in_order), 0).unwrap());
+
+    // After something else, with something after it that stays.
+    let mut to = Cursor::new(vec![0xaa; 2000]);
+    to.set_position(100);
+    let mut writer = FrameBuilder::new(worked_example()).write_to(to).unwrap();
+    store_all(&mut writer);
+    let to = writer.finish().unwrap();
+    assert_eq!(to.position(), 100 + file.len() as u64);
+    let bytes = to.into_inner();
+    assert_eq!(bytes[..100], [0xaa; 100]);
+    assert_eq!(bytes[100..][..file.len()], file);
+    assert!(bytes[100 + file.len()..].iter().all(|&byte| byte == 0xaa) && bytes.len() == 2000);
+}
+
+/// The header of a chunk of the worked example that is not compressed.
+fn file_chunk_header() -> [u8; 32] {
+    let mut header = [0; 32];
+    header[..16].copy_from_slice(b"\x05\x01\x07\x04\x20\0\0\0\x08\0\0\0\x40\0\0\0");
+    header
+}
+
+fn files(directory: &Path) -> BTreeMap<OsString, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
+    entries.map(|entry| (entry.file_name(), fs::read(entry.path()).unwrap())).collect()
+}
+
+#[test]
+fn the_files_of_a_sparse_frame_are_numbered_as_its_chunks_come() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, order, numbers) in [("one", [0, 2, 3], [0, 1, 2]), ("other", [3, 0, 2], [1, 2, 0])] {
+        let path = folder.path().join(name);
+        let mut writer = FrameBuilder::new(worked_example()).create_sparse(&path).unwrap();
+        for number in order {
+            writer.stored(number, &items_of(number, 32)).unwrap();
+        }
+        writer.special(1, Special::Zeros).unwrap();
+        let mut frame = writer.finish().unwrap();
+        assert_eq!((frame.header().frame_type, frame.header().cbytes), (FrameType::Sparse, 3 * 64));
+        assert_eq!(frame.path(), Some(&*path.join("chunks.b2frame")));
+        let places: Vec<_> = frame.chunks().unwrap().map(|entry| entry.unwrap().place).collect();
+        let zeros = ChunkPlace::Special(Special::Zeros);
+        let [first, third, fourth] = numbers.map(ChunkPlace::File);
+        assert_eq!(places, [first, zeros, third, fourth]);
+        let files = files(&path);
+        assert_eq!(files.len(), 4);
+        for (number, file) in [0, 2, 3].into_iter().zip(numbers) {
+            let chunk = &files[OsStr::new(&format!("{file:08X}.chunk"))];
+            assert_eq!(chunk[32..], items_of(number, 32));
+        }
+        without_findings(Frame::open(&path).unwrap());
+    }
+}
+
+#[test]
+fn a_late_chunk_of_a_sparse_frame_has_a_file_that_c_blosc2_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("late.b2nd");
+    let mut writer = FrameBuilder::new(meta(&[100_000], &[1], &[1], "|u1")).create_sparse(&path).unwrap();
+    writer.stored(99_999, &[7]).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let mut frame = without_findings(writer.finish().unwrap());
+    let place = frame.chunks().unwrap().nth(99_999).unwrap().unwrap().place;
+    assert_eq!(place, ChunkPlace::File(0));
+}
+
+#[test]
+fn special_values_are_in_the_index_and_repeated_items_in_the_frame() {
+    let mut writer = begin_with_floats();
+    writer.special(0, Special::Nan).unwrap();
+    writer.special(1, Special::Uninitialized).unwrap();
+    writer.repeat(2, &[1, 2, 3, 4]).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    let mut frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
+    assert_eq!(frame.header().cbytes, 36);
+    let mut chunks = frame.chunks().unwrap();
+    let mut special = Vec::new();
+    while let Some(entry) = chunks.next().transpose().unwrap() {
+        special.push(match entry.place {
+            ChunkPlace::Special(special) => special,
+            _ => chunks.header(&entry).unwrap().unwrap().special.unwrap(),
+        });
+    }
+    assert_eq!(special, [Special::Nan, Special::Uninitialized, Special::Value, Special::Zeros]);
+}
+
+#[test]
+fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
+    let mut writer = begin_with_floats();
+    store_all(&mut writer);
+    let stored = Frame::read_at(writer.finish().unwrap(), 0).unwrap().header().cbytes;
+    for (bits, special) in [(0x10, Special::Zeros), (0x20, Special::Nan), (0x40, Special::Uninitialized)] {
+        let mut chunk = file_chunk_header();
+        (chunk[2], chunk[12], chunk[31]) = (0x05, 32, bits);
+        let mut writer = begin_with_floats();
+        writer.chunk(1, &chunk).unwrap();
+        for number in [0, 2, 3] {
+            writer.stored(number, &items_of(number, 32)).unwrap();
+        }
+        let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+        assert_eq!(frame.header().cbytes, stored - 64);
+        let place = frame.chunks().unwrap().nth(1).unwrap().unwrap().place;
+        assert_eq!(place, ChunkPlace::Special(special));
+        without_findings(frame);
+    }
+}
+
+/// An array of many stored chunks, and where they begin.
+fn many_chunks(chunks: i64) -> (Vec<u8>, Vec<usize>) {
+    let builder = FrameBuilder::new(meta(&[8 * chunks], &[8], &[8], "|u1"));
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    assert_eq!(writer.missing(), Some(0));
+    store_all(&mut writer);
+    assert_eq!(writer.missing(), None);
+    assert!(format!("{writer:?}").starts_with("FrameWriter { sizes: "));
+    let file = writer.finish().unwrap().into_inner();
+    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+    let entries = frame.chunks().unwrap().map(Result::unwrap);
+    let starts: Vec<_> = entries
+        .map(|entry| {
+            let ChunkPlace::Frame(start) = entry.place else { panic!("not stored") };
+            usize::try_from(start).unwrap()
+        })
+        .collect();
+    (file, starts)
+}
+
+#[test]
+fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
+    let (mut damaged, starts) = many_chunks(25);
+    for start in starts {
+        damaged[start + 3] = 9;
+    }
+    let frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
+    let findings = Check::new(Depth::ChunkHeaders).frame(frame).unwrap().findings;
+    assert_eq!(findings.len(), 21);
+    assert_eq!(findings[20].message(), "5 more findings about chunks are left out");
+}
+
+#[test]
+fn many_findings_of_one_code_do_not_hide_those_of_others() {
+    let (mut damaged, starts) = many_chunks(30);
+    for (number, &start) in starts.iter().enumerate() {
+        match number {
+            // Another size of items.
+            ..25 => damaged[start + 3] = 9,
+            // Another filter, in a chunk that claims to be compressed: its one block begins with an empty stream.
+            25 => {
+                damaged[start + 2] = 0x35;
+                damaged[start + 16] = 2;
+                damaged[start + 32..start + 36].copy_from_slice(&36_u32.to_le_bytes());
+            }
+            _ => {}
+        }
+    }
+    let frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
+    let findings = Check::new(Depth::ChunkHeaders).frame(frame).unwrap().findings;
+    let count = |code| findings.iter().filter(|finding| finding.code() == code).count();
+    assert_eq!((count(Code::ChunkHeader), count(Code::ChunkFilters)), (21, 1), "{findings:?}");
+    let left_out: Vec<_> = findings.iter().filter(|finding| finding.message().contains("left out")).collect();
+    assert_eq!(left_out.len(), 1);
+    assert_eq!((left_out[0].code(), left_out[0].chunk()), (Code::ChunkHeader, None));
+}
+
+#[test]
+fn an_index_of_one_offset_is_not_a_repeated_value() {
+    let python = fs::read(data().join("scalar.b2nd")).unwrap();
+    let mut writer = FrameBuilder::new(meta(&[], &[], &[], "<f8")).write_to(Cursor::new(Vec::new())).unwrap();
+    writer.stored(0, &3.5_f64.to_le_bytes()).unwrap();
+    let file = writer.finish().unwrap().into_inner();
+    // All of it but the filters that C-Blosc2 names in the header of an index too.
+    let index = |file: &[u8]| {
+        let index = &file[file.len() - 40 - 35..][..40];
+        (index[..16].to_vec(), index[24..].to_vec())
+    };
+    assert_eq!(index(&file), index(&python));
+}
+
+#[test]
+fn an_index_of_one_special_value_takes_40_bytes() {
+    for (special, last) in [(Special::Zeros, 0x81), (Special::Nan, 0x82), (Special::Uninitialized, 0x84)] {
+        let meta = meta(&[1 << 27], &[1], &[1], "<f4");
+        let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+        writer.special(7, special).unwrap();
+        writer.fill(special).unwrap();
+        let file = writer.finish().unwrap().into_inner();
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        assert_eq!(file.len(), header_len + 40 + 35);
+        // As `blosc2.zeros` writes it.
+        let index = &file[header_len..][..40];
+        let expected = [
+            &[5, 1, 5, 8, 0, 0, 0, 0x40, 0, 0x40, 0, 0, 40, 0, 0, 0][..],
+            &[0; 15],
+            &[0x30, 0, 0, 0, 0, 0, 0, 0, last],
+        ];
+        assert_eq!(index, expected.concat());
+        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        assert_eq!(frame.count_chunks().unwrap().total(), 1 << 27);
+    }
+}
+
+#[test]
+fn an_array_without_items_has_no_chunks_and_no_index() {
+    for (chunkshape, version, chunksize) in [([4, 4], 2, 128), ([0, 4], 3, 0)] {
+        let meta = meta(&[0, 8], &chunkshape, &[2, 2], "<f8");
+        let writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+        assert_eq!(writer.nchunks(), 0);
+        let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+        let header = frame.header();
+        assert_eq!((header.nbytes, header.cbytes, header.chunksize), (0, 0, chunksize));
+        assert_eq!((header.version, header.has_variable_chunks), (version, version == 3));
+        assert_eq!(header.frame_len, header.header_len as u64 + 35);
+        without_findings(frame);
+    }
+}
+
+#[test]
+fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
+    let good = [&file_chunk_header()[..], &[7; 32]].concat();
+    let with = |at: usize, value: &[u8]| {
+        let mut chunk = good.clone();
+        chunk[at..at + value.len()].copy_from_slice(value);
+        chunk
+    };
+    let mut writer = begin();
+    let repeated = |value: &[u8]| {
+        let mut chunk = [&with(31, &[0x30])[..32], value].concat();
+        (chunk[2], chunk[12]) = (0x05, u8::try_from(chunk.len()).unwrap());
+        chunk
+    };
+    let wrong = [
+        ("cannot be these 10 bytes, which are not a Blosc2 chunk", vec![5; 10]),
+        ("has 64 bytes by its header, but 63 are given", good[..63].to_vec()),
+        ("has 64 bytes by its header, but 65 are given", [&good[..], &[0]].concat()),
+        ("has 31 bytes of data, but must have 32", with(4, &[31])),
+        ("has items of 8 bytes, but must have 4", with(3, &[8])),
+        ("has blocks of 16 bytes, but must have 8", with(8, &[16])),
+        ("has 8 blocks of different sizes, but must have blocks of 8 bytes", with(30, &[1])),
+        ("has the special value 5 to C-Blosc2, which cannot read it", with(31, &[0x50])),
+        ("repeats a value of 5 bytes, which does not fit 32 bytes", repeated(&[1; 5])),
+        ("repeats a value of 8 bytes, but items have 4", repeated(&[1; 8])),
+        ("has block 0 at byte 47 of it, but must have it at 48 or after, and before 64", {
+            let mut chunk = with(2, &[0x05]);
+            chunk[32..36].copy_from_slice(&47_i32.to_le_bytes());
+            chunk
+        }),
+        ("has 18 bytes, but C-Blosc2 reads none of less than 32", {
+            b"\x02\x01\x02\x04\x20\0\0\0\x08\0\0\0\x12\0\0\0ab".to_vec()
+        }),
+    ];
+    for (why, chunk) in wrong {
+        let error = writer.chunk(2, &chunk).unwrap_err();
+        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Refused, &*format!("chunk 2 {why}")));
+    }
+    let refusals = [
+        (writer.stored(2, &[0; 31]), "chunk 2 needs 32 bytes of items, but 31 are given"),
+        (writer.repeat(2, &[0; 8]), "chunk 2 needs an item of 4 bytes, but 8 are given"),
+        (writer.special(2, Special::Value), "chunk 2 cannot repeat a value without it; `repeat` takes it"),
+        (writer.stored(4, &[0; 32]), "chunk 4 does not exist: the array has 4 chunks, from 0 on"),
+        (
+            writer.special(u64::MAX, Special::Zeros),
+            "chunk 18446744073709551615 does not exist: the array has 4 chunks, from 0 on",
+        ),
+        (writer.fill(Special::Value), "the other chunks cannot repeat a value without it; `repeat` takes it"),
+    ];
+    for (result, message) in refusals {
+        assert_eq!(result.unwrap_err().to_string(), message);
+    }
+    writer.chunk(3, &repeated(&[1; 4])).unwrap();
+    for number in [2, 0] {
+        writer.chunk(number, &good).unwrap();
+    }
+    assert_eq!(writer.chunk(2, &good).unwrap_err().to_string(), "chunk 2 has already been given, or filled");
+    assert_eq!(
+        writer.special(0, Special::Nan).unwrap_err().to_string(),
+        "chunk 0 has already been given, or filled"
+    );
+    writer.chunk(1, &good).unwrap();
+    let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    assert_eq!(frame.header().cbytes, 3 * 64 + 36);
+    without_findings(frame);
+}
+
+#[test]
+fn only_little_endian_floats_can_be_nan() {
+    let cases = [
+        ("|u1", false),
+        ("<f2", false),
+        ("<f4", true),
+        ("<f8", true),
+        // Readers write the bytes of a little-endian NaN, whatever the dtype is.
+        (">f4", false),
+        (">f8", false),
+        ("<i4", false),
+        ("<M8[ns]", false),
+        ("|S4", false),
+        ("<c8", false),
+        ("<c16", false),
+    ];
+    for (dtype, is_nan) in cases {
+        let meta = meta(&[2], &[1], &[1], dtype);
+        let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+        let found = writer.special(0, Special::Nan).map_err(|error| error.to_string());
+        let message = "chunk 0 cannot be NaN: only little-endian floats of 4 or 8 bytes can";
+        assert_eq!(found, if is_nan { Ok(()) } else { Err(message.into()) }, "{dtype}");
+        assert_eq!(writer.fill(Special::Nan).is_ok(), is_nan, "{dtype}");
+    }
+}
+
+#[test]
+fn a_file_that_only_appends_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let file = fs::File::options().append(true).create(true).open(&path).unwrap();
+    let mut writer = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).write_to(file).unwrap();
+    writer.stored(0, &[1, 2]).unwrap();
+    let error = writer.finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    let reason = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(reason, "the header cannot be written before the chunks: the writer only appends");
+}
+
+#[test]
+fn a_chunk_of_one_value_that_has_data_too_is_refused() {
+    let mut writer = begin();
+    let mut chunk = [&file_chunk_header()[..]].concat();
+    chunk[12] = 32;
+    chunk[31] = 0x10;
+    chunk[2] &= !2;
+    writer.chunk(0, &chunk).unwrap();
+    // The flag of data that is not compressed.
+    chunk[2] |= 2;
+    let error = writer.chunk(1, &chunk).unwrap_err();
+    assert_eq!(error.to_string(), "chunk 1 has one value, but also data or a dictionary");
+}
+
+#[test]
+fn a_vlmetalayer_whose_chunk_cannot_be_read_is_refused() {
+    let good = stored_chunk(&[0xa1, b'x']);
+    for (at, value, why) in [
+        (1, 0, "has items of 0 bytes"),
+        (4, 200, "is not compressed, but has 2 bytes for 200 of data"),
+        (8, 0, "has blocks of 0 bytes"),
+        (12, 200, "which are not a Blosc2 chunk"),
+    ] {
+        let at: usize = at;
+        let mut chunk = good.clone();
+        chunk[if at == 1 { 3 } else { at }] = value;
+        let builder = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).vlmetalayer_chunk("unit", &chunk);
+        let error = builder.write_to(Cursor::new(Vec::new())).unwrap_err().to_string();
+        assert!(error.starts_with("the chunk of vlmetalayer `unit` has ") || error.contains(why), "{error}");
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn codecs_and_dictionaries_are_those_of_c_blosc2() {
+    let build = |codec: u8, dictionary: bool| {
+        let builder = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).codec(Codec(codec));
+        builder.uses_dictionary(dictionary).write_to(Cursor::new(Vec::new())).map(drop)
+    };
+    for codec in [0, 1, 2, 4, 5, 32, 160, 255] {
+        build(codec, false).unwrap();
+        assert_eq!(build(codec, true).is_ok(), ![0, 4].contains(&codec), "{codec}");
+    }
+    for codec in [3, 6, 15, 31] {
+        build(codec, false).unwrap_err();
+    }
+    assert_eq!(
+        build(0, true).unwrap_err().to_string(),
+        "blosclz has no dictionaries; lz4, lz4hc and zstd have"
+    );
+}
+
+#[test]
+fn a_path_without_a_name_is_refused_at_once() {
+    for path in ["", "..", "."] {
+        FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).create(path).unwrap_err();
+    }
+}
+
+#[test]
+fn a_missing_chunk_is_named() {
+    let mut writer = begin();
+    for number in [0, 2] {
+        writer.stored(number, &[0; 32]).unwrap();
+    }
+    let error = writer.finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert_eq!(error.to_string(), "2 of 4 chunks have not been given; the first of them is chunk 1");
+    let error = begin().finish().unwrap_err();
+    assert_eq!(error.to_string(), "4 of 4 chunks have not been given; the first of them is chunk 0");
+}
+
+#[test]
+fn what_cannot_be_a_frame_is_refused() {
+    let builder = || FrameBuilder::new(worked_example());
+    let array = |shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str| {
+        FrameBuilder::new(meta(shape, chunkshape, blockshape, dtype))
+    };
+    let many = |count: u8| {
+        (0..count).fold(builder(), |builder, number| builder.metalayer(&number.to_string(), &number))
+    };
+    let many_vl = |count: u8| {
+        (0..count).fold(builder(), |builder, number| builder.vlmetalayer(&number.to_string(), &number))
+    };
+    let wrong = [
+        (
+            FrameBuilder::new(worked_example().with_layout(Layout::Caterva).unwrap()),
+            "layout caterva cannot be written; only b2nd can",
+        ),
+        (
+            array(&[3], &[0], &[1], "|u1"),
+            "chunkshape[0] is 0, but shape[0] is 3: a dimension that is not empty needs chunks of at least 1",
+        ),
+        (
+            array(&[3], &[1 << 30], &[1], "<f8"),
+            "chunkshape: a chunk has 1073741824 items of 8 bytes, padding included, but can hold at most 2147483615 bytes",
+        ),
+        (
+            array(&[3], &[1 << 30], &[1 << 30], "|u1"),
+            "blockshape: a block has 1073741824 items of 1 bytes, but can have at most 536866816 bytes",
+        ),
+        (
+            array(&[1 << 40], &[1], &[1], "|u1"),
+            "the array has 1099511627776 chunks, but a frame can have at most 268435451",
+        ),
+        (
+            array(&[i64::MAX], &[1], &[1], "<f8"),
+            "9223372036854775807 chunks of 8 bytes have more than the format can count",
+        ),
+        (array(&[3], &[3], &[3], "|S0"), "an item has 0 bytes, but must have 1 to 536866816"),
+        (builder().typesize(8), "typesize is 8, but items of dtype `<i4` have 4 bytes"),
+        (builder().level(10), "level is 10, but must be 0 to 9"),
+        (
+            builder().filters(&[Filter { id: 1, meta: 0 }; 7]),
+            "there are 7 filters, but a frame can have at most 6",
+        ),
+        (builder().filters(&[Filter { id: 99, meta: 0 }]), "filter 99 is unknown"),
+        (many(16), "there are 17 metalayers, with that of the array, but a frame can have at most 16"),
+        (many_vl(17), "there are 17 vlmetalayers, but a frame can have at most 16"),
+        (
+            builder().metalayer("b2nd", &1),
+            "metalayer `b2nd` is that of the array, which the frame has already",
+        ),
+        (builder().metalayer("m", &1).metalayer("m", &2), "there are two metalayers `m`"),
+        (builder().vlmetalayer("v", &1).vlmetalayer("v", &2), "there are two vlmetalayers `v`"),
+        (
+            builder().metalayer(&"n".repeat(32), &1),
+            "the name of a metalayer can have at most 31 bytes, but `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` has 32",
+        ),
+        (
+            builder().vlmetalayer("a\0b", &1),
+            "the name \"a\\0b\" of a vlmetalayer has a NUL, at which it would end",
+        ),
+        (
+            builder().vlmetalayer_chunk("v", b"kelvin"),
+            "the chunk of vlmetalayer `v` has 6 bytes, which are not a Blosc2 chunk",
+        ),
+        (
+            builder().metalayer_bytes("m", &vec![0; 1 << 26]),
+            "the header would have more than 67108864 bytes, or an offset that does not fit",
+        ),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (builder, message) in wrong {
+        let error = builder.create(folder.path().join("new.b2nd")).unwrap_err();
+        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Refused, message));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_dtype_that_is_not_known_needs_a_typesize() {
+    let unknown = || meta(&[3], &[3], &[3], "complex 7");
+    let error = FrameBuilder::new(unknown()).to_vec([[0; 0]; 0]).unwrap_err();
+    assert!(error.to_string().ends_with("; give the typesize if it is right"), "{error}");
+    let mut writer = FrameBuilder::new(unknown()).typesize(5).write_to(Cursor::new(Vec::new())).unwrap();
+    writer.stored(0, &[1; 15]).unwrap();
+    let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    assert_eq!(frame.header().typesize, 5);
+}
+
+#[test]
+fn a_value_that_is_not_messagepack_is_an_error_with_its_source() {
+    struct Never;
+    impl serde::Serialize for Never {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("never"))
+        }
+    }
+    for builder in [
+        FrameBuilder::new(worked_example()).metalayer("m", &Never),
+        FrameBuilder::new(worked_example()).vlmetalayer("m", &Never),
+    ] {
+        let error = builder.write_to(Cursor::new(Vec::new())).unwrap_err();
+        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Encode, "cannot write metalayer `m`"));
+        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "never");
+    }
+}
+
+#[test]
+fn nothing_is_a_frame_and_nothing_has_its_name_before_it_is_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.b2nd");
+    for is_sparse in [false, true] {
+        for is_finished in [false, true] {
+            let builder = FrameBuilder::new(worked_example());
+            let mut writer =
+                if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }.unwrap();
+            writer.stored(0, &[0; 32]).unwrap();
+            assert!(!path.exists());
+            if is_finished {
+                // Chunks are missing.
+                assert!(writer.finish().is_err());
+            } else {
+                drop(writer);
+            }
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+    }
+    let mut to = Cursor::new(data_bytes());
+    let mut writer = FrameBuilder::new(worked_example()).write_to(&mut to).unwrap();
+    writer.stored(0, &[0; 32]).unwrap();
+    drop(writer);
+    // There was a frame at this place.
+    assert_eq!(Frame::parse(to.get_ref()).unwrap_err().kind(), ErrorKind::Malformed);
+    assert_eq!(to.get_ref()[..165], [0; 165]);
+}
+
+fn data_bytes() -> Vec<u8> {
+    fs::read(data().join("int32_3x5.b2nd")).unwrap()
+}
+
+#[test]
+fn what_is_at_the_path_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.b2nd");
+    let begin = |is_sparse| {
+        let builder = FrameBuilder::new(worked_example());
+        if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }
+    };
+    for is_sparse in [false, true] {
+        let mut writer = begin(is_sparse).unwrap();
+        store_all(&mut writer);
+        fs::write(&path, "mine").unwrap();
+        for error in [begin(is_sparse).unwrap_err(), writer.finish().unwrap_err()] {
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Exists, Some(&*path)));
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        fs::remove_file(&path).unwrap();
+    }
+    let error = FrameBuilder::new(worked_example()).create(folder.path().join("no/such/folder")).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*folder.path().join("no/such"))));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let create = |path: &Path| FrameBuilder::new(worked_example()).create(path).unwrap_err();
+    for path in [file.join("new.b2nd"), folder.path().join("new.b2nd/"), folder.path().join("x".repeat(300))]
+    {
+        let error = create(&path);
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
+        assert_eq!(error.to_string(), format!("cannot create {}", path.display()));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    // A directory may be named so.
+    let mut writer =
+        FrameBuilder::new(worked_example()).create_sparse(folder.path().join("new.b2nd/")).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    writer.finish().unwrap();
+}
+
+/// Not even root creates files there.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_files_is_named() {
+    for (folder, inside, is_plain) in [("/sys", "kernel", true), ("/proc", "self", false)] {
+        // Where it is not mounted, it is a folder like any other.
+        if !Path::new(folder).join(inside).exists() {
+            eprintln!("{folder} is not mounted here");
+            continue;
+        }
+        let path = Path::new(folder).join("new.b2nd");
+        for is_sparse in [false, true] {
+            let builder = FrameBuilder::new(worked_example());
+            let error =
+                if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }.unwrap_err();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(Path::new(folder))));
+            assert_eq!(error.to_string(), format!("cannot create a file in {folder}"));
+            // The name that it would have had first means nothing to anybody.
+            let source = std::error::Error::source(&error).unwrap().to_string();
+            assert!(!is_plain || !source.contains(".b2nd-"), "{source}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_gone_before_the_frame_is_finished_is_an_error_about_the_new_path() {
+    for is_sparse in [false, true] {
+        for is_given_a_chunk in [false, is_sparse] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("new.b2nd");
+            let builder = FrameBuilder::new(worked_example());
+            let mut writer =
+                if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }.unwrap();
+            if !is_given_a_chunk {
+                writer.fill(Special::Zeros).unwrap();
+            }
+            fs::remove_dir_all(folder.path()).unwrap();
+            let error = if is_given_a_chunk {
+                writer.stored(0, &[1; 32]).unwrap_err()
+            } else {
+                writer.finish().unwrap_err()
+            };
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
+            assert_eq!(error.to_string(), format!("cannot write {}", path.display()));
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_cannot_be_renamed_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.b2nd");
+    let mut writer = FrameBuilder::new(worked_example()).create_sparse(&path).unwrap();
+    writer.fill(Special::Zeros).unwrap();
+    // Somebody tidies up.
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        fs::remove_dir_all(entry.unwrap().path()).unwrap();
+    }
+    let error = writer.finish().unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_frame_has_the_mode_of_any_new_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    fs::write(folder.path().join("file"), "").unwrap();
+    fs::create_dir(folder.path().join("directory")).unwrap();
+    let mut writer = FrameBuilder::new(worked_example()).create(folder.path().join("new")).unwrap();
+    store_all(&mut writer);
+    writer.finish().unwrap();
+    let mut writer = FrameBuilder::new(worked_example()).create_sparse(folder.path().join("sparse")).unwrap();
+    store_all(&mut writer);
+    writer.finish().unwrap();
+    assert_eq!((mode("new"), mode("sparse")), (mode("file"), mode("directory")));
+    assert_eq!((mode("sparse/chunks.b2frame"), mode("sparse/00000000.chunk")), (mode("file"), mode("file")));
+}
+
+/// A file that cannot be written when it is told so.
+#[derive(Debug, Default)]
+struct Failing {
+    file: Cursor<Vec<u8>>,
+    /// The bytes that can still be written before a failure.
+    room: Option<usize>,
+}
+
+impl Write for &mut Failing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(room) = &mut self.room else { return self.file.write(bytes) };
+        if *room == 0 {
+            self.room = None;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let written = self.file.write(&bytes[..bytes.len().min(*room)])?;
+        *room -= written;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for &mut Failing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn a_chunk_that_could_not_be_written_can_be_given_again() {
+    const LEN: usize = 1 << 17;
+    let meta = meta(&[4 << 17], &[1 << 17], &[1 << 12], "|u1");
+    let mut expected = FrameBuilder::new(meta.clone()).write_to(Cursor::new(Vec::new())).unwrap();
+    for number in 0..4 {
+        expected.stored(number, &items_of(number, LEN)).unwrap();
+    }
+    let expected = expected.finish().unwrap().into_inner();
+    for room in [0, 1, 100, LEN + 200, 2 * LEN] {
+        let mut file = Failing { room: Some(room), ..Failing::default() };
+        let mut writer = FrameBuilder::new(meta.clone()).write_to(&mut file).unwrap();
+        let mut failures = 0;
+        for number in 0..4 {
+            while let Err(error) = writer.stored(number, &items_of(number, LEN)) {
+                assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Io, "cannot write the file"));
+                failures += 1;
+            }
+        }
+        writer.finish().unwrap();
+        assert_eq!(failures, 1);
+        assert!(file.file.into_inner() == expected, "room for {room}");
+    }
+}
+
+#[test]
+fn chunks_of_any_bytes_never_panic_and_never_make_a_frame_with_findings() {
+    let mut random = fastrand::Rng::with_seed(651);
+    let mut good = 0;
+    for _ in 0..20_000 {
+        let mut chunk = [stored_chunk(&[7; 32]), chunk_of_zeros(32), file_chunk_header().to_vec()]
+            [random.usize(..3)]
+        .clone();
+        chunk.resize(chunk.len() + random.usize(..3), 1);
+        for (at, value) in [(3, 4), (8, 8)] {
+            chunk[at] = value;
+        }
+        for _ in 0..random.usize(..3) {
+            let at = random.usize(..chunk.len());
+            chunk[at] = random.u8(..);
+        }
+        let mut writer = begin();
+        if writer.chunk(0, &chunk).is_ok() {
+            good += 1;
+            for number in 1..4 {
+                writer.stored(number, &[0; 32]).unwrap();
+            }
+            without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
+        }
+    }
+    assert!(good > 1000, "{good}");
+}

@@ -1,0 +1,253 @@
+//! Frames that python-blosc2 is writing, or was killed while it wrote.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::python;
+use b2nd_frame::{Check, ChunkPlace, Depth, Report, Special};
+use b2nd_frame::{Code, Error, ErrorKind, Finding, Frame, Severity, check};
+use serde_json::{Value, json};
+
+#[test]
+fn every_file_that_a_killed_resize_left_with_wrong_data_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = python("kill.py").arg(folder.path()).arg("60").stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success());
+    let killed: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(killed.len(), 60);
+
+    let mut counts = BTreeMap::new();
+    let mut interrupted = 0;
+    for killed in &killed {
+        let verdict = killed["verdict"].as_str().unwrap();
+        let findings = check(killed["path"].as_str().unwrap()).unwrap().findings;
+        let errors = findings.iter().filter(|finding| finding.severity() == Severity::Error);
+        let is_found = errors.clone().count() > 0;
+        let is_interrupted = findings.iter().any(|finding| finding.code() == Code::InterruptedResize);
+        *counts.entry((verdict, is_found)).or_insert(0) += 1;
+        interrupted += usize::from(is_interrupted);
+        match verdict {
+            "wrong" => assert!(is_interrupted, "{killed}: {findings:?}"),
+            // Where chunks are left over behind the array, it reads well; what is wrong is still told. One of them may
+            // have lost its file already.
+            "whole" => {
+                let of_resizes = [Code::InterruptedResize, Code::ChunkFile];
+                assert!(errors.clone().all(|error| of_resizes.contains(&error.code())), "{findings:?}");
+                assert_eq!(is_found, is_interrupted, "{findings:?}");
+            }
+            _ => {}
+        }
+    }
+    println!("killed resizes, by what python-blosc2 makes of them and whether an error is found: {counts:?}");
+    println!("{interrupted} of them are interrupted resizes");
+    assert!(counts.get(&("wrong", true)) >= Some(&10), "too few to show anything");
+}
+
+/// A process that resizes an array; it ends when this is dropped.
+struct Resizing(Child);
+
+impl Resizing {
+    fn begin(path: &Path, shapes: &[[i64; 2]], is_sparse: bool, locking: bool) -> Self {
+        let mut command = python("resize_on_and_on.py");
+        command
+            .arg(path)
+            .arg(json!(shapes).to_string())
+            .arg(if is_sparse { "sparse" } else { "contiguous" })
+            .env("BLOSC_LOCKING", if locking { "1" } else { "0" });
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "begun\n");
+        Self(child)
+    }
+}
+
+impl Drop for Resizing {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+
+/// What is seen of an array while it is resized between these shapes: how often a shape that it has at rest, how often
+/// one that does not agree with its chunks, how often "changing".
+fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    let resizing = Resizing::begin(&path, shapes, is_sparse, locking);
+    let sidecar = if is_sparse { "array.b2nd/.b2lock" } else { "array.b2nd.b2lock" };
+    assert_eq!(folder.path().join(sidecar).exists(), locking);
+
+    let mut at_rest = shapes.to_vec();
+    if !locking {
+        // An array first shrinks and then grows, and between both it is at rest.
+        let next = shapes.iter().cycle().skip(1);
+        at_rest.extend(shapes.iter().zip(next).map(|(a, b)| [a[0].min(b[0]), a[1].min(b[1])]));
+    }
+    let (mut single, mut stable, mut checked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let start = Instant::now();
+    let (enough, most) = (Duration::from_secs(3), Duration::from_secs(120));
+    // On a busy machine the writer may hold the lock nearly all the time.
+    while start.elapsed() < enough || !stable.contains_key("at rest") && start.elapsed() < most {
+        let seen = Frame::open(&path).map(|frame| is_at_rest(&frame, &at_rest));
+        *single.entry(word(&seen)).or_insert(0) += 1;
+        let seen =
+            Frame::open_stable(&path, Duration::from_secs(2)).map(|frame| is_at_rest(&frame, &at_rest));
+        assert!(!matches!(seen, Ok(false)), "a shape that never was");
+        *stable.entry(word(&seen)).or_insert(0) += 1;
+        // A check waits between its looks; one in some hundred rounds leaves time for the others.
+        if fastrand::u8(..) == 0 {
+            // That chunks are not written yet is a warning, and true.
+            let is_warning = |finding: &Finding| finding.severity() == Severity::Warning;
+            let seen = check(&path).map(|report| report.findings.iter().all(is_warning));
+            assert!(!matches!(seen, Ok(false)), "{:?}", check(&path));
+            *checked.entry(word(&seen)).or_insert(0) += 1;
+        }
+    }
+    drop(resizing);
+    println!(
+        "{shapes:?}, sparse {is_sparse}, locking {locking}: open {single:?}, open_stable {stable:?}, check {checked:?}"
+    );
+    assert!(stable["at rest"] > 0);
+    // It is found when nobody writes any more, too.
+    assert!(is_at_rest(&Frame::open_stable(&path, Duration::ZERO).unwrap(), &at_rest));
+}
+
+fn word(seen: &Result<bool, Error>) -> &'static str {
+    match seen {
+        Ok(true) => "at rest",
+        Ok(false) => "never was",
+        Err(error) => match error.kind() {
+            ErrorKind::Changing => "changing",
+            ErrorKind::Locked => "locked",
+            _ => "refused",
+        },
+    }
+}
+
+/// Whether it has one of the shapes, and the chunks that belong to it.
+fn is_at_rest<R>(frame: &Frame<R>, shapes: &[[i64; 2]]) -> bool {
+    let Ok(Some(array)) = frame.array() else { return false };
+    let nchunks = array.geometry().map(|geometry| geometry.nchunks()).ok();
+    shapes.iter().any(|shape| array.shape() == shape) && nchunks == frame.header().nchunks()
+}
+
+#[test]
+fn an_array_that_is_being_resized_is_seen_at_rest_or_not_at_all() {
+    // Within the same chunks, which only changes the shape; and over many chunks.
+    for shapes in [&[[261, 261], [263, 264]][..], &[[40, 40], [120, 80], [8, 200]]] {
+        for (is_sparse, locking) in [(false, false), (false, true), (true, false), (true, true)] {
+            watch(shapes, is_sparse, locking);
+        }
+    }
+}
+
+#[test]
+fn vlmetalayers_have_the_values_that_python_blosc2_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stored, mut decompressed) = (0, 0);
+    for file in 0..10 {
+        let path = folder.path().join(format!("{file}.b2nd"));
+        let seed = fastrand::u32(..).to_string();
+        let output = python("vlmeta.py").arg(&path).arg(&seed).stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success());
+        let expected: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout).unwrap();
+
+        let trailer = Frame::open(&path).unwrap().trailer().unwrap();
+        assert_eq!(trailer.vlmetalayers().len(), expected.len());
+        for layer in trailer.vlmetalayers() {
+            assert_eq!(
+                layer.decode::<Value>().unwrap(),
+                expected[layer.name()],
+                "{}, seed {seed}",
+                layer.name()
+            );
+            let is_stored = matches!(layer.value().unwrap(), Cow::Borrowed(_));
+            *if is_stored { &mut stored } else { &mut decompressed } += 1;
+        }
+    }
+    println!("vlmetalayers as python-blosc2 reads them: {stored} stored, {decompressed} decompressed");
+    assert!(stored > 10 && decompressed > 10);
+}
+
+#[test]
+fn chunks_are_what_python_blosc2_says_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let seed = fastrand::u32(..).to_string();
+    let output = python("chunks.py")
+        .arg(folder.path())
+        .args(["700", &seed])
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "seed {seed}");
+    let mut kinds = BTreeMap::new();
+    let (mut files, mut all) = (0, 0);
+    for line in output.stdout.lines() {
+        let told: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let path = told["path"].as_str().unwrap();
+        let mut frame = Frame::open(path).unwrap();
+        let expected = told["chunks"].as_array().unwrap();
+        let mut chunks = frame.chunks().unwrap();
+        let mut found = Vec::new();
+        while let Some(entry) = chunks.next().transpose().unwrap() {
+            let header = chunks.header(&entry).unwrap();
+            let special = |special| match special {
+                Special::Zeros => "zeros",
+                Special::Nan => "nan",
+                Special::Value => "value",
+                Special::Uninitialized => "uninitialized",
+            };
+            let stored =
+                |place: u64| (header.and_then(|header| header.special).map_or("stored", special), place);
+            let (kind, place) = match entry.place {
+                ChunkPlace::Frame(place) | ChunkPlace::File(place) => stored(place),
+                ChunkPlace::Special(value) => (special(value), 0),
+                _ => panic!("{path}, seed {seed}: {entry:?}"),
+            };
+            *kinds.entry(kind).or_insert(0) += 1;
+            let nbytes = header.map(|header| header.nbytes as u64);
+            assert!(nbytes.is_none() || entry.nbytes.is_none() || nbytes == entry.nbytes);
+            let mut chunk = json!({ "kind": kind, "nbytes": nbytes.or(entry.nbytes) });
+            if let Some(header) = header {
+                chunk["cbytes"] = header.cbytes.into();
+            }
+            if kind == "stored" {
+                chunk["place"] = place.into();
+            }
+            found.push(chunk);
+        }
+        assert_eq!(&found, expected, "{path}, seed {seed}");
+        let Report { findings: errors, counts, unchecked, .. } =
+            Check::new(Depth::ChunkData).path(path).unwrap();
+        assert_eq!(unchecked, [], "{path}, seed {seed}");
+        assert_eq!(counts.unwrap().total(), found.len() as u64, "{path}, seed {seed}");
+        let is_healthy = errors.iter().all(|finding| finding.severity() == Severity::Warning);
+        assert!(is_healthy, "{path}, seed {seed}: {errors:?}");
+        files += 1;
+        all += found.len();
+    }
+    println!("{files} files with {all} chunks are told as python-blosc2 tells them: {kinds:?}");
+    assert!(files == 700 && kinds.len() == 5);
+}
+
+#[test]
+fn a_file_is_missed_where_python_blosc2_misses_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = python("sparse.py").arg(folder.path()).arg("300").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let frames: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let mut missed = 0;
+    for frame in &frames {
+        let findings = check(frame["path"].as_str().unwrap()).unwrap().findings;
+        let is_missed = findings.iter().any(|finding| finding.code() == Code::ChunkFile);
+        assert_eq!(is_missed, frame["reads"] == false, "{frame}: {findings:?}");
+        missed += usize::from(is_missed);
+    }
+    println!("{} sparse frames, {missed} of them with a missing chunk file", frames.len());
+    assert!(missed >= 50 && missed <= frames.len() - 100, "too few to show anything");
+}

@@ -1,0 +1,110 @@
+//! Files and stores of every kind, by the names that python-blosc2 gives them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use b2nd_frame::{Code, Frame, Kind, Store, is_sparse_frame};
+use b2nd_lab::data;
+use serde_json::Value;
+
+/// The class in python-blosc2 of what it refuses to open unless it is told to trust the file.
+fn class(line: &Value) -> &str {
+    match line["refuses"].as_str() {
+        None => line["python"].as_str().unwrap(),
+        Some("proxy") => "Proxy",
+        // It cannot connect to the server that does not exist.
+        Some("c2array") => "C2Array",
+        Some(_) => line["full"]["python"].as_str().unwrap(),
+    }
+}
+
+/// Why a frame has another name here than in python-blosc2.
+fn exception(path: &Path, kind: Kind, class: &str) -> Option<&'static str> {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    match (kind, class) {
+        (Kind::NDArray, "SChunk") if name.starts_with("caterva") => Some("an array of Caterva"),
+        (Kind::EmbedStore, "SChunk") if path.extension().is_none_or(|extension| extension != "b2e") => {
+            Some("an embed store by another extension")
+        }
+        (kind, "BadZipFile") if kind.is_store() && name == "embed.b2e" => {
+            Some("a part of a store, opened by itself")
+        }
+        _ => None,
+    }
+}
+
+/// The keys of python-blosc2, without groups, and without what is in a table or elsewhere.
+fn agrees(line: &Value, store: &Store) -> bool {
+    let keys: Vec<&str> =
+        line["keys"].as_array().map_or(Vec::new(), |keys| keys.iter().filter_map(Value::as_str).collect());
+    let members = store.members();
+    let elsewhere = if line["path"] == "treestore-remote-member.b2d" { &["/mount"][..] } else { &[] };
+    assert_eq!(store.mounts(), elsewhere, "{line}");
+    match store.kind() {
+        Kind::DictStore => members == keys,
+        Kind::TreeStore => members.iter().all(|member| {
+            let is_in = |key: &&str| {
+                member.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            keys.iter().any(is_in)
+        }),
+        Kind::CTable => {
+            let columns = line["columns"].as_array().unwrap();
+            let schema: Value = serde_json::from_str(store.tables()[0].schema().unwrap()).unwrap();
+            let names =
+                ["columns", "computed_columns"].into_iter().filter_map(|list| schema[list].as_array());
+            names.flatten().map(|column| &column["name"]).eq(columns) && schema["n_rows"] == line["rows"]
+        }
+        _ => true,
+    }
+}
+
+#[test]
+fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let python = env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which lab/interop/run sets");
+    let script = data().with_file_name("interop").join("kinds.py");
+    let output =
+        Command::new(python).arg(script).arg(folder.path()).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success());
+    let lines = std::str::from_utf8(&output.stdout).unwrap().lines();
+
+    let (mut kinds, mut exceptions) = (BTreeMap::new(), BTreeMap::new());
+    for line in lines {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let path = folder.path().join(line["path"].as_str().unwrap());
+        let is_folder = path.is_dir() && !is_sparse_frame(&path);
+        let frame = if is_folder { None } else { Frame::open(&path).ok() };
+        let kind = if let Some(frame) = &frame {
+            frame.kind()
+        } else {
+            let store = Store::open(&path).unwrap().expect("a store");
+            assert!(agrees(&line, &store), "{line}: {store:?}");
+            store.kind()
+        };
+        if kind.name() == class(&line) {
+            *kinds.entry(kind).or_insert(0) += 1;
+        } else {
+            let why = exception(&path, kind, class(&line)).unwrap_or_else(|| panic!("{kind}: {line}"));
+            *exceptions.entry(why).or_insert(0) += 1;
+        }
+        // Only a store is opened without a word, and fetches its members when they are read.
+        let is_refused = !line["refuses"].is_null();
+        assert_eq!(kind.is_active(), is_refused || kind == Kind::RemoteStore, "{kind}: {line}");
+        if let Some(mut frame) = frame {
+            let warns = frame.check().unwrap().iter().any(|finding| finding.code() == Code::ActiveObject);
+            assert_eq!(warns, kind.is_active(), "{line}");
+            if line["python"] == "EmbedStore" {
+                let keys: Vec<_> =
+                    line["keys"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                assert_eq!(frame.trailer().unwrap().embedded(), keys, "{line}");
+            }
+        }
+    }
+    println!("named as python-blosc2 names them: {kinds:?}");
+    println!("named otherwise: {exceptions:?}");
+    let missing: Vec<_> = Kind::ALL.iter().filter(|kind| !kinds.contains_key(kind)).collect();
+    assert_eq!(missing, [&Kind::UnknownObject]);
+}

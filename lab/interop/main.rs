@@ -1,0 +1,19 @@
+//! This crate held against C-Blosc2 and python-blosc2: `lab/interop/run` installs them.
+
+mod change;
+mod examples;
+mod frame;
+mod info;
+mod kinds;
+mod metalayer;
+mod writing;
+
+use std::{env, process::Command};
+
+/// A script of this folder, to which arguments can be added.
+fn python(script: &str) -> Command {
+    let mut command =
+        Command::new(env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which lab/interop/run sets"));
+    command.arg(b2nd_lab::root().join("lab/interop").join(script));
+    command
+}

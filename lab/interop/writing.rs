@@ -1,0 +1,303 @@
+//! Frames that this crate makes, read and changed by python-blosc2 and C-Blosc2.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Cursor, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::python;
+use b2nd_frame::{
+    Check, Code, Codec, Depth, Filter, Finding, Frame, FrameBuilder, FrameWriter, Severity, Sink, Special,
+    SplitMode,
+};
+use b2nd_lab::{remove, unhex};
+use b2nd_serde::{Meta, Shapes};
+use blosc2_pure_rs::compress::{CParams, compress_chunk};
+use serde_json::Value;
+
+/// What stands before a frame that is written within a file.
+const OFFSET: u64 = 100;
+
+/// An array that `writing.py` asks for.
+struct Asked<'a>(&'a Value);
+
+impl Asked<'_> {
+    fn text(&self, name: &str) -> &str {
+        self.0[name].as_str().unwrap()
+    }
+
+    fn number<N: TryFrom<u64, Error: std::fmt::Debug>>(&self, name: &str) -> N {
+        self.0[name].as_u64().unwrap().try_into().unwrap()
+    }
+
+    fn dimensions<N: TryFrom<i64, Error: std::fmt::Debug>>(&self, name: &str) -> Vec<N> {
+        let dimensions = self.0[name].as_array().unwrap().iter();
+        dimensions.map(|dimension| dimension.as_i64().unwrap().try_into().unwrap()).collect()
+    }
+
+    fn meta(&self) -> Meta {
+        let [chunkshape, blockshape] = ["chunkshape", "blockshape"].map(|name| self.dimensions(name));
+        let shapes =
+            Shapes { shape: &self.dimensions("shape"), chunkshape: &chunkshape, blockshape: &blockshape };
+        Meta::new(shapes, self.text("dtype")).unwrap()
+    }
+
+    fn filters(&self) -> Vec<u8> {
+        self.dimensions("filters")
+    }
+
+    fn builder(&self) -> FrameBuilder {
+        let split_mode = match self.number("split_mode") {
+            1 => SplitMode::Always,
+            2 => SplitMode::Never,
+            3 => SplitMode::Auto,
+            4 => SplitMode::ForwardCompatible,
+            other => panic!("split mode {other}"),
+        };
+        let filters: Vec<_> = self.filters().into_iter().map(|id| Filter { id, meta: 0 }).collect();
+        let meta = self.meta();
+        let is_known = meta.parse_dtype().is_ok_and(|dtype| dtype.is_some());
+        let mut builder = FrameBuilder::new(meta);
+        if !is_known {
+            builder = builder.typesize(self.number("typesize"));
+        }
+        builder = builder
+            .codec(Codec(self.number("codec")))
+            .level(self.number("level"))
+            .split_mode(split_mode)
+            .filters(&filters)
+            .uses_dictionary(self.0["uses_dictionary"].as_bool().unwrap());
+        for layer in self.0["metalayers"].as_array().unwrap() {
+            let name = layer["name"].as_str().unwrap();
+            builder = match layer["bytes"].as_str() {
+                Some(bytes) => builder.metalayer_bytes(name, &unhex(bytes)),
+                None => builder.metalayer(name, &layer["value"]),
+            };
+        }
+        for layer in self.0["vlmetalayers"].as_array().unwrap() {
+            let name = layer["name"].as_str().unwrap();
+            builder = match layer["bytes"].as_str() {
+                Some(chunk) => builder.vlmetalayer_chunk(name, &unhex(chunk)),
+                None => builder.vlmetalayer(name, &layer["value"]),
+            };
+        }
+        builder
+    }
+
+    /// The items of a chunk, block after block.
+    fn chunk(&self, number: u64) -> Vec<u8> {
+        let typesize = self.number("typesize");
+        let geometry = self.meta().geometry().unwrap();
+        let mut chunk = vec![0; geometry.chunk_nbytes(typesize).unwrap()];
+        let items = unhex(self.text("items"));
+        geometry.chunk(number).unwrap().gather(&items, typesize, &mut chunk).unwrap();
+        chunk
+    }
+
+    fn compressed(&self, number: u64) -> Vec<u8> {
+        let typesize: usize = self.number("typesize");
+        let block_items = usize::try_from(self.meta().geometry().unwrap().block_nitems()).unwrap();
+        let mut filters = [0; 6];
+        let asked = self.filters();
+        filters[6 - asked.len()..].copy_from_slice(&asked);
+        let parameters = CParams {
+            compcode: self.number("codec"),
+            clevel: self.number("level"),
+            // The header of a chunk has one byte for it.
+            typesize: if typesize > 255 { 1 } else { typesize.try_into().unwrap() },
+            blocksize: (block_items * typesize).try_into().unwrap(),
+            splitmode: self.number("split_mode"),
+            filters,
+            use_dict: self.0["uses_dictionary"].as_bool().unwrap(),
+            ..CParams::default()
+        };
+        compress_chunk(&self.chunk(number), &parameters).unwrap()
+    }
+
+    /// A chunk that is compressed by somebody, if a step has it.
+    fn ready(&self, step: &Value) -> Option<Vec<u8>> {
+        match step[1].as_str().unwrap() {
+            "chunk" => Some(unhex(step[2].as_str().unwrap())),
+            "compressed" => Some(self.compressed(step[0].as_u64().unwrap())),
+            _ => None,
+        }
+    }
+
+    fn fill<S: Sink>(&self, mut writer: FrameWriter<S>) -> S::Finished {
+        for step in self.0["steps"].as_array().unwrap() {
+            let number = step[0].as_u64().unwrap();
+            if let Some(chunk) = self.ready(step) {
+                writer.chunk(number, &chunk).unwrap();
+                continue;
+            }
+            match (step[1].as_str().unwrap(), step[2].as_str()) {
+                ("stored", None) => writer.stored(number, &self.chunk(number)).unwrap(),
+                ("repeat", Some(item)) => writer.repeat(number, &unhex(item)).unwrap(),
+                ("special", Some(name)) => writer.special(number, special(name)).unwrap(),
+                _ => panic!("{step}"),
+            }
+        }
+        if let Some(name) = self.0["fill"].as_str() {
+            writer.fill(special(name)).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    fn write(&self) {
+        let (builder, path) = (self.builder(), self.text("path"));
+        match self.text("into") {
+            "file" => drop(self.fill(builder.create(path).unwrap())),
+            "directory" => drop(self.fill(builder.create_sparse(path).unwrap())),
+            "vec" => {
+                let mut steps: Vec<_> = self.0["steps"].as_array().unwrap().iter().collect();
+                steps.sort_by_key(|step| step[0].as_u64());
+                let frame = builder.to_vec(steps.into_iter().map(|step| self.ready(step).unwrap())).unwrap();
+                fs::write(path, frame).unwrap();
+            }
+            into => {
+                let mut file = File::create_new(path).unwrap();
+                if into == "offset" {
+                    file.seek(SeekFrom::Start(OFFSET)).unwrap();
+                }
+                let mut file = self.fill(builder.write_to(file).unwrap());
+                let after = file.stream_position().unwrap();
+                assert_eq!(after, file.metadata().unwrap().len(), "the position is after the frame");
+            }
+        }
+    }
+}
+
+fn special(name: &str) -> Special {
+    match name {
+        "zeros" => Special::Zeros,
+        "nan" => Special::Nan,
+        "uninitialized" => Special::Uninitialized,
+        other => panic!("{other}"),
+    }
+}
+
+/// Asserts that a check finds nothing, with every chunk decompressed.
+fn assert_healthy(path: &Path, offset: u64, may_warn: bool) {
+    let check = Check::new(Depth::ChunkData);
+    let (findings, unchecked) = if offset == 0 {
+        let report = check.path(path).unwrap();
+        (report.findings, report.unchecked)
+    } else {
+        let report = check.frame(Frame::read_at(File::open(path).unwrap(), offset).unwrap()).unwrap();
+        (report.findings, report.unchecked)
+    };
+    let counts =
+        |finding: &Finding| !(may_warn && finding.severity() == Severity::Warning || is_allowed(finding));
+    let findings: Vec<_> = findings.iter().filter(|finding| counts(finding)).collect();
+    assert!(findings.is_empty() && unchecked.is_empty(), "{findings:?}, {unchecked:?}");
+}
+
+/// Chunks that were never written, and many dimensions, are what some arrays are asked to have.
+fn is_allowed(finding: &Finding) -> bool {
+    [Code::NeverWritten, Code::NoData, Code::HighRank].contains(&finding.code())
+}
+
+/// How often something was done.
+type Counts = BTreeMap<String, usize>;
+
+fn count(counts: &mut Counts, names: &Value) {
+    let names = names.as_array().map_or_else(|| vec![names], |names| names.iter().collect());
+    for name in names {
+        let name = name.as_str().map_or_else(|| name.to_string(), Into::into);
+        *counts.entry(name).or_default() += 1;
+    }
+}
+
+/// `B2ND_CASES=5000 lab/interop/run` tries more arrays, `B2ND_SEED=...` the same ones again, and `B2ND_FIRST=...` begins
+/// with this one of them.
+#[test]
+fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = env::var("B2ND_CASES").unwrap_or_else(|_| "400".into());
+    let seed = env::var("B2ND_SEED").unwrap_or_else(|_| fastrand::u32(..).to_string());
+    let mut script = python("writing.py")
+        .arg(folder.path())
+        .args([&cases, &seed])
+        .args(env::var_os("B2ND_FIRST"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut answers = script.stdin.take().unwrap();
+    let mut counts = ["ndim", "into", "source", "kinds", "done"].map(|name| (name, Counts::new()));
+    for line in BufReader::new(script.stdout.take().unwrap()).lines() {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if let Some(path) = line["verified"].as_str().map(Path::new) {
+            let offset = if line["into"] == "offset" { OFFSET } else { 0 };
+            assert_healthy(path, offset, true);
+            for (name, counts) in &mut counts {
+                count(counts, &line[*name]);
+            }
+            remove(path);
+        } else {
+            let asked = Asked(&line);
+            asked.write();
+            let offset = if asked.text("into") == "offset" { OFFSET } else { 0 };
+            assert_healthy(Path::new(asked.text("path")), offset, false);
+        }
+        writeln!(answers).unwrap();
+    }
+    assert!(script.wait().unwrap().success());
+    println!("{cases} arrays of seed {seed}: {counts:?}");
+}
+
+/// A frame of one chunk, as HDF5 has them.
+fn frame_for_hdf5(asked: &Asked) -> Vec<u8> {
+    let shape: Vec<i64> = asked.dimensions("shape");
+    let shapes = Shapes {
+        shape: &shape,
+        chunkshape: &asked.dimensions("shape"),
+        blockshape: &asked.dimensions("blockshape"),
+    };
+    let meta = Meta::new(shapes, asked.text("dtype")).unwrap();
+    let geometry = meta.geometry().unwrap();
+    let typesize = meta.parse_dtype().unwrap().unwrap().item_size();
+    let mut items = vec![0; geometry.chunk_nbytes(typesize).unwrap()];
+    geometry.chunk(0).unwrap().gather(&unhex(asked.text("items")), typesize, &mut items).unwrap();
+    if asked.0["is_stored"] == true {
+        let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+        writer.stored(0, &items).unwrap();
+        return writer.finish().unwrap().into_inner();
+    }
+    let blocksize = usize::try_from(geometry.block_nitems()).unwrap() * typesize;
+    let parameters = CParams {
+        compcode: asked.number("codec"),
+        typesize: if typesize > 255 { 1 } else { typesize.try_into().unwrap() },
+        blocksize: blocksize.try_into().unwrap(),
+        ..CParams::default()
+    };
+    FrameBuilder::new(meta).to_vec([compress_chunk(&items, &parameters).unwrap()]).unwrap()
+}
+
+#[test]
+fn frames_of_one_chunk_are_chunks_of_hdf5() {
+    let folder = tempfile::tempdir().unwrap();
+    let seed = env::var("B2ND_SEED").unwrap_or_else(|_| fastrand::u32(..).to_string());
+    let mut script = python("hdf5.py")
+        .arg(folder.path().join("chunks.h5"))
+        .args(["60", &seed])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut answers = BufWriter::new(script.stdin.take().unwrap());
+    let mut chunks = 0;
+    for line in BufReader::new(script.stdout.take().unwrap()).lines() {
+        let frame = frame_for_hdf5(&Asked(&serde_json::from_str(&line.unwrap()).unwrap()));
+        for byte in frame {
+            write!(answers, "{byte:02x}").unwrap();
+        }
+        writeln!(answers).unwrap();
+        answers.flush().unwrap();
+        chunks += 1;
+    }
+    assert!(script.wait().unwrap().success());
+    println!("{chunks} frames of seed {seed} in HDF5");
+}

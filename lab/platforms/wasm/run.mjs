@@ -1,0 +1,14 @@
+// Runs a WebAssembly program: `node run.mjs PROGRAM`. One for WASI sees `frame/tests/data` as its root folder.
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { WASI } from "node:wasi";
+
+const module = await WebAssembly.compile(await readFile(process.argv[2]));
+if (WebAssembly.Module.imports(module).length === 0) {
+    const instance = await WebAssembly.instantiate(module);
+    // A panic traps, which ends this with an error.
+    process.exit(instance.exports.main(0, 0));
+}
+const data = fileURLToPath(new URL("../../data", import.meta.url));
+const wasi = new WASI({ version: "preview1", args: ["wasm"], preopens: { "/": data } });
+process.exit(wasi.start(await WebAssembly.instantiate(module, wasi.getImportObject())));

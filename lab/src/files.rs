@@ -1,0 +1,98 @@
+//! Real files: where they are, and copies that may be changed.
+
+use std::path::{Path, PathBuf};
+use std::{env, fmt, fs};
+
+use serde_json::Value;
+
+/// The folder of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// The folder of real files of this project.
+pub fn data() -> PathBuf {
+    root().join("frame/tests/data")
+}
+
+/// The folder of a larger corpus of real files, and its manifest, where there is one: `B2ND_CORPUS` names it.
+pub fn corpus() -> Option<(PathBuf, Vec<Value>)> {
+    let beside = || root().join("../shared/corpus");
+    let folder = env::var_os("B2ND_CORPUS").map_or_else(beside, PathBuf::from);
+    let Ok(manifest) = fs::read_to_string(folder.join("manifest.json")) else {
+        eprintln!("no corpus here: B2ND_CORPUS can name one");
+        return None;
+    };
+    Some((folder, serde_json::from_str(&manifest).unwrap()))
+}
+
+pub fn unhex(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+}
+
+/// The file of a frame that has its header.
+pub fn header_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
+}
+
+/// A copy of a file or folder of the project, which may be changed.
+pub fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(Path::new(name).file_name().unwrap());
+    copy_tree(&data().join(name), &path);
+    (folder, path)
+}
+
+/// Copies a file, or a folder with what is in it.
+pub fn copy_tree(from: &Path, to: &Path) {
+    if from.is_dir() {
+        fs::create_dir(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let name = entry.unwrap().file_name();
+            copy_tree(&from.join(&name), &to.join(&name));
+        }
+    } else {
+        fs::copy(from, to).unwrap();
+    }
+}
+
+/// A copy of a frame of the project with this number of bytes put before its trailer, so that it takes longer to copy.
+pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
+    let path = folder.join(name);
+    copy_tree(&data().join(name), &path);
+    let mut file = fs::read(header_file(&path)).unwrap();
+    let trailer = file.len() - 35;
+    file.splice(trailer..trailer, std::iter::repeat_n(0xaa, gap));
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    fs::write(header_file(&path), file).unwrap();
+    path
+}
+
+/// Removes a file, or a folder with what is in it.
+pub fn remove(path: &Path) {
+    if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+}
+
+/// Shows something in every length that is too short for it. The error of the writer comes back, after all that fits.
+#[track_caller]
+pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
+    struct Room(String, usize);
+
+    impl fmt::Write for Room {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            if self.0.len() + part.len() > self.1 {
+                return Err(fmt::Error);
+            }
+            self.0.push_str(part);
+            Ok(())
+        }
+    }
+
+    let whole = shown.to_string();
+    for length in 0..whole.len() {
+        let mut room = Room(String::new(), length);
+        assert_eq!(fmt::Write::write_fmt(&mut room, format_args!("{shown}")), Err(fmt::Error), "{length}");
+        assert!(whole.starts_with(&room.0), "{length}: {}", room.0);
+    }
+}

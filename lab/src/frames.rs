@@ -1,0 +1,112 @@
+//! Frames and chunks that are made up, byte by byte.
+
+use std::fs;
+
+use crate::data;
+
+/// The offset of the number in the index of a header that says where the metalayer of this name has its content.
+pub fn offset_field(header: &[u8], name: &str) -> usize {
+    let entry = [&[0xa0 + u8::try_from(name.len()).unwrap()], name.as_bytes(), &[0xd2]].concat();
+    header.windows(entry.len()).position(|bytes| bytes == entry).unwrap() + entry.len()
+}
+
+/// A frame without chunks, with these metalayers and, in its trailer, these chunks.
+pub fn frame_of(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
+    const SECTION: usize = 87;
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap()[..SECTION].to_vec();
+    file.extend(section(SECTION, metalayers));
+    let header_len = i32::try_from(file.len()).unwrap();
+    let mut trailer = vec![0x94, 0x01];
+    trailer.extend(section(2, vlmetalayers));
+    let trailer_len = u32::try_from(trailer.len() + 23).unwrap();
+    trailer.push(0xce);
+    trailer.extend(trailer_len.to_be_bytes());
+    trailer.push(0xd8);
+    trailer.extend([0; 17]);
+    file.extend(trailer);
+    let frame_len = file.len() as u64;
+    file[11..15].copy_from_slice(&header_len.to_be_bytes());
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file[30..38].fill(0);
+    file[39..47].fill(0);
+    file[68] = if vlmetalayers.is_empty() { 0xc2 } else { 0xc3 };
+    file
+}
+
+/// Metalayers as they stand in a header or a trailer, `start` bytes after its first one.
+fn section(start: usize, layers: &[(&str, &[u8])]) -> Vec<u8> {
+    let count = u16::try_from(layers.len()).unwrap().to_be_bytes();
+    let list: usize = 7 + layers.iter().map(|(name, _)| 1 + name.len() + 5).sum::<usize>();
+    let mut bytes = vec![0x93, 0xcd];
+    bytes.extend(u16::try_from(list & 0xffff).unwrap().to_be_bytes());
+    bytes.push(0xde);
+    bytes.extend(count);
+    let mut offset = start + list + 3;
+    for (name, content) in layers {
+        bytes.push(0xa0 + u8::try_from(name.len()).unwrap());
+        bytes.extend(name.as_bytes());
+        bytes.push(0xd2);
+        bytes.extend(i32::try_from(offset).unwrap().to_be_bytes());
+        offset += 5 + content.len();
+    }
+    bytes.push(0xdc);
+    bytes.extend(count);
+    for (_, content) in layers {
+        bytes.push(0xc6);
+        bytes.extend(u32::try_from(content.len()).unwrap().to_be_bytes());
+        bytes.extend(*content);
+    }
+    bytes
+}
+
+/// A Blosc2 chunk of these bytes, not compressed.
+pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
+    let mut chunk = chunk_header(data.len(), 32 + data.len());
+    chunk[2] |= 0x02;
+    chunk.extend(data);
+    chunk
+}
+
+/// A frame without an array, of these bytes of chunks, which begin at these bytes of them. Each chunk has `nbytes` of data.
+pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
+    let mut file = frame_of(&[], &[]);
+    let header_len = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
+    let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
+    let body = [chunks, &stored_chunk(&offsets)].concat();
+    file.splice(header_len..header_len, body);
+    for (at, number) in [(16, file.len()), (30, nbytes * starts.len()), (39, chunks.len())] {
+        file[at..at + 8].copy_from_slice(&(number as u64).to_be_bytes());
+    }
+    file[58..62].copy_from_slice(&u32::try_from(nbytes).unwrap().to_be_bytes());
+    file
+}
+
+/// A chunk of blocks of 8 bytes, all of them the same zeros.
+pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
+    let end = 36 + 4 * blocks;
+    let mut chunk = vec![0; end];
+    chunk[..4].copy_from_slice(&[5, 1, 0x35, 1]);
+    let starts = std::iter::repeat_n(end - 4, blocks);
+    for (at, number) in
+        [8 * blocks, 8, end].into_iter().chain(std::iter::repeat_n(0, 4)).chain(starts).enumerate()
+    {
+        chunk[4 + 4 * at..8 + 4 * at].copy_from_slice(&u32::try_from(number).unwrap().to_le_bytes());
+    }
+    chunk
+}
+
+/// A Blosc2 chunk of 32 bytes that stands for any number of zeros, in blocks of 97.
+pub fn chunk_of_zeros(nbytes: usize) -> Vec<u8> {
+    let mut chunk = chunk_header(nbytes, 32);
+    chunk[31] = 0x10;
+    chunk
+}
+
+fn chunk_header(nbytes: usize, cbytes: usize) -> Vec<u8> {
+    let mut header = vec![0; 32];
+    header[..4].copy_from_slice(&[5, 1, 0x05, 1]);
+    for (at, number) in [(4, nbytes), (8, 97.min(nbytes)), (12, cbytes)] {
+        header[at..at + 4].copy_from_slice(&i32::try_from(number).unwrap().to_le_bytes());
+    }
+    header
+}

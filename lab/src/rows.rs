@@ -1,0 +1,53 @@
+//! Rows of a dump that are kept.
+
+use std::ops::ControlFlow;
+
+use b2nd_serde::dump::Row;
+
+/// The parts of a [`Row`], and its line and cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub offset: u64,
+    pub depth: usize,
+    pub bytes: Vec<u8>,
+    pub kind: String,
+    pub field: String,
+    pub value: String,
+    pub fault: Option<String>,
+    pub line: String,
+    pub cells: [String; 5],
+}
+
+impl From<&Row<'_>> for Kept {
+    fn from(row: &Row<'_>) -> Self {
+        Self {
+            offset: row.offset,
+            depth: row.depth,
+            bytes: row.bytes.into(),
+            kind: row.kind.to_string(),
+            field: row.field.to_string(),
+            value: row.value.to_string(),
+            fault: row.fault.map(ToString::to_string),
+            line: row.to_string(),
+            cells: row.cells(),
+        }
+    }
+}
+
+/// A function that receives rows.
+pub type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
+
+/// The rows that are passed to a function before it breaks off, which it does at the last of `count`.
+pub fn rows_until(count: usize, dump: impl FnOnce(&mut Receive<'_>)) -> Vec<Kept> {
+    let mut rows = Vec::new();
+    dump(&mut |row| {
+        rows.push(row.into());
+        if rows.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    rows
+}
+
+/// All rows that are passed to a function.
+pub fn rows(dump: impl FnOnce(&mut Receive<'_>)) -> Vec<Kept> {
+    rows_until(usize::MAX, dump)
+}

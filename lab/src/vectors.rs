@@ -1,0 +1,125 @@
+//! The conformance vectors in `tests/vectors`, whose README says what they are. Tests make them again and hold them
+//! against the files. `B2ND_VECTORS=write` writes the files instead.
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write as _};
+use std::{env, fs};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{root, unhex};
+
+/// What a reader has to do with the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Read these values.
+    Accept,
+    /// Give an error.
+    Refuse,
+    /// Either: real files have them, or no document says it.
+    Either,
+}
+
+/// A vector, with the values that are read and the error that is given.
+#[derive(Clone, Debug, Serialize)]
+pub struct Vector<V, E> {
+    pub name: String,
+    pub hex: String,
+    pub verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<V>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<E>,
+}
+
+/// A vector as it is in its file.
+#[derive(Clone, Debug, Deserialize)]
+pub struct InFile {
+    pub name: String,
+    pub hex: String,
+    pub verdict: Verdict,
+    #[serde(default)]
+    pub values: serde_json::Value,
+    #[serde(default)]
+    pub error: serde_json::Value,
+}
+
+impl InFile {
+    pub fn bytes(&self) -> Vec<u8> {
+        unhex(&self.hex)
+    }
+}
+
+pub fn read(file: &str) -> Vec<InFile> {
+    serde_json::from_str(&text(file)).unwrap()
+}
+
+fn text(file: &str) -> String {
+    fs::read_to_string(root().join("tests/vectors").join(file)).unwrap()
+}
+
+/// Holds vectors against their file, or writes the file.
+pub fn hold_against<V: Debug + Serialize, E: Debug + Serialize>(file: &str, vectors: &[Vector<V, E>]) {
+    let mut names: Vec<&str> = vectors.iter().map(|vector| &*vector.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "two vectors have one name");
+    let lines: Vec<String> = vectors.iter().map(|vector| serde_json::to_string(vector).unwrap()).collect();
+    hold_text(file, &format!("[\n{}\n]\n", lines.join(",\n")));
+    let row = format!("| `{file}` | {} | ", vectors.len());
+    assert!(
+        text("README.md").contains(&row),
+        "the README says another number of vectors than {}",
+        vectors.len()
+    );
+}
+
+/// What an implementation does with the vectors that it does not treat as their verdict says, by their names.
+pub type Answers = BTreeMap<String, Answer>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Answer {
+    pub does: String,
+    pub why: String,
+}
+
+/// Holds what an implementation does against `others.json`, or writes it there.
+pub fn hold_answers(file: &str, who: &str, answers: &Answers) {
+    let mut all: BTreeMap<String, BTreeMap<String, Answers>> =
+        serde_json::from_str(&text("others.json")).unwrap();
+    all.entry(file.to_owned()).or_default().insert(who.to_owned(), answers.clone());
+    hold_text("others.json", &format!("{}\n", serde_json::to_string_pretty(&all).unwrap()));
+}
+
+fn hold_text(file: &str, expected: &str) {
+    if env::var_os("B2ND_VECTORS").is_some_and(|what| what == "write") {
+        fs::write(root().join("tests/vectors").join(file), expected).unwrap();
+        return;
+    }
+    let found = text(file);
+    for (expected, found) in expected.lines().zip(found.lines()) {
+        assert_eq!(found, expected, "{file}; B2ND_VECTORS=write writes it");
+    }
+    assert_eq!(found.lines().count(), expected.lines().count(), "{file}; B2ND_VECTORS=write writes it");
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        write!(digits, "{byte:02x}").unwrap();
+        digits
+    })
+}
+
+/// The name of a variant as text: `UnexpectedEnd` is `unexpected-end`.
+pub fn kebab(variant: &impl Debug) -> String {
+    let mut text = String::new();
+    for (position, letter) in format!("{variant:?}").char_indices() {
+        if letter.is_uppercase() && position > 0 {
+            text.push('-');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}

@@ -1,0 +1,180 @@
+//! Passing on the rows of bytes from the first to the last.
+
+use core::fmt;
+
+use super::row::{BYTES_A_LINE, Printable, Row};
+
+/// Shows bytes from the first to the last: each call takes the next of them, and passes on a row.
+///
+/// An error means that the receiver of the rows has broken off.
+///
+/// ```
+/// use b2nd_serde::dump::{Annotator, Row};
+///
+/// let mut text = String::new();
+/// let mut receive = |row: &Row<'_>| {
+///     text += &format!("{row}\n");
+///     Ok(())
+/// };
+/// let mut rows = Annotator::new(b"\0\x05hello!", &mut receive);
+/// rows.value(2, [&"uint16", &"length", &5])?;
+/// rows.depth += 1;
+/// rows.raw(5)?;
+/// rows.fault(&"expected a NUL")?;
+/// assert_eq!(
+///     text,
+///     "   0  00 05                             uint16      length         5
+///    2    68 65 6c 6c 6f                                             hello
+///    7    21
+///         ^^ expected a NUL
+/// "
+/// );
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
+pub struct Annotator<'w, 'b> {
+    /// How deep the next row is nested.
+    pub depth: usize,
+    bytes: &'b [u8],
+    /// The number of bytes that have a row.
+    shown: usize,
+    /// The offset of the first byte in the whole input.
+    offset: u64,
+    /// An offset that no row exceeds.
+    end: u64,
+    receive: &'w mut dyn FnMut(&Row<'_>) -> fmt::Result,
+}
+
+impl<'w, 'b> Annotator<'w, 'b> {
+    /// Begins with the first of these bytes.
+    pub fn new(bytes: &'b [u8], receive: &'w mut dyn FnMut(&Row<'_>) -> fmt::Result) -> Self {
+        Self { depth: 0, bytes, shown: 0, offset: 0, end: bytes.len() as u64, receive }
+    }
+
+    /// The same for bytes that begin at an offset of a longer input. `end` is where that ends: its number of digits is the
+    /// width of the column of offsets.
+    #[must_use]
+    pub fn within(self, offset: u64, end: u64) -> Self {
+        Self { offset, end, ..self }
+    }
+
+    /// The number of bytes that have a row.
+    #[must_use]
+    pub fn shown(&self) -> usize {
+        self.shown
+    }
+
+    /// The bytes that have no row yet.
+    #[must_use]
+    pub fn rest(&self) -> &'b [u8] {
+        self.bytes.get(self.shown..).unwrap_or_default()
+    }
+
+    /// The offset of the next byte in the whole input.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset.saturating_add(self.shown as u64)
+    }
+
+    /// Shows the next bytes as one value: its type, its name and its text. Without bytes, it is a remark about the next ones.
+    /// If the bytes do not fit a line, further rows without texts follow.
+    ///
+    /// # Errors
+    ///
+    /// If the receiver has broken off.
+    pub fn value(&mut self, length: usize, texts: [&dyn fmt::Display; 3]) -> fmt::Result {
+        self.value_with_fault(length, texts, None)
+    }
+
+    /// The same for a value that is wrong, after which others follow.
+    ///
+    /// # Errors
+    ///
+    /// If the receiver has broken off.
+    pub fn value_with_fault(
+        &mut self,
+        length: usize,
+        texts: [&dyn fmt::Display; 3],
+        fault: Option<&dyn fmt::Display>,
+    ) -> fmt::Result {
+        let mut left = self.next(length).len();
+        let line = left.min(BYTES_A_LINE);
+        self.row(line, texts, fault)?;
+        left -= line;
+        while left > 0 {
+            let line = left.min(BYTES_A_LINE);
+            self.row(line, [&"", &"", &""], None)?;
+            left -= line;
+        }
+        Ok(())
+    }
+
+    /// Shows the next bytes as the text that they may be, some on each line.
+    ///
+    /// # Errors
+    ///
+    /// If the receiver has broken off.
+    pub fn raw(&mut self, length: usize) -> fmt::Result {
+        let mut bytes = self.next(length);
+        while !bytes.is_empty() {
+            let (line, rest) = bytes.split_at(characters(bytes));
+            self.row(line.len(), [&"", &"", &Printable(line)], None)?;
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    /// Shows the first of the rest of the bytes, and what is wrong with them. It is the last row.
+    ///
+    /// # Errors
+    ///
+    /// If the receiver has broken off.
+    pub fn fault(&mut self, fault: &dyn fmt::Display) -> fmt::Result {
+        let rest = self.rest().len();
+        let kind: &dyn fmt::Display = if rest > BYTES_A_LINE { &"…" } else { &"" };
+        self.row(rest.min(BYTES_A_LINE), [kind, &"", &""], Some(fault))
+    }
+
+    /// A part of the next bytes, with rows of its own.
+    pub(super) fn part(&mut self, length: usize) -> Annotator<'_, 'b> {
+        let (bytes, offset) = (self.next(length), self.offset());
+        self.shown += bytes.len();
+        let Self { depth, end, receive, .. } = self;
+        Annotator { depth: *depth, bytes, shown: 0, offset, end: *end, receive: &mut **receive }
+    }
+
+    fn next(&self, length: usize) -> &'b [u8] {
+        let rest = self.rest();
+        rest.get(..length).unwrap_or(rest)
+    }
+
+    fn row(
+        &mut self,
+        length: usize,
+        [kind, field, value]: [&dyn fmt::Display; 3],
+        fault: Option<&dyn fmt::Display>,
+    ) -> fmt::Result {
+        let Self { depth, end, .. } = *self;
+        let row =
+            Row { offset: self.offset(), depth, bytes: self.next(length), kind, field, value, fault, end };
+        (self.receive)(&row)?;
+        self.shown += row.bytes.len();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Annotator<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Annotator")
+            .field("depth", &self.depth)
+            .field("offset", &self.offset())
+            .field("rest", &self.rest())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The number of first bytes, as many as a line has, that are whole characters; all of them if they are not UTF-8.
+fn characters(bytes: &[u8]) -> usize {
+    let is_start = |&length: &usize| bytes.get(length).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let most = BYTES_A_LINE.min(bytes.len());
+    (most.saturating_sub(3)..=most).rev().find(is_start).unwrap_or(most)
+}

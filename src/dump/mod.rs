@@ -1,0 +1,103 @@
+//! Annotated bytes: what each byte of a metalayer means.
+//!
+//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text, and its method [`rows`](Dump::rows) passes the lines on as
+//! data. An [`Annotator`] does the same for other formats; the crate [`b2nd-frame`] dumps headers, chunks and trailers with
+//! it.
+//!
+//! ```
+//! // Where an encoder stopped too early: the last line says what is missing.
+//! let text = b2nd_serde::dump::metalayer(&[0x95, 0x00, 0x02]).to_string();
+//! assert!(text.trim_end().ends_with("expected 1 byte for shape, but the input ends here"));
+//! ```
+//!
+//! [`b2nd-frame`]: https://docs.rs/b2nd-frame
+
+use core::fmt;
+use core::ops::ControlFlow;
+
+mod annotator;
+mod metalayer;
+mod row;
+
+pub use annotator::Annotator;
+pub use row::{Printable, Row};
+
+/// Shows the bytes of a metalayer, and what each of them means.
+///
+/// Each line is a value: its offset, its bytes, its type, the name of its entry and the value itself. If the bytes are
+/// not a metalayer, the lines end at the first wrong byte, and the last line says what is wrong with it.
+///
+/// ```
+/// use b2nd_serde::dump;
+///
+/// let mut buffer = [0; 64];
+/// let bytes = b2nd_serde::to_slice(&(0, 1, [6], [4], [2], 0, "|u1"), &mut buffer)?;
+/// let text = "   0  97                                array of 7  layout         b2nd
+///    1  00                                fixint      version        0
+///    2  01                                fixint      ndim           1
+///    3  91                                array of 1  shape
+///    4    d3 00 00 00 00 00 00 00 06      int64       shape[0]       6
+///   13  91                                array of 1  chunkshape
+///   14    d2 00 00 00 04                  int32       chunkshape[0]  4
+///   19  91                                array of 1  blockshape
+///   20    d2 00 00 00 02                  int32       blockshape[0]  2
+///   25  00                                fixint      dtype_format   0
+///   26  db 00 00 00 03                    str32       dtype          3 bytes
+///   31    7c 75 31                                                   |u1
+/// ";
+/// assert_eq!(dump::metalayer(bytes).to_string(), text);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[must_use]
+pub fn metalayer(bytes: &[u8]) -> Dump<'_> {
+    Dump::new(bytes, |bytes, mut rows| rows.metalayer(bytes.len()))
+}
+
+/// Annotated bytes, from [`metalayer`]. Its `Display` is the text.
+///
+/// ```
+/// let dump = b2nd_serde::dump::metalayer(&[0x97, 0x00]);
+/// assert!(dump.to_string().starts_with("   0  97 "));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Dump<'b> {
+    bytes: &'b [u8],
+    annotate: Annotate,
+}
+
+/// Passes on the rows of some bytes.
+type Annotate = fn(&[u8], Annotator<'_, '_>) -> fmt::Result;
+
+impl<'b> Dump<'b> {
+    /// A dump of bytes in another format, which a function annotates.
+    ///
+    /// ```
+    /// use b2nd_serde::dump::Dump;
+    ///
+    /// let dump = Dump::new(&[0, 7], |bytes, mut rows| rows.value(2, [&"uint16", &"length", &bytes[1]]));
+    /// assert_eq!(dump.to_string().trim_start(), "0  00 07                             uint16      length         7\n");
+    /// ```
+    #[must_use]
+    pub fn new(bytes: &'b [u8], annotate: Annotate) -> Self {
+        Self { bytes, annotate }
+    }
+
+    /// Passes the lines of the text on as data, one by one, until the function breaks off.
+    pub fn rows(&self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) {
+        // An error means that the function has broken off, which the caller knows.
+        let _ = self.write(&mut |row| match receive(row) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(fmt::Error),
+        });
+    }
+
+    fn write(&self, receive: &mut dyn FnMut(&Row<'_>) -> fmt::Result) -> fmt::Result {
+        (self.annotate)(self.bytes, Annotator::new(self.bytes, receive))
+    }
+}
+
+impl fmt::Display for Dump<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(&mut |row| writeln!(f, "{row}"))
+    }
+}

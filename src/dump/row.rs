@@ -1,0 +1,216 @@
+//! One line of a dump, and how its columns are laid out.
+
+use core::fmt::{self, Write};
+
+#[cfg(feature = "alloc")]
+use alloc::string::String;
+
+/// A line of a dump: a value, and the bytes that encode it. Its `Display` is the line.
+///
+/// ```
+/// use core::ops::ControlFlow;
+/// use b2nd_serde::{dump, to_slice};
+///
+/// let mut buffer = [0; 64];
+/// let bytes = to_slice(&(0, 1, [6], [4], [2], 0, "|u1"), &mut buffer)?;
+/// let mut shapes = Vec::new();
+/// dump::metalayer(bytes).rows(|row| {
+///     if row.depth == 1 && row.bytes.len() == 9 {
+///         shapes.push((row.offset, format!("{} {} = {}", row.kind, row.field, row.value)));
+///     }
+///     ControlFlow::Continue(())
+/// });
+/// assert_eq!(shapes, [(4, "int64 shape[0] = 6".to_owned())]);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Row<'r> {
+    /// The offset of the first byte in the input. In a frame, it counts from the start of the frame.
+    pub offset: u64,
+    /// How deep the value is nested. In a metalayer, 0 is an entry and 1 is a dimension.
+    pub depth: usize,
+    /// The bytes on this line. A long text has several rows.
+    pub bytes: &'r [u8],
+    /// The `MessagePack` type; in a chunk, `byte`, or a type with `le` for little-endian. `stale` for old bytes after a
+    /// metalayer. Empty if the bytes have no type of their own, such as the rest of a long text. In the row of a fault it
+    /// is `…` if more bytes follow, else empty.
+    pub kind: &'r dyn fmt::Display,
+    /// The name of the value, such as `shape[0]`. It may be empty.
+    pub field: &'r dyn fmt::Display,
+    /// The value as text. It may be empty.
+    pub value: &'r dyn fmt::Display,
+    /// What is wrong with these bytes.
+    pub fault: Option<&'r dyn fmt::Display>,
+    /// An offset that no row exceeds. It decides how wide the column of the offsets is, in all rows alike.
+    pub(super) end: u64,
+}
+
+/// The most bytes on one line. A marker and a number of 64 bits are as many.
+pub(super) const BYTES_A_LINE: usize = 9;
+
+/// The width of the bytes, without their indentation.
+const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1;
+
+/// The widest indentation, where offsets have 4 digits. Longer ones take the room of the indentation first.
+const INDENTATION_WIDTH: usize = 6;
+
+/// The widths of the types and names, with the space after them. The value comes last, because it may have any width.
+const KIND_WIDTH: usize = 12;
+const FIELD_WIDTH: usize = 15;
+
+impl Row<'_> {
+    /// The texts of the line: offset, bytes, type, name and value. Each one begins with the spaces before it, so that
+    /// together they are the line.
+    ///
+    /// ```
+    /// use core::ops::ControlFlow;
+    ///
+    /// b2nd_serde::dump::metalayer(&[0x97]).rows(|row| {
+    ///     let [_, bytes, kind, field, value] = row.cells();
+    ///     assert_eq!((bytes.trim(), kind.trim()), ("97", "array of 7"));
+    ///     assert_eq!((field.trim(), value.trim()), ("layout", "b2nd"));
+    ///     ControlFlow::Break(())
+    /// });
+    /// ```
+    #[cfg(feature = "alloc")]
+    #[must_use]
+    pub fn cells(&self) -> [String; 5] {
+        let mut cells = [const { String::new() }; 5];
+        let mut free = cells.iter_mut();
+        // Writing to a `String` cannot fail.
+        let _ = self
+            .each_cell(&mut |gap, text| free.next().map_or(Ok(()), |cell| write!(cell, "{:gap$}{text}", "")));
+        cells
+    }
+
+    /// Passes on offset, bytes, type, name and value, each with the number of spaces before it.
+    fn each_cell(&self, put: &mut dyn FnMut(usize, &dyn fmt::Display) -> fmt::Result) -> fmt::Result {
+        let bytes = self.offset_width() + 2;
+        let kind = bytes + self.bytes_room() + 2;
+        let field = kind + KIND_WIDTH;
+        let offset_width = digits(self.offset);
+        let offset = (bytes - 2).saturating_sub(offset_width);
+        let mut column = 0;
+        for (start, width, text) in [
+            (offset, offset_width, &self.offset as &dyn fmt::Display),
+            (bytes + self.indentation(), self.bytes_width(), &Hex(self.bytes)),
+            (kind, width(self.kind), self.kind),
+            (field, width(self.field), self.field),
+            // Nothing follows it.
+            (field + FIELD_WIDTH, usize::from(!is_empty(self.value)), self.value),
+        ] {
+            let gap = if width == 0 { 0 } else { start.saturating_sub(column).max(usize::from(column > 0)) };
+            put(gap, text)?;
+            column += gap + width;
+        }
+        Ok(())
+    }
+
+    /// The width of the offsets.
+    fn offset_width(&self) -> usize {
+        digits(self.end).max(4)
+    }
+
+    /// The width of the bytes.
+    fn bytes_width(&self) -> usize {
+        (3 * self.bytes.len()).saturating_sub(1)
+    }
+
+    /// The width of the column of the bytes, with their indentation.
+    fn bytes_room(&self) -> usize {
+        BYTES_WIDTH + INDENTATION_WIDTH.saturating_sub(self.offset_width() - 4)
+    }
+
+    /// The spaces before the bytes: two for each level, where so many fit.
+    fn indentation(&self) -> usize {
+        (2 * self.depth).min(self.bytes_room().saturating_sub(self.bytes_width()))
+    }
+}
+
+/// Prints the line without its end, and what is wrong with its bytes on a second one.
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.each_cell(&mut |gap, text| write!(f, "{:gap$}{text}", ""))?;
+        let start = self.offset_width() + 2 + self.indentation();
+        self.fault.map_or(Ok(()), |fault| write!(f, "\n{:start$}^^ {fault}", ""))
+    }
+}
+
+impl fmt::Debug for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Row")
+            .field("offset", &self.offset)
+            .field("depth", &self.depth)
+            .field("bytes", &self.bytes)
+            .field("line", &format_args!("{self}"))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes as hexadecimal digits, with spaces between them.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            write!(f, "{}{byte:02x}", if index > 0 { " " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of decimal digits of a number.
+fn digits(number: u64) -> usize {
+    1 + number.checked_ilog10().map_or(0, |log| log as usize)
+}
+
+/// Whether a text has no characters. It is asked for no more than its first ones.
+fn is_empty(text: &dyn fmt::Display) -> bool {
+    struct Nothing;
+
+    impl Write for Nothing {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            if text.is_empty() { Ok(()) } else { Err(fmt::Error) }
+        }
+    }
+
+    write!(Nothing, "{text}").is_ok()
+}
+
+/// The number of characters of a text.
+fn width(text: &dyn fmt::Display) -> usize {
+    struct Width(usize);
+
+    impl Write for Width {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.chars().count();
+            Ok(())
+        }
+    }
+
+    let mut width = Width(0);
+    // Counting cannot fail.
+    let _ = write!(width, "{text}");
+    width.0
+}
+
+/// Bytes as text, with a dot for each control character and each byte that is not UTF-8.
+///
+/// ```
+/// assert_eq!(b2nd_serde::dump::Printable(b"a\n\xc3\xa9\xff").to_string(), "a.é.");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Printable<'b>(pub &'b [u8]);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                f.write_char(if character.is_control() { '.' } else { character })?;
+            }
+            chunk.invalid().iter().try_for_each(|_| f.write_char('.'))?;
+        }
+        Ok(())
+    }
+}

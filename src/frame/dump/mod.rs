@@ -1,9 +1,0 @@
-//! Annotated bytes of a frame.
-
-mod annotator;
-mod chunks;
-mod header;
-mod trailer;
-mod value;
-
-pub use header::{HeaderDump, dump_header};
