@@ -76,7 +76,7 @@
 //! | [`Caterva`](Layout::Caterva) | `95` | five: no `dtype_format`, no `dtype` | Caterva 0.2 to 0.7, and C-Blosc2 in January 2023 |
 //!
 //! When writing, the number of entries of the value selects the layout: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`.
-//! [`Serializer::with_layout`] selects one directly.
+//! `to_vec_with_layout` and [`Serializer::with_layout`] select one directly.
 //!
 //! **A struct that forgets `dtype_format` has six entries, so it is written as `B2ndSix`, which no release of C-Blosc2
 //! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries, unless you
@@ -159,7 +159,7 @@
 //! | feature | default | lowest Rust | what it brings |
 //! |---|---|---|---|
 //! | | | 1.85 | `no_std`, no allocation: reading and writing slices, [`dims`], [`dump`], [`Shapes`], [`Geometry`] |
-//! | `alloc` | yes | 1.85 | `to_vec`, `to_extend`, `Meta`, and the text of errors that types raise themselves |
+//! | `alloc` | yes | 1.85 | `to_vec`, `to_vec_with_layout`, `Meta`, and the text of errors that types raise themselves |
 //! | `std` | yes | 1.85 | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | 1.85 | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
 //!
@@ -182,8 +182,10 @@ extern crate std;
 // A module imports only from those above it. Documentation lists the methods of `Meta` in this order.
 mod marker;
 
-mod error;
+mod entry;
 mod layout;
+
+mod error;
 mod shapes;
 mod wire;
 
@@ -205,16 +207,17 @@ pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
 #[cfg(feature = "dtype")]
 pub use dtype::Dtype;
+pub use entry::{Entry, MAX_NDIM};
 pub use error::{Error, ErrorKind};
 pub use geometry::Geometry;
-pub use layout::{Entry, Layout, MAX_NDIM, ParseLayoutError};
+pub use layout::{Layout, ParseLayoutError};
 #[cfg(feature = "alloc")]
 pub use meta::Meta;
 #[cfg(feature = "std")]
 pub use ser::to_writer;
 pub use ser::{Serializer, serialized_size, to_slice};
 #[cfg(feature = "alloc")]
-pub use ser::{to_extend, to_vec};
+pub use ser::{to_vec, to_vec_with_layout};
 pub use shapes::Shapes;
 
 /// The examples of the README are tests.

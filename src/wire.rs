@@ -4,8 +4,9 @@
 
 use core::marker::PhantomData;
 
+use crate::entry::{Entry, MAX_DTYPE_LEN, MAX_NDIM};
 use crate::error::{Detail, Error, TextFault};
-use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
+use crate::layout::{Layout, vector_marker};
 use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, INT32, INT64, STR32, is_fixint};
 
 const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();

@@ -1,7 +1,7 @@
 //! The price of a metalayer, against C-Blosc2, against other crates and against code written by hand, compiled as
 //! programs are.
 //!
-//! `benches/run` runs it. The page goes to the standard output, and that of a whole run to `docs/BENCHMARKS.md`.
+//! `benches/run metalayer` runs it. The page goes to the standard output, and that of a whole run to `docs/BENCHMARKS.md`.
 
 mod c_blosc2;
 mod compare;

@@ -17,7 +17,7 @@ pub fn page(profiles: &[(&str, Vec<Line>)], c_blosc2: Option<&CBlosc2>) -> Strin
 const INTRODUCTION: &str = "\
 # Benchmarks
 
-Written by `benches/run`, which repeats it on another machine. Each figure is a ratio: the time of this crate in times
+Written by `benches/run metalayer`, which repeats it on another machine. Each figure is a ratio: the time of this crate in times
 of the peer, so less than 1 is faster. Columns are ranks, all with the dtype `<i4`.
 
 The functions that are measured are in a crate apart (`benches/user`), compiled as programs are: here with the release
@@ -122,7 +122,7 @@ fn times(page: &mut String, lines: &[Line]) -> fmt::Result {
 fn conditions(page: &mut String, c_blosc2: Option<&CBlosc2>) -> fmt::Result {
     let c_blosc2 = c_blosc2.map_or("absent: B2ND_LIBBLOSC2 is not set", |c_blosc2| &c_blosc2.version);
     writeln!(page, "\n| | |\n|---|---|")?;
-    writeln!(page, "| command | `benches/run` |")?;
+    writeln!(page, "| command | `benches/run metalayer` |")?;
     writeln!(page, "| processor | {} |", processor())?;
     writeln!(page, "| compiler | {} |", compiler())?;
     writeln!(page, "| C-Blosc2 | {c_blosc2} |")?;

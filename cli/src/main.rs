@@ -1,46 +1,29 @@
 //! The command `b2nd`: what Blosc2 array is in this file?
 
-mod address;
-mod change;
-mod check;
-mod chunks;
-mod completions;
-mod counts;
-mod decode;
-mod diff;
-mod dump;
-mod encode;
-mod explain;
-mod failure;
-mod hex;
-mod info;
-mod input;
+// A module imports only from those declared above it, here and in each folder.
 mod interrupt;
-mod json;
-mod ls;
-mod man;
-mod mend;
-mod messagepack;
-mod output;
+mod names;
 mod pool;
-#[cfg_attr(not(feature = "remote"), path = "no_remote.rs")]
-mod remote;
-mod rewrite;
-mod row;
-mod set;
-mod sort;
-mod source;
-mod store;
-mod summary;
-mod table;
 mod text;
-mod tree;
-mod visit;
+
+mod problem;
+mod terminal;
+
+#[cfg_attr(not(feature = "remote"), path = "remote/absent.rs")]
+mod remote;
+
+mod input;
+
+mod output;
+
+mod commands;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser};
+
+use crate::commands::Command;
 
 /// List, show, check and change Blosc2 N-dimensional arrays without reading their data
 ///
@@ -82,47 +65,15 @@ struct Arguments {
     command: Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    Info(info::Info),
-    Ls(ls::Ls),
-    Check(check::Check),
-    Chunks(chunks::ChunkList),
-    Diff(diff::Diff),
-    Explain(explain::Explain),
-    Dump(dump::Dump),
-    Encode(encode::Encode),
-    Decode(decode::Decode),
-    Set(set::Set),
-    Rewrite(rewrite::Rewrite),
-    Completions(completions::Completions),
-    Man(man::Man),
-}
-
 fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| output::wrong_usage(&error));
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| terminal::wrong_usage(&error));
     arguments.color.write_global();
-    let result = match arguments.command {
-        Command::Info(command) => command.run(),
-        Command::Ls(command) => command.run(),
-        Command::Check(command) => command.run(),
-        Command::Chunks(command) => command.run(),
-        Command::Diff(command) => command.run(),
-        Command::Explain(command) => command.run(),
-        Command::Dump(command) => command.run(),
-        Command::Encode(command) => command.run(),
-        Command::Decode(command) => command.run(),
-        Command::Set(command) => command.run(),
-        Command::Rewrite(command) => command.run(),
-        Command::Completions(command) => command.run(Arguments::command()),
-        Command::Man(command) => command.run(Arguments::command()),
-    };
-    match result {
+    match arguments.command.run(Arguments::command) {
         Ok(code) => code,
         // The reader of the pipe, such as `head`, has read enough: that is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&format_args!("standard output: {error}"));
+            terminal::complain(&format_args!("standard output: {error}"));
             ExitCode::FAILURE
         }
     }

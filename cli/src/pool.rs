@@ -5,8 +5,6 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::remote;
-
 /// The most items of a batch. Each batch takes two locks, so short ones would cost more.
 const BATCH: usize = 64;
 
@@ -20,14 +18,14 @@ pub(crate) struct Pool {
 }
 
 /// The items that are left.
-struct Source<I> {
+struct Queue<I> {
     items: I,
     /// Batches taken so far.
     batches: usize,
 }
 
 /// Where the results go.
-struct Sink<F, T> {
+struct Results<F, T> {
     take: F,
     /// Batches passed on so far.
     batches: usize,
@@ -36,7 +34,7 @@ struct Sink<F, T> {
     result: io::Result<()>,
 }
 
-impl<F: FnMut(T) -> io::Result<()>, T> Sink<F, T> {
+impl<F: FnMut(T) -> io::Result<()>, T> Results<F, T> {
     /// The result whose turn it is, if it is ready.
     fn next_in_order(&mut self) -> Option<T> {
         self.early.remove(&self.batches)
@@ -46,10 +44,6 @@ impl<F: FnMut(T) -> io::Result<()>, T> Sink<F, T> {
     fn pass(&mut self, done: T) {
         if self.result.is_ok() {
             self.result = (self.take)(done);
-            if self.result.is_err() {
-                // The other threads may wait for a server.
-                remote::stop();
-            }
         }
         self.batches += 1;
     }
@@ -67,30 +61,30 @@ impl Pool {
         I: Iterator + Send,
         T: Send,
     {
-        let source = Mutex::new(Source { items, batches: 0 });
-        let sink = Mutex::new(Sink { take, batches: 0, early: BTreeMap::new(), result: Ok(()) });
+        let queue = Mutex::new(Queue { items, batches: 0 });
+        let results = Mutex::new(Results { take, batches: 0, early: BTreeMap::new(), result: Ok(()) });
         let turn = Condvar::new();
         let work_on = || {
-            let _release = Release { sink: &sink, turn: &turn };
-            while let Some((number, batch)) = self.batch(&source) {
+            let _release = Release { results: &results, turn: &turn };
+            while let Some((number, batch)) = self.batch(&queue) {
                 let done = work(batch);
-                let mut sink = lock(&sink);
+                let mut results = lock(&results);
                 if self.is_ordered {
-                    while number >= sink.batches + self.jobs && sink.result.is_ok() {
-                        sink = turn.wait(sink).unwrap_or_else(PoisonError::into_inner);
+                    while number >= results.batches + self.jobs && results.result.is_ok() {
+                        results = turn.wait(results).unwrap_or_else(PoisonError::into_inner);
                     }
-                    sink.early.insert(number, done);
-                    let before = sink.batches;
-                    while let Some(done) = sink.next_in_order() {
-                        sink.pass(done);
+                    results.early.insert(number, done);
+                    let before = results.batches;
+                    while let Some(done) = results.next_in_order() {
+                        results.pass(done);
                     }
-                    if sink.batches > before {
+                    if results.batches > before {
                         turn.notify_all();
                     }
                 } else {
-                    sink.pass(done);
+                    results.pass(done);
                 }
-                if sink.result.is_err() {
+                if results.result.is_err() {
                     break;
                 }
             }
@@ -104,38 +98,38 @@ impl Pool {
             }
             work_on();
         });
-        sink.into_inner().unwrap_or_else(PoisonError::into_inner).result
+        results.into_inner().unwrap_or_else(PoisonError::into_inner).result
     }
 
     /// The next batch and its number. The first batches are short, so that few items keep all threads busy.
-    fn batch<I: Iterator>(self, source: &Mutex<Source<I>>) -> Option<(usize, Vec<I::Item>)> {
-        let mut source = lock(source);
-        let number = source.batches;
+    fn batch<I: Iterator>(self, queue: &Mutex<Queue<I>>) -> Option<(usize, Vec<I::Item>)> {
+        let mut queue = lock(queue);
+        let number = queue.batches;
         let most = if self.is_slow { 1 } else { BATCH };
         let length = (number / self.jobs).clamp(1, most);
-        let batch: Vec<_> = source.items.by_ref().take(length).collect();
-        source.batches += 1;
+        let batch: Vec<_> = queue.items.by_ref().take(length).collect();
+        queue.batches += 1;
         (!batch.is_empty()).then_some((number, batch))
     }
 }
 
 /// Releases the other threads if this one panics: they may be waiting for its batch.
 struct Release<'p, F, T> {
-    sink: &'p Mutex<Sink<F, T>>,
+    results: &'p Mutex<Results<F, T>>,
     turn: &'p Condvar,
 }
 
 impl<F, T> Drop for Release<'_, F, T> {
     fn drop(&mut self) {
         if thread::panicking() {
-            lock(self.sink).result = Err(io::Error::other("a thread has panicked"));
+            lock(self.results).result = Err(io::Error::other("a thread has panicked"));
             self.turn.notify_all();
         }
     }
 }
 
-/// A thread that panics ends the others too, so no one sees a state that it left half-changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The state behind a mutex. A thread that panics ends the others too, so no one sees what it left half-changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

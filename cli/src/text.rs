@@ -1,10 +1,12 @@
 //! Numbers, names and sizes as a person reads them.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
 use b2nd_frame::{Array, Codec, Header};
 use b2nd_serde::dtype::Dtype;
+use unicode_width::UnicodeWidthStr;
 
 /// What is shown where there is nothing.
 pub(crate) const ABSENT: &str = "none";
@@ -71,14 +73,26 @@ fn with_unit(bytes: i128, decimals: u32) -> String {
     format!("{sign}{whole}.{} {unit}", decimals.trim_end_matches('0'))
 }
 
-/// The dtype as NumPy prints it; if it is not valid, the text in the metalayer.
-pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
-    dtype_as(array, array.meta().and_then(|meta| meta.parse_dtype().ok().flatten()).as_ref())
+/// The dtype of an array, if it is valid.
+pub(crate) fn parsed_dtype(array: &Array<'_>) -> Option<Dtype> {
+    array.meta()?.parse_dtype().ok().flatten()
 }
 
-/// The same, where the dtype has been parsed already.
-pub(crate) fn dtype_as(array: &Array<'_>, parsed: Option<&Dtype>) -> Option<String> {
-    parsed.map(|dtype| dtype.numpy_str().to_string()).or_else(|| array.dtype().map(clean))
+/// The dtype as NumPy prints it; if it is not valid, the text in the metalayer.
+pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
+    let dtype = parsed_dtype(array).map(|dtype| dtype.numpy_str().to_string());
+    dtype.or_else(|| array.dtype().map(clean))
+}
+
+/// How many times as many bytes there were before the compression.
+#[expect(clippy::cast_precision_loss, reason = "a ratio is not exact")]
+pub(crate) fn ratio(stored_nbytes: i128, cbytes: i128) -> Option<f64> {
+    (cbytes != 0).then(|| stored_nbytes as f64 / cbytes as f64)
+}
+
+/// The name of a codec, or its number.
+pub(crate) fn codec_name(codec: Codec) -> Cow<'static, str> {
+    codec.name().map_or_else(|| codec.to_string().into(), Cow::Borrowed)
 }
 
 /// A codec, with its parameter if it has one.
@@ -107,9 +121,40 @@ pub(crate) fn clean(text: &str) -> String {
     text.replace(|c: char| c.is_control() || turns(c), "\u{fffd}")
 }
 
+/// The text, or if it is wider than this, its beginning and an ellipsis.
+pub(crate) fn shortened(text: &str, widest: usize) -> String {
+    if text.width() <= widest {
+        return text.into();
+    }
+    let mut short = String::new();
+    for character in text.chars() {
+        if short.width() + 2 > widest {
+            break;
+        }
+        short.push(character);
+    }
+    short + "…"
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
 /// A number with its noun.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Numbers with their nouns, each after a comma, without those of which there are none.
+pub(crate) fn more_counts(counts: &[(u64, &str)]) -> String {
+    let counts = counts.iter().filter(|&&(number, _)| number > 0);
+    counts.flat_map(|&(number, noun)| [", ".into(), count(number, noun)]).collect()
 }
 
 #[cfg(test)]

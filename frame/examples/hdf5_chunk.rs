@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The frames in a file, wherever they are.
-pub fn chunks(path: &Path) -> Result<Vec<Frame>, Box<dyn Error>> {
+pub fn chunks(path: &Path) -> Result<Vec<Frame<()>>, Box<dyn Error>> {
     Ok(scan(File::open(path)?).collect::<Result<_, _>>()?)
 }
 
@@ -44,6 +44,6 @@ pub fn describe<R>(frame: &Frame<R>) -> Result<String, Box<dyn Error>> {
 }
 
 /// The chunk that begins at a known byte, as HDF5 says it. Only its header is read.
-pub fn chunk_at(path: &Path, offset: u64) -> Result<Frame<File>, Box<dyn Error>> {
+pub fn chunk_at(path: &Path, offset: u64) -> Result<Frame, Box<dyn Error>> {
     Ok(Frame::read_at(File::open(path)?, offset)?)
 }

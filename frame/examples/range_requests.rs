@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The header of the frame at an address. If 512 bytes are not enough, a second request has the rest.
-pub fn header(url: &str) -> Result<Frame, Box<dyn Error>> {
+pub fn header(url: &str) -> Result<Frame<()>, Box<dyn Error>> {
     let mut bytes = get(url, 0..FIRST)?;
     loop {
         match Frame::parse(&bytes) {

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
 
-use b2nd_frame::{ChunkPlace, Frame, Special};
+use b2nd_frame::{ChunkPlace, Frame, SpecialValue};
 use blosc2_pure_rs::compress::decompress_chunk;
 use ndarray::ArrayD;
 
@@ -63,7 +63,7 @@ pub fn read_slice(path: &Path, slice: &[Range<u64>]) -> Result<Vec<u8>, Box<dyn 
         next = part.number() + 1;
         let chunk = match (chunks.compressed(&entry)?, entry.place) {
             (Some(compressed), _) => decompress_chunk(&compressed)?,
-            (None, ChunkPlace::Special(Special::Nan)) => nan(typesize)?.repeat(chunk_nbytes / typesize),
+            (None, ChunkPlace::Special(SpecialValue::Nan)) => nan(typesize)?.repeat(chunk_nbytes / typesize),
             // The items are zeros already.
             (None, ChunkPlace::Special(_)) => continue,
             (None, _) => return Err(format!("chunk {} is nowhere", entry.number).into()),

@@ -40,9 +40,9 @@ pub fn write_array(path: &Path, array: &Array2<f64>) -> Result<(), Box<dyn Error
         // Block after block, with zeros as padding.
         let mut in_blocks = vec![0; writer.chunk_nbytes()];
         chunk.gather(&items, typesize, &mut in_blocks).ok_or("the array is too short")?;
-        writer.chunk(chunk.number(), &compress_chunk(&in_blocks, &compression)?)?;
+        writer.write_chunk(chunk.number(), &compress_chunk(&in_blocks, &compression)?)?;
     }
-    let frame = writer.finish()?;
+    let frame = writer.finish()?.persist()?;
     println!("{} chunks, {} bytes", geometry.nchunks(), frame.header().frame_len);
     Ok(())
 }

@@ -255,7 +255,7 @@
 //! use b2nd_frame::{Error, ErrorKind, Frame};
 //!
 //! /// `request` gives so many first bytes of the file, or all that it has.
-//! fn header(request: impl Fn(usize) -> Vec<u8>) -> Result<Frame, Error> {
+//! fn header(request: impl Fn(usize) -> Vec<u8>) -> Result<Frame<()>, Error> {
 //!     let mut bytes = request(512);
 //!     loop {
 //!         let error = match Frame::parse(&bytes) {
@@ -365,12 +365,12 @@
 //! may be meant to be empty.
 //!
 //! ```
-//! use b2nd_frame::{Code, Severity, check};
+//! use b2nd_frame::{FindingCode, Severity, check};
 //!
 //! let report = check("tests/data/peers/special_uninit.b2nd")?;
 //! let is_damaged = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
 //! let has_gaps = report.findings.iter().any(|finding| {
-//!     matches!(finding.code(), Code::NoData | Code::NeverWritten)
+//!     matches!(finding.code(), FindingCode::NoData | FindingCode::NeverWritten)
 //! });
 //! assert_eq!((is_damaged, has_gaps), (false, true));
 //! # Ok::<(), b2nd_frame::Error>(())
@@ -385,16 +385,16 @@
 //! `write_array` compresses an `ndarray`.
 //!
 //! ```
-//! use b2nd_frame::{FrameBuilder, Special};
+//! use b2nd_frame::{FrameBuilder, SpecialValue};
 //! use b2nd_serde::{Meta, Shapes};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("new.b2nd");
 //! let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[4], blockshape: &[4] }, "|u1")?;
 //! let mut writer = FrameBuilder::new(meta).create(&path)?;
-//! writer.stored(0, &[1, 2, 3, 4])?;
-//! writer.fill(Special::Zeros)?;
-//! let frame = writer.finish()?;
+//! writer.write_uncompressed(0, &[1, 2, 3, 4])?;
+//! writer.fill_missing(SpecialValue::Zeros)?;
+//! let frame = writer.finish()?.persist()?;
 //! assert_eq!(frame.array()?.expect("an array").shape(), [8]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

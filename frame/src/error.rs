@@ -5,7 +5,8 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::finding::{Code, Escaped, Finding};
+use crate::code::FindingCode;
+use crate::finding::{Escaped, Finding};
 
 /// Why a frame cannot be read, changed or made: a [kind](Self::kind), and a message.
 ///
@@ -13,11 +14,11 @@ use super::finding::{Code, Escaped, Finding};
 /// [`Encode`](ErrorKind::Encode) have a [`source`](error::Error::source); the message does not repeat it.
 ///
 /// ```
-/// use b2nd_frame::{Code, ErrorKind, Finding, Frame};
+/// use b2nd_frame::{FindingCode, ErrorKind, Finding, Frame};
 ///
 /// let error = Frame::parse(b"\x89HDF\r\n\x1a\n").unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Malformed);
-/// assert_eq!(error.finding().map(Finding::code), Some(Code::NotAFrame));
+/// assert_eq!(error.finding().map(Finding::code), Some(FindingCode::NotAFrame));
 /// assert_eq!(error.to_string(), "not a Blosc2 frame: no b2frame magic at byte 2");
 ///
 /// let error = Frame::open("no such file.b2nd").unwrap_err();
@@ -148,7 +149,7 @@ impl Error {
     }
 
     /// Whether it has a finding of this code.
-    pub(crate) fn is_about(&self, code: Code) -> bool {
+    pub(crate) fn is_about(&self, code: FindingCode) -> bool {
         self.finding().is_some_and(|finding| finding.code() == code)
     }
 

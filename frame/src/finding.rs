@@ -5,23 +5,23 @@ use core::fmt;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-pub(crate) use super::code::{Code, Severity};
+use crate::code::{FindingCode, Severity};
 
 /// One thing that is wrong with a frame or unusual about it: what, where, and which numbers show it.
 ///
 /// Serialized, it is a struct of `code`, `severity`, `place`, `chunk`, `offset`, `expected`, `found` and `message`.
 ///
 /// ```
-/// use b2nd_frame::{Code, Frame, Severity};
+/// use b2nd_frame::{Check, FindingCode, Frame, Severity};
 ///
 /// // `nbytes`, the size of all chunks, is 128 in this file. Change it to 48.
 /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
 /// file[37] = 48;
 /// let mut frame = Frame::read_at(std::io::Cursor::new(file), 0)?;
-/// let findings = frame.check()?;
+/// let findings = Check::default().run(&mut frame)?.findings;
 ///
 /// let finding = &findings[0];
-/// assert_eq!(finding.code(), Code::InterruptedResize);
+/// assert_eq!(finding.code(), FindingCode::InterruptedResize);
 /// assert_eq!(finding.code().to_string(), "interrupted-resize");
 /// assert_eq!(finding.severity(), Severity::Error);
 /// assert_eq!(finding.offset(), Some(30));
@@ -30,7 +30,7 @@ pub(crate) use super::code::{Code, Severity};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    code: Code,
+    code: FindingCode,
     place: Place,
     chunk: Option<u64>,
     offset: Option<u64>,
@@ -45,7 +45,7 @@ pub struct Finding {
 /// use b2nd_frame::{Frame, Place};
 ///
 /// let frame = Frame::open("tests/data/rank16.b2nd")?;
-/// assert_eq!(frame.check_header()[0].place(), Place::Array);
+/// assert_eq!(frame.check_header().findings[0].place(), Place::Array);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,25 +105,25 @@ impl Serialize for Place {
 }
 
 impl Finding {
-    pub(crate) fn new(code: Code, place: Place) -> Self {
+    pub(crate) fn new(code: FindingCode, place: Place) -> Self {
         Self { code, place, chunk: None, offset: None, numbers: None, text: String::new() }
     }
 
     /// A finding about a file as a whole, for programs that look at more than frames, such as the members of a store.
     ///
-    /// Any code can be given. It decides the severity and the advice, so take one whose [meaning](Code::meaning) is
-    /// true of the file, such as [`Code::UnclosedTable`] or [`Code::ActiveObject`]. Those about the bytes of a frame, such
-    /// as [`Code::ChunkHeader`], do not fit: this finding has neither an offset nor a chunk.
+    /// Any code can be given. It decides the severity and the advice, so take one whose [meaning](FindingCode::meaning) is
+    /// true of the file, such as [`FindingCode::UnclosedTable`] or [`FindingCode::ActiveObject`]. Those about the bytes of a frame, such
+    /// as [`FindingCode::ChunkHeader`], do not fit: this finding has neither an offset nor a chunk.
     ///
     /// ```
-    /// use b2nd_frame::{Code, Finding, Place};
+    /// use b2nd_frame::{FindingCode, Finding, Place};
     ///
-    /// let finding = Finding::of_file(Code::UnclosedTable, "the number of rows is missing");
+    /// let finding = Finding::of_file(FindingCode::UnclosedTable, "the number of rows is missing");
     /// assert_eq!((finding.place(), finding.offset()), (Place::File, None));
     /// assert_eq!(finding.to_string(), "the number of rows is missing");
     /// ```
     #[must_use]
-    pub fn of_file(code: Code, message: impl Into<String>) -> Self {
+    pub fn of_file(code: FindingCode, message: impl Into<String>) -> Self {
         Self::new(code, Place::File).text(message.into())
     }
 
@@ -145,7 +145,7 @@ impl Finding {
 
     /// The code, which says what is wrong or unusual.
     #[must_use]
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> FindingCode {
         self.code
     }
 
@@ -166,12 +166,13 @@ impl Finding {
     ///
     /// ```
     /// use std::io::Cursor;
-    /// use b2nd_frame::{Check, Depth, Frame};
+    /// use b2nd_frame::{Check, CheckDepth, Frame};
     ///
     /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
-    /// let report = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(file), 0)?)?;
+    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
+    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?;
     /// assert_eq!(report.findings[0].chunk(), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -229,6 +230,11 @@ impl Serialize for Finding {
         object.serialize_field("message", self.message())?;
         object.end()
     }
+}
+
+/// The first error among findings.
+pub(crate) fn first_error(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().find(|finding| finding.severity() == Severity::Error)
 }
 
 /// A name in a message: that in a damaged file may have line breaks. It costs nothing where there is no message.

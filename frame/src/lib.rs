@@ -1,7 +1,16 @@
 //! The frame around the metalayer: a Blosc2 file, or its bytes.
 //!
-//! A frame begins with a header. At the end of the header are the *metalayers*: byte strings with names. An array has
-//! one with the name `b2nd`, or with the former name `caterva`. Reading it needs neither the data nor the C library.
+//! ```text
+//! 0                      header     values at fixed bytes: lengths, codec, filters; then the metalayers: byte strings with
+//!                                   names. That of an array is `b2nd`: shape, chunk shape, block shape and dtype
+//! header_len             chunks     one after the other, each with a header of its own and its blocks
+//! header_len + cbytes    index      where each chunk is, or which value all of its items have
+//!                        trailer    the vlmetalayers, which can change their length; the length of the trailer
+//! frame_len
+//! ```
+//!
+//! A *sparse* frame is a directory: each chunk is a file, and `chunks.b2frame` has the rest. To read the shape and the
+//! dtype of an array takes the header alone, and not the C library.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -40,7 +49,7 @@
 //!
 //! No input makes this crate panic, and time and memory are bounded by the bytes that are there, whatever they claim. In a
 //! frame without damage, each byte is read a few times at most. The entries of a chunk index can all point at the same bytes:
-//! a [`Check`] of chunks ends when those that it has looked at claim twice the bytes of all, and [says so](Report::unchecked);
+//! a [`Check`] of chunks ends when those that it has looked at claim twice the bytes of all, and [says so](Report::skipped);
 //! it reads at most 64 times the bytes of a frame. To go through [`Frame::chunks`] or [`Frame::dump_chunks`] takes a step for
 //! each entry, and what it points at is read again. A compressed chunk index may have 64 MiB, or 1024 bytes for each of its
 //! own. One of a single value has 40 bytes for up to 268 million chunks: a check looks at it once. The memory for each byte,
@@ -57,12 +66,12 @@
 //! | [`Frame::trailer`], [`Trailer::parse`] | the trailer, of at most 256 MiB | 8 |
 //! | [`Vlmetalayer::value`] | its chunk | 1024 and 1 MiB, if it is compressed |
 //! | `decode` of a metalayer | the metalayer | what the type keeps of it |
-//! | [`check`] and [`Frame::check`] | header, trailer, chunk index, the names and headers of chunk files; `check` up to 20 times | 8; 4 times the offsets in the chunk index, of which 64 MiB are kept |
+//! | a [`check`] | header, trailer, chunk index, the names and headers of chunk files; of a path up to 20 times | 8; 4 times the offsets in the chunk index, of which 64 MiB are kept |
 //! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
 //! | [`Chunks::compressed`] | one chunk | 2 |
-//! | [`Check`] of [chunk headers](Depth::ChunkHeaders) | that, and the header and the table of blocks of each chunk | that, and 192 MiB in all |
-//! | [`Check`] of [chunk data](Depth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
-//! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the schemas of tables | 16, and 16 MiB for the keys, 16 MiB for the schemas |
+//! | [`Check`] of [chunk headers](CheckDepth::ChunkHeaders) | that, and the header and the table of blocks of each chunk | that, and 192 MiB in all |
+//! | [`Check`] of [chunk data](CheckDepth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
+//! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
 //! | [`scan`] | the file | 2 MiB in all |
 //! | [`zip_members`], [`zip_member`] | the directory of the file, and headers of at most 1 MiB | 16 |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
@@ -74,12 +83,22 @@
 #![warn(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used))]
 
-// In the order of the methods on the page of `Frame`: what makes one, what reads it, what changes it.
-mod find;
+// Each module imports only from those above it.
+mod code;
+
+mod finding;
+
+mod error;
+
+mod progress;
 
 mod format;
 
-mod chunks;
+mod rules;
+
+mod io;
+
+mod find;
 
 mod check;
 
@@ -87,40 +106,38 @@ mod write;
 
 mod edit;
 
-mod code;
 mod dump;
-mod error;
-mod finding;
-mod read;
 
 #[cfg(doc)]
 pub mod cookbook;
 
 /// The crate of the metalayer, for those who depend on this one alone.
 pub use b2nd_serde;
-pub use check::{Aspect, Check, Depth, Report, Unchecked, check};
-pub use chunks::{ChunkCounts, ChunkEntry, ChunkPlace, Chunks};
-pub use code::{Code, ParseCodeError, Severity};
+pub use check::report::{Report, Skipped};
+pub use check::{Check, check};
+pub use code::{CheckDepth, FindingCode, ParseFindingCodeError, Remedy, Severity};
 pub use dump::dump_header;
 pub use edit::change::Edit;
 pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
-pub use find::open::is_sparse_frame;
 pub use find::scan::{Scan, scan};
-pub use find::store::{Store, Table, is_store_folder};
-pub use find::zip::{Content, Member, zip_member, zip_members};
+pub use find::store::{Store, is_store_folder};
+pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
-pub use format::array::{Array, ArrayLayout};
-pub use format::chunk::{ChunkHeader, Special};
-pub use format::fields::{Field, Generation};
+pub use format::array::Array;
+pub use format::chunk::{ChunkHeader, SpecialValue};
+pub use format::fields::{Generation, HeaderField};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};
-pub use format::frame::Frame;
 pub use format::header::Header;
-pub use format::kind::Kind;
+pub use format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
+pub use format::object_kind::ObjectKind;
 pub use format::section::Metalayer;
 pub use format::trailer::{Trailer, Vlmetalayer};
+pub use io::chunks::Chunks;
+pub use io::frame::Frame;
+pub use io::open::is_sparse_frame;
 pub use write::builder::FrameBuilder;
-pub use write::sink::{NewFile, Sink};
+pub use write::destination::NewFrame;
 pub use write::writer::FrameWriter;
 
 /// The examples of the README are tests.

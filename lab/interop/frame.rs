@@ -8,8 +8,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::python;
-use b2nd_frame::{Check, ChunkPlace, Depth, Report, Special};
-use b2nd_frame::{Code, Error, ErrorKind, Finding, Frame, Severity, check};
+use b2nd_frame::{Check, CheckDepth, ChunkPlace, Report, SpecialValue};
+use b2nd_frame::{Error, ErrorKind, Finding, FindingCode, Frame, Severity, check};
 use serde_json::{Value, json};
 
 #[test]
@@ -27,7 +27,7 @@ fn every_file_that_a_killed_resize_left_with_wrong_data_is_found() {
         let findings = check(killed["path"].as_str().unwrap()).unwrap().findings;
         let errors = findings.iter().filter(|finding| finding.severity() == Severity::Error);
         let is_found = errors.clone().count() > 0;
-        let is_interrupted = findings.iter().any(|finding| finding.code() == Code::InterruptedResize);
+        let is_interrupted = findings.iter().any(|finding| finding.code() == FindingCode::InterruptedResize);
         *counts.entry((verdict, is_found)).or_insert(0) += 1;
         interrupted += usize::from(is_interrupted);
         match verdict {
@@ -35,7 +35,7 @@ fn every_file_that_a_killed_resize_left_with_wrong_data_is_found() {
             // Where chunks are left over behind the array, it reads well; what is wrong is still told. One of them may
             // have lost its file already.
             "whole" => {
-                let of_resizes = [Code::InterruptedResize, Code::ChunkFile];
+                let of_resizes = [FindingCode::InterruptedResize, FindingCode::ChunkFile];
                 assert!(errors.clone().all(|error| of_resizes.contains(&error.code())), "{findings:?}");
                 assert_eq!(is_found, is_interrupted, "{findings:?}");
             }
@@ -197,10 +197,10 @@ fn chunks_are_what_python_blosc2_says_of_them() {
         while let Some(entry) = chunks.next().transpose().unwrap() {
             let header = chunks.header(&entry).unwrap();
             let special = |special| match special {
-                Special::Zeros => "zeros",
-                Special::Nan => "nan",
-                Special::Value => "value",
-                Special::Uninitialized => "uninitialized",
+                SpecialValue::Zeros => "zeros",
+                SpecialValue::Nan => "nan",
+                SpecialValue::Value => "value",
+                SpecialValue::Uninitialized => "uninitialized",
             };
             let stored =
                 |place: u64| (header.and_then(|header| header.special).map_or("stored", special), place);
@@ -222,9 +222,9 @@ fn chunks_are_what_python_blosc2_says_of_them() {
             found.push(chunk);
         }
         assert_eq!(&found, expected, "{path}, seed {seed}");
-        let Report { findings: errors, counts, unchecked, .. } =
-            Check::new(Depth::ChunkData).path(path).unwrap();
-        assert_eq!(unchecked, [], "{path}, seed {seed}");
+        let Report { findings: errors, counts, skipped, .. } =
+            Check::new(CheckDepth::ChunkData).run_path(path).unwrap();
+        assert_eq!(skipped, [], "{path}, seed {seed}");
         assert_eq!(counts.unwrap().total(), found.len() as u64, "{path}, seed {seed}");
         let is_healthy = errors.iter().all(|finding| finding.severity() == Severity::Warning);
         assert!(is_healthy, "{path}, seed {seed}: {errors:?}");
@@ -244,7 +244,7 @@ fn a_file_is_missed_where_python_blosc2_misses_it() {
     let mut missed = 0;
     for frame in &frames {
         let findings = check(frame["path"].as_str().unwrap()).unwrap().findings;
-        let is_missed = findings.iter().any(|finding| finding.code() == Code::ChunkFile);
+        let is_missed = findings.iter().any(|finding| finding.code() == FindingCode::ChunkFile);
         assert_eq!(is_missed, frame["reads"] == false, "{frame}: {findings:?}");
         missed += usize::from(is_missed);
     }

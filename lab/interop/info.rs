@@ -1,4 +1,4 @@
-//! The command held against python-blosc2: `lab/interop/run` installs it.
+//! The command held against python-blosc2: `lab/run interop` installs it.
 
 use std::process::Command;
 use std::{env, fs};
@@ -9,7 +9,7 @@ use crate::python;
 
 #[test]
 fn info_prints_what_python_blosc2_prints() {
-    let command = env::var_os("B2ND").expect("B2ND, which lab/interop/run sets");
+    let command = env::var_os("B2ND").expect("B2ND, which lab/run interop sets");
     let mut compared = 0;
     for entry in fs::read_dir(data()).unwrap() {
         let path = entry.unwrap().path();

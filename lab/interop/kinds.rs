@@ -1,12 +1,11 @@
 //! Files and stores of every kind, by the names that python-blosc2 gives them.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use b2nd_frame::{Code, Frame, Kind, Store, is_sparse_frame};
-use b2nd_lab::data;
+use crate::python;
+use b2nd_frame::{Check, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
 use serde_json::Value;
 
 /// The class in python-blosc2 of what it refuses to open unless it is told to trust the file.
@@ -21,11 +20,11 @@ fn class(line: &Value) -> &str {
 }
 
 /// Why a frame has another name here than in python-blosc2.
-fn exception(path: &Path, kind: Kind, class: &str) -> Option<&'static str> {
+fn exception(path: &Path, kind: ObjectKind, class: &str) -> Option<&'static str> {
     let name = path.file_name().unwrap().to_str().unwrap();
     match (kind, class) {
-        (Kind::NDArray, "SChunk") if name.starts_with("caterva") => Some("an array of Caterva"),
-        (Kind::EmbedStore, "SChunk") if path.extension().is_none_or(|extension| extension != "b2e") => {
+        (ObjectKind::NDArray, "SChunk") if name.starts_with("caterva") => Some("an array of Caterva"),
+        (ObjectKind::EmbedStore, "SChunk") if path.extension().is_none_or(|extension| extension != "b2e") => {
             Some("an embed store by another extension")
         }
         (kind, "BadZipFile") if kind.is_store() && name == "embed.b2e" => {
@@ -43,16 +42,18 @@ fn agrees(line: &Value, store: &Store) -> bool {
     let elsewhere = if line["path"] == "treestore-remote-member.b2d" { &["/mount"][..] } else { &[] };
     assert_eq!(store.mounts(), elsewhere, "{line}");
     match store.kind() {
-        Kind::DictStore => members == keys,
-        Kind::TreeStore => members.iter().all(|member| {
+        ObjectKind::DictStore => members == keys,
+        ObjectKind::TreeStore => members.iter().all(|member| {
             let is_in = |key: &&str| {
                 member.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
             keys.iter().any(is_in)
         }),
-        Kind::CTable => {
+        ObjectKind::CTable => {
             let columns = line["columns"].as_array().unwrap();
-            let schema: Value = serde_json::from_str(store.tables()[0].schema().unwrap()).unwrap();
+            let (_, trailer) = store.tables().next().unwrap();
+            let schema: String = trailer.vlmetalayer("schema").unwrap().decode().unwrap();
+            let schema: Value = serde_json::from_str(&schema).unwrap();
             let names =
                 ["columns", "computed_columns"].into_iter().filter_map(|list| schema[list].as_array());
             names.flatten().map(|column| &column["name"]).eq(columns) && schema["n_rows"] == line["rows"]
@@ -64,10 +65,7 @@ fn agrees(line: &Value, store: &Store) -> bool {
 #[test]
 fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
     let folder = tempfile::tempdir().unwrap();
-    let python = env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which lab/interop/run sets");
-    let script = data().with_file_name("interop").join("kinds.py");
-    let output =
-        Command::new(python).arg(script).arg(folder.path()).stderr(Stdio::inherit()).output().unwrap();
+    let output = python("kinds.py").arg(folder.path()).stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success());
     let lines = std::str::from_utf8(&output.stdout).unwrap().lines();
 
@@ -92,9 +90,14 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
         }
         // Only a store is opened without a word, and fetches its members when they are read.
         let is_refused = !line["refuses"].is_null();
-        assert_eq!(kind.is_active(), is_refused || kind == Kind::RemoteStore, "{kind}: {line}");
+        assert_eq!(kind.is_active(), is_refused || kind == ObjectKind::RemoteStore, "{kind}: {line}");
         if let Some(mut frame) = frame {
-            let warns = frame.check().unwrap().iter().any(|finding| finding.code() == Code::ActiveObject);
+            let warns = Check::default()
+                .run(&mut frame)
+                .unwrap()
+                .findings
+                .iter()
+                .any(|finding| finding.code() == FindingCode::ActiveObject);
             assert_eq!(warns, kind.is_active(), "{line}");
             if line["python"] == "EmbedStore" {
                 let keys: Vec<_> =
@@ -105,6 +108,6 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
     }
     println!("named as python-blosc2 names them: {kinds:?}");
     println!("named otherwise: {exceptions:?}");
-    let missing: Vec<_> = Kind::ALL.iter().filter(|kind| !kinds.contains_key(kind)).collect();
-    assert_eq!(missing, [&Kind::UnknownObject]);
+    let missing: Vec<_> = ObjectKind::ALL.iter().filter(|kind| !kinds.contains_key(kind)).collect();
+    assert_eq!(missing, [&ObjectKind::UnknownObject]);
 }

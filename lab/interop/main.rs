@@ -1,4 +1,4 @@
-//! This crate held against C-Blosc2 and python-blosc2: `lab/interop/run` installs them.
+//! This crate held against C-Blosc2 and python-blosc2: `lab/run interop` installs them.
 
 mod change;
 mod examples;
@@ -13,7 +13,7 @@ use std::{env, process::Command};
 /// A script of this folder, to which arguments can be added.
 fn python(script: &str) -> Command {
     let mut command =
-        Command::new(env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which lab/interop/run sets"));
+        Command::new(env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which lab/run interop sets"));
     command.arg(b2nd_lab::root().join("lab/interop").join(script));
     command
 }

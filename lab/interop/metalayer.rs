@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::process::Command;
 use std::{env, fs, ptr};
 
+use crate::python;
 use b2nd_frame::Frame;
 use b2nd_lab::{Seven, data};
 use b2nd_serde::{Error, ErrorKind, Layout, Meta, Shapes, from_slice, to_vec};
@@ -57,7 +57,7 @@ struct Fields {
 
 impl Reference {
     fn load() -> Self {
-        let path = env::var_os("B2ND_LIBBLOSC2").expect("B2ND_LIBBLOSC2, which lab/interop/run sets");
+        let path = env::var_os("B2ND_LIBBLOSC2").expect("B2ND_LIBBLOSC2, which lab/run interop sets");
         // SAFETY: the library of the package; its initializers do nothing.
         Self { library: unsafe { Library::new(path) }.unwrap() }
     }
@@ -263,7 +263,6 @@ fn with_metalayer(name: &str, change: impl Fn(&Meta) -> Meta) -> (Vec<u8>, Meta)
 
 #[test]
 fn python_blosc2_opens_files_with_our_bytes_in_their_header() {
-    let python = env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which lab/interop/run sets");
     let folder = tempfile::tempdir().unwrap();
     // The same again, and another shape of the same grid of chunks, with another dtype of the same size.
     let same = |meta: &Meta| Meta::new(meta.shapes(), meta.dtype().unwrap());
@@ -286,8 +285,7 @@ fn python_blosc2_opens_files_with_our_bytes_in_their_header() {
             }),
         ),
     ];
-    let mut command = Command::new(python);
-    command.arg(data().with_file_name("interop").join("open.py"));
+    let mut command = python("open.py");
     for (name, (file, _)) in &files {
         let path = folder.path().join(name);
         fs::write(&path, file).unwrap();

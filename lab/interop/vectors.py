@@ -1,7 +1,7 @@
 """Asks C-Blosc2 and python-blosc2 about the conformance vectors, and holds their answers against `others.json` there.
 
-    vectors.py             exit status 1 if an answer differs
-    vectors.py --write     writes the answers
+    lab/run vectors             exit status 1 if an answer differs
+    lab/run vectors --write     writes the answers
 
 Each question has a process of its own, because some bytes end it.
 """
@@ -17,7 +17,8 @@ from pathlib import Path
 
 import blosc2
 
-VECTORS = Path(__file__).parent.parent / "vectors"
+ROOT = Path(__file__).parents[2]
+VECTORS = ROOT / "tests/vectors"
 LIBRARY = ctypes.CDLL(str(Path(blosc2.__file__).parent / "lib/libblosc2.so"))
 C_BLOSC2 = f"C-Blosc2 {blosc2.blosclib_version.split()[0]}"
 OPENING = f"{C_BLOSC2}, opening a frame with it"
@@ -64,7 +65,7 @@ def deserialize(metalayer):
 
 def frame_with(metalayer):
     """A frame without chunks, with this metalayer."""
-    frame = bytearray((VECTORS.parent / "data/empty.b2nd").read_bytes())
+    frame = bytearray((ROOT / "frame/tests/data/empty.b2nd").read_bytes())
     header = frame[:107] + b"\xc6" + len(metalayer).to_bytes(4, "big") + metalayer
     frame = header + frame[165:]
     frame[11:15] = len(header).to_bytes(4, "big")

@@ -74,8 +74,10 @@ pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8
     let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
     let body = [chunks, &stored_chunk(&offsets)].concat();
     file.splice(header_len..header_len, body);
-    for (at, number) in [(16, file.len()), (30, nbytes * starts.len()), (39, chunks.len())] {
-        file[at..at + 8].copy_from_slice(&(number as u64).to_be_bytes());
+    // More bytes of data than an address has on 32 bits.
+    let all = nbytes as u64 * starts.len() as u64;
+    for (at, number) in [(16, file.len() as u64), (30, all), (39, chunks.len() as u64)] {
+        file[at..at + 8].copy_from_slice(&number.to_be_bytes());
     }
     file[58..62].copy_from_slice(&u32::try_from(nbytes).unwrap().to_be_bytes());
     file

@@ -9,8 +9,9 @@ use serde::de::{Deserialize, DeserializeSeed, IntoDeserializer, MapAccess, SeqAc
 
 use super::value::{Value, Visit};
 use super::vector::Vector;
+use crate::entry::Entry;
 use crate::error::{Detail, Error};
-use crate::layout::{Entry, Layout};
+use crate::layout::Layout;
 use crate::wire::{FixedInt, Input};
 
 /// The position after an error.

@@ -1,9 +1,13 @@
 //! Reading: a deserializer that checks each entry against the width of its position.
 
-mod entries;
+// Each module imports only from those above it.
 mod methods;
+
 mod value;
+
 mod vector;
+
+mod entries;
 
 use serde::de::{Deserialize, Visitor};
 use serde::forward_to_deserialize_any;

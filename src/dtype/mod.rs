@@ -69,17 +69,22 @@ use serde::ser::{Serialize, Serializer};
 use crate::meta::Meta;
 use error::Fault;
 
-// Documentation lists the methods of `Dtype` in the order of these modules.
+// Each module imports only from those above it. Documentation lists the methods of `Dtype` in the order of these modules.
 mod types;
 
-mod error;
-mod input;
-mod literal;
-mod print;
 mod repr;
-mod resolve;
+
+mod error;
+mod print;
+
+mod input;
+
+mod literal;
 mod scalar;
+
 mod syntax;
+
+mod resolve;
 
 pub use error::{Error, ErrorKind};
 pub use types::{ByteOrder, Dtype, Extension, Field, Kind, Struct, Subarray, TimeUnit};

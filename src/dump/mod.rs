@@ -15,9 +15,12 @@
 use core::fmt;
 use core::ops::ControlFlow;
 
-mod annotator;
-mod metalayer;
+// Each module imports only from those above it.
 mod row;
+
+mod annotator;
+
+mod metalayer;
 
 pub use annotator::Annotator;
 pub use row::{Printable, Row};

@@ -9,10 +9,8 @@ use alloc::boxed::Box;
 use std::io;
 
 use super::{Error, ErrorKind};
-use crate::layout::{
-    CATERVA_THREE, Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, entry_counts, marked_counts,
-    outer_markers, vector_marker,
-};
+use crate::entry::{Encoding, Entry, MAX_DTYPE_LEN, MAX_NDIM};
+use crate::layout::{CATERVA_THREE, Layout, entry_counts, marked_counts, outer_markers, vector_marker};
 use crate::marker::{FIXINTS, INT32, INT64, Marker, STR32};
 
 /// An integer of any type, if 64 bits can hold it.

@@ -10,7 +10,7 @@ use std::io;
 
 use serde::de::{Expected, Unexpected};
 
-use crate::layout::Entry;
+use crate::entry::Entry;
 use detail::Parts;
 
 mod detail;

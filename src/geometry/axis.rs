@@ -2,7 +2,7 @@
 
 use super::dimensions::ceildiv;
 use super::error::{Divided, Error, Factors, Violation};
-use crate::layout::Entry;
+use crate::entry::Entry;
 
 /// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer that the
 /// format has for it.

@@ -93,8 +93,8 @@ impl Geometry {
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
 ///
-/// let geometry = Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[8], blockshape: &[8] })?;
-/// assert_eq!(geometry.chunks().count(), 1 << 37);
+/// let geometry = Geometry::new(Shapes { shape: &[1 << 33], chunkshape: &[8], blockshape: &[8] })?;
+/// assert_eq!(geometry.chunks().count(), 1 << 30);
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
 #[derive(Clone, Debug)]

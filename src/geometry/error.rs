@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::layout::{Entry, MAX_NDIM};
+use crate::entry::{Entry, MAX_NDIM};
 
 /// The bytes that a Blosc2 chunk can hold: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, which leaves room for a header.
 pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;

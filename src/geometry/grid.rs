@@ -5,7 +5,7 @@ use core::fmt;
 use super::axis::{Axis, check_count, check_product, unsigned};
 use super::dimensions::{CAPACITY, Dimensions};
 use super::error::{Error, Factors, MAX_CHUNK_NBYTES, Violation};
-use crate::layout::Entry;
+use crate::entry::Entry;
 use crate::shapes::Shapes;
 
 /// Where the items of an array are: in which chunk, in which block of the chunk, at which byte.

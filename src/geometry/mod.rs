@@ -87,15 +87,17 @@
 #[cfg(feature = "alloc")]
 use crate::meta::Meta;
 
-// `Geometry` and its parts.
-mod axis;
+// Each module imports only from those above it.
 mod dimensions;
 mod error;
-mod extent;
-mod grid;
+
+mod axis;
 mod walk;
 
-// Its further methods. Documentation lists them in the order of these modules.
+mod extent;
+mod grid;
+
+// The further methods of `Geometry`. Documentation lists them in the order of these modules.
 mod chunk;
 mod position;
 mod resize;
@@ -106,7 +108,7 @@ pub use error::{Error, ErrorKind};
 pub use extent::Extent;
 pub use grid::Geometry;
 pub use position::Position;
-pub use resize::{ChangedChunks, KeptChunks, Resize};
+pub use resize::Resize;
 
 #[cfg(feature = "alloc")]
 impl Meta {

@@ -1,5 +1,7 @@
 //! Which chunks a new shape keeps, adds and removes.
 
+use core::fmt::Debug;
+use core::iter::FusedIterator;
 use core::ops::Range;
 
 use super::axis::{Axis, check_count, unsigned};
@@ -7,7 +9,7 @@ use super::dimensions::{Dimensions, zip};
 use super::error::Error;
 use super::grid::Geometry;
 use super::walk::{Cells, iterate};
-use crate::layout::Entry;
+use crate::entry::Entry;
 
 impl Geometry {
     /// The chunks that a new shape keeps, adds and removes. The array grows and shrinks at its end, as with C-Blosc2's
@@ -108,20 +110,22 @@ impl Resize<'_> {
     /// The numbers of the added chunks in the new grid, in ascending order. If they are inserted in this order, each
     /// one gets its number.
     #[must_use]
-    pub fn new_chunks(&self) -> ChangedChunks {
+    pub fn new_chunks(&self) -> impl DoubleEndedIterator<Item = u64> + FusedIterator + Clone + Debug + use<> {
         ChangedChunks { over: 0..self.new_count(), grid: self.after.grid_of_chunks(), kept: self.common() }
     }
 
     /// The numbers of the removed chunks in the old grid, in ascending order. Remove them in reverse order, so that
     /// each one still has its number.
     #[must_use]
-    pub fn gone_chunks(&self) -> ChangedChunks {
+    pub fn gone_chunks(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = u64> + FusedIterator + Clone + Debug + use<> {
         ChangedChunks { over: 0..self.gone_count(), grid: self.before.grid_of_chunks(), kept: self.common() }
     }
 
     /// The old and the new number of each kept chunk, in ascending order.
     #[must_use]
-    pub fn kept_chunks(&self) -> KeptChunks {
+    pub fn kept_chunks(&self) -> impl FusedIterator<Item = (u64, u64)> + Clone + Debug + use<> {
         let common = self.common();
         KeptChunks {
             over: Cells::new(common.zeros(), common),
@@ -137,20 +141,9 @@ impl Resize<'_> {
     }
 }
 
-/// An iterator over chunk numbers, from [`Resize::new_chunks`] or [`Resize::gone_chunks`].
-///
-/// ```
-/// use b2nd_serde::{Geometry, Shapes};
-///
-/// // From 2 x 2 chunks to 1 x 3.
-/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
-/// let resize = geometry.resize(&[2, 9])?;
-/// assert!(resize.new_chunks().eq([2]));
-/// assert!(resize.gone_chunks().eq([2, 3]));
-/// # Ok::<(), b2nd_serde::geometry::Error>(())
-/// ```
+/// The numbers of the chunks of a grid that are not kept, without a step for each of those that are.
 #[derive(Clone, Debug)]
-pub struct ChangedChunks {
+struct ChangedChunks {
     over: Range<u64>,
     grid: Dimensions,
     kept: Dimensions,
@@ -191,19 +184,9 @@ impl DoubleEndedIterator for ChangedChunks {
     }
 }
 
-/// An iterator over pairs of the old and the new number of a chunk, from [`Resize::kept_chunks`].
-///
-/// ```
-/// use b2nd_serde::{Geometry, Shapes};
-///
-/// // From 2 x 2 chunks to 2 x 1.
-/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
-/// let resize = geometry.resize(&[3, 3])?;
-/// assert!(resize.kept_chunks().eq([(0, 0), (2, 1)]));
-/// # Ok::<(), b2nd_serde::geometry::Error>(())
-/// ```
+/// The old and the new number of each kept chunk.
 #[derive(Clone, Debug)]
-pub struct KeptChunks {
+struct KeptChunks {
     over: Cells,
     before: Dimensions,
     after: Dimensions,

@@ -5,8 +5,9 @@ use core::fmt;
 use ecow::EcoString;
 use smallvec::SmallVec;
 
+use crate::entry::{Entry, MAX_NDIM};
 use crate::error::{Detail, Error};
-use crate::layout::{Entry, Layout, MAX_NDIM};
+use crate::layout::Layout;
 use crate::shapes::Shapes;
 use crate::{marker, wire};
 

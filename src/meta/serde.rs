@@ -7,8 +7,9 @@ use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Seq
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::{IN_PLACE, Meta, Vector};
+use crate::entry::{Entry, MAX_NDIM, META_FIELDS};
 use crate::error::{Detail, Error};
-use crate::layout::{Entry, EntrySet, Layout, MAX_NDIM, META_FIELDS, META_STRUCT};
+use crate::layout::{EntrySet, Layout, META_STRUCT};
 
 impl Serialize for Meta {
     #[inline]

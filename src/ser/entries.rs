@@ -7,8 +7,9 @@ use super::Serializer;
 use super::integer::fixint;
 use super::text::TextSerializer;
 use super::vector::VectorSerializer;
+use crate::entry::{Entry, MAX_NDIM};
 use crate::error::{Detail, Error};
-use crate::layout::{Entry, Layout, MAX_NDIM};
+use crate::layout::Layout;
 use crate::wire::Output;
 
 /// The position after an error.

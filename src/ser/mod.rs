@@ -1,10 +1,14 @@
 //! Writing: a serializer that gives each entry the width of its position.
 
-mod entries;
-mod integer;
+// Each module imports only from those above it.
 mod methods;
+
+mod integer;
 mod text;
+
 mod vector;
+
+mod entries;
 
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
@@ -26,7 +30,8 @@ const STACK_LEN: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
 /// Writes a value as a metalayer into a new vector.
 ///
 /// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct that
-/// forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.**
+/// forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** To name the layout is safer:
+/// [`to_vec_with_layout`] refuses such a struct.
 ///
 /// # Errors
 ///
@@ -44,7 +49,30 @@ const STACK_LEN: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
 #[cfg(feature = "alloc")]
 #[inline]
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
-    with_bytes(value, <[u8]>::to_vec)
+    with_bytes(value, None, <[u8]>::to_vec)
+}
+
+/// Writes a value as a metalayer of this layout into a new vector.
+///
+/// # Errors
+///
+/// [`ErrorKind::EntryCount`](crate::ErrorKind::EntryCount) if the value has another number of entries than the layout. Also
+/// those of [`to_vec`].
+///
+/// ```
+/// use b2nd_serde::{Layout, to_vec_with_layout};
+///
+/// let bytes = to_vec_with_layout(&(0, 1, [6], [4], [2], 0, "|u1"), Layout::B2ndMismarked)?;
+/// assert_eq!((bytes.len(), bytes[0]), (34, 0x96));
+///
+/// // The dtype format was forgotten.
+/// let error = to_vec_with_layout(&(0, 1, [6], [4], [2], "|u1"), Layout::B2nd).unwrap_err();
+/// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 6");
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "alloc")]
+pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> Result<Vec<u8>, Error> {
+    with_bytes(value, Some(layout), <[u8]>::to_vec)
 }
 
 /// Writes a value as a metalayer to the front of a buffer, and returns the written part.
@@ -83,28 +111,9 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 /// ```
 #[cfg(feature = "std")]
 pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value: &T) -> Result<(), Error> {
-    with_bytes(value, |bytes| writer.write_all(bytes).map_err(|error| Error::new(Detail::Writer(error))))?
-}
-
-/// Appends a value as a metalayer to a collection of bytes, and returns the collection.
-///
-/// # Errors
-///
-/// If the value does not fit a layout. The collection is lost then.
-///
-/// ```
-/// let bytes = b2nd_serde::to_extend(&(0, 1, [6], [4], [2]), vec![0xc6, 0, 0, 0, 25])?;
-/// assert_eq!(bytes.len(), 5 + 25);
-/// # Ok::<(), b2nd_serde::Error>(())
-/// ```
-#[cfg(feature = "alloc")]
-pub fn to_extend<T, W>(value: &T, mut extend: W) -> Result<W, Error>
-where
-    T: Serialize + ?Sized,
-    W: Extend<u8>,
-{
-    with_bytes(value, |bytes| extend.extend(bytes.iter().copied()))?;
-    Ok(extend)
+    with_bytes(value, None, |bytes| {
+        writer.write_all(bytes).map_err(|error| Error::new(Detail::Writer(error)))
+    })?
 }
 
 /// The number of bytes that a value has as a metalayer.
@@ -127,22 +136,30 @@ pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error>
 /// Writes the metalayer of a value and calls `use_bytes` with it. It is on the stack if it fits, else on the heap.
 #[cfg(feature = "alloc")]
 #[inline]
-fn with_bytes<T: Serialize + ?Sized, R>(value: &T, use_bytes: impl FnOnce(&[u8]) -> R) -> Result<R, Error> {
+fn with_bytes<T: Serialize + ?Sized, R>(
+    value: &T,
+    layout: Option<Layout>,
+    use_bytes: impl FnOnce(&[u8]) -> R,
+) -> Result<R, Error> {
     let mut stack = [0; STACK_LEN];
-    let mut serializer = Serializer::counting(&mut stack);
+    let mut serializer = Serializer { layout, ..Serializer::counting(&mut stack) };
     value.serialize(&mut serializer)?;
     let size = serializer.offset();
     match stack.get(..size) {
         Some(bytes) => Ok(use_bytes(bytes)),
-        None => with_long_bytes(value, size).map(|bytes| use_bytes(&bytes)),
+        None => with_long_bytes(value, layout, size).map(|bytes| use_bytes(&bytes)),
     }
 }
 
 #[cfg(feature = "alloc")]
 #[cold]
-fn with_long_bytes<T: Serialize + ?Sized>(value: &T, size: usize) -> Result<Vec<u8>, Error> {
+fn with_long_bytes<T: Serialize + ?Sized>(
+    value: &T,
+    layout: Option<Layout>,
+    size: usize,
+) -> Result<Vec<u8>, Error> {
     let mut bytes: Vec<u8> = iter::repeat_n(0, size).collect();
-    let mut serializer = Serializer::counting(&mut bytes);
+    let mut serializer = Serializer { layout, ..Serializer::counting(&mut bytes) };
     value.serialize(&mut serializer)?;
     if serializer.offset() == size { Ok(bytes) } else { Err(Error::new(Detail::Unstable)) }
 }

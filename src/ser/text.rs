@@ -5,8 +5,8 @@ use core::fmt::{self, Display, Write};
 use serde::ser::Impossible;
 
 use super::methods::{refuse, transparent};
+use crate::entry::MAX_DTYPE_LEN;
 use crate::error::{Error, TextFault};
-use crate::layout::MAX_DTYPE_LEN;
 use crate::wire::{self, Output};
 
 /// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice,

@@ -5,8 +5,8 @@ use serde::ser::{Impossible, SerializeSeq, SerializeTuple, SerializeTupleStruct}
 
 use super::integer::{Width, integer};
 use super::methods::{refuse, transparent};
+use crate::entry::Entry;
 use crate::error::{Detail, Error};
-use crate::layout::Entry;
 use crate::wire::{FixedInt, Slots};
 
 /// Takes a sequence, tuple or tuple struct of `ndim` integers.

@@ -8,7 +8,9 @@ use std::iter;
 
 use crate::common::{five, seven, six};
 use arrayvec::{ArrayString, ArrayVec};
-use b2nd_serde::{ErrorKind, Layout, Serializer, from_slice, take_from_slice, to_extend, to_slice, to_vec};
+use b2nd_serde::{
+    ErrorKind, Layout, Serializer, from_slice, take_from_slice, to_slice, to_vec, to_vec_with_layout,
+};
 use serde::de::{Deserialize as _, DeserializeOwned};
 use serde::ser::Serialize as Writable;
 use serde_bytes::{ByteBuf, Bytes};
@@ -302,12 +304,20 @@ fn after_an_error_the_next_metalayer_stands_where_the_bad_one_would() {
 }
 
 #[test]
-fn a_collection_is_extended_and_handed_back() {
-    let bytes = to_extend(&five(), vec![1, 2, 3]).unwrap();
-    assert_eq!(bytes, [&[1, 2, 3], &to_vec(&five()).unwrap()[..]].concat());
-    let bytes = to_extend(&five(), ArrayVec::<u8, 64>::new()).unwrap();
-    assert_eq!(from_slice::<crate::common::Five>(&bytes).unwrap(), five());
-    assert!(to_extend(&(1, 2), Vec::new()).is_err());
+fn a_vector_is_written_in_the_layout_that_is_asked_for() {
+    let mut mismarked = to_vec(&seven()).unwrap();
+    mismarked[0] = 0x96;
+    assert_eq!(to_vec_with_layout(&seven(), Layout::B2ndMismarked).unwrap(), mismarked);
+    assert_eq!(to_vec_with_layout(&six(), Layout::B2ndSix).unwrap(), to_vec(&six()).unwrap());
+    for wrong in
+        [to_vec_with_layout(&six(), Layout::B2nd), to_vec_with_layout(&five(), Layout::B2ndMismarked)]
+    {
+        assert_eq!(wrong.unwrap_err().kind(), ErrorKind::EntryCount);
+    }
+    // A dtype for which the stack is too small.
+    let long = (0, 1, [6], [4], [2], 0, "V".repeat(1000));
+    let bytes = to_vec_with_layout(&long, Layout::B2ndMismarked).unwrap();
+    assert_eq!((bytes[0], &bytes[1..]), (0x96, &to_vec(&long).unwrap()[1..]));
 }
 
 #[cfg(feature = "std")]

@@ -61,9 +61,9 @@ fn a_frame_of_many_chunks_is_listed_in_its_turn() {
     let mut writer =
         FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).create(folder.path().join("b.b2nd")).unwrap();
     for number in 0..10_000_u16 {
-        writer.stored(u64::from(number), &number.to_le_bytes()).unwrap();
+        writer.write_uncompressed(u64::from(number), &number.to_le_bytes()).unwrap();
     }
-    writer.finish().unwrap();
+    writer.finish().unwrap().persist().unwrap();
     for name in ["a.b2nd", "c.b2nd"] {
         fs::copy(data().join("int32_3x5.b2nd"), folder.path().join(name)).unwrap();
     }
@@ -121,9 +121,9 @@ fn members_of_a_zip_file_are_listed_in_their_turn_without_staying_open() {
     let shapes = Shapes { shape: &[4100], chunkshape: &[1], blockshape: &[1] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).create(&path).unwrap();
     for number in 0..4100 {
-        writer.stored(number, &[0; 2]).unwrap();
+        writer.write_uncompressed(number, &[0; 2]).unwrap();
     }
-    writer.finish().unwrap();
+    writer.finish().unwrap().persist().unwrap();
     let large = fs::read(path).unwrap();
     let small = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let bytes = |number: u16| if number.is_multiple_of(2) { &*large } else { &*small };

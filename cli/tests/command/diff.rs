@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::run::{objects, run, screen, snapshot, text};
-use b2nd_frame::Code;
+use b2nd_frame::FindingCode;
 use b2nd_lab::{data, frame_of, root, stored_chunk};
 use serde_json::json;
 
@@ -97,7 +97,7 @@ fn a_code_is_explained_with_its_cause_and_cure() {
     snapshot("explain", &screen(&run(&data(), &["explain", "interrupted-resize", "io"])));
     let listed = run(&data(), &["explain"]);
     let names: Vec<_> = text(&listed.stdout).lines().map(|line| line.split(' ').next().unwrap()).collect();
-    for code in Code::ALL {
+    for code in FindingCode::ALL {
         assert!(names.contains(&code.name()), "{code}");
         assert!(code.cause().ends_with('.'), "{code}");
     }
@@ -108,7 +108,11 @@ fn a_code_is_explained_with_its_cause_and_cure() {
     for kind in kinds.split(", ") {
         assert!(names.contains(&kind), "{kind}");
     }
-    assert_eq!(kinds.split(", ").count() + Code::ALL.len(), names.len(), "the schema names all failures");
+    assert_eq!(
+        kinds.split(", ").count() + FindingCode::ALL.len(),
+        names.len(),
+        "the schema names all failures"
+    );
     let output = run(&data(), &["explain", "--json"]);
     assert_eq!(objects(&output).len(), names.len());
     let unknown = run(&data(), &["explain", "no-such-code"]);

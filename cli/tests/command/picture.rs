@@ -30,9 +30,9 @@ fn write_weather(folder: &Path) {
         let path = folder.join(name).with_extension("b2nd");
         let mut writer = FrameBuilder::new(Meta::new(shapes, dtype).unwrap()).create(&path).unwrap();
         for number in 0..2 {
-            writer.stored(number, &vec![1; 24 * 36 * 72 * typesize]).unwrap();
+            writer.write_uncompressed(number, &vec![1; 24 * 36 * 72 * typesize]).unwrap();
         }
-        writer.finish().unwrap();
+        writer.finish().unwrap().persist().unwrap();
     }
     let path = folder.join("wind.b2nd");
     let mut file = fs::read(&path).unwrap();

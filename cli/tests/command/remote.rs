@@ -34,7 +34,7 @@ enum Answer {
 }
 
 fn refusal(status: u16, code: &str) -> Answer {
-    Answer::Body(status, String::new(), format!("<Error><Code>{code}</Code></Error>").into_bytes())
+    Answer::Body(status, String::new(), format!("<Error><FindingCode>{code}</Code></Error>").into_bytes())
 }
 
 /// The objects as a server of S3 or of the web has them. A listing has this many to a page.
@@ -175,7 +175,7 @@ fn long_array() -> Vec<u8> {
         FrameBuilder::new(meta).metalayer_bytes("long", &[&[0xc5, 0x13, 0x88][..], &[7; 5000]].concat());
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
     for chunk in 0..4 {
-        writer.stored(chunk, &[7; 10_000]).unwrap();
+        writer.write_uncompressed(chunk, &[7; 10_000]).unwrap();
     }
     writer.finish().unwrap().into_inner()
 }

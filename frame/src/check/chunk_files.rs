@@ -1,4 +1,4 @@
-//! What is wrong with the [files of chunks](crate::find::chunk_file) in the directory of a sparse frame.
+//! What is wrong with the [files of chunks](crate::format::chunk_file) in the directory of a sparse frame.
 //!
 //! A file that no chunk refers to is not a fault: C-Blosc2 leaves an empty one where a chunk became one repeated value.
 
@@ -6,10 +6,10 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use crate::Error;
-use crate::find::chunk_file::{name, number};
-use crate::find::open::open_at_once;
+use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
+use crate::format::chunk_file::{name, number};
+use crate::io::open::open_at_once;
 
 /// Up to this number of files, each one is opened. For more, the folder is listed first, as a chunk index of a few hundred
 /// bytes can name a million files that are not there.

@@ -7,7 +7,7 @@ use b2nd_serde::dump::{self, Printable, Row};
 use b2nd_serde::{Meta, take_from_slice};
 
 use super::value::Value;
-use crate::Finding;
+use crate::finding::Finding;
 use crate::format::array::CATERVA_THREE;
 use crate::format::cursor::{Cursor, Part};
 use crate::format::marker::{Kind, Marker};

@@ -4,16 +4,20 @@ use core::fmt;
 use core::ops::ControlFlow;
 use std::io::{Read, Seek};
 
-use super::annotator::{Annotator, Receive, Stop, counted, until_break};
-use super::header::filter_part;
 use b2nd_serde::dump::{self, Row};
 
-use crate::chunks::not_a_chunk;
-use crate::finding::{Code, Finding, Place};
+use super::annotator::{Annotator, Receive, Stop, counted, until_break};
+use super::header::filter_part;
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::Place;
 use crate::format::chunk::{ChunkHeader, INT32, PARTS};
 use crate::format::cursor::Part;
-use crate::format::index::ENTRY_LEN;
-use crate::{ChunkEntry, ChunkPlace, Codec, Error, Frame};
+use crate::format::flags::Codec;
+use crate::format::index::{ChunkEntry, ChunkPlace, ENTRY_LEN};
+use crate::io::chunks::ChunkBytes;
+use crate::io::frame::Frame;
+use crate::rules::chunk::{missing, not_a_chunk};
 
 impl<R: Read + Seek> Frame<R> {
     /// Passes on what the bytes of the chunks' headers and of the chunk index mean, row by row, until the function breaks
@@ -55,14 +59,13 @@ impl<R: Read + Seek> Frame<R> {
         while let Some(entry) = chunks.next() {
             let read = entry.and_then(|entry| {
                 let first = chunks.bytes(&entry, 0, ChunkHeader::MAX_LEN as u64)?;
-                let length = first.as_ref().map_or(0, |(bytes, _)| length_shown(bytes));
-                let longer = first.as_ref().is_ok_and(|(bytes, _)| bytes.len() < length);
-                let bytes = if longer { chunks.bytes(&entry, 0, length as u64)? } else { first };
-                let cut = |(mut bytes, _): (Vec<u8>, _)| {
-                    bytes.truncate(length);
-                    bytes
-                };
-                Ok((entry, bytes.map(cut)))
+                let Some(ChunkBytes { mut bytes, .. }) = first else { return Ok((entry, None)) };
+                let length = length_shown(&bytes);
+                if bytes.len() < length {
+                    bytes = chunks.bytes(&entry, 0, length as u64)?.map_or(bytes, |longer| longer.bytes);
+                }
+                bytes.truncate(length);
+                Ok((entry, Some(bytes)))
             });
             match read {
                 Ok((entry, bytes)) => {
@@ -140,10 +143,10 @@ fn cut_short(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     })
 }
 
-/// Writes the rows of a chunk, of which the first bytes are given, or why there are none.
+/// Shows a chunk, of which the first bytes are given if it is there.
 fn write_chunk(
     entry: &ChunkEntry,
-    bytes: Result<&[u8], &Finding>,
+    bytes: Option<&[u8]>,
     codec: Codec,
     end: u64,
     receive: &mut Receive<'_>,
@@ -157,8 +160,8 @@ fn write_chunk(
         return Ok(());
     }
     rows.depth += 1;
-    if let Err(finding) = bytes {
-        return rows.fault(&finding.message());
+    if bytes.is_none() {
+        return rows.fault(&missing(entry).message());
     }
     match ChunkHeader::parse(shown) {
         Some(header) => Annotator::new(part(offset), rows, cut_short(shown, &header))
@@ -184,7 +187,7 @@ fn write_index(
 
 /// The findings of a cursor over a chunk are not shown.
 fn part(start: u64) -> Part {
-    Part { place: Place::Chunk, start, marker: Code::ChunkHeader, end: Code::ChunkHeader }
+    Part { place: Place::Chunk, start, marker: FindingCode::ChunkHeader, end: FindingCode::ChunkHeader }
 }
 
 /// Where a chunk is.
@@ -248,7 +251,7 @@ impl Annotator<'_, '_> {
 
     /// Shows the header of a chunk.
     pub(super) fn chunk_header(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
-        for (name, _, len) in PARTS.into_iter().filter(|&(_, offset, _)| offset < header.header_len) {
+        for &(name, _, len) in PARTS.iter().filter(|&&(_, offset, _)| offset < header.header_len) {
             let bytes = self.cursor.take(len)?;
             let number = bytes.first_chunk().copied().map(i32::from_le_bytes);
             let first = bytes.first().copied().unwrap_or_default();

@@ -2,15 +2,18 @@
 
 use core::fmt;
 
-use super::annotator::{Annotator, Stop, counted};
 use b2nd_serde::dump::{self, Dump};
 
-use crate::finding::{Code, Finding, Place};
+use super::annotator::{Annotator, Stop, counted};
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Finding, Place};
 use crate::format::cursor::Part;
-use crate::format::fields::{FILTER_PARTS, Field, Generation};
+use crate::format::fields::{FILTER_PARTS, Generation, HeaderField};
 use crate::format::flags::{Codec, Filter, FrameType};
+use crate::format::header::Header;
 use crate::format::marker::Kind;
-use crate::{Error, Frame, Header};
+use crate::io::frame::Frame;
 
 /// Shows the bytes of a frame's header with its metalayers, and what each of them means.
 ///
@@ -58,7 +61,7 @@ fn annotate(bytes: &[u8], rows: dump::Annotator<'_, '_>) -> fmt::Result {
         Ok(frame) => (Some(frame), None),
         Err(error) => (None, Some(fault(&error, bytes.len()))),
     };
-    let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
+    let (marker, end) = (FindingCode::HeaderMarker, FindingCode::HeaderLength);
     let part = Part { place: Place::Header, start: 0, marker, end };
     Annotator::new(part, rows, fault).run(|rows| rows.header(frame.as_ref().map(Frame::header)))
 }
@@ -68,11 +71,11 @@ impl Annotator<'_, '_> {
         let marker = self.marker()?;
         let generation = Generation::of_marker(marker.to_u8()).ok_or(Stop::Fault)?;
         self.row([&Kind(marker), &"header", &""])?;
-        for field in Field::ALL.iter().filter(|field| field.offset(generation).is_some()) {
+        for field in HeaderField::ALL.iter().filter(|field| field.offset(generation).is_some()) {
             match field {
-                Field::Flags => self.flags(header)?,
-                Field::Filters => self.filters()?,
-                Field::Metalayers => {
+                HeaderField::Flags => self.flags(header)?,
+                HeaderField::Filters => self.filters()?,
+                HeaderField::Metalayers => {
                     self.section(field.encoding().name, Annotator::metalayer)?;
                 }
                 field => drop(self.value(field.encoding().name)?),
@@ -106,7 +109,7 @@ impl Annotator<'_, '_> {
         let [_, count] = self.cursor.array()?;
         self.row([&"fixext16", &"filters", &counted(count.into(), "filter")])?;
         self.inside(|rows| {
-            for (name, _, len) in FILTER_PARTS.into_iter().skip(1) {
+            for &(name, _, len) in FILTER_PARTS.iter().skip(1) {
                 let bytes = rows.cursor.take(len)?;
                 rows.row([&"", &name, &filter_part(name, bytes)])?;
             }

@@ -1,9 +1,14 @@
 //! Annotated bytes of a frame.
 
-mod annotator;
-mod chunks;
-mod header;
-mod trailer;
+// Each module imports only from those above it.
 mod value;
+
+mod annotator;
+
+mod header;
+
+mod chunks;
+
+mod trailer;
 
 pub use header::dump_header;

@@ -4,16 +4,18 @@ use core::fmt;
 use core::ops::ControlFlow;
 use std::io::{Read, Seek};
 
-use super::annotator::{Annotator, Receive, Stop, until_break};
-use super::chunks::stored;
 use b2nd_serde::dump::{self, Row};
 
+use super::annotator::{Annotator, Receive, Stop, until_break};
+use super::chunks::stored;
+use crate::error::Error;
 use crate::finding::Finding;
 use crate::format::chunk::ChunkHeader;
 use crate::format::fields::Generation;
+use crate::format::header::Header;
 use crate::format::marker::Kind;
-use crate::format::trailer::{END_LEN, part};
-use crate::{Error, Frame, Header, Trailer};
+use crate::format::trailer::{END_LEN, Trailer, length, part};
+use crate::io::frame::Frame;
 
 impl<R: Read + Seek> Frame<R> {
     /// Passes on what the bytes of the trailer mean, row by row, until the function breaks off.
@@ -40,9 +42,13 @@ impl<R: Read + Seek> Frame<R> {
         &mut self,
         mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let (bytes, found) = self.trailer_bytes()?;
+        let end = self.last_bytes(END_LEN)?;
+        let (bytes, fault) = match length(self.header(), &end).map_err(Error::from) {
+            Ok(length) => (self.last_bytes(length)?, None),
+            Err(error) => (end, Some(error.into_finding()?)),
+        };
         // The function has broken off, or there are no more rows.
-        let _ = write(self.header(), &bytes, found.err(), &mut until_break(&mut receive));
+        let _ = write(self.header(), &bytes, fault, &mut until_break(&mut receive));
         Ok(())
     }
 }

@@ -6,16 +6,20 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-use crate::check::agreement;
-use crate::find::lock::ExclusiveLock;
-use crate::find::open::open_at_once;
-use crate::finding::{Code, Escaped, Severity};
-use crate::format::array::Array;
-use crate::format::section::CONTENT_HEADER;
-use crate::read::{available, read_up_to};
-use crate::{Error, Frame, Header, Metalayer};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
+
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Escaped, first_error};
+use crate::format::array::Array;
+use crate::format::header::Header;
+use crate::format::section::{CONTENT_HEADER, Metalayer};
+use crate::io::frame::Frame;
+use crate::io::lock::ExclusiveLock;
+use crate::io::open::open_at_once;
+use crate::io::source::{available, read_up_to};
+use crate::rules::array::agreement;
 
 /// A change of a frame in its file: a new shape, dtype or metalayer. It begins with [`Frame::edit`].
 ///
@@ -165,7 +169,7 @@ impl<R> Edit<'_, R> {
     /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn preview(&self) -> Result<Frame, Error> {
+    pub fn preview(&self) -> Result<Frame<()>, Error> {
         let after = self.after()?;
         if let Some(path) = self.frame.path() {
             let file = open_at_once(path).map_err(|error| Error::io("read", path, error));
@@ -174,8 +178,8 @@ impl<R> Edit<'_, R> {
         Ok(after)
     }
 
-    fn after(&self) -> Result<Frame, Error> {
-        let mut after = Frame::parse(&self.frame.bytes)?;
+    fn after(&self) -> Result<Frame<()>, Error> {
+        let mut after = Frame::parse(self.frame.header_bytes())?;
         for (name, value) in &self.metalayers {
             let layer = after
                 .metalayer(name)
@@ -238,20 +242,20 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
-        self.frame.write(path, &after.bytes)?;
-        (self.frame.bytes, self.frame.section) = (after.bytes, after.section);
+        self.frame.write(path, after.header_bytes())?;
+        self.frame.head = after.head;
         Ok(())
     }
 }
 
-impl Frame<File> {
+impl Frame {
     /// Writes a header of the same length over the one that was read.
     fn write(&self, path: &Path, header: &[u8]) -> Result<(), Error> {
         let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
         let unwritable = |error| Error::io("write", path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
         self.check_whole(path, &mut file)?;
-        let Some(changed) = difference(&self.bytes, header) else { return Ok(()) };
+        let Some(changed) = difference(self.header_bytes(), header) else { return Ok(()) };
         if let Some(lock) = &mut lock {
             lock.raise_counter()?;
         }
@@ -268,11 +272,11 @@ impl<R> Frame<R> {
         let unreadable = |error| Error::io("read", path, error);
         let mut now = Vec::new();
         let file_len = available(file, 0).map_err(unreadable)?;
-        read_up_to(file, self.bytes.len() as u64, &mut now).map_err(unreadable)?;
-        if now != *self.bytes {
+        read_up_to(file, self.header_bytes().len() as u64, &mut now).map_err(unreadable)?;
+        if now != self.header_bytes() {
             return Err(Error::changing(None));
         }
-        let frame_len = self.header.frame_len;
+        let frame_len = self.header().frame_len;
         if frame_len != file_len {
             return Err(Error::refused(format_args!(
                 "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
@@ -282,7 +286,7 @@ impl<R> Frame<R> {
     }
 }
 
-impl Frame {
+impl Frame<()> {
     fn with_shape(&self, shape: &[i64]) -> Result<Self, Error> {
         let array = self.array()?.ok_or_else(no_array)?;
         let meta = meta(&array)?.clone();
@@ -293,7 +297,7 @@ impl Frame {
     fn with_dtype(&self, dtype: &str) -> Result<Self, Error> {
         let array = self.array()?.ok_or_else(no_array)?;
         let before = array.dtype().ok_or_else(|| {
-            let layout = array.layout();
+            let layout = array.layout_name();
             Error::refused(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
         })?;
         // The syntax of another dtype format is not known.
@@ -301,8 +305,8 @@ impl Frame {
         if let Some(Err(error)) = unknown.map(Meta::parse_dtype) {
             return Err(wrong_dtype(error));
         }
-        check_typesize(&array, &self.header)?;
-        check_dtype(&dtype.parse().map_err(wrong_dtype)?, self.header.typesize)?;
+        check_typesize(&array, self.header())?;
+        check_dtype(&dtype.parse().map_err(wrong_dtype)?, self.header().typesize)?;
         if dtype.len() != before.len() {
             let (expected, found) = (before.len(), dtype.len());
             return Err(Error::refused(format_args!(
@@ -335,12 +339,12 @@ impl Frame {
                 "metalayer `{name}` shares bytes with another part of the header"
             )));
         }
-        let mut bytes = self.bytes.to_vec();
+        let mut bytes = self.header_bytes().to_vec();
         put(&mut bytes, layer.offset(), value);
         let after = Self::parse(&bytes)?;
         if self.array_metalayer() == Some(layer) {
             let before = self.array()?.ok_or_else(no_array)?;
-            check_array(&before, &after.array()?.ok_or_else(no_array)?, &self.header)?;
+            check_array(&before, &after.array()?.ok_or_else(no_array)?, self.header())?;
         }
         Ok(after)
     }
@@ -352,7 +356,7 @@ impl Frame {
             end(other) <= layer.offset() || end(layer) <= other.offset().saturating_sub(CONTENT_HEADER)
         };
         let others = self.metalayers().iter().filter(|&other| other != layer);
-        layer.offset() < self.section.contents() + CONTENT_HEADER || !others.into_iter().all(is_beside)
+        layer.offset() < self.head.section.contents() + CONTENT_HEADER || !others.into_iter().all(is_beside)
     }
 }
 
@@ -378,9 +382,8 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     }
     if (old.version(), old.shape()) != (new.version(), new.shape()) {
         check_shape(before, new.shape())?;
-        let findings = agreement(after, header);
-        if let Some(finding) = findings.into_iter().find(|finding| finding.severity() == Severity::Error) {
-            return Err(Error::malformed(finding));
+        if let Some(error) = first_error(&agreement(after, header)) {
+            return Err(Error::malformed(error.clone()));
         }
     }
     if (old.dtype_format(), old.dtype()) != (new.dtype_format(), new.dtype()) {
@@ -393,7 +396,7 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
 /// The metalayer in this format. Those of Caterva 0.1 cannot be changed.
 fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
     array.meta().ok_or_else(|| {
-        let layout = array.layout();
+        let layout = array.layout_name();
         Error::refused(format_args!(
             "layout {layout} can be read, but not changed; a rewrite makes it `b2nd`"
         ))
@@ -402,7 +405,8 @@ fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
 
 /// Refuses an array of a frame whose type size was lost: no shape or dtype can be held against it.
 fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
-    let lost = agreement(array, header).into_iter().find(|finding| finding.code() == Code::LostTypesize);
+    let lost =
+        agreement(array, header).into_iter().find(|finding| finding.code() == FindingCode::LostTypesize);
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 

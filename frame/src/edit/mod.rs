@@ -1,5 +1,11 @@
 //! Frames that change: in place, and into new files.
 
-pub(crate) mod canonical;
+// Each module imports only from those above it.
 pub(crate) mod change;
+
+mod attributes;
+mod rewritten;
+
+mod job;
+
 pub(crate) mod rewrite;

@@ -1,8 +1,8 @@
-//! Finds frames: in files, directories and zip files, and anywhere in other files.
+//! Frames in zip files and stores, and anywhere in other files.
 
-pub(crate) mod chunk_file;
-pub(crate) mod lock;
-pub(crate) mod open;
+// Each module imports only from those above it.
 pub(crate) mod scan;
-pub(crate) mod store;
+
 pub(crate) mod zip;
+
+pub(crate) mod store;

@@ -4,9 +4,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use memchr::memmem;
 
-use crate::format::header::{LengthError, MAGIC, MAGIC_OFFSET, START_LEN, Start};
-use crate::read::{available, read_up_to};
-use crate::{Error, Frame};
+use crate::error::Error;
+use crate::format::header::{MAGIC, MAGIC_OFFSET, ParseError, START_LEN, Start};
+use crate::io::frame::Frame;
+use crate::io::source::{available, read_up_to};
 
 /// The number of bytes that are searched at a time.
 const WINDOW: u64 = 1 << 16;
@@ -69,9 +70,9 @@ pub struct Scan<R> {
 }
 
 impl<R: Read + Seek> Iterator for Scan<R> {
-    type Item = io::Result<Frame>;
+    type Item = io::Result<Frame<()>>;
 
-    fn next(&mut self) -> Option<io::Result<Frame>> {
+    fn next(&mut self) -> Option<io::Result<Frame<()>>> {
         while !self.is_done {
             match self.step() {
                 Ok(None) => {}
@@ -88,7 +89,7 @@ impl<R: Read + Seek> Iterator for Scan<R> {
 
 impl<R: Read + Seek> Scan<R> {
     /// Continues to the next magic bytes, or to the next window.
-    fn step(&mut self) -> io::Result<Option<Frame>> {
+    fn step(&mut self) -> io::Result<Option<Frame<()>>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
         let magic = rest.get(MAGIC_OFFSET..).unwrap_or_default();
         let Some(found) = memmem::find(magic, MAGIC) else {
@@ -116,36 +117,36 @@ impl<R: Read + Seek> Scan<R> {
 
     /// The frame that begins at this position of the window. The file is read only if the header reaches beyond the
     /// window.
-    fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame>> {
+    fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame<()>>> {
         let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };
         let there = self.window.get(position..).unwrap_or_default();
         let needed = match Start::parse(there) {
-            Ok(Start { header_len: needed, .. }) | Err(LengthError::Incomplete(needed)) => needed,
-            Err(LengthError::Malformed(_)) => return Ok(None),
+            Ok(Start { header_len: needed, .. }) | Err(ParseError::Incomplete(needed)) => needed,
+            Err(ParseError::Malformed(_)) => return Ok(None),
         };
-        let parsed = match there.get(..needed) {
+        let frame = match there.get(..needed) {
             _ if needed as u64 > longest => return Ok(None),
-            Some(header) => Frame::parse(header),
+            Some(header) => Frame::parse(header).ok(),
             None => self.read(offset, longest)?,
         };
-        if parsed.is_err() {
+        if frame.is_none() {
             self.wasted = self.wasted.saturating_add(needed as u64);
         }
-        Ok(parsed.ok().map(|frame| Frame { offset, ..frame }))
+        Ok(frame.map(|frame| Frame { offset, ..frame }))
     }
 
-    fn read(&mut self, offset: u64, longest: u64) -> io::Result<Result<Frame, Error>> {
+    fn read(&mut self, offset: u64, longest: u64) -> io::Result<Option<Frame<()>>> {
         let most = available(&mut self.reader, offset)?.min(longest);
         let mut prefix = Vec::new();
         loop {
             let parsed = Frame::parse(&prefix);
             let needed = parsed.as_ref().err().and_then(Error::needed).map(|needed| needed as u64);
-            let Some(needed) = needed.filter(|&needed| needed <= most) else { return Ok(parsed) };
+            let Some(needed) = needed.filter(|&needed| needed <= most) else { return Ok(parsed.ok()) };
             let before = prefix.len();
             read_up_to(&mut self.reader, needed, &mut prefix)?;
             if prefix.len() == before {
-                return Ok(parsed);
+                return Ok(None);
             }
         }
     }

@@ -14,10 +14,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::find::open::is_sparse_frame;
+use crate::error::Error;
 use crate::find::zip::members_to_read;
+use crate::format::object_kind::ObjectKind;
 use crate::format::section::value_of;
-use crate::{Error, Frame, Kind, Trailer};
+use crate::format::trailer::Trailer;
+use crate::io::frame::Frame;
+use crate::io::open::is_sparse_frame;
 
 /// The frame whose metalayer says which store it is.
 const EMBED: &str = "embed.b2e";
@@ -28,10 +31,7 @@ const TABLE: &str = "_meta.b2f";
 /// The extensions of members.
 const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
 
-/// The most bytes of all schemas of a store: a few compressed bytes can claim any number.
-const MAX_SCHEMAS_LEN: usize = 1 << 24;
-
-/// The longest list of a tree's objects that is read, for the same reason.
+/// The longest list of a tree's objects that is read: a few compressed bytes can claim any number.
 const MAX_REGISTRY_LEN: usize = 1 << 24;
 
 /// The name of what holds attributes, which is not a member.
@@ -40,61 +40,24 @@ const ATTRIBUTES: &str = "__vlmeta__";
 /// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames.
 ///
 /// ```
-/// use b2nd_frame::{Kind, Store};
+/// use b2nd_frame::{ObjectKind, Store};
 ///
 /// let store = Store::open("tests/data/tree.b2z")?.expect("a store");
-/// assert_eq!(store.kind(), Kind::TreeStore);
+/// assert_eq!(store.kind(), ObjectKind::TreeStore);
 /// assert_eq!(store.members(), ["/group/large", "/group/small"]);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
-    kind: Kind,
+    kind: ObjectKind,
     members: Vec<String>,
-    tables: Vec<Table>,
+    tables: BTreeMap<String, Trailer>,
     mounts: Vec<String>,
-}
-
-/// A table: a store of kind [`CTable`](Kind::CTable), or a folder in a tree. See [`Store::tables`].
-///
-/// ```
-/// use b2nd_frame::Store;
-///
-/// let store = Store::open("tests/data/table.b2z")?.expect("a store");
-/// let [table] = store.tables() else { panic!("not one table") };
-/// assert_eq!(table.key(), "/");
-/// assert!(table.schema().is_some_and(|json| json.contains(r#""name": "number""#)));
-/// # Ok::<(), b2nd_frame::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    key: String,
-    schema: Option<String>,
-}
-
-impl Table {
-    /// The key of the table in its store; `/` if the whole store is the table.
-    #[must_use]
-    pub fn key(&self) -> &str {
-        &self.key
-    }
-
-    /// What the table says about its columns and rows: JSON, as python-blosc2 writes it. `None` if it is damaged, if the
-    /// schemas of a store have more than 16 MiB, or if it is compressed and the feature `decompress` is off.
-    #[must_use]
-    pub fn schema(&self) -> Option<&str> {
-        self.schema.as_deref()
-    }
-
-    /// Whether a key is in the table.
-    fn has(&self, key: &str) -> bool {
-        self.key == "/" || key.strip_prefix(&self.key).is_some_and(|rest| rest.starts_with('/'))
-    }
 }
 
 impl Store {
     /// Opens a store by the path of its folder or zip file; `None` if there is no `embed.b2e` in it that makes it one. An
-    /// [`EmbedStore`](Kind::EmbedStore) makes none: it is one file, and beside one of that name there can be anything.
+    /// [`EmbedStore`](ObjectKind::EmbedStore) makes none: it is one file, and beside one of that name there can be anything.
     ///
     /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
     ///
@@ -139,37 +102,31 @@ impl Store {
 
     /// The store of this kind with these files, one of which is `embed.b2e`.
     fn new<R: Read + Seek>(
-        kind: Kind,
+        kind: ObjectKind,
         mut embed: Frame<R>,
         names: &[String],
         open: impl Fn(&str) -> Result<Option<Frame<R>>, Error>,
     ) -> Result<Self, Error> {
         let trailer = embed.trailer().ok();
-        let mut tables = Vec::new();
-        if kind == Kind::TreeStore {
-            let mut room = MAX_SCHEMAS_LEN;
+        let mut tables = BTreeMap::new();
+        if kind == ObjectKind::TreeStore {
             for name in names {
                 let Some(key) = table_key(name) else { continue };
                 let trailer = open(name)?.and_then(|mut frame| frame.trailer().ok());
                 let Some(trailer) = trailer.filter(is_table) else { continue };
-                let schema = trailer.vlmetalayer("schema").and_then(|layer| {
-                    room = room.checked_sub(layer.nbytes()?)?;
-                    layer.decode().ok()
-                });
-                tables.push(Table { key, schema });
+                tables.insert(key, trailer);
             }
-            tables.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         }
-        let kind = if tables.first().is_some_and(|table| table.key == "/") { Kind::CTable } else { kind };
+        let kind = if tables.contains_key("/") { ObjectKind::CTable } else { kind };
         let mounts = trailer.as_ref().map(mounts).unwrap_or_default();
         let key = |name: &String| {
             let stem = EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension))?;
             (!is_attributes(stem)).then(|| format!("/{stem}"))
         };
         let mut members: Vec<String> = names.iter().filter_map(key).collect();
-        if kind != Kind::CTable && !tables.is_empty() {
-            members.retain(|key| !tables.iter().any(|table| table.has(key)));
-            members.extend(tables.iter().map(|table| table.key.clone()));
+        if kind != ObjectKind::CTable && !tables.is_empty() {
+            members.retain(|key| !tables.keys().any(|table| is_within(table, key)));
+            members.extend(tables.keys().cloned());
         }
         members.extend(trailer.iter().flat_map(Trailer::embedded));
         members.extend(mounts.iter().cloned());
@@ -178,9 +135,9 @@ impl Store {
         Ok(Self { kind, members, tables, mounts })
     }
 
-    /// What the store is: [`DictStore`](Kind::DictStore), [`TreeStore`](Kind::TreeStore), [`CTable`](Kind::CTable), …
+    /// What the store is: [`DictStore`](ObjectKind::DictStore), [`TreeStore`](ObjectKind::TreeStore), [`CTable`](ObjectKind::CTable), …
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ObjectKind {
         self.kind
     }
 
@@ -192,10 +149,21 @@ impl Store {
         &self.members
     }
 
-    /// The tables: the store itself, or members of a tree. They are sorted by their keys.
-    #[must_use]
-    pub fn tables(&self) -> &[Table] {
-        &self.tables
+    /// The tables by their keys: the store itself, which is `/`, or members of a tree. Each has the trailer of its file
+    /// `_meta.b2f`, whose vlmetalayers describe the table: `schema` is the JSON of its columns and rows.
+    ///
+    /// ```
+    /// use b2nd_frame::Store;
+    ///
+    /// let store = Store::open("tests/data/table.b2z")?.expect("a store");
+    /// let (key, trailer) = store.tables().next().expect("a table");
+    /// assert_eq!(key, "/");
+    /// let schema: String = trailer.vlmetalayer("schema").expect("a schema").decode()?;
+    /// assert!(schema.contains(r#""name": "number""#));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn tables(&self) -> impl Iterator<Item = (&str, &Trailer)> {
+        self.tables.iter().map(|(key, trailer)| (key.as_str(), trailer))
     }
 
     /// The keys of members that are stores elsewhere, from which a reader must fetch.
@@ -216,7 +184,7 @@ impl Store {
     /// ```
     #[must_use]
     pub fn is_part(&self, name: &str) -> bool {
-        let is_in_table = || self.tables.iter().any(|table| table.has(&format!("/{name}")));
+        let is_in_table = || self.tables.keys().any(|table| is_within(table, &format!("/{name}")));
         name == EMBED || name.strip_suffix(".b2f").is_some_and(is_attributes) || is_in_table()
     }
 }
@@ -235,14 +203,14 @@ pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
 }
 
 /// What `embed.b2e` makes of its folder or zip file. As python-blosc2, which opens no folder with an embed store.
-fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<Kind> {
+fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     let has_extension = |extension| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension));
     match embed.kind() {
-        Kind::EmbedStore => None,
+        ObjectKind::EmbedStore => None,
         kind if kind.is_store() => Some(kind),
         // Without a metalayer that tells, python-blosc2 goes by the extension.
-        _ if has_extension("b2d") => Some(Kind::DictStore),
-        _ if has_extension("b2z") => Some(Kind::TreeStore),
+        _ if has_extension("b2d") => Some(ObjectKind::DictStore),
+        _ if has_extension("b2z") => Some(ObjectKind::TreeStore),
         _ => None,
     }
 }
@@ -250,6 +218,11 @@ fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<Kind> {
 /// Whether this is the name, without its extension, of what holds attributes.
 fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+}
+
+/// Whether a key is in the table with this key.
+fn is_within(table: &str, key: &str) -> bool {
+    table == "/" || key.strip_prefix(table).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The key of the table that a file makes of its folder, by the name of the file.

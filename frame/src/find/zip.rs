@@ -5,11 +5,13 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
-use crate::find::open::read;
+use crate::code::FindingCode;
+use crate::error::Error;
 use crate::find::scan::MAX_HEADER;
-use crate::finding::{Code, Escaped, Finding, Place};
-use crate::read::available;
-use crate::{Error, Frame};
+use crate::finding::{Escaped, Finding, Place};
+use crate::io::frame::Frame;
+use crate::io::open::read;
+use crate::io::source::available;
 
 /// A file in a zip file. See [`zip_members`].
 ///
@@ -23,23 +25,23 @@ use crate::{Error, Frame};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct ZipMember {
     name: String,
     offset: u64,
     len: u64,
-    content: Content,
+    content: MemberContent,
 }
 
-/// What a member of a zip file is. See [`Member::content`].
+/// What a member of a zip file is. See [`ZipMember::content`].
 ///
 /// ```
 /// use std::fs::File;
-/// use b2nd_frame::{Content, zip_members};
+/// use b2nd_frame::{MemberContent, zip_members};
 ///
 /// for member in zip_members(File::open("tests/data/tree.b2z")?)? {
 ///     match member.content() {
-///         Content::Frame(frame) => println!("{}: {} bytes", member.name(), frame.header().frame_len),
-///         Content::Broken(finding) => println!("{}: {finding}", member.name()),
+///         MemberContent::Frame(frame) => println!("{}: {} bytes", member.name(), frame.header().frame_len),
+///         MemberContent::Broken(finding) => println!("{}: {finding}", member.name()),
 ///         _ => println!("{}: not a frame", member.name()),
 ///     }
 /// }
@@ -47,9 +49,9 @@ pub struct Member {
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Content {
+pub enum MemberContent {
     /// A frame.
-    Frame(Frame),
+    Frame(Frame<()>),
     /// A frame that cannot be read, or a member that is damaged itself: its local header is wrong, or it shares bytes
     /// with another member.
     Broken(Finding),
@@ -60,7 +62,7 @@ pub enum Content {
     Other,
 }
 
-impl Member {
+impl ZipMember {
     /// The name of the member with its folders, such as `dir/a.b2nd`. Bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -83,15 +85,15 @@ impl Member {
 
     /// What the member is: a frame, a broken one, or something else.
     #[must_use]
-    pub fn content(&self) -> &Content {
+    pub fn content(&self) -> &MemberContent {
         &self.content
     }
 
     /// The frame; `None` if the member is not a frame or cannot be read.
     #[must_use]
-    pub fn frame(&self) -> Option<&Frame> {
+    pub fn frame(&self) -> Option<&Frame<()>> {
         match &self.content {
-            Content::Frame(frame) => Some(frame),
+            MemberContent::Frame(frame) => Some(frame),
             _ => None,
         }
     }
@@ -105,12 +107,12 @@ impl Member {
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or is not a zip file ([`Code::NotAZip`]). In a damaged one,
+/// If the file cannot be read, or is not a zip file ([`FindingCode::NotAZip`]). In a damaged one,
 /// [`scan`](crate::scan()) finds the frames.
 ///
 /// ```
 /// use std::fs::File;
-/// use b2nd_frame::{Frame, zip_members};
+/// use b2nd_frame::{Check, Frame, zip_members};
 ///
 /// let mut file = File::open("tests/data/tree.b2z")?;
 /// for member in zip_members(&mut file)? {
@@ -119,12 +121,12 @@ impl Member {
 ///         Some(array) => println!("{} at {}: {:?}", member.name(), member.offset(), array.shape()),
 ///         None => println!("{} at {}: no array", member.name(), member.offset()),
 ///     }
-///     let findings = Frame::read_at(&mut file, member.offset())?.check()?;
-///     assert!(findings.is_empty());
+///     let mut frame = Frame::read_at(&mut file, member.offset())?;
+///     assert_eq!(Check::default().run(&mut frame)?.findings, []);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
+pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<ZipMember>, Error> {
     members_to_read(reader, |_| true)
 }
 
@@ -148,7 +150,7 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<Member>, Error> {
 /// assert!(zip_member(&mut file, "group/none.b2nd")?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn zip_member<R: Read + Seek>(reader: R, name: &str) -> Result<Option<Member>, Error> {
+pub fn zip_member<R: Read + Seek>(reader: R, name: &str) -> Result<Option<ZipMember>, Error> {
     let members = members_to_read(reader, |other| other == name)?;
     Ok(members.into_iter().rfind(|member| member.name == name))
 }
@@ -157,9 +159,9 @@ pub fn zip_member<R: Read + Seek>(reader: R, name: &str) -> Result<Option<Member
 pub(crate) fn members_to_read<R: Read + Seek>(
     mut reader: R,
     is_wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<Member>, Error> {
+) -> Result<Vec<ZipMember>, Error> {
     if available(&mut reader, 0).map_err(Error::reading)? == 0 {
-        let finding = Finding::new(Code::NotAZip, Place::File);
+        let finding = Finding::new(FindingCode::NotAZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
     let failure = Cell::new(None);
@@ -169,7 +171,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
     }
     let (mut members, mut reader) = listed?;
     let is_to_read =
-        |member: &&mut Member| matches!(member.content, Content::Other) && is_wanted(&member.name);
+        |member: &&mut ZipMember| matches!(member.content, MemberContent::Other) && is_wanted(&member.name);
     for member in members.iter_mut().filter(is_to_read) {
         member.content = content(&mut reader, member.offset, member.len)?;
     }
@@ -177,7 +179,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
 }
 
 /// The files in a zip file, none of which is read.
-fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<Member>, R), Error> {
+fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
     let mut found = Vec::new();
@@ -193,17 +195,21 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<Member>, R), Er
     }
     let mut members = Vec::new();
     for (name, is_open, start, wayfinder) in found {
-        let (offset, end, content) = match archive
-            .get_entry(wayfinder)
-            .map(|entry| entry.compressed_data_range())
-        {
-            Ok((offset, end)) => (offset, end, if is_open { Content::Other } else { Content::Compressed }),
-            Err(error) => {
-                let text = format!("member {}: {error}", Escaped(&name));
-                (start, start, Content::Broken(Finding::new(Code::ZipMember, Place::File).text(text)))
-            }
-        };
-        members.push(Member { name, offset, len: end.saturating_sub(offset), content });
+        let (offset, end, content) =
+            match archive.get_entry(wayfinder).map(|entry| entry.compressed_data_range()) {
+                Ok((offset, end)) => {
+                    (offset, end, if is_open { MemberContent::Other } else { MemberContent::Compressed })
+                }
+                Err(error) => {
+                    let text = format!("member {}: {error}", Escaped(&name));
+                    (
+                        start,
+                        start,
+                        MemberContent::Broken(Finding::new(FindingCode::ZipMember, Place::File).text(text)),
+                    )
+                }
+            };
+        members.push(ZipMember { name, offset, len: end.saturating_sub(offset), content });
     }
     refuse_overlaps(&mut members, archive.directory_offset());
     Ok((members, archive.into_inner().into_inner().reader))
@@ -254,41 +260,41 @@ impl<R: Seek> Seek for Listening<'_, R> {
 
 /// Marks members that share bytes with another one or with the directory. Otherwise a small file could make us read the
 /// same long header any number of times.
-fn refuse_overlaps(members: &mut [Member], directory: u64) {
-    let mut by_offset: Vec<&mut Member> = members.iter_mut().filter(|member| member.len > 0).collect();
+fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
+    let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();
     by_offset.sort_by_key(|member| member.offset);
     let mut free = 0;
     for member in by_offset {
         let (name, start) = (Escaped(&member.name), member.offset);
         let end = start.saturating_add(member.len);
-        let finding = Finding::new(Code::ZipMember, Place::File);
+        let finding = Finding::new(FindingCode::ZipMember, Place::File);
         if start < free {
             let text = format!(
                 "member {name} begins at byte {start} of the zip file, but the one before it ends at {free}"
             );
-            member.content = Content::Broken(finding.numbers(free, start).text(text));
+            member.content = MemberContent::Broken(finding.numbers(free, start).text(text));
         } else if end > directory {
             let text = format!(
                 "member {name} ends at byte {end} of the zip file, but its directory begins at {directory}"
             );
-            member.content = Content::Broken(finding.numbers(directory, end).text(text));
+            member.content = MemberContent::Broken(finding.numbers(directory, end).text(text));
         } else {
             free = end;
         }
     }
 }
 
-fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Content, Error> {
+fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<MemberContent, Error> {
     match read(reader, offset, len, MAX_HEADER) {
-        Ok(frame) => Ok(Content::Frame(frame)),
+        Ok(frame) => Ok(MemberContent::Frame(frame)),
         Err(error) => match error.into_finding()? {
-            finding if finding.code() == Code::NotAFrame => Ok(Content::Other),
-            finding => Ok(Content::Broken(finding)),
+            finding if finding.code() == FindingCode::NotAFrame => Ok(MemberContent::Other),
+            finding => Ok(MemberContent::Broken(finding)),
         },
     }
 }
 
 fn not_a_zip(error: &rawzip::Error) -> Error {
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
-    Error::malformed(Finding::new(Code::NotAZip, Place::File).text(text))
+    Error::malformed(Finding::new(FindingCode::NotAZip, Place::File).text(text))
 }

@@ -1,8 +1,17 @@
 //! The array of a frame: its metalayer `b2nd`, or `caterva`, its former name.
+//!
+//! The two layouts of Caterva 0.1 are read here and not by `b2nd_serde`: they have three entries, and nothing writes them.
+//!
+//! ```text
+//! 93 ndim  9n shape  9n chunkshape
+//!             |         `- d2 and an int32 for each dimension
+//!             `- cf and a uint64 (0.1.0), or d3 and an int64 (0.1.1)
+//! ```
+//!
+//! Those of 0.1.0 are in the byte order of the writer's machine, and read as little-endian; those of 0.1.1 are big-endian.
 
-use core::fmt;
-
-use crate::finding::{Code, Finding, Place};
+use crate::code::FindingCode;
+use crate::finding::{Finding, Place};
 use crate::format::cursor::{Cursor, Part};
 use crate::format::fields::Generation;
 use crate::format::marker::Marker;
@@ -21,7 +30,7 @@ pub(crate) const CATERVA_THREE: Marker = Marker::FixArray(3);
 ///
 /// let frame = Frame::open("tests/data/squeezed.caterva")?;
 /// let array = frame.array()?.expect("an array");
-/// assert_eq!(array.layout().to_string(), "caterva");
+/// assert_eq!(array.layout_name(), "caterva");
 /// assert_eq!((array.shape(), array.chunkshape(), array.dtype()), (&[6, 8][..], &[4, 5][..], None));
 /// assert_eq!(array.stale_tail().len(), 38);
 /// # Ok::<(), b2nd_frame::Error>(())
@@ -43,49 +52,9 @@ enum Parsed {
 /// The three entries of Caterva 0.1, in either of its layouts.
 #[derive(Clone, Debug, PartialEq)]
 struct Caterva01 {
-    layout: ArrayLayout,
+    name: &'static str,
     shape: Vec<i64>,
     chunkshape: Vec<i32>,
-}
-
-/// A layout of an array's metalayer: one of the format, or one of the two of Caterva 0.1, which this crate can read but
-/// not write.
-///
-/// ```
-/// use b2nd_serde::Layout;
-/// use b2nd_frame::ArrayLayout;
-///
-/// assert_eq!(ArrayLayout::Format(Layout::B2nd).name(), "b2nd");
-/// assert_eq!(ArrayLayout::Caterva010.name(), "caterva-0.1.0");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ArrayLayout {
-    /// One of the layouts of the format.
-    Format(Layout),
-    /// Caterva 0.1.0: `93`, ndim, shape and chunkshape, with the markers `cf` and `d2`. The numbers are in the byte
-    /// order of the writer's machine; this crate reads them as little-endian.
-    Caterva010,
-    /// Caterva 0.1.1: the same entries, but big-endian, and with the marker `d3` for the shape.
-    Caterva011,
-}
-
-impl ArrayLayout {
-    /// The name of the layout, as it stands in JSON and in messages.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Format(layout) => layout.name(),
-            Self::Caterva010 => "caterva-0.1.0",
-            Self::Caterva011 => "caterva-0.1.1",
-        }
-    }
-}
-
-impl fmt::Display for ArrayLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
 }
 
 impl<'f> Array<'f> {
@@ -115,12 +84,18 @@ impl<'f> Array<'f> {
         }
     }
 
-    /// The layout of the metalayer.
+    /// The layout of the metalayer; `None` for the two of Caterva 0.1, as for [`meta`](Self::meta).
     #[must_use]
-    pub fn layout(&self) -> ArrayLayout {
+    pub fn layout(&self) -> Option<Layout> {
+        self.meta().map(Meta::layout)
+    }
+
+    /// The name of the layout: that of [`Layout::name`], `caterva-0.1.0` or `caterva-0.1.1`.
+    #[must_use]
+    pub fn layout_name(&self) -> &'static str {
         match &self.parsed {
-            Parsed::Meta(meta) => ArrayLayout::Format(meta.layout()),
-            Parsed::Caterva01(caterva) => caterva.layout,
+            Parsed::Meta(meta) => meta.layout().name(),
+            Parsed::Caterva01(caterva) => caterva.name,
         }
     }
 
@@ -200,14 +175,14 @@ fn blocks_are_set(meta: &Meta) -> bool {
 
 impl Caterva01 {
     fn read(metalayer: &Metalayer) -> Result<(Self, &[u8]), Finding> {
-        let (marker, end) = (Code::ArrayMarker, Code::ArrayTruncated);
+        let (marker, end) = (FindingCode::ArrayMarker, FindingCode::ArrayTruncated);
         let part = Part { place: Place::Array, start: metalayer.offset() as u64, marker, end };
         let mut cursor = Cursor::new(metalayer.bytes(), part);
         cursor.marker(CATERVA_THREE, "a metalayer of Caterva 0.1")?;
         let ndim = cursor.byte()?;
         if ndim > MAX_NDIM {
             let text = format!("ndim is {ndim}, but must be at most {MAX_NDIM}");
-            return Err(cursor.finding(Code::Rank, 1).numbers(MAX_NDIM, ndim).text(text));
+            return Err(cursor.finding(FindingCode::Rank, 1).numbers(MAX_NDIM, ndim).text(text));
         }
         cursor.marker(vector_marker(ndim), "shape")?;
         // Without dimensions both layouts have the same bytes.
@@ -226,8 +201,8 @@ impl Caterva01 {
             let items = cursor.value(Marker::I32, "chunkshape")?;
             chunkshape.push(if is_native { i32::from_le_bytes(items) } else { i32::from_be_bytes(items) });
         }
-        let layout = if is_native { ArrayLayout::Caterva010 } else { ArrayLayout::Caterva011 };
-        Ok((Self { layout, shape, chunkshape }, cursor.rest()))
+        let name = if is_native { "caterva-0.1.0" } else { "caterva-0.1.1" };
+        Ok((Self { name, shape, chunkshape }, cursor.rest()))
     }
 }
 
@@ -239,13 +214,13 @@ fn vector_marker(ndim: u8) -> Marker {
 /// What is wrong with the bytes of an array's metalayer.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
     let code = match error.kind() {
-        _ if error.version().is_some() => Code::ArrayVersion,
-        ErrorKind::Rank => Code::Rank,
-        ErrorKind::DtypeLength => Code::DtypeLength,
-        ErrorKind::UnexpectedEnd if is_within_dtype(metalayer.bytes(), error) => Code::DtypeLength,
-        ErrorKind::UnexpectedEnd => Code::ArrayTruncated,
-        ErrorKind::Utf8 | ErrorKind::Nul => Code::DtypeText,
-        _ => Code::ArrayMarker,
+        _ if error.version().is_some() => FindingCode::ArrayVersion,
+        ErrorKind::Rank => FindingCode::Rank,
+        ErrorKind::DtypeLength => FindingCode::DtypeLength,
+        ErrorKind::UnexpectedEnd if is_within_dtype(metalayer.bytes(), error) => FindingCode::DtypeLength,
+        ErrorKind::UnexpectedEnd => FindingCode::ArrayTruncated,
+        ErrorKind::Utf8 | ErrorKind::Nul => FindingCode::DtypeText,
+        _ => FindingCode::ArrayMarker,
     };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
     // The offset is that in the frame; the one of the error would be that in the metalayer.
@@ -257,18 +232,4 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
 fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
     let header = error.offset().and_then(|offset| offset.checked_sub(5));
     error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&Marker::Str32.to_u8())
-}
-
-/// The finding for numbers of an array that are not a valid geometry.
-pub(crate) fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
-    let code = match error.kind() {
-        geometry::ErrorKind::Version => Code::ArrayVersion,
-        geometry::ErrorKind::Negative => Code::NegativeDimension,
-        geometry::ErrorKind::Zero if error.entry() == Some(Entry::Blockshape) => Code::ZeroBlock,
-        geometry::ErrorKind::Zero => Code::ZeroChunk,
-        geometry::ErrorKind::ChunkSize => Code::ChunkTooLarge,
-        _ => Code::Overflow,
-    };
-    let text = format!("metalayer {}: {error}", array.metalayer().name());
-    Finding::new(code, Place::Array).at(array.metalayer().offset() as u64).text(text)
 }

@@ -1,39 +1,4 @@
-//! A Blosc2 chunk: a header, then data. Its numbers are little-endian, unlike those of the frame.
-//!
-//! | offset | bytes | what |
-//! |---|---|---|
-//! | 0 | 1 | the version of the chunk's format |
-//! | 1 | 1 | the version of the codec's format |
-//! | 2 | 1 | flags: bits 0 and 2 together mean that the header has 32 bytes, bit 1 that the data is not compressed |
-//! | 3 | 1 | the size of an item |
-//! | 4 | 4 | the size of the data, decompressed (int32) |
-//! | 8 | 4 | the size of a block, decompressed (int32) |
-//! | 12 | 4 | the size of the chunk, with its header (int32) |
-//! | 16 | 6 | which filters |
-//! | 22 | 1 | the codec, if the flags have no room for it |
-//! | 23 | 1 | the codec's parameter |
-//! | 24 | 6 | a parameter for each filter |
-//! | 30 | 1 | bit 0: blocks have different lengths, and the bytes of a block are their number |
-//! | 31 | 1 | bit 0: there is a dictionary; bits 4 to 6: all items are 1 zero, 2 NaN, 3 the same, 4 not initialized |
-//!
-//! A header of Blosc 1 ends after 16 bytes, and the data begins there.
-//!
-//! Bit 4 of the flags means that blocks are not split, bits 5 to 7 are the format of the codec: 0 blosclz, 1 lz4, 3 zlib,
-//! 4 zstd, 6 the one of byte 22, 7 that of the frame.
-//!
-//! What follows the header:
-//!
-//! | chunk | bytes |
-//! |---|---|
-//! | not compressed | the data |
-//! | one value | the value, once; nothing for the other special ones |
-//! | compressed | the offset of each block (int32, from the start of the chunk), a dictionary if there is one, the blocks |
-//!
-//! A block is one stream, or if it is split and not the shorter last one, a stream for each byte of an item. A stream is
-//! its length (int32) and its bytes: 0 and none if all are zero, a negative length and 1 byte if all are another one. The
-//! blocks may be in any order.
-
-use std::borrow::Cow;
+//! The header of a Blosc2 chunk. Its numbers are little-endian, unlike those of the frame.
 
 use crate::format::flags::{Codec, Filter};
 
@@ -41,71 +6,19 @@ use crate::format::flags::{Codec, Filter};
 const BLOSC1_LEN: usize = 16;
 const BLOSC2_LEN: usize = 32;
 
-/// The largest block, decompressed, that C-Blosc2 reads.
+/// The largest block, decompressed, that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
 pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
 
 /// The version of the chunk's format, and that of the codec's, in chunks that this crate makes.
 const WRITTEN_VERSION: u8 = 5;
 const WRITTEN_CODEC_VERSION: u8 = 1;
 
-const VERSION: usize = 0;
-const CODEC_VERSION: usize = 1;
-const FLAGS: usize = 2;
-const TYPESIZE: usize = 3;
-const NBYTES: usize = 4;
-const BLOCKSIZE: usize = 8;
-const CBYTES: usize = 12;
-const FILTERS: usize = 16;
-const CODEC: usize = 22;
-const CODEC_META: usize = 23;
-const FILTERS_META: usize = 24;
-const MORE_FLAGS: usize = 31;
-const BLOCK_FLAGS: usize = 30;
-
-/// The parts of a header: the name, the offset and the number of bytes of each. Those from 16 on are in a header of 32
-/// bytes only.
-pub(crate) const PARTS: [(&str, usize, usize); 13] = [
-    ("version", VERSION, 1),
-    ("codec_version", CODEC_VERSION, 1),
-    ("flags", FLAGS, 1),
-    ("typesize", TYPESIZE, 1),
-    ("nbytes", NBYTES, 4),
-    ("blocksize", BLOCKSIZE, 4),
-    ("cbytes", CBYTES, 4),
-    ("filters", FILTERS, 6),
-    ("codec", CODEC, 1),
-    ("codec_meta", CODEC_META, 1),
-    ("filters_meta", FILTERS_META, 6),
-    ("block_flags", BLOCK_FLAGS, 1),
-    ("more_flags", MORE_FLAGS, 1),
-];
-
 /// The flags that a header of 32 bytes has. A chunk of Blosc 1 never has both, because they mean two ways to shuffle
 /// there.
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
 const IS_DELTA: u8 = 0x08;
-const IS_UNSPLIT: u8 = 0x10;
-
-/// The bytes that the value of a metalayer may have, decompressed, besides those for each byte of its chunk.
-const VALUE_LEN: usize = 1 << 20;
-
-/// The bytes of data that are decompressed at once, however few they are made of: of an index, 8 million chunks.
-const ALWAYS_DECOMPRESSED: usize = 1 << 26;
-
-/// Of more data, the bytes that each byte of a chunk may have. Real chunk indexes have up to 800.
-const MAX_RATIO: usize = 1024;
-
-/// The bytes of a length or an offset.
-pub(crate) const INT32: usize = size_of::<i32>();
-
-/// The most bytes of data that are decompressed from so many.
-pub(crate) fn max_data(from: usize) -> usize {
-    from.saturating_mul(MAX_RATIO).max(ALWAYS_DECOMPRESSED)
-}
-
-/// The number of the filter that needs the block before it.
-const DELTA: u8 = 3;
+pub(super) const IS_UNSPLIT: u8 = 0x10;
 
 /// In byte 30: blocks may have different lengths, and the size of a block is their number.
 const HAS_VARIABLE_BLOCKS: u8 = 0x01;
@@ -113,18 +26,43 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 /// In byte 31: a dictionary follows the table of blocks.
 const HAS_DICTIONARY: u8 = 0x01;
 
+/// The bytes of a length or an offset in a chunk.
+pub(crate) const INT32: usize = size_of::<i32>();
+
+/// Makes the offsets of the parts, the list of them, and their rows in the page of [`ChunkHeader`].
+macro_rules! parts {
+    (
+        $(#[$before:meta])*
+        [$($offset:ident $name:literal $at:literal $len:literal $what:literal)*]
+        $item:item
+    ) => {
+        $(pub(super) const $offset: usize = $at;)*
+
+        /// The parts of a header: the name, the offset and the number of bytes of each. Those from 16 on are in a header of
+        /// 32 bytes only.
+        pub(crate) const PARTS: &[(&str, usize, usize)] = &[$(($name, $offset, $len)),*];
+
+        $(#[$before])*
+        ///
+        /// | offset | bytes | name | value |
+        /// |---|---|---|---|
+        $(#[doc = concat!("| ", $at, " | ", $len, " | `", $name, "` | ", $what, " |")])*
+        $item
+    };
+}
+
 /// The one value that all items of a chunk have, which is therefore not stored item by item.
 ///
 /// ```
-/// use b2nd_frame::{ChunkPlace, Frame, Special};
+/// use b2nd_frame::{ChunkPlace, Frame, SpecialValue};
 ///
 /// let mut frame = Frame::open("tests/data/peers/special_nans.b2nd")?;
 /// let first = frame.chunks()?.next().expect("a chunk")?;
-/// assert_eq!(first.place, ChunkPlace::Special(Special::Nan));
+/// assert_eq!(first.place, ChunkPlace::Special(SpecialValue::Nan));
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Special {
+pub enum SpecialValue {
     /// All items are zero.
     Zeros,
     /// All items are NaN.
@@ -135,11 +73,11 @@ pub enum Special {
     Uninitialized,
 }
 
-impl Special {
+impl SpecialValue {
     /// What it is called: `zeros`, `nan`, `value` or `uninitialized`.
     ///
     /// ```
-    /// assert_eq!(b2nd_frame::Special::Nan.name(), "nan");
+    /// assert_eq!(b2nd_frame::SpecialValue::Nan.name(), "nan");
     /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -152,50 +90,78 @@ impl Special {
     }
 }
 
-/// What the header of a chunk says. Its values have not been compared with anything.
-///
-/// ```
-/// use b2nd_frame::{Codec, Frame};
-///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-/// let mut chunks = frame.chunks()?;
-/// let first = chunks.next().expect("a chunk")?;
-/// let header = chunks.header(&first)?.expect("a chunk that is stored");
-/// assert_eq!((header.nbytes, header.blocksize, header.typesize), (32, 8, 4));
-/// # Ok::<(), b2nd_frame::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChunkHeader {
-    /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
-    pub header_len: usize,
-    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
-    pub version: u8,
-    /// The bytes of an item; 1 if it has more than 255.
-    pub typesize: u8,
-    /// The bytes of the data, decompressed.
-    pub nbytes: usize,
-    /// The bytes of a block, decompressed. If blocks have different sizes, the number of blocks.
-    pub blocksize: usize,
-    /// The bytes of the chunk as stored, with its header.
-    pub cbytes: usize,
-    /// Whether the data follows the header without compression and without filters.
-    pub is_uncompressed: bool,
-    /// The value that all items have, if they have one.
-    pub special: Option<Special>,
-    /// The codec; `None` if the data is not compressed, or if the header leaves it to the frame. `lz4` stands for
-    /// `lz4hc` too, which has the same format.
-    pub codec: Option<Codec>,
-    /// The filters, in the order in which they are applied. An id of 0 means no filter.
-    pub filters: [Filter; 6],
-    /// Whether blocks have different sizes.
-    pub has_variable_blocks: bool,
-    /// Whether the blocks are compressed with a dictionary, which the chunk holds.
-    pub has_dictionary: bool,
-    pub(crate) flags: u8,
-    /// The number of the special value, of which only 0 to 4 have a meaning. A chunk of Blosc 1 has data there, in which
-    /// C-Blosc2 looks for it all the same.
-    pub(crate) special_bits: u8,
+parts! {
+    /// The header of a chunk, as it stands in the file. Its values have not been compared with anything.
+    [
+        VERSION "version" 0 1 "the version of the chunk's format"
+        CODEC_VERSION "codec_version" 1 1 "the version of the codec's format"
+        FLAGS "flags" 2 1 "bits 0 and 2 together: the header has 32 bytes; bit 1: not compressed; bit 3: delta; bit 4: blocks \
+            are not split; bits 5 to 7: the format of the codec, 0 blosclz, 1 lz4, 3 zlib, 4 zstd, 6 that of `codec`, 7 that of \
+            the frame"
+        TYPESIZE "typesize" 3 1 "the size of an item"
+        NBYTES "nbytes" 4 4 "the size of the data, decompressed (int32)"
+        BLOCKSIZE "blocksize" 8 4 "the size of a block, decompressed (int32)"
+        CBYTES "cbytes" 12 4 "the size of the chunk, with its header (int32)"
+        FILTERS "filters" 16 6 "the number of each filter"
+        CODEC "codec" 22 1 "the codec, if the flags have no room for it"
+        CODEC_META "codec_meta" 23 1 "the codec's parameter"
+        FILTERS_META "filters_meta" 24 6 "a parameter for each filter"
+        BLOCK_FLAGS "block_flags" 30 1 "bit 0: blocks have different lengths, and `blocksize` is their number"
+        MORE_FLAGS "more_flags" 31 1 "bit 0: there is a dictionary; bits 4 to 6: all items are 1 zero, 2 NaN, 3 the same, 4 not \
+            initialized"
+    ]
+    ///
+    /// All numbers are little-endian. A header of Blosc 1 ends after 16 bytes. What follows the header:
+    ///
+    /// | chunk | bytes |
+    /// |---|---|
+    /// | not compressed | the data |
+    /// | one value | the value, once; nothing for the other special ones |
+    /// | compressed | the offset of each block (int32, from the start of the chunk), a dictionary if there is one, the blocks |
+    ///
+    /// ```
+    /// use b2nd_frame::{Codec, Frame};
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let first = chunks.next().expect("a chunk")?;
+    /// let header = chunks.header(&first)?.expect("a chunk that is stored");
+    /// assert_eq!((header.nbytes, header.blocksize, header.typesize), (32, 8, 4));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct ChunkHeader {
+        /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
+        pub header_len: usize,
+        /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
+        pub version: u8,
+        /// The bytes of an item; 1 if it has more than 255.
+        pub typesize: u8,
+        /// The bytes of the data, decompressed.
+        pub nbytes: usize,
+        /// The bytes of a block, decompressed. If blocks have different sizes, the number of blocks.
+        pub blocksize: usize,
+        /// The bytes of the chunk as stored, with its header.
+        pub cbytes: usize,
+        /// Whether the data follows the header without compression and without filters.
+        pub is_uncompressed: bool,
+        /// The value that all items have, if they have one.
+        pub special: Option<SpecialValue>,
+        /// The codec; `None` if the data is not compressed, or if the header leaves it to the frame. `lz4` stands for
+        /// `lz4hc` too, which has the same format.
+        pub codec: Option<Codec>,
+        /// The filters, in the order in which they are applied. An id of 0 means no filter.
+        pub filters: [Filter; 6],
+        /// Whether blocks have different sizes.
+        pub has_variable_blocks: bool,
+        /// Whether the blocks are compressed with a dictionary, which the chunk holds.
+        pub has_dictionary: bool,
+        pub(crate) flags: u8,
+        /// The number of the special value, of which only 0 to 4 have a meaning. A chunk of Blosc 1 has data there, in which
+        /// C-Blosc2 looks for it all the same.
+        pub(crate) special_bits: u8,
+    }
 }
 
 impl ChunkHeader {
@@ -283,42 +249,21 @@ impl ChunkHeader {
     }
 
     /// Whether a block of this length is the last one, and shorter than the others.
-    fn is_short(&self, length: usize) -> bool {
+    pub(super) fn is_short(&self, length: usize) -> bool {
         length < self.blocksize.min(self.nbytes)
     }
 
-    /// The bytes of a block, which begins with these and has this length when decompressed. `None` if a stream does not fit
-    /// in them.
-    pub(crate) fn streams<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
-        let mut rest = bytes;
-        for _ in 0..self.nstreams(length) {
-            let (&length, data) = rest.split_first_chunk()?;
-            rest = data.get(stream_len(i32::from_le_bytes(length))..)?;
-        }
-        bytes.get(..bytes.len() - rest.len())
+    /// Whether the codec is one that this crate can decompress.
+    pub(crate) fn has_built_in_codec(&self) -> bool {
+        self.codec.is_some_and(Codec::is_built_in)
     }
 
-    /// Whether the codec is one of those that C-Blosc2 always has, which this crate can decompress.
-    pub(crate) fn has_common_codec(&self) -> bool {
-        matches!(self.codec.and_then(Codec::name), Some("blosclz" | "lz4" | "lz4hc" | "zlib" | "zstd"))
-    }
-
-    /// The data of a chunk, of at most `longest` bytes, or why it cannot be read.
-    ///
-    /// A chunk of 32 bytes can claim 2 GiB of zeros. So the data may have at most 1 MiB and 1024 bytes for each byte of the
-    /// chunk.
-    pub(crate) fn data(self, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
-        if let Some(data) = self.stored(chunk) {
-            return Ok(Cow::Borrowed(data));
-        }
-        let longest = chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(longest);
-        if self.nbytes > longest {
-            let (nbytes, len) = (self.nbytes, chunk.len());
-            return Err(format!(
-                "the value has {nbytes} bytes, but its chunk of {len} may have at most {longest}"
-            ));
-        }
-        decompress(chunk).map(Cow::Owned)
+    /// Whether the blocks cannot be decompressed one by one.
+    pub(crate) fn needs_other_blocks(&self) -> bool {
+        self.has_dictionary
+            || self.has_variable_blocks
+            || self.flags & IS_DELTA != 0
+            || self.filters.iter().any(|filter| filter.id == Filter::DELTA.id)
     }
 
     /// The data of a chunk that is not compressed.
@@ -353,75 +298,30 @@ pub(crate) fn header_of_stored(
     Some(header)
 }
 
-/// The number of [`Special::Value`].
+/// The number of [`SpecialValue::Value`].
 const VALUE: u8 = 3;
 
 /// The special value of this number. 0 is none.
-fn special(bits: u8) -> Option<Special> {
+fn special(bits: u8) -> Option<SpecialValue> {
     Some(match bits {
-        1 => Special::Zeros,
-        2 => Special::Nan,
-        VALUE => Special::Value,
-        4 => Special::Uninitialized,
+        1 => SpecialValue::Zeros,
+        2 => SpecialValue::Nan,
+        VALUE => SpecialValue::Value,
+        4 => SpecialValue::Uninitialized,
         _ => return None,
     })
 }
 
 /// The codec that the flags name; `other` is the byte for those that have no number there.
 fn codec(flags: u8, other: u8) -> Option<Codec> {
-    Some(Codec(match flags >> 5 {
-        0 => 0,
-        1 => 1,
-        3 => 4,
-        4 => 5,
-        6 => other,
+    Some(match flags >> 5 {
+        0 => Codec::BLOSCLZ,
+        1 => Codec::LZ4,
+        3 => Codec::ZLIB,
+        4 => Codec::ZSTD,
+        6 => Codec(other),
         _ => return None,
-    }))
-}
-
-/// Whether a compressed chunk has blocks that cannot be decompressed one by one.
-pub(crate) fn needs_other_blocks(header: &ChunkHeader) -> bool {
-    header.has_dictionary
-        || header.has_variable_blocks
-        || header.flags & IS_DELTA != 0
-        || header.filters.iter().any(|filter| filter.id == DELTA)
-}
-
-/// The bytes of a stream, after its length, which is 0 or negative for a repeated byte.
-pub(crate) fn stream_len(length: i32) -> usize {
-    usize::try_from(length).unwrap_or(1)
-}
-
-/// A chunk of one block, made of a longer chunk with this header, and of bytes that begin with the block. `length` is that
-/// of the block when decompressed. `None` if the streams of the block do not fit in the bytes.
-pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option<Vec<u8>> {
-    let parsed = ChunkHeader::parse(header)?;
-    let block = parsed.streams(block, length)?;
-    let mut chunk = header.get(..parsed.header_len)?.to_vec();
-    let start = parsed.header_len + size_of::<i32>();
-    chunk.extend(i32::try_from(start).ok()?.to_le_bytes());
-    chunk.extend(block);
-    // The shorter last block is not split, but as the only one it is not shorter.
-    if parsed.is_short(length) {
-        *chunk.get_mut(FLAGS)? |= IS_UNSPLIT;
-    }
-    for (at, value) in [(NBYTES, length), (BLOCKSIZE, length), (CBYTES, chunk.len())] {
-        let value = i32::try_from(value).ok()?.to_le_bytes();
-        chunk.get_mut(at..at + value.len())?.copy_from_slice(&value);
-    }
-    Some(chunk)
-}
-
-/// The data of a whole compressed chunk.
-#[cfg(feature = "decompress")]
-pub(crate) fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
-    // Chunks outside of an array's data are too short for a second thread.
-    blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
-}
-
-#[cfg(not(feature = "decompress"))]
-pub(crate) fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
-    Err("the value is compressed; build with the feature `decompress` to read it".into())
+    })
 }
 
 #[cfg(test)]
@@ -430,19 +330,10 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_header_follow_one_another() {
-        let end = PARTS.into_iter().fold(0, |end, (name, offset, len)| {
+        let end = PARTS.iter().fold(0, |end, &(name, offset, len)| {
             assert_eq!(offset, end, "{name}");
             end + len
         });
         assert_eq!(end, BLOSC2_LEN);
-    }
-
-    #[test]
-    fn the_picture_of_the_header_shows_its_parts() {
-        let source = include_str!("chunk.rs");
-        for (name, offset, len) in PARTS {
-            let row = format!("//! | {offset} | {len} | ");
-            assert!(source.lines().any(|line| line.starts_with(&row)), "{name}: {row:?}");
-        }
     }
 }

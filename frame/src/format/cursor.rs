@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use crate::finding::{Code, Finding, Place};
+use crate::code::FindingCode;
+use crate::finding::{Finding, Place};
 use crate::format::marker::{Marker, Named};
 
 /// Bytes of a frame, and the offset of the next one to be read.
@@ -20,9 +21,9 @@ pub(crate) struct Part {
     /// The offset of the first byte in the frame.
     pub(crate) start: u64,
     /// The code of a wrong marker.
-    pub(crate) marker: Code,
+    pub(crate) marker: FindingCode,
     /// The code of bytes that end before a value does.
-    pub(crate) end: Code,
+    pub(crate) end: FindingCode,
 }
 
 impl<'a> Cursor<'a> {
@@ -118,7 +119,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A finding about the byte at an offset.
-    pub(crate) fn finding(&self, code: Code, offset: usize) -> Finding {
+    pub(crate) fn finding(&self, code: FindingCode, offset: usize) -> Finding {
         Finding::new(code, self.part.place).at(self.part.start.saturating_add(offset as u64))
     }
 }

@@ -51,9 +51,9 @@ impl Generation {
     /// The number of bytes before the metalayers.
     pub(crate) const fn head_len(self) -> usize {
         match self {
-            Self::Beta1 => const { Field::Metalayers.start(Self::Beta1) },
-            Self::Beta2 => const { Field::Metalayers.start(Self::Beta2) },
-            Self::Present => const { Field::Metalayers.start(Self::Present) },
+            Self::Beta1 => const { HeaderField::Metalayers.start(Self::Beta1) },
+            Self::Beta2 => const { HeaderField::Metalayers.start(Self::Beta2) },
+            Self::Present => const { HeaderField::Metalayers.start(Self::Present) },
         }
     }
 }
@@ -71,34 +71,66 @@ pub(crate) struct Encoding {
     pub(crate) since: Generation,
 }
 
-/// Makes the enum, the list of its values and their encodings from one table.
+/// Makes the enum, the list of its values, their encodings and the page from one table. A row has the name, the offset of
+/// the value in the present generation, its marker and how the page shows it, its length, the first generation that has
+/// it, and what it is.
 macro_rules! fields {
     (
-        $(#[$attribute:meta])*
-        pub enum Field {
-            $($(#[doc = $doc:literal])* $field:ident $name:literal $marker:expr, $len:literal, $since:ident;)*
-        }
+        $(#[$before:meta])*
+        [$($field:ident $name:literal $offset:literal $marker:expr, $shown:literal $len:literal $since:ident $what:literal)*]
+        $(#[$between:meta])*
+        [$($part:ident $part_name:literal $part_offset:literal $part_len:literal $part_what:literal)*]
+        $(#[$after:meta])*
+        pub enum HeaderField;
     ) => {
-        $(#[$attribute])*
+        $(#[$before])*
+        ///
+        /// | offset | marker | bytes | name | value |
+        /// |---|---|---|---|---|
+        $(#[doc = concat!("| ", $offset, " | ", $shown, " | ", $len, " | `", $name, "` | ", $what, " |")])*
+        ///
+        $(#[$between])*
+        ///
+        /// | offset | bytes | name | value |
+        /// |---|---|---|---|
+        $(#[doc = concat!("| ", $part_offset, " | ", $part_len, " | `", $part_name, "` | ", $part_what, " |")])*
+        ///
+        $(#[$after])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
-        pub enum Field {
-            $($(#[doc = $doc])* $field,)*
+        pub enum HeaderField {
+            $(#[doc = concat!("`", $name, "`: ", $what, ".")] $field,)*
         }
 
-        impl Field {
+        impl HeaderField {
             /// All values, in the order in which the header has them.
             pub(crate) const ALL: &[Self] = &[$(Self::$field),*];
 
             /// The row of the table.
             pub(crate) const fn encoding(self) -> Encoding {
                 let (name, marker, len, since) = match self {
-                    // A constant, so that a match on a known value folds to it.
+                    // A constant, so that the match on a value that is known when compiling folds to it.
                     $(Self::$field => const { ($name, $marker, $len, Generation::$since) },)*
                 };
                 Encoding { name, marker, len, since }
             }
+
+            /// The offset and the marker that the page shows.
+            #[cfg(test)]
+            fn on_the_page(self) -> (usize, &'static str) {
+                match self {
+                    $(Self::$field => ($offset, $shown),)*
+                }
+            }
         }
+
+        /// The offsets in `filters` of its parts.
+        pub(crate) mod filters {
+            $(pub(crate) const $part: usize = $part_offset - super::FILTERS_OFFSET;)*
+        }
+
+        /// The parts of `filters`: the name, the offset and the number of bytes of each.
+        pub(crate) const FILTER_PARTS: &[(&str, usize, usize)] = &[$(($part_name, filters::$part, $part_len)),*];
     };
 }
 
@@ -108,24 +140,26 @@ fields! {
     /// The header is one MessagePack array. Each value has a fixed width, so that it can be changed without moving the
     /// others. The first byte is the marker of the array, `9e` in the present generation. The offsets are those of this
     /// generation:
-    ///
-    /// | offset | marker | bytes | name | value |
-    /// |---|---|---|---|---|
-    /// | 2 | `a8` | 8 | `magic` | the text `b2frame` and a NUL |
-    /// | 11 | `d2` | 4 | `header_len` | the length of the header, with its metalayers |
-    /// | 16 | `cf` | 8 | `frame_len` | the length of the frame, from the header to the end of the trailer |
-    /// | 25 | `a4` | 4 | `flags` | four bytes, below |
-    /// | 30 | `d3` | 8 | `nbytes` | the size of all chunks, decompressed |
-    /// | 39 | `d3` | 8 | `cbytes` | the size of all chunks, as stored |
-    /// | 48 | `d2` | 4 | `typesize` | the size of an item |
-    /// | 53 | `d2` | 4 | `blocksize` | the size of a block, decompressed |
-    /// | 58 | `d2` | 4 | `chunksize` | the size of a chunk, decompressed; 0 if chunks have different sizes |
-    /// | 63 | `d1` | 2 | `compr_threads` | the number of threads that compressed |
-    /// | 66 | `d1` | 2 | `decomp_threads` | the number of threads that decompressed |
-    /// | 68 | | 1 | `has_vlmeta` | `c3` if the trailer has vlmetalayers, else `c2` |
-    /// | 70 | `d8` | 17 | `filters` | filters and codec, below |
-    /// | 87 | | | `metalayers` | the metalayers, up to the end of the header |
-    ///
+    [
+        Magic "magic" 2 Some(FixStr(8).to_u8()), "`a8`" 8 Beta1 "the text `b2frame` and a NUL"
+        HeaderLen "header_len" 11 Some(I32.to_u8()), "`d2`" 4 Beta1 "the length of the header in bytes, with its metalayers"
+        FrameLen "frame_len" 16 Some(U64.to_u8()), "`cf`" 8 Beta1
+            "the length of the frame in bytes, from the header to the end of the trailer"
+        Flags "flags" 25 Some(FixStr(4).to_u8()), "`a4`" 4 Beta1
+            "four bytes, below: version, frame type, codec and level, split mode"
+        Nbytes "nbytes" 30 Some(I64.to_u8()), "`d3`" 8 Beta1 "the size of all chunks in bytes, decompressed"
+        Cbytes "cbytes" 39 Some(I64.to_u8()), "`d3`" 8 Beta1 "the size of all chunks in bytes, as stored"
+        Typesize "typesize" 48 Some(I32.to_u8()), "`d2`" 4 Beta1 "the size of an item in bytes"
+        Blocksize "blocksize" 53 Some(I32.to_u8()), "`d2`" 4 Present "the size of a block in bytes, decompressed"
+        Chunksize "chunksize" 58 Some(I32.to_u8()), "`d2`" 4 Beta1
+            "the size of a chunk in bytes, decompressed; 0 if chunks have different sizes"
+        CompressionThreads "compr_threads" 63 Some(I16.to_u8()), "`d1`" 2 Beta1 "the number of threads that compressed"
+        DecompressionThreads "decomp_threads" 66 Some(I16.to_u8()), "`d1`" 2 Beta1
+            "the number of threads that decompressed"
+        HasVlmetalayers "has_vlmeta" 68 None, "" 1 Beta1 "`c3` if the trailer has vlmetalayers, else `c2`"
+        Filters "filters" 70 Some(FixExt16.to_u8()), "`d8`" 17 Beta2 "filters and codec, below"
+        Metalayers "metalayers" 87 None, "" 0 Beta1 "the metalayers, up to the end of the header"
+    ]
     /// `9d` headers have no `blocksize`, and `9c` headers have neither `blocksize` nor `filters`. Without `blocksize`,
     /// all later values are 5 bytes nearer to the start; without `filters`, the metalayers are 18 more bytes nearer.
     ///
@@ -142,84 +176,37 @@ fields! {
     /// | 28 | 0 and 1 | split mode |
     ///
     /// The 17 bytes of `filters`. MessagePack reads the first one as the type of an extension:
-    ///
-    /// | offset | bytes | value |
-    /// |---|---|---|
-    /// | 70 | 1 | the number of filters |
-    /// | 71 | 6 | which filters, in the order in which they are applied |
-    /// | 77 | 1 | the codec, if the flags say 6 |
-    /// | 78 | 1 | the codec's parameter |
-    /// | 79 | 6 | a parameter for each filter |
-    /// | 85 | 1 | bit 0: chunks are compressed with a dictionary |
-    /// | 86 | 1 | reserved |
-    ///
+    [
+        COUNT "nfilters" 70 1 "the number of filters"
+        IDS "filters" 71 6 "the number of each filter, in the order in which they are applied"
+        CODEC "codec" 77 1 "the codec, if the flags say 6"
+        CODEC_META "codec_meta" 78 1 "the codec's parameter"
+        METAS "filters_meta" 79 6 "a parameter for each filter"
+        MORE_FLAGS "more_flags" 85 1 "bit 0: chunks are compressed with a dictionary"
+        RESERVED "reserved" 86 1 "nothing yet"
+    ]
     /// ```
-    /// use b2nd_frame::{Field, Frame};
+    /// use b2nd_frame::{HeaderField, Frame};
     ///
     /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let range = frame.header().range(Field::Nbytes).expect("every generation has it");
+    /// let range = frame.header().range(HeaderField::Nbytes).expect("every generation has it");
     /// assert_eq!(range, 30..38);
     /// assert_eq!(frame.header_bytes()[range], frame.header().nbytes.to_be_bytes());
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub enum Field {
-        /// The text `b2frame` and a NUL.
-        Magic "magic" Some(FixStr(8).to_u8()), 8, Beta1;
-        /// The length of the header in bytes, with its metalayers.
-        HeaderLen "header_len" Some(I32.to_u8()), 4, Beta1;
-        /// The length of the frame in bytes.
-        FrameLen "frame_len" Some(U64.to_u8()), 8, Beta1;
-        /// Four bytes of flags: version, frame type, codec and level, split mode.
-        Flags "flags" Some(FixStr(4).to_u8()), 4, Beta1;
-        /// The size of all chunks in bytes, decompressed.
-        Nbytes "nbytes" Some(I64.to_u8()), 8, Beta1;
-        /// The size of all chunks in bytes, as stored.
-        Cbytes "cbytes" Some(I64.to_u8()), 8, Beta1;
-        /// The size of an item in bytes.
-        Typesize "typesize" Some(I32.to_u8()), 4, Beta1;
-        /// The size of a block in bytes, decompressed.
-        Blocksize "blocksize" Some(I32.to_u8()), 4, Present;
-        /// The size of a chunk in bytes, decompressed.
-        Chunksize "chunksize" Some(I32.to_u8()), 4, Beta1;
-        /// The number of threads that compressed.
-        CompressionThreads "compr_threads" Some(I16.to_u8()), 2, Beta1;
-        /// The number of threads that decompressed.
-        DecompressionThreads "decomp_threads" Some(I16.to_u8()), 2, Beta1;
-        /// Whether the trailer has vlmetalayers.
-        HasVlmetalayers "has_vlmeta" None, 1, Beta1;
-        /// The filters, and the codec if the flags have no room for it.
-        Filters "filters" Some(FixExt16.to_u8()), 17, Beta2;
-        /// The metalayers, up to the end of the header.
-        Metalayers "metalayers" None, 0, Beta1;
-    }
+    pub enum HeaderField;
 }
 
 /// The offset in `flags` of the frame type.
 pub(crate) const FRAME_TYPE: usize = 1;
 
-/// The offsets in `filters` of its parts.
-pub(crate) mod filters {
-    pub(crate) const COUNT: usize = 0;
-    pub(crate) const IDS: usize = 1;
-    pub(crate) const CODEC: usize = 7;
-    pub(crate) const CODEC_META: usize = 8;
-    pub(crate) const METAS: usize = 9;
-    pub(crate) const MORE_FLAGS: usize = 15;
-    pub(crate) const RESERVED: usize = 16;
-}
+/// The offset of `filters` in the present generation.
+const FILTERS_OFFSET: usize = match HeaderField::Filters.offset(Generation::Present) {
+    Some(offset) => offset,
+    None => 0,
+};
 
-/// The parts of `filters`: the name, the offset and the number of bytes of each.
-pub(crate) const FILTER_PARTS: [(&str, usize, usize); 7] = [
-    ("nfilters", filters::COUNT, 1),
-    ("filters", filters::IDS, 6),
-    ("codec", filters::CODEC, 1),
-    ("codec_meta", filters::CODEC_META, 1),
-    ("filters_meta", filters::METAS, 6),
-    ("more_flags", filters::MORE_FLAGS, 1),
-    ("reserved", filters::RESERVED, 1),
-];
-
-impl Field {
+impl HeaderField {
     /// The offset of the value after its marker; `None` if the generation does not have it.
     pub(crate) const fn offset(self, generation: Generation) -> Option<usize> {
         let encoding = self.encoding();
@@ -260,53 +247,33 @@ impl Field {
 
 #[cfg(test)]
 mod tests {
-    use std::format;
-    use std::string::String;
-
     use super::*;
 
     #[test]
-    fn the_picture_of_the_header_shows_the_table() {
-        let source = include_str!("fields.rs");
-        let offsets = Field::ALL.iter().map(|field| {
-            let Encoding { name, marker, len, .. } = field.encoding();
+    fn the_page_shows_the_offsets_and_markers_of_the_present_generation() {
+        for field in HeaderField::ALL {
+            let marker = field.encoding().marker.map_or(String::new(), |marker| format!("`{marker:02x}`"));
             let offset = field.offset(Generation::Present).unwrap();
-            let marker = marker.map_or(String::new(), |marker| format!(" `{marker:02x}`"));
-            let len = if len == 0 { String::new() } else { format!(" {len}") };
-            let row = format!("    /// | {offset} |{marker} |{len} | `{name}` | ");
-            assert!(
-                source.lines().any(|line| line.starts_with(&row)),
-                "no row of the picture begins with {row:?}"
-            );
-            offset
-        });
-        assert!(offsets.is_sorted());
+            assert_eq!(field.on_the_page(), (offset, &*marker), "{field:?}");
+        }
     }
 
     #[test]
-    fn the_pictures_of_flags_and_filters_show_their_parts() {
-        let source = include_str!("fields.rs");
-        let has_row = |row: &str| source.lines().any(|line| line.starts_with(row));
-        let start = |field: Field| field.offset(Generation::Present).unwrap();
-        let row = format!("    /// | {} | 0 to 7 | frame type", start(Field::Flags) + FRAME_TYPE);
-        assert!(has_row(&row), "no row of the picture begins with {row:?}");
-        let mut end = 0;
-        for (name, offset, len) in FILTER_PARTS {
+    fn the_parts_of_the_filters_follow_one_another() {
+        let end = FILTER_PARTS.iter().fold(0, |end, &(name, offset, len)| {
             assert_eq!(offset, end, "{name}");
-            end += len;
-            let row = format!("    /// | {} | {len} | ", start(Field::Filters) + offset);
-            assert!(has_row(&row), "no row of the picture begins with {row:?}");
-        }
-        assert_eq!(end, Field::Filters.encoding().len);
+            end + len
+        });
+        assert_eq!(end, HeaderField::Filters.encoding().len);
     }
 
     #[test]
     fn the_marker_of_a_generation_counts_its_values() {
         for generation in Generation::ALL {
-            let count = Field::ALL.iter().filter(|field| field.offset(generation).is_some()).count();
+            let count = HeaderField::ALL.iter().filter(|field| field.offset(generation).is_some()).count();
             assert_eq!(generation.marker(), Marker::FixArray(u8::try_from(count).unwrap()));
             assert_eq!(Generation::of_marker(generation.marker().to_u8()), Some(generation));
-            assert_eq!(Field::Metalayers.offset(generation), Some(generation.head_len()));
+            assert_eq!(HeaderField::Metalayers.offset(generation), Some(generation.head_len()));
         }
         assert_eq!(Generation::ALL.map(Generation::head_len), [64, 82, 87]);
     }

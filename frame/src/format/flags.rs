@@ -22,40 +22,70 @@ pub enum FrameType {
     Unknown(u8),
 }
 
-/// A compression codec, by its number in C-Blosc2.
-///
-/// ```
-/// use b2nd_frame::Codec;
-///
-/// assert_eq!(Codec(5).to_string(), "zstd");
-/// assert_eq!(Codec(200).name(), None);
-/// assert_eq!(Codec(200).to_string(), "codec 200");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Codec(pub u8);
+/// Numbers from this one on belong to users, so they can mean any codec or filter (`BLOSC2_USER_REGISTERED_CODECS_START`).
+const FIRST_OF_USERS: u8 = 160;
+
+/// The most filters of a frame.
+pub(crate) const MAX_FILTERS: u8 = 6;
+
+macro_rules! codecs {
+    ($($constant:ident $id:literal $name:literal $what:literal)*) => {
+        /// A compression codec, by its number in C-Blosc2.
+        ///
+        /// | constant | number | name | codec |
+        /// |---|---|---|---|
+        $(#[doc = concat!("| `", stringify!($constant), "` | ", $id, " | `", $name, "` | ", $what, " |")])*
+        ///
+        /// ```
+        /// use b2nd_frame::Codec;
+        ///
+        /// assert_eq!(Codec::ZSTD.to_string(), "zstd");
+        /// assert_eq!(Codec(200).name(), None);
+        /// assert_eq!(Codec(200).to_string(), "codec 200");
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub struct Codec(pub u8);
+
+        impl Codec {
+            $(
+                #[doc = concat!("`", $name, "`: ", $what, ".")]
+                pub const $constant: Self = Self($id);
+            )*
+
+            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
+            /// every program can use for its own.
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($id => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codecs! {
+    BLOSCLZ 0 "blosclz" "Blosc's own"
+    LZ4 1 "lz4" "LZ4"
+    LZ4HC 2 "lz4hc" "LZ4 that compresses harder"
+    ZLIB 4 "zlib" "Deflate"
+    ZSTD 5 "zstd" "Zstandard"
+    NDLZ 32 "ndlz" "a plugin for two dimensions"
+    ZFP_ACC 33 "zfp_acc" "zfp with a fixed accuracy, a plugin"
+    ZFP_PREC 34 "zfp_prec" "zfp with a fixed precision, a plugin"
+    ZFP_RATE 35 "zfp_rate" "zfp with a fixed rate, a plugin"
+    OPENHTJ2K 36 "openhtj2k" "JPEG 2000, a plugin"
+    GROK 37 "grok" "JPEG 2000, a plugin"
+    OPENZL 38 "openzl" "OpenZL, a plugin"
+    J2K 39 "j2k" "JPEG 2000, a plugin"
+    HTJ2K 40 "htj2k" "High-Throughput JPEG 2000, a plugin"
+}
 
 impl Codec {
-    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
-    /// every program can use for its own.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        Some(match self.0 {
-            0 => "blosclz",
-            1 => "lz4",
-            2 => "lz4hc",
-            4 => "zlib",
-            5 => "zstd",
-            32 => "ndlz",
-            33 => "zfp_acc",
-            34 => "zfp_prec",
-            35 => "zfp_rate",
-            36 => "openhtj2k",
-            37 => "grok",
-            38 => "openzl",
-            39 => "j2k",
-            40 => "htj2k",
-            _ => return None,
-        })
+    /// Whether it is one of those that C-Blosc2 always has, and not a plugin or a user's.
+    pub(crate) fn is_built_in(self) -> bool {
+        [Self::BLOSCLZ, Self::LZ4, Self::LZ4HC, Self::ZLIB, Self::ZSTD].contains(&self)
     }
 }
 
@@ -68,52 +98,70 @@ impl fmt::Display for Codec {
     }
 }
 
-/// The most filters of a frame.
-pub(crate) const MAX_FILTERS: u8 = 6;
+macro_rules! filters {
+    ($($constant:ident $id:literal $name:literal $what:literal)*) => {
+        /// A filter of the pipeline, by its number in C-Blosc2, with its parameter.
+        ///
+        /// | constant | number | name | filter |
+        /// |---|---|---|---|
+        $(#[doc = concat!("| `", stringify!($constant), "` | ", $id, " | `", $name, "` | ", $what, " |")])*
+        ///
+        /// ```
+        /// use b2nd_frame::Filter;
+        ///
+        /// assert_eq!(Filter::SHUFFLE.to_string(), "shuffle");
+        /// assert_eq!(Filter { meta: 10, ..Filter::TRUNC_PREC }.to_string(), "trunc_prec (10)");
+        /// assert_eq!(Filter { id: 200, meta: 0 }.to_string(), "filter 200");
+        /// ```
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct Filter {
+            /// The number of the filter; 0 means no filter.
+            pub id: u8,
+            /// A parameter of the filter, such as the number of bits that `trunc_prec` keeps.
+            pub meta: u8,
+        }
 
-/// Filters from this number on belong to users, so they can mean anything.
-const FIRST_OWN_FILTER: u8 = 160;
+        impl Filter {
+            $(
+                #[doc = concat!("`", $name, "`: ", $what, ". Its parameter is 0.")]
+                pub const $constant: Self = Self { id: $id, meta: 0 };
+            )*
 
-/// A filter of the pipeline, by its number in C-Blosc2, with its parameter.
-///
-/// ```
-/// use b2nd_frame::Filter;
-///
-/// assert_eq!(Filter { id: 1, meta: 0 }.to_string(), "shuffle");
-/// assert_eq!(Filter { id: 4, meta: 10 }.to_string(), "trunc_prec (10)");
-/// assert_eq!(Filter { id: 200, meta: 0 }.to_string(), "filter 200");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Filter {
-    /// The number of the filter; 0 means no filter.
-    pub id: u8,
-    /// A parameter of the filter, such as the number of bits that `trunc_prec` keeps.
-    pub meta: u8,
+            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
+            /// every program can use for its own.
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self.id {
+                    $($id => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+filters! {
+    NONE 0 "none" "no filter"
+    SHUFFLE 1 "shuffle" "the first byte of all items, then the second one, and so on"
+    BITSHUFFLE 2 "bitshuffle" "the same with bits"
+    DELTA 3 "delta" "differences to the first block"
+    TRUNC_PREC 4 "trunc_prec" "the parameter is how many bits of a float are kept"
+    NDCELL 32 "ndcell" "a plugin: cells of several dimensions"
+    NDMEAN 33 "ndmean" "a plugin: means of cells"
+    BYTEDELTA_BUGGY 34 "bytedelta_buggy" "the first release of the next one"
+    BYTEDELTA 35 "bytedelta" "a plugin: differences of bytes after a shuffle"
+    INT_TRUNC 36 "int_trunc" "a plugin: the parameter is how many bits of an integer are kept"
 }
 
 impl Filter {
-    /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
-    /// every program can use for its own.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        Some(match self.id {
-            0 => "none",
-            1 => "shuffle",
-            2 => "bitshuffle",
-            3 => "delta",
-            4 => "trunc_prec",
-            32 => "ndcell",
-            33 => "ndmean",
-            34 => "bytedelta_buggy",
-            35 => "bytedelta",
-            36 => "int_trunc",
-            _ => return None,
-        })
-    }
-
     /// Whether the number belongs neither to a known filter nor to a user.
     pub(crate) fn is_unknown(self) -> bool {
-        self.id < FIRST_OWN_FILTER && self.name().is_none()
+        self.id < FIRST_OF_USERS && self.name().is_none()
+    }
+
+    /// Whether it is in use, and is not one that C-Blosc2 always has: a plugin, a user's, or unknown.
+    pub(crate) fn is_plugin(self) -> bool {
+        self.id > Self::TRUNC_PREC.id
     }
 }
 

@@ -1,46 +1,39 @@
-//! The header of a frame: reading its values, and putting its bytes together.
+//! The values of a frame's header.
 
 use core::array;
 use core::ops::Range;
 
-use crate::finding::{Code, Finding, Place};
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Finding, Place};
 use crate::format::cursor::{Cursor, Part};
-use crate::format::fields::{Encoding, FRAME_TYPE, Field, Generation, filters};
-use crate::format::flags::{Codec, Filter, FrameType, MAX_FILTERS, SplitMode};
+use crate::format::fields::{Generation, HeaderField, filters};
+use crate::format::flags::{Codec, Filter, FrameType, SplitMode};
 use crate::format::marker::{Marker, Named};
 
 pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";
 
 /// The offset of the magic, in every generation.
-pub(crate) const MAGIC_OFFSET: usize = offset(Field::Magic);
+pub(crate) const MAGIC_OFFSET: usize = offset(HeaderField::Magic);
 
 /// The offset of the length of the header, in every generation.
-pub(crate) const HEADER_LEN_OFFSET: usize = offset(Field::HeaderLen);
+pub(crate) const HEADER_LEN_OFFSET: usize = offset(HeaderField::HeaderLen);
 
 /// The number of bytes that say how long the header and the frame are.
-pub(crate) const START_LEN: usize = offset(Field::FrameLen) + Field::FrameLen.encoding().len;
+pub(crate) const START_LEN: usize = offset(HeaderField::FrameLen) + HeaderField::FrameLen.encoding().len;
 
 /// The longest header that is read: 16 metalayers of 4 MiB. Real ones have a few KiB. The format allows 2 GiB, but a
 /// hostile length must not make us allocate that much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
 /// The codec's number in the flags, if the codec itself is with the filters.
-const CODEC_WITH_FILTERS: u8 = 6;
-
-/// The version of the format that is written.
-pub(crate) const VERSION: u8 = 2;
-
-/// The same if chunks may have different sizes.
-const VARIABLE_VERSION: u8 = 3;
+pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 
 /// In the first byte of flags: chunks may have different sizes.
-const HAS_VARIABLE_CHUNKS: u8 = 0x40;
-
-/// In the first byte of flags. All writers set it.
-const HAS_64_BIT_OFFSETS: u8 = 0x10;
+pub(super) const HAS_VARIABLE_CHUNKS: u8 = 0x40;
 
 /// The offset of a value in a header of the present generation, which has all of them.
-const fn offset(field: Field) -> usize {
+pub(super) const fn offset(field: HeaderField) -> usize {
     match field.offset(Generation::Present) {
         Some(offset) => offset,
         None => 0,
@@ -49,7 +42,7 @@ const fn offset(field: Field) -> usize {
 
 /// The values of a frame's header, without its metalayers.
 ///
-/// All values are as in the file; [`Frame::check`] checks whether they agree with each other. The page of [`Field`]
+/// All values are as in the file; a [`Check`] says whether they agree with each other. The page of [`HeaderField`]
 /// shows their bytes.
 ///
 /// ```
@@ -60,13 +53,13 @@ const fn offset(field: Field) -> usize {
 /// assert_eq!((header.nbytes, header.typesize), (128, 4));
 /// assert_eq!((header.blocksize, header.chunksize), (Some(8), 32));
 /// assert_eq!(header.frame_type, FrameType::Contiguous);
-/// assert_eq!((header.codec, header.level), (Codec(5), 5));
+/// assert_eq!((header.codec, header.level), (Codec::ZSTD, 5));
 /// assert_eq!(header.split_mode, SplitMode::Auto);
 /// assert_eq!(header.pipeline().map(|filter| filter.to_string()).collect::<Vec<_>>(), ["shuffle"]);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 ///
-/// [`Frame::check`]: crate::Frame::check
+/// [`Check`]: crate::Check
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "the header has as many")]
@@ -128,22 +121,23 @@ impl Header {
     /// the value.
     ///
     /// ```
-    /// use b2nd_frame::{Field, Frame};
+    /// use b2nd_frame::{HeaderField, Frame};
     ///
     /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(frame.header().range(Field::Nbytes), Some(30..38));
-    /// assert_eq!(frame.header().range(Field::Metalayers), Some(87..165));
+    /// assert_eq!(frame.header().range(HeaderField::Nbytes), Some(30..38));
+    /// assert_eq!(frame.header().range(HeaderField::Metalayers), Some(87..165));
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     #[must_use]
-    pub fn range(&self, field: Field) -> Option<Range<usize>> {
+    pub fn range(&self, field: HeaderField) -> Option<Range<usize>> {
         let start = field.offset(self.generation)?;
-        let end = if field == Field::Metalayers { self.header_len } else { start + field.encoding().len };
+        let end =
+            if field == HeaderField::Metalayers { self.header_len } else { start + field.encoding().len };
         Some(start..end)
     }
 
     /// A finding about a value.
-    pub(crate) fn finding(&self, code: Code, field: Field) -> Finding {
+    pub(crate) fn finding(&self, code: FindingCode, field: HeaderField) -> Finding {
         let finding = Finding::new(code, Place::Header);
         match self.range(field) {
             Some(range) => finding.at(range.start as u64),
@@ -176,12 +170,26 @@ impl Header {
     }
 }
 
-/// Why the length of a header is not known.
-pub(crate) enum LengthError {
-    /// This many bytes are needed.
+/// Why bytes are not the value that they should be.
+pub(crate) enum ParseError {
+    /// At least this many bytes are needed.
     Incomplete(usize),
-    /// The bytes are not a header.
     Malformed(Finding),
+}
+
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::Incomplete(needed) => Self::incomplete(needed),
+            ParseError::Malformed(finding) => Self::malformed(finding),
+        }
+    }
+}
+
+impl From<Finding> for ParseError {
+    fn from(finding: Finding) -> Self {
+        Self::Malformed(finding)
+    }
 }
 
 /// The values that every header begins with.
@@ -193,21 +201,21 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    pub(crate) fn parse(prefix: &[u8]) -> Result<Self, LengthError> {
+    pub(crate) fn parse(prefix: &[u8]) -> Result<Self, ParseError> {
         let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
         let len = magic.len().min(MAGIC.len());
         if magic.get(..len) != MAGIC.get(..len) {
-            return Err(LengthError::Malformed(other_bytes(prefix)));
+            return Err(other_bytes(prefix).into());
         }
         let is_other = prefix.first().is_some_and(|&marker| Generation::of_marker(marker).is_none());
         if is_other && len < MAGIC.len() {
-            return Err(LengthError::Malformed(other_bytes(prefix)));
+            return Err(other_bytes(prefix).into());
         }
         // A wrong first byte is one however few bytes follow it, so that more bytes never make a malformed header incomplete.
         if !is_other && prefix.len() < START_LEN {
-            return Err(LengthError::Incomplete(START_LEN));
+            return Err(ParseError::Incomplete(START_LEN));
         }
-        Self::take(&mut cursor(prefix)).map_err(LengthError::Malformed)
+        Ok(Self::take(&mut cursor(prefix))?)
     }
 
     fn take(cursor: &mut Cursor<'_>) -> Result<Self, Finding> {
@@ -220,9 +228,9 @@ impl Start {
                 marker,
             ));
         };
-        Field::Magic.take::<{ MAGIC.len() }>(cursor)?;
-        let header_len = i32::from_be_bytes(Field::HeaderLen.take(cursor)?);
-        let frame_len = u64::from_be_bytes(Field::FrameLen.take(cursor)?);
+        HeaderField::Magic.take::<{ MAGIC.len() }>(cursor)?;
+        let header_len = i32::from_be_bytes(HeaderField::HeaderLen.take(cursor)?);
+        let frame_len = u64::from_be_bytes(HeaderField::FrameLen.take(cursor)?);
         match usize::try_from(header_len) {
             Ok(header_len)
                 if (generation.head_len()..=MAX_HEADER_LEN).contains(&header_len)
@@ -247,7 +255,7 @@ fn wrong_len(cursor: &Cursor<'_>, generation: Generation, header_len: i32, frame
         }
         _ => (least as u64, format!("header_len is {header_len}, but must be at least {least}")),
     };
-    cursor.finding(Code::HeaderLength, HEADER_LEN_OFFSET).numbers(limit, header_len).text(text)
+    cursor.finding(FindingCode::HeaderLength, HEADER_LEN_OFFSET).numbers(limit, header_len).text(text)
 }
 
 /// The finding for bytes that are not a frame, with a hint at what they may be.
@@ -261,51 +269,59 @@ fn other_bytes(prefix: &[u8]) -> Finding {
 }
 
 pub(crate) fn not_a_frame(why: &str) -> Finding {
-    Finding::new(Code::NotAFrame, Place::Header).text(format!("not a Blosc2 frame: {why}"))
+    Finding::new(FindingCode::NotAFrame, Place::Header).text(format!("not a Blosc2 frame: {why}"))
 }
 
 /// The finding for a header or trailer that is longer than this crate reads.
 pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize) -> Finding {
     let text = format!("{place} has {length} bytes, but at most {longest} are read");
-    Finding::new(Code::TooLong, place).at(offset).numbers(longest, length).text(text)
+    Finding::new(FindingCode::TooLong, place).at(offset).numbers(longest, length).text(text)
 }
 
 /// That a frame is longer than what is there of its file. `bound` comes before a length that is not known exactly.
 pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding {
     let text = format!("cut short: the frame has {bound}{frame_len} bytes, but the file only {available}");
-    Finding::new(Code::Truncated, Place::File).numbers(frame_len, available).text(text)
+    Finding::new(FindingCode::Truncated, Place::File).numbers(frame_len, available).text(text)
 }
 
 fn cursor(bytes: &[u8]) -> Cursor<'_> {
-    let (marker, end) = (Code::HeaderMarker, Code::HeaderLength);
+    let (marker, end) = (FindingCode::HeaderMarker, FindingCode::HeaderLength);
     Cursor::new(bytes, Part { place: Place::Header, start: 0, marker, end })
+}
+
+/// Takes a value that is true or false.
+fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding> {
+    let [byte] = field.take(cursor)?;
+    match Marker::from_u8(byte) {
+        Marker::False => Ok(false),
+        Marker::True => Ok(true),
+        _ => {
+            let expected = format!("{} or {}", Named(Marker::False), Named(Marker::True));
+            Err(cursor.wrong_marker(&expected, &field.encoding().name, byte))
+        }
+    }
 }
 
 /// Reads the header after its start, up to the metalayers.
 pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
     let Start { generation, header_len, frame_len } = start;
     let cursor = &mut cursor(bytes).at(START_LEN);
-    let flags = Field::Flags.take(cursor)?;
-    let nbytes = i64::from_be_bytes(Field::Nbytes.take(cursor)?);
-    let cbytes = i64::from_be_bytes(Field::Cbytes.take(cursor)?);
-    let typesize = i32::from_be_bytes(Field::Typesize.take(cursor)?);
+    let flags = HeaderField::Flags.take(cursor)?;
+    let nbytes = i64::from_be_bytes(HeaderField::Nbytes.take(cursor)?);
+    let cbytes = i64::from_be_bytes(HeaderField::Cbytes.take(cursor)?);
+    let typesize = i32::from_be_bytes(HeaderField::Typesize.take(cursor)?);
     let is_present = generation == Generation::Present;
-    let blocksize = if is_present { Some(i32::from_be_bytes(Field::Blocksize.take(cursor)?)) } else { None };
-    let chunksize = i32::from_be_bytes(Field::Chunksize.take(cursor)?);
-    let compression_threads = i16::from_be_bytes(Field::CompressionThreads.take(cursor)?);
-    let decompression_threads = i16::from_be_bytes(Field::DecompressionThreads.take(cursor)?);
-    let [has_vlmetalayers] = Field::HasVlmetalayers.take(cursor)?;
-    let has_vlmetalayers = match Marker::from_u8(has_vlmetalayers) {
-        Marker::False => false,
-        Marker::True => true,
-        found => {
-            let (Encoding { name, .. }, found) = (Field::HasVlmetalayers.encoding(), found.to_u8());
-            let expected = format_args!("{} or {}", Named(Marker::False), Named(Marker::True));
-            return Err(cursor.wrong_marker(&expected, &name, found));
-        }
+    let blocksize =
+        if is_present { Some(i32::from_be_bytes(HeaderField::Blocksize.take(cursor)?)) } else { None };
+    let chunksize = i32::from_be_bytes(HeaderField::Chunksize.take(cursor)?);
+    let compression_threads = i16::from_be_bytes(HeaderField::CompressionThreads.take(cursor)?);
+    let decompression_threads = i16::from_be_bytes(HeaderField::DecompressionThreads.take(cursor)?);
+    let has_vlmetalayers = boolean(HeaderField::HasVlmetalayers, cursor)?;
+    let parts: [u8; HeaderField::Filters.encoding().len] = if generation == Generation::Beta1 {
+        Default::default()
+    } else {
+        HeaderField::Filters.take(cursor)?
     };
-    let parts: [u8; Field::Filters.encoding().len] =
-        if generation == Generation::Beta1 { Default::default() } else { Field::Filters.take(cursor)? };
     let part = |offset: usize| parts.get(offset).copied().unwrap_or_default();
     let [general, frame_type, codec, split_mode] = flags;
     Ok(Header {
@@ -344,92 +360,4 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
             meta: part(filters::METAS + index),
         }),
     })
-}
-
-/// How new chunks are compressed, by the header.
-#[derive(Clone, Debug)]
-pub(crate) struct Compression {
-    pub(crate) codec: Codec,
-    pub(crate) codec_meta: u8,
-    /// At most 15.
-    pub(crate) level: u8,
-    pub(crate) split_mode: SplitMode,
-    pub(crate) filters: [Filter; MAX_FILTERS as usize],
-    pub(crate) uses_dictionary: bool,
-}
-
-/// The bytes of a header of the present generation: markers and values, to which the metalayers are added last.
-pub(crate) struct Builder {
-    bytes: Vec<u8>,
-}
-
-impl Builder {
-    /// A header with the magic, and all other values 0 or false.
-    pub(crate) fn new() -> Self {
-        let mut bytes = vec![Generation::Present.marker().to_u8()];
-        for Encoding { marker, len, .. } in Field::ALL.iter().map(|field| field.encoding()) {
-            bytes.extend(marker);
-            bytes.resize(bytes.len() + len, 0);
-        }
-        let mut builder = Self { bytes };
-        builder.set(Field::Magic, MAGIC);
-        builder.set(Field::HasVlmetalayers, &[Marker::False.to_u8()]);
-        builder
-    }
-
-    /// Copies all values of another header, which has these bytes.
-    pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
-        for &field in Field::ALL {
-            if let Some(value) = header.range(field).and_then(|range| bytes.get(range)) {
-                self.set(field, value);
-            }
-        }
-    }
-
-    /// Gives a value its bytes.
-    pub(crate) fn set(&mut self, field: Field, value: &[u8]) {
-        let slot = self.bytes.iter_mut().skip(offset(field)).take(field.encoding().len);
-        slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
-    }
-
-    /// Sets the flags, the filters and the codec.
-    pub(crate) fn set_compression(
-        &mut self,
-        has_variable_chunks: bool,
-        is_sparse: bool,
-        compression: &Compression,
-    ) {
-        let Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary } = compression;
-        let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
-        let codec_flag = codec.0.min(CODEC_WITH_FILTERS);
-        let flags =
-            [version | HAS_64_BIT_OFFSETS, is_sparse.into(), codec_flag | level << 4, split_mode.bits()];
-        self.set(Field::Flags, &flags);
-        let [ids, metas] = [filters.map(|filter| filter.id), filters.map(|filter| filter.meta)];
-        let more_flags = [u8::from(*uses_dictionary)];
-        let parts = [&[MAX_FILTERS][..], &ids, &[codec.0, *codec_meta], &metas, &more_flags];
-        self.set(Field::Filters, &parts.concat());
-    }
-
-    /// Sets the frame type.
-    pub(crate) fn set_sparse(&mut self, is_sparse: bool) {
-        if let Some(slot) = self.bytes.get_mut(offset(Field::Flags) + FRAME_TYPE) {
-            *slot = is_sparse.into();
-        }
-    }
-
-    /// The number of bytes before the metalayers.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// The whole header with these metalayers, for a frame with `bytes_after` bytes after the header; `None` if it is
-    /// too long.
-    pub(crate) fn finish(mut self, metalayers: &[u8], bytes_after: u64) -> Option<Vec<u8>> {
-        let len = self.bytes.len() + metalayers.len();
-        self.set(Field::HeaderLen, &i32::try_from(len).ok()?.to_be_bytes());
-        self.set(Field::FrameLen, &bytes_after.checked_add(len as u64)?.to_be_bytes());
-        self.bytes.extend(metalayers);
-        Some(self.bytes)
-    }
 }

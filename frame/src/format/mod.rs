@@ -1,14 +1,34 @@
-//! The bytes of a frame: header, metalayers, chunk headers, trailer.
+//! The bytes of a frame: from bytes to values, and back. Nothing is read from a file here. The page of the crate has the
+//! picture of a frame, and each module its own part of it.
 
-pub(crate) mod array;
-pub(crate) mod chunk;
+// Each module imports only from those above it.
+pub(crate) mod marker;
+
 pub(crate) mod cursor;
+
+// The header.
 pub(crate) mod fields;
 pub(crate) mod flags;
-pub(crate) mod frame;
+
 pub(crate) mod header;
-pub(crate) mod index;
-pub(crate) mod kind;
-pub(crate) mod marker;
+pub(crate) mod header_builder;
+
 pub(crate) mod section;
+
+pub(crate) mod array;
+pub(crate) mod object_kind;
+
+pub(crate) mod head;
+
+// The chunks.
+pub(crate) mod chunk;
+
+pub(crate) mod blocks;
+pub(crate) mod decompress;
+
+pub(crate) mod chunk_file;
+
+// What follows the chunks.
+pub(crate) mod index;
+
 pub(crate) mod trailer;

@@ -22,8 +22,9 @@ use std::sync::Arc;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::Error;
-use crate::finding::{Code, Escaped, Finding};
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Escaped, Finding};
 use crate::format::cursor::Cursor;
 use crate::format::marker::Marker;
 use b2nd_serde::take_from_slice;
@@ -188,9 +189,9 @@ pub(crate) struct Section {
 
 /// The limits of a section, and the codes of its faults.
 pub(crate) struct SectionRules {
-    count: Code,
-    offset: Code,
-    length: Code,
+    count: FindingCode,
+    offset: FindingCode,
+    length: FindingCode,
     pub(crate) max_count: u16,
     /// The offset in the section from which the size of the index counts.
     index_start: usize,
@@ -198,18 +199,18 @@ pub(crate) struct SectionRules {
 
 impl SectionRules {
     pub(crate) const HEADER: Self = Self {
-        count: Code::MetalayerCount,
-        offset: Code::MetalayerOffset,
-        length: Code::MetalayerLength,
+        count: FindingCode::MetalayerCount,
+        offset: FindingCode::MetalayerOffset,
+        length: FindingCode::MetalayerLength,
         max_count: 16,
         index_start: 0,
     };
 
     /// 8192 is `BLOSC2_MAX_VLMETALAYERS`.
     pub(crate) const TRAILER: Self = Self {
-        count: Code::VlmetalayerCount,
-        offset: Code::VlmetalayerOffset,
-        length: Code::VlmetalayerLength,
+        count: FindingCode::VlmetalayerCount,
+        offset: FindingCode::VlmetalayerOffset,
+        length: FindingCode::VlmetalayerLength,
         max_count: 8192,
         index_start: 1,
     };

@@ -14,20 +14,20 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::finding::{Code, Finding, Place};
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Finding, Place};
 use crate::format::chunk::ChunkHeader;
 use crate::format::cursor::{Cursor, Part};
+use crate::format::decompress;
 use crate::format::fields::Generation;
-use crate::format::header::{Header, cut_short, too_long};
+use crate::format::header::{Header, ParseError, too_long};
 use crate::format::marker::Marker;
 use crate::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes, map_value};
-use crate::read::{available, read_up_to};
-use crate::{Error, Frame};
 
 /// The number of bytes before the vlmetalayers.
 const HEAD_LEN: usize = 2;
@@ -56,9 +56,6 @@ const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format that is written.
 const VERSION: u8 = 1;
-
-/// The number of bytes of the first read.
-const FIRST_READ: usize = 512;
 
 /// The trailer of a frame, which has the vlmetalayers.
 ///
@@ -132,7 +129,7 @@ impl Trailer {
     }
 
     /// Reads a whole trailer.
-    fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
+    pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
         let inner = shared.get(..shared.len().saturating_sub(END_LEN)).unwrap_or_default();
@@ -212,7 +209,7 @@ impl Trailer {
         self.vlmetalayers.iter().find(|layer| layer.name() == name)
     }
 
-    /// The keys of the frames that a [store](crate::Kind::is_store) has in its own compressed data; none if it is
+    /// The keys of the frames that a [store](crate::ObjectKind::is_store) has in its own compressed data; none if it is
     /// not a store, or if the list of them cannot be read.
     ///
     /// ```
@@ -244,35 +241,32 @@ const fn start_marker(generation: Generation) -> Marker {
 }
 
 pub(crate) fn part(start: u64) -> Part {
-    Part { place: Place::Trailer, start, marker: Code::TrailerMarker, end: Code::TrailerLength }
+    Part { place: Place::Trailer, start, marker: FindingCode::TrailerMarker, end: FindingCode::TrailerLength }
 }
 
 /// The length of the trailer that ends here.
-fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
+pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, ParseError> {
     let most = header.frame_len.saturating_sub(header.header_len as u64);
     if most < MIN_TRAILER_LEN as u64 {
         let text =
             format!("{most} bytes are left after the header, but a trailer needs at least {MIN_TRAILER_LEN}");
-        let finding = Finding::new(Code::TrailerLength, Place::Trailer).at(header.header_len as u64);
-        return Err(Error::malformed(finding.numbers(MIN_TRAILER_LEN, most).text(text)));
+        let finding = Finding::new(FindingCode::TrailerLength, Place::Trailer).at(header.header_len as u64);
+        return Err(finding.numbers(MIN_TRAILER_LEN, most).text(text).into());
     }
-    let end = suffix.last_chunk::<END_LEN>().ok_or_else(|| Error::incomplete(END_LEN))?;
+    let end = suffix.last_chunk::<END_LEN>().ok_or(ParseError::Incomplete(END_LEN))?;
     let start = header.frame_len.saturating_sub(END_LEN as u64);
     let mut cursor = Cursor::new(end, part(start));
-    let len = cursor.value(Marker::U32, "the length of the trailer").map_err(Error::malformed)?;
-    let len = u32::from_be_bytes(len);
+    let len = u32::from_be_bytes(cursor.value(Marker::U32, "the length of the trailer")?);
     match usize::try_from(len) {
         Ok(len) if len >= MIN_TRAILER_LEN && len as u64 <= most => {
             if len <= MAX_TRAILER_LEN {
                 return Ok(len);
             }
-            let finding = too_long(Place::Trailer, start.saturating_add(1), MAX_TRAILER_LEN, len);
-            Err(Error::malformed(finding))
+            Err(too_long(Place::Trailer, start.saturating_add(1), MAX_TRAILER_LEN, len).into())
         }
         _ => {
             let text = format!("the length of the trailer is {len}, but must be {MIN_TRAILER_LEN} to {most}");
-            let finding = cursor.finding(Code::TrailerLength, 1).numbers(most, len);
-            Err(Error::malformed(finding.text(text)))
+            Err(cursor.finding(FindingCode::TrailerLength, 1).numbers(most, len).text(text).into())
         }
     }
 }
@@ -322,7 +316,7 @@ impl Vlmetalayer {
     /// ```
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
-        let value = header.and_then(|header| header.data(self.chunk(), MAX_VALUE_LEN));
+        let value = header.and_then(|header| decompress::value(header, self.chunk(), MAX_VALUE_LEN));
         value.map_err(|reason| Error::decode(self.name(), reason))
     }
 
@@ -339,68 +333,5 @@ impl Vlmetalayer {
 
     pub(crate) fn chunk_header(&self) -> Option<ChunkHeader> {
         ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes == self.chunk().len())
-    }
-}
-
-impl<R: Read + Seek> Frame<R> {
-    /// Reads the trailer, which has the vlmetalayers.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read, or if no trailer ends where the frame ends: the file may have become shorter since it
-    /// was opened.
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
-    /// let trailer = frame.trailer()?;
-    /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
-    /// assert_eq!(names, ["unit", "note"]);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn trailer(&mut self) -> Result<Trailer, Error> {
-        let suffix = self.last_bytes(FIRST_READ)?;
-        let parsed = Trailer::parse(&self.header, &suffix);
-        let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
-        let suffix = self.last_bytes(needed)?;
-        if length(&self.header, &suffix)? != needed {
-            return Err(Error::changing(None));
-        }
-        Trailer::parse_whole(&self.header, suffix).map_err(Error::malformed)
-    }
-
-    /// The bytes of the trailer; or the last bytes of the frame, and why no trailer ends there.
-    pub(crate) fn trailer_bytes(&mut self) -> Result<(Vec<u8>, Result<(), Finding>), Error> {
-        let end = self.last_bytes(END_LEN)?;
-        Ok(match length(&self.header, &end) {
-            Ok(length) => (self.last_bytes(length)?, Ok(())),
-            Err(error) => (end, Err(error.into_finding()?)),
-        })
-    }
-
-    /// The last bytes of the frame, but none of the header.
-    fn last_bytes(&mut self, length: usize) -> Result<Vec<u8>, Error> {
-        let length = (length as u64).min(self.header.frame_len.saturating_sub(self.header.header_len as u64));
-        self.bytes_at(self.header.frame_len.saturating_sub(length), length)
-    }
-
-    /// So many bytes of the frame, from an offset on. The file can have become shorter than the frame since it was opened.
-    pub(crate) fn bytes_at(&mut self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
-        let mut bytes = Vec::new();
-        let start = self.offset.saturating_add(offset);
-        self.reader
-            .seek(SeekFrom::Start(start))
-            .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))
-            .map_err(|error| self.unreadable(error))?;
-        if bytes.len() as u64 == length {
-            return Ok(bytes);
-        }
-        let frame_len = self.header.frame_len;
-        match available(&mut self.reader, self.offset).map_err(|error| self.unreadable(error))? {
-            available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
-            // It has become longer again.
-            _ => Err(Error::changing(None)),
-        }
     }
 }

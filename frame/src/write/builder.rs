@@ -1,34 +1,20 @@
-//! What a new frame has besides its chunks.
+//! Building a new frame.
 
-use core::iter;
 use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
+use b2nd_serde::Meta;
 use serde::Serialize;
 
-use crate::Error;
-use crate::check::{Rules, wrong_alone};
-use crate::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, header_of_stored, typesize_byte};
-use crate::format::fields::Field;
+use crate::error::Error;
+use crate::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, header_of_stored};
 use crate::format::flags::{Codec, Filter, SplitMode};
-use crate::format::header::{self, Compression, MAX_HEADER_LEN};
-use crate::format::index::{MAX_CHUNKS, NewIndex};
-use crate::format::marker::Marker;
-use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
-use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
-use crate::write::place::Place;
-use crate::write::sink::{Contiguous, NewFile, Unfinished};
+use crate::format::header_builder::Compression;
+use crate::rules::chunk::wrong_alone;
+use crate::write::destination::{Destination, NewFrame};
+use crate::write::output::Output;
+use crate::write::plan::{Contents, Plan};
 use crate::write::writer::FrameWriter;
-use b2nd_serde::dtype::{self, Dtype};
-use b2nd_serde::{Layout, Meta, to_vec};
-
-/// The most vlmetalayers of a frame that C-Blosc2 changes; it reads more.
-const MAX_VLMETALAYERS: usize = 16;
-
-const MAX_LEVEL: u8 = 9;
-
-/// Codecs from this number on are those of plugins and of users.
-const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 
 /// A new frame: what its header and trailer will have.
 ///
@@ -38,7 +24,7 @@ const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 /// they are.
 ///
 /// ```
-/// use b2nd_frame::{FrameBuilder, Special};
+/// use b2nd_frame::{Check, FrameBuilder, SpecialValue};
 /// use b2nd_serde::{Meta, Shapes};
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -55,15 +41,15 @@ const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 /// // Items in the order of the blocks, with the padding of each chunk.
 /// let first = [0, 1, 2, 0, 5, 6, 7, 0_i32];
 /// let first: Vec<u8> = first.iter().flat_map(|item| item.to_le_bytes()).collect();
-/// writer.stored(0, &first)?;
-/// writer.repeat(3, &9_i32.to_le_bytes())?;
-/// writer.fill(Special::Zeros)?;
-/// let mut frame = writer.finish()?;
+/// writer.write_uncompressed(0, &first)?;
+/// writer.write_repeated(3, &9_i32.to_le_bytes())?;
+/// writer.fill_missing(SpecialValue::Zeros)?;
+/// let mut frame = writer.finish()?.persist()?;
 ///
 /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
 /// assert_eq!(frame.trailer()?.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
 /// assert_eq!(frame.count_chunks()?.stored, 2);
-/// assert_eq!(frame.check()?, []);
+/// assert_eq!(Check::default().run(&mut frame)?.findings, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -74,40 +60,21 @@ const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 /// All numbers are checked where writing begins.
 #[derive(Debug)]
 #[must_use = "nothing is written without `create`, `write_to` or `to_vec`"]
-pub struct FrameBuilder {
-    meta: Meta,
-    typesize: Option<usize>,
-    codec: Codec,
-    codec_meta: u8,
-    level: u8,
-    split_mode: SplitMode,
-    filters: Vec<Filter>,
-    uses_dictionary: bool,
-    metalayers: Vec<Layer>,
-    vlmetalayers: Vec<Layer>,
-}
-
-/// A name, and the bytes of a metalayer or the chunk of a vlmetalayer, or why there are none.
-type Layer = (String, Result<Vec<u8>, Error>);
+pub struct FrameBuilder(Contents);
 
 impl FrameBuilder {
-    /// Begins a frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`].
+    /// Begins a frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
     ///
     /// An array without items can have chunks without items, as C-Blosc2 makes them. But python-blosc2 cannot resize it
     /// then, so better give chunks of at least 1.
     pub fn new(meta: Meta) -> Self {
-        Self {
+        Self(Contents {
             meta,
             typesize: None,
-            codec: Codec(5),
-            codec_meta: 0,
-            level: 5,
-            split_mode: SplitMode::Auto,
-            filters: [Filter { id: 1, meta: 0 }].into(),
-            uses_dictionary: false,
+            compression: Compression::default(),
             metalayers: Vec::new(),
             vlmetalayers: Vec::new(),
-        }
+        })
     }
 
     /// Sets the size of an item in bytes. It is needed only if this crate does not know the dtype, for example because it has
@@ -124,7 +91,7 @@ impl FrameBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn typesize(mut self, typesize: usize) -> Self {
-        self.typesize = Some(typesize);
+        self.0.typesize = Some(typesize);
         self
     }
 
@@ -136,7 +103,7 @@ impl FrameBuilder {
     ///
     /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[4] }, "<f4")?;
     /// // Chunks that are appended later are compressed with lz4 at level 9, and their blocks not split.
-    /// let builder = FrameBuilder::new(meta).codec(Codec(1)).level(9).split_mode(SplitMode::Never);
+    /// let builder = FrameBuilder::new(meta).codec(Codec::LZ4).level(9).split_mode(SplitMode::Never);
     /// let bytes = builder.to_vec([] as [&[u8]; 0])?;
     /// let frame = Frame::parse(&bytes)?;
     /// let header = frame.header();
@@ -145,25 +112,25 @@ impl FrameBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn codec(mut self, codec: Codec) -> Self {
-        self.codec = codec;
+        self.0.compression.codec = codec;
         self
     }
 
     /// Sets the parameter of the codec, which is 0 without this.
     pub fn codec_meta(mut self, codec_meta: u8) -> Self {
-        self.codec_meta = codec_meta;
+        self.0.compression.codec_meta = codec_meta;
         self
     }
 
     /// Sets the compression level for further chunks, 0 to 9.
     pub fn level(mut self, level: u8) -> Self {
-        self.level = level;
+        self.0.compression.level = level;
         self
     }
 
     /// Sets how the blocks of further chunks are split. Without this, it is [`SplitMode::Auto`].
     pub fn split_mode(mut self, split_mode: SplitMode) -> Self {
-        self.split_mode = split_mode;
+        self.0.compression.split_mode = split_mode;
         self
     }
 
@@ -175,26 +142,26 @@ impl FrameBuilder {
     ///
     /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[2] }, "<f4")?;
     /// // trunc_prec with 10 bits, then shuffle.
-    /// let filters = [Filter { id: 4, meta: 10 }, Filter { id: 1, meta: 0 }];
+    /// let filters = [Filter { meta: 10, ..Filter::TRUNC_PREC }, Filter::SHUFFLE];
     /// let bytes = FrameBuilder::new(meta).filters(&filters).to_vec([] as [&[u8]; 0])?;
     /// assert!(Frame::parse(&bytes)?.header().pipeline().eq(filters));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn filters(mut self, filters: &[Filter]) -> Self {
-        self.filters = filters.into();
+        self.0.compression.filters = filters.into();
         self
     }
 
     /// Sets whether further chunks are compressed with a dictionary.
     pub fn uses_dictionary(mut self, uses_dictionary: bool) -> Self {
-        self.uses_dictionary = uses_dictionary;
+        self.0.compression.uses_dictionary = uses_dictionary;
         self
     }
 
     /// Adds a metalayer: a value as `MessagePack`, in which a struct is a map. There can be 15 besides that of the array. Its
     /// length cannot change later.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        self.metalayers.push((name.into(), messagepack(name, value)));
+        self.0.metalayers.push((name.into(), messagepack(name, value)));
         self
     }
 
@@ -211,7 +178,7 @@ impl FrameBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn metalayer_bytes(mut self, name: &str, bytes: &[u8]) -> Self {
-        self.metalayers.push((name.into(), Ok(bytes.into())));
+        self.0.metalayers.push((name.into(), Ok(bytes.into())));
         self
     }
 
@@ -224,7 +191,7 @@ impl FrameBuilder {
                 header.filter(|_| value.len() <= MAX_BLOCKSIZE).ok_or_else(|| too_long(name, value.len()))?;
             Ok([&header[..], &value].concat())
         });
-        self.vlmetalayers.push((name.into(), chunk));
+        self.0.vlmetalayers.push((name.into(), chunk));
         self
     }
 
@@ -253,14 +220,14 @@ impl FrameBuilder {
             None => Ok(chunk.into()),
             Some(why) => Err(Error::refused(format_args!("the chunk of vlmetalayer `{name}` {why}"))),
         };
-        self.vlmetalayers.push((name.into(), chunk));
+        self.0.vlmetalayers.push((name.into(), chunk));
         self
     }
 
-    /// Begins to write a contiguous frame to a path, at which nothing is yet.
+    /// Starts writing a contiguous frame to a path that must not exist yet.
     ///
     /// It is written under another name in the same folder (`.b2nd-XXXXXX.tmp`), and gets its own from
-    /// [`finish`](FrameWriter::finish). So nobody ever sees a part of it. If the writer is dropped, nothing is left; if the
+    /// [`NewFrame::persist`]. So nobody ever sees a part of it. If it is dropped before, nothing is left; if the
     /// process is killed, at most a file with the other name.
     ///
     /// # Errors
@@ -275,14 +242,14 @@ impl FrameBuilder {
     /// [`Encode`]: crate::ErrorKind::Encode
     /// [`Exists`]: crate::ErrorKind::Exists
     /// [`Io`]: crate::ErrorKind::Io
-    pub fn create(self, path: impl AsRef<Path>) -> Result<FrameWriter<NewFile>, Error> {
+    pub fn create(self, path: impl AsRef<Path>) -> Result<FrameWriter<NewFrame>, Error> {
         self.create_at(path.as_ref(), false)
     }
 
     /// Begins to write a sparse frame: a directory with a file for each stored chunk.
     ///
-    /// The directory has another name until it is finished. If the writer is dropped, nothing is left; if the process is
-    /// killed in [`finish`](FrameWriter::finish), an empty directory can be left at the path. The chunk files are not
+    /// The directory has another name until [`NewFrame::persist`]. If it is dropped before, nothing is left; if the process is
+    /// killed in `persist`, an empty directory can be left at the path. The chunk files are not
     /// synced, because for each one that takes as long as to write it: after a failure of power,
     /// [`check`](crate::check()) tells whether they are whole.
     ///
@@ -291,28 +258,28 @@ impl FrameBuilder {
     /// As [`create`](Self::create).
     ///
     /// ```
-    /// use b2nd_frame::{FrameBuilder, Special, is_sparse_frame};
+    /// use b2nd_frame::{FrameBuilder, SpecialValue, is_sparse_frame};
     /// use b2nd_serde::{Meta, Shapes};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("new.b2nd");
     /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
     /// let mut writer = FrameBuilder::new(meta).create_sparse(&path)?;
-    /// writer.stored(1, &[3, 4])?;
+    /// writer.write_uncompressed(1, &[3, 4])?;
     /// assert!(!path.exists());
-    /// writer.fill(Special::Zeros)?;
-    /// writer.finish()?;
+    /// writer.fill_missing(SpecialValue::Zeros)?;
+    /// writer.finish()?.persist()?;
     /// assert!(is_sparse_frame(&path) && path.join("00000000.chunk").exists());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn create_sparse(self, path: impl AsRef<Path>) -> Result<FrameWriter<NewFile>, Error> {
+    pub fn create_sparse(self, path: impl AsRef<Path>) -> Result<FrameWriter<NewFrame>, Error> {
         self.create_at(path.as_ref(), true)
     }
 
-    fn create_at(self, path: &Path, is_sparse: bool) -> Result<FrameWriter<NewFile>, Error> {
-        let plan = self.plan(is_sparse)?;
-        let new = Place::free(path, is_sparse)?.begin(is_sparse, true)?;
-        Ok(FrameWriter::new(Unfinished::begin(new, plan.header_len())?, plan))
+    fn create_at(self, path: &Path, is_sparse: bool) -> Result<FrameWriter<NewFrame>, Error> {
+        let plan = Plan::new(self.0, is_sparse)?;
+        let new = Destination::free(path, is_sparse)?.begin(is_sparse, true)?;
+        Ok(FrameWriter::new(Output::begin(new, plan.header_len())?, plan))
     }
 
     /// Begins to write a contiguous frame into anything that can be written and has positions, from its position on.
@@ -327,7 +294,7 @@ impl FrameBuilder {
     ///
     /// ```
     /// use std::io::Cursor;
-    /// use b2nd_frame::{Frame, FrameBuilder, Special};
+    /// use b2nd_frame::{Frame, FrameBuilder, SpecialValue};
     /// use b2nd_serde::{Meta, Shapes};
     ///
     /// let mut to = Cursor::new(b"something before ".to_vec());
@@ -336,23 +303,22 @@ impl FrameBuilder {
     ///
     /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
     /// let mut writer = FrameBuilder::new(meta).write_to(to)?;
-    /// writer.stored(0, &[1, 2])?;
-    /// writer.stored(1, &[3, 4])?;
+    /// writer.write_uncompressed(0, &[1, 2])?;
+    /// writer.write_uncompressed(1, &[3, 4])?;
     /// let frame = Frame::read_at(writer.finish()?, offset)?;
     /// assert_eq!(frame.array()?.expect("an array").shape(), [4]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_to<W: Write + Seek>(self, to: W) -> Result<FrameWriter<W>, Error> {
-        let plan = self.plan(false)?;
-        let to = Contiguous::begin(to, plan.header_len()).map_err(Error::writing)?;
-        Ok(FrameWriter::new(to, plan))
+        let plan = Plan::new(self.0, false)?;
+        Ok(FrameWriter::new(Output::contiguous(to, plan.header_len())?, plan))
     }
 
     /// Makes a contiguous frame in memory, with these chunks in their order. A chunk of HDF5 is such a frame, of one chunk.
     ///
     /// # Errors
     ///
-    /// As [`write_to`](Self::write_to), [`FrameWriter::chunk`] and [`FrameWriter::finish`].
+    /// As [`write_to`](Self::write_to), [`FrameWriter::write_chunk`] and [`FrameWriter::finish`].
     ///
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};
@@ -369,145 +335,9 @@ impl FrameBuilder {
     pub fn to_vec(self, chunks: impl IntoIterator<Item: AsRef<[u8]>>) -> Result<Vec<u8>, Error> {
         let mut writer = self.write_to(Cursor::new(Vec::new()))?;
         for (number, chunk) in (0..).zip(chunks) {
-            writer.chunk(number, chunk.as_ref())?;
+            writer.write_chunk(number, chunk.as_ref())?;
         }
         writer.finish().map(Cursor::into_inner)
-    }
-
-    /// Checks everything, and makes all bytes that do not depend on the chunks.
-    fn plan(self, is_sparse: bool) -> Result<Plan, Error> {
-        if self.meta.layout() != Layout::B2nd {
-            let layout = self.meta.layout();
-            return Err(Error::refused(format_args!("layout {layout} cannot be written; only b2nd can")));
-        }
-        let dtype = self.meta.parse_dtype();
-        let sizes = self.sizes(self.item_size(&dtype)?)?;
-        let can_be_nan = match dtype {
-            Ok(Some(dtype)) => ["<f4", "<f8"].contains(&&*dtype.type_string().to_string()),
-            _ => matches!(sizes.typesize, 4 | 8),
-        };
-        let Sizes { typesize, blocksize, chunksize, nbytes, nchunks } = sizes;
-        let compression = self.compression()?;
-        let metalayers = layers(self.metalayers, "metalayer", &ARRAY_NAMES)?;
-        let vlmetalayers = layers(self.vlmetalayers, "vlmetalayer", &[])?;
-        at_most(
-            usize::from(SectionRules::HEADER.max_count),
-            1 + metalayers.len(),
-            "metalayers, with that of the array",
-        )?;
-        at_most(MAX_VLMETALAYERS, vlmetalayers.len(), "vlmetalayers")?;
-        let array = to_vec(&self.meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
-
-        let mut header = header::Builder::new();
-        header.set_compression(chunksize == 0, is_sparse, &compression);
-        for (field, value) in
-            [(Field::Typesize, typesize), (Field::Blocksize, blocksize), (Field::Chunksize, chunksize)]
-        {
-            header.set(field, &value.to_be_bytes());
-        }
-        header.set(Field::Nbytes, &nbytes.to_be_bytes());
-        // Nothing was compressed. Readers bring their own.
-        header.set(Field::CompressionThreads, &1_i16.to_be_bytes());
-        header.set(Field::DecompressionThreads, &1_i16.to_be_bytes());
-        if !vlmetalayers.is_empty() {
-            header.set(Field::HasVlmetalayers, &[Marker::True.to_u8()]);
-        }
-        let array = iter::once((ARRAY_NAME.as_bytes(), &array[..]));
-        let section = Section::build(
-            &SectionRules::HEADER,
-            header.len(),
-            &array.chain(refs(&metalayers)).collect::<Vec<_>>(),
-        );
-        let section = section.filter(|section| header.len() + section.len() <= MAX_HEADER_LEN);
-        let section = section.ok_or_else(|| too_large("header", MAX_HEADER_LEN))?;
-        let trailer = Trailer::build(&refs(&vlmetalayers).collect::<Vec<_>>(), <_>::default());
-        let trailer = trailer.filter(|trailer| trailer.len() <= MAX_TRAILER_LEN);
-        let trailer = trailer.ok_or_else(|| too_large("trailer", MAX_TRAILER_LEN))?;
-        let index = NewIndex::new(nchunks).ok_or_else(|| {
-            Error::refused(format_args!(
-                "the array has {nchunks} chunks, but a frame can have at most {MAX_CHUNKS}"
-            ))
-        })?;
-        Ok(Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan })
-    }
-
-    /// The sizes that follow from the size of an item.
-    fn sizes(&self, typesize: usize) -> Result<Sizes, Error> {
-        let geometry = self.meta.geometry().map_err(Error::refused)?;
-        let chunksize = geometry.chunk_nbytes(typesize).map_err(Error::refused)?;
-        let nchunks = geometry.nchunks();
-        let items = geometry.block_nitems();
-        let blocksize = usize::try_from(items).ok().and_then(|items| items.checked_mul(typesize));
-        let blocksize = blocksize.filter(|&size| size <= MAX_BLOCKSIZE).ok_or_else(|| {
-            Error::refused(format_args!(
-                "blockshape: a block has {items} items of {typesize} bytes, but can have at most {MAX_BLOCKSIZE} bytes"
-            ))
-        })?;
-        let nbytes = i64::try_from(u128::from(nchunks) * chunksize as u128);
-        let nbytes = nbytes.map_err(|_| {
-            Error::refused(format_args!(
-                "{nchunks} chunks of {chunksize} bytes have more than the format can count"
-            ))
-        })?;
-        let int32 = |size: usize| i32::try_from(size).map_err(|_| too_large("item", MAX_BLOCKSIZE));
-        Ok(Sizes {
-            typesize: int32(typesize)?,
-            blocksize: int32(blocksize)?,
-            chunksize: int32(chunksize)?,
-            nbytes,
-            nchunks,
-        })
-    }
-
-    /// The size of an item, by the dtype if that is known.
-    fn item_size(&self, dtype: &Result<Option<Dtype>, dtype::Error>) -> Result<usize, Error> {
-        let size = match (dtype, self.typesize) {
-            (Ok(Some(dtype)), given) => {
-                let size = dtype.item_size();
-                if let Some(given) = given.filter(|&given| given != size) {
-                    return Err(Error::refused(format_args!(
-                        "typesize is {given}, but items of dtype `{dtype}` have {size} bytes"
-                    )));
-                }
-                size
-            }
-            (_, Some(given)) => given,
-            (Err(error), None) => {
-                return Err(Error::refused(format_args!("dtype: {error}; give the typesize if it is right")));
-            }
-            (Ok(None), None) => return Err(Error::refused("there is neither a dtype nor a typesize")),
-        };
-        if (1..=MAX_BLOCKSIZE).contains(&size) {
-            return Ok(size);
-        }
-        Err(Error::refused(format_args!("an item has {size} bytes, but must have 1 to {MAX_BLOCKSIZE}")))
-    }
-
-    fn compression(&self) -> Result<Compression, Error> {
-        let Self { codec, codec_meta, level, split_mode, uses_dictionary, .. } = *self;
-        if level > MAX_LEVEL {
-            return Err(Error::refused(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
-        }
-        if codec.0 < FIRST_CODEC_OF_PLUGINS {
-            match codec.name() {
-                None => return Err(Error::refused(format_args!("{codec} is unknown"))),
-                Some("lz4" | "lz4hc" | "zstd") => {}
-                Some(_) if !uses_dictionary => {}
-                Some(name) => {
-                    return Err(Error::refused(format_args!(
-                        "{name} has no dictionaries; lz4, lz4hc and zstd have"
-                    )));
-                }
-            }
-        }
-        let mut filters = [Filter::default(); 6];
-        at_most(filters.len(), self.filters.len(), "filters")?;
-        if let Some(unknown) = self.filters.iter().find(|filter| filter.is_unknown()) {
-            return Err(Error::refused(format_args!("{unknown} is unknown")));
-        }
-        // C-Blosc2 has its one filter in the last place, too.
-        filters.iter_mut().rev().zip(self.filters.iter().rev()).for_each(|(slot, &filter)| *slot = filter);
-        Ok(Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary })
     }
 }
 
@@ -515,87 +345,6 @@ fn messagepack(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>,
     rmp_serde::to_vec_named(value).map_err(|error| Error::encode(name, error))
 }
 
-/// Checks the names of metalayers, and that all have bytes.
-fn layers(layers: Vec<Layer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
-    let mut checked: Vec<(String, Vec<u8>)> = Vec::with_capacity(layers.len());
-    for (name, bytes) in layers {
-        let len = name.len();
-        if len > MAX_NAME_LEN {
-            return Err(Error::refused(format_args!(
-                "the name of a {what} can have at most {MAX_NAME_LEN} bytes, but `{name}` has {len}"
-            )));
-        }
-        if name.contains('\0') {
-            return Err(Error::refused(format_args!(
-                "the name {name:?} of a {what} has a NUL, at which it would end"
-            )));
-        }
-        if taken.contains(&&*name) {
-            return Err(Error::refused(format_args!(
-                "{what} `{name}` is that of the array, which the frame has already"
-            )));
-        }
-        if checked.iter().any(|(other, _)| *other == name) {
-            return Err(Error::refused(format_args!("there are two {what}s `{name}`")));
-        }
-        checked.push((name, bytes?));
-    }
-    Ok(checked)
-}
-
-fn refs(layers: &[(String, Vec<u8>)]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    layers.iter().map(|(name, bytes)| (name.as_bytes(), &bytes[..]))
-}
-
-fn at_most(most: usize, found: usize, what: &str) -> Result<(), Error> {
-    if found <= most {
-        return Ok(());
-    }
-    Err(Error::refused(format_args!("there are {found} {what}, but a frame can have at most {most}")))
-}
-
 fn too_long(name: &str, len: usize) -> Error {
     Error::refused(format_args!("vlmetalayer `{name}` has {len} bytes, but can have at most {MAX_BLOCKSIZE}"))
-}
-
-fn too_large(what: &str, most: usize) -> Error {
-    Error::refused(format_args!(
-        "the {what} would have more than {most} bytes, or an offset that does not fit"
-    ))
-}
-
-/// The sizes of an array's parts in bytes, and the number of its chunks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    pub(crate) typesize: i32,
-    pub(crate) blocksize: i32,
-    pub(crate) chunksize: i32,
-    pub(crate) nbytes: i64,
-    pub(crate) nchunks: u64,
-}
-
-/// All of a new frame that does not depend on its chunks.
-pub(crate) struct Plan {
-    pub(crate) header: header::Builder,
-    pub(crate) section: Vec<u8>,
-    pub(crate) trailer: Vec<u8>,
-    pub(crate) index: NewIndex,
-    pub(crate) sizes: Sizes,
-    pub(crate) is_sparse: bool,
-    /// Whether a chunk of NaN is one to every reader.
-    pub(crate) can_be_nan: bool,
-}
-
-impl Plan {
-    pub(crate) fn header_len(&self) -> u64 {
-        (self.header.len() + self.section.len()) as u64
-    }
-
-    pub(crate) fn rules(&self) -> Rules {
-        Rules {
-            typesize: Some(typesize_byte(self.sizes.typesize)),
-            blocksize: usize::try_from(self.sizes.blocksize).ok(),
-            may_be_short: false,
-        }
-    }
 }

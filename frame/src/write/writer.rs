@@ -1,14 +1,16 @@
 //! Taking the chunks of a new frame.
 
 use core::fmt;
+use std::io::{Seek, Write};
 
-use crate::Error;
-use crate::check::{Rules, wrong_special, wrong_table};
-use crate::format::chunk::{ChunkHeader, Special, header_of_stored};
-use crate::format::fields::Field;
+use crate::error::Error;
+use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
+use crate::format::fields::HeaderField;
 use crate::format::index::Entry;
-use crate::write::builder::{Plan, Sizes};
-use crate::write::sink::{End, Output, Sink};
+use crate::rules::blocks::wrong_table;
+use crate::rules::chunk::{ChunkRules, wrong_special};
+use crate::write::output::Output;
+use crate::write::plan::{Plan, Sizes};
 
 /// Writes the chunks of a new frame, in any order by their numbers. It comes from a
 /// [`FrameBuilder`](crate::FrameBuilder).
@@ -21,30 +23,30 @@ use crate::write::sink::{End, Output, Sink};
 ///
 /// ```
 /// use std::io::Cursor;
-/// use b2nd_frame::{Frame, FrameBuilder};
+/// use b2nd_frame::{Check, Frame, FrameBuilder};
 /// use b2nd_serde::{Meta, Shapes};
 ///
 /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
 /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
-/// writer.stored(1, &[3, 4])?;
-/// let error = writer.stored(1, &[3, 4]).unwrap_err();
+/// writer.write_uncompressed(1, &[3, 4])?;
+/// let error = writer.write_uncompressed(1, &[3, 4]).unwrap_err();
 /// assert_eq!(error.to_string(), "chunk 1 has already been given, or filled");
-/// writer.stored(0, &[1, 2])?;
+/// writer.write_uncompressed(0, &[1, 2])?;
 /// let mut frame = Frame::read_at(writer.finish()?, 0)?;
-/// assert_eq!(frame.check()?, []);
+/// assert_eq!(Check::default().run(&mut frame)?.findings, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is a frame before `finish`"]
-pub struct FrameWriter<S: Sink> {
-    output: S::Output,
+pub struct FrameWriter<W: Write> {
+    output: Output<W>,
     plan: Plan,
-    rules: Rules,
+    rules: ChunkRules,
     /// The bytes of all chunks as stored.
     cbytes: u64,
 }
 
-impl<S: Sink> FrameWriter<S> {
-    pub(crate) fn new(output: S::Output, plan: Plan) -> Self {
+impl<W: Write + Seek> FrameWriter<W> {
+    pub(crate) fn new(output: Output<W>, plan: Plan) -> Self {
         let rules = plan.rules();
         Self { output, plan, rules, cbytes: 0 }
     }
@@ -63,16 +65,16 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
     /// let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
-    /// writer.stored(1, &[3, 4])?;
+    /// writer.write_uncompressed(1, &[3, 4])?;
     /// // Chunks come in any order. Those that have not come are filled in here.
-    /// while let Some(number) = writer.missing() {
-    ///     writer.repeat(number, &[9])?;
+    /// while let Some(number) = writer.first_missing() {
+    ///     writer.write_repeated(number, &[9])?;
     /// }
     /// writer.finish()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn missing(&self) -> Option<u64> {
+    pub fn first_missing(&self) -> Option<u64> {
         self.plan.index.missing().map(|(_, first)| first)
     }
 
@@ -100,11 +102,11 @@ impl<S: Sink> FrameWriter<S> {
     /// // An array with chunks of 2 bytes.
     /// let start = b"\x05\x01\x07\x01\x04\0\0\0\x04\0\0\0\x24\0\0\0";
     /// let chunk = [&start[..], &[0; 16], &[1, 2, 3, 4]].concat();
-    /// let error = writer.chunk(0, &chunk).unwrap_err();
+    /// let error = writer.write_chunk(0, &chunk).unwrap_err();
     /// assert_eq!(error.to_string(), "chunk 0 has 4 bytes of data, but must have 2");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn chunk(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
+    pub fn write_chunk(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
         self.check_number(number)?;
         let given = chunk.len();
         let header = ChunkHeader::parse(chunk).ok_or_else(|| {
@@ -117,9 +119,8 @@ impl<S: Sink> FrameWriter<S> {
                 format_args!("has {cbytes} bytes by its header, but {given} are given"),
             ));
         }
-        let Sizes { chunksize, typesize, .. } = self.plan.sizes;
-        let expected = u64::try_from(chunksize).ok();
-        let special = header.special.filter(|&special| special != Special::Value);
+        let expected = u64::try_from(self.plan.sizes.chunksize).ok();
+        let special = header.special.filter(|&special| special != SpecialValue::Value);
         let why = match special {
             Some(_) => {
                 self.rules.wrong_size(&header, expected, given as u64).or_else(|| wrong_special(&header))
@@ -132,15 +133,11 @@ impl<S: Sink> FrameWriter<S> {
             return Err(refused(number, why));
         }
         if let Some(special) = special {
-            return self.special(number, special);
+            return self.write_special(number, special);
         }
         // C-Blosc2 reads as many bytes of the value as an item has.
-        let value = given - header.header_len;
-        if header.special.is_some() && i32::try_from(value) != Ok(typesize) {
-            return Err(refused(
-                number,
-                format_args!("repeats a value of {value} bytes, but items have {typesize}"),
-            ));
+        if let Some(why) = self.rules.wrong_value(&header) {
+            return Err(refused(number, why));
         }
         self.put(number, [chunk, &[]])
     }
@@ -152,8 +149,8 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// # Errors
     ///
-    /// As [`chunk`](Self::chunk).
-    pub fn stored(&mut self, number: u64, items: &[u8]) -> Result<(), Error> {
+    /// As [`write_chunk`](Self::write_chunk).
+    pub fn write_uncompressed(&mut self, number: u64, items: &[u8]) -> Result<(), Error> {
         self.check_number(number)?;
         let (expected, found) = (self.chunk_nbytes(), items.len());
         if found != expected {
@@ -169,8 +166,8 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// # Errors
     ///
-    /// As [`chunk`](Self::chunk).
-    pub fn repeat(&mut self, number: u64, item: &[u8]) -> Result<(), Error> {
+    /// As [`write_chunk`](Self::write_chunk).
+    pub fn write_repeated(&mut self, number: u64, item: &[u8]) -> Result<(), Error> {
         self.check_number(number)?;
         let (expected, found) = (self.plan.sizes.typesize, item.len());
         if i32::try_from(found) != Ok(expected) {
@@ -186,23 +183,23 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// # Errors
     ///
-    /// As [`chunk`](Self::chunk). Only little-endian floats of 4 or 8 bytes can be [`Nan`](Special::Nan): readers write
-    /// their bytes whatever the dtype is. For [`Value`](Special::Value) there is [`repeat`](Self::repeat), which has the
+    /// As [`write_chunk`](Self::write_chunk). Only little-endian floats of 4 or 8 bytes can be [`Nan`](SpecialValue::Nan): readers write
+    /// their bytes whatever the dtype is. For [`Value`](SpecialValue::Value) there is [`write_repeated`](Self::write_repeated), which has the
     /// item.
     ///
     /// ```
     /// use std::io::Cursor;
-    /// use b2nd_frame::{FrameBuilder, Special};
+    /// use b2nd_frame::{FrameBuilder, SpecialValue};
     /// use b2nd_serde::{Meta, Shapes};
     ///
     /// let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[4], blockshape: &[2] }, "<i4")?;
     /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
-    /// writer.special(0, Special::Zeros)?;
+    /// writer.write_special(0, SpecialValue::Zeros)?;
     /// // An integer is never NaN.
-    /// assert!(writer.special(1, Special::Nan).is_err());
+    /// assert!(writer.write_special(1, SpecialValue::Nan).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn special(&mut self, number: u64, special: Special) -> Result<(), Error> {
+    pub fn write_special(&mut self, number: u64, special: SpecialValue) -> Result<(), Error> {
         self.check_number(number)?;
         self.check_special(special).map_err(|why| refused(number, why))?;
         self.reserve(number)?;
@@ -215,38 +212,37 @@ impl<S: Sink> FrameWriter<S> {
     ///
     /// # Errors
     ///
-    /// As [`special`](Self::special).
+    /// As [`write_special`](Self::write_special).
     ///
     /// ```
     /// use std::io::Cursor;
-    /// use b2nd_frame::{Frame, FrameBuilder, Special};
+    /// use b2nd_frame::{Frame, FrameBuilder, SpecialValue};
     /// use b2nd_serde::{Meta, Shapes};
     ///
     /// // A million chunks, of which one is stored.
     /// let meta = Meta::new(Shapes { shape: &[2_000_000], chunkshape: &[2], blockshape: &[2] }, "<f4")?;
     /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
-    /// writer.stored(7, &[0; 8])?;
-    /// writer.fill(Special::Nan)?;
+    /// writer.write_uncompressed(7, &[0; 8])?;
+    /// writer.fill_missing(SpecialValue::Nan)?;
     /// let counts = Frame::read_at(writer.finish()?, 0)?.count_chunks()?;
     /// assert_eq!((counts.stored, counts.nan), (1, 999_999));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fill(&mut self, special: Special) -> Result<(), Error> {
+    pub fn fill_missing(&mut self, special: SpecialValue) -> Result<(), Error> {
         self.check_special(special).map_err(|why| Error::refused(format_args!("the other chunks {why}")))?;
         self.plan.index.set_others(special);
         Ok(())
     }
 
-    /// Writes the rest of the frame, and gives it its name if it is one of a path.
+    /// Writes the rest of the frame.
     ///
-    /// Returns the opened frame, or what was given to [`write_to`](crate::FrameBuilder::write_to). A file is synced
-    /// before it gets its name.
+    /// Returns what was given to [`write_to`](crate::FrameBuilder::write_to), or the new frame at a path, to which
+    /// [`persist`](crate::NewFrame::persist) gives its name.
     ///
     /// # Errors
     ///
     /// - [`Refused`](crate::ErrorKind::Refused) if a chunk was not given; and for a sparse frame with so few bytes of
     ///   stored chunks that C-Blosc2 would not open the last of them.
-    /// - [`Exists`](crate::ErrorKind::Exists) if something has got the same name meanwhile.
     /// - [`Io`](crate::ErrorKind::Io) if the frame cannot be written.
     ///
     /// After an error, nothing is left at a path.
@@ -257,12 +253,12 @@ impl<S: Sink> FrameWriter<S> {
     /// # let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[1], blockshape: &[1] }, "|u1")?;
     /// # let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
     /// // An array with 4 chunks.
-    /// writer.stored(0, &[1])?;
+    /// writer.write_uncompressed(0, &[1])?;
     /// let error = writer.finish().unwrap_err();
     /// assert_eq!(error.to_string(), "3 of 4 chunks have not been given; the first of them is chunk 1");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn finish(self) -> Result<S::Finished, Error> {
+    pub fn finish(self) -> Result<W, Error> {
         let Plan { mut header, section, trailer, index, sizes, is_sparse, can_be_nan: _ } = self.plan;
         if let Some((missing, first)) = index.missing() {
             let nchunks = sizes.nchunks;
@@ -271,14 +267,14 @@ impl<S: Sink> FrameWriter<S> {
             )));
         }
         let cbytes = i64::try_from(self.cbytes).ok();
-        header.set(Field::Cbytes, &cbytes.unwrap_or_default().to_be_bytes());
+        header.set(HeaderField::Cbytes, &cbytes.unwrap_or_default().to_be_bytes());
         let in_frame = if is_sparse { 0 } else { self.cbytes };
         let after =
             in_frame.checked_add(index.written_len()).and_then(|len| len.checked_add(trailer.len() as u64));
         let header = after.filter(|_| cbytes.is_some()).and_then(|after| header.finish(&section, after));
         let header =
             header.ok_or_else(|| Error::refused("the chunks have more bytes than the format can count"))?;
-        S::finish(self.output, &End { header: &header, index: &index, trailer: &trailer })
+        self.output.finish(&header, &index, &trailer)
     }
 
     fn check_number(&self, number: u64) -> Result<(), Error> {
@@ -296,13 +292,13 @@ impl<S: Sink> FrameWriter<S> {
     }
 
     /// Why chunks cannot have a special value.
-    fn check_special(&self, special: Special) -> Result<(), &'static str> {
+    fn check_special(&self, special: SpecialValue) -> Result<(), &'static str> {
         match special {
-            Special::Value => Err("cannot repeat a value without it; `repeat` takes it"),
-            Special::Nan if !self.plan.can_be_nan => {
+            SpecialValue::Value => Err("cannot repeat a value without it; `repeat` takes it"),
+            SpecialValue::Nan if !self.plan.can_be_nan => {
                 Err("cannot be NaN: only little-endian floats of 4 or 8 bytes can")
             }
-            Special::Nan | Special::Zeros | Special::Uninitialized => Ok(()),
+            SpecialValue::Nan | SpecialValue::Zeros | SpecialValue::Uninitialized => Ok(()),
         }
     }
 
@@ -333,7 +329,7 @@ impl<S: Sink> FrameWriter<S> {
     }
 }
 
-impl<S: Sink> fmt::Debug for FrameWriter<S> {
+impl<W: Write> fmt::Debug for FrameWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { plan, cbytes, .. } = self;
         f.debug_struct("FrameWriter")

@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::writes::Writes;
 use allocation_counter::measure;
 use b2nd_frame::{
-    Check, Depth, Frame, FrameBuilder, FrameType, Rewrite, Severity, Special, Trailer, check, dump_header,
-    scan, zip_members,
+    Check, CheckDepth, Frame, FrameBuilder, FrameType, Rewrite, Severity, SpecialValue, Trailer, check,
+    dump_header, scan, zip_members,
 };
 use b2nd_lab::{
     chunk_of_zeros, chunk_with_a_table, data, frame_of, frame_of_chunks, offset_field, stored_chunk,
@@ -159,7 +159,9 @@ fn a_frame_costs_what_is_there() {
         bounded(&format!("open, {name}"), n, 8, || drop(Frame::open(&path)));
         bounded(&format!("open_stable, {name}"), n, 8, || drop(Frame::open_stable(&path, Duration::ZERO)));
         bounded(&format!("trailer, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.trailer())));
-        bounded(&format!("check, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.check())));
+        bounded(&format!("check, {name}"), n, 8, || {
+            drop(read_at().map(|mut frame| Check::default().run(&mut frame)));
+        });
         let go_on = |_: &Row<'_>| ControlFlow::Continue(());
         bounded(&format!("rows, {name}"), n, 8, || dump_header(&file).rows(go_on));
         bounded(&format!("dump_trailer, {name}"), n, 8, || {
@@ -283,7 +285,9 @@ fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
         fs::write(&path, &file).unwrap();
         // The index, decompressed, and the offsets in it.
         let index = (1 << 20) + 1024 * 32;
-        bounded(&format!("{count} chunks"), index, 4, || drop(Frame::open(folder.path()).unwrap().check()));
+        bounded(&format!("{count} chunks"), index, 4, || {
+            drop(Check::default().run(&mut Frame::open(folder.path()).unwrap()));
+        });
     }
 }
 
@@ -301,7 +305,7 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
         bounded(&format!("{chunks} chunks"), usize::try_from(chunks).unwrap(), 8, || {
             let mut writer = begin(chunks);
             for number in 0..writer.nchunks() {
-                writer.stored(number, &items).unwrap();
+                writer.write_uncompressed(number, &items).unwrap();
             }
             let written = writer.finish().unwrap().position;
             assert!(written > u64::try_from(chunks).unwrap() * (1 << 10));
@@ -310,7 +314,7 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
     // What an array claims costs nothing before a chunk is given.
     bounded("268435451 chunks", 0, 0, || {
         let mut writer = begin(268_435_451);
-        writer.fill(Special::Zeros).unwrap();
+        writer.fill_missing(SpecialValue::Zeros).unwrap();
         writer.finish().unwrap();
     });
 }
@@ -360,21 +364,16 @@ fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
 #[test]
 fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
     for (name, file) in frames_of_chunks() {
-        for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+        for depth in [CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
             let read = Cell::new(0);
             let reader = Counting { file: Cursor::new(&file), read: &read };
-            let report = Check::new(depth).frame(Frame::read_at(reader, 0).unwrap()).unwrap();
+            let report = Check::new(depth).run(&mut Frame::read_at(reader, 0).unwrap()).unwrap();
             let (read, most) = (read.get(), 8 * file.len());
             assert!(read <= most, "{name}: {read} bytes are read, more than {most}");
             // Chunks that share bytes are an error, and those that were not looked at are not passed over in silence.
             let is_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
             assert!(is_error || name == "backwards", "{name}");
-            assert_eq!(
-                !report.unchecked.is_empty(),
-                name.contains("table"),
-                "{name}: {:?}",
-                report.unchecked
-            );
+            assert_eq!(!report.skipped.is_empty(), name.contains("table"), "{name}: {:?}", report.skipped);
         }
     }
 }
@@ -383,9 +382,12 @@ fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
 fn a_check_of_chunks_costs_what_is_there() {
     for (name, file) in frames_of_chunks() {
         // Of the chunk that is decompressed, where each block is.
-        for (depth, factor) in [(Depth::ChunkHeaders, 8), (Depth::ChunkData, 8 + 8)] {
+        for (depth, factor) in [(CheckDepth::ChunkHeaders, 8), (CheckDepth::ChunkData, 8 + 8)] {
             bounded(name, file.len(), factor, || {
-                drop(Frame::read_at(Cursor::new(&file[..]), 0).map(|frame| Check::new(depth).frame(frame)));
+                drop(
+                    Frame::read_at(Cursor::new(&file[..]), 0)
+                        .map(|mut frame| Check::new(depth).run(&mut frame)),
+                );
             });
         }
     }
@@ -437,8 +439,8 @@ fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims
     let (path, new) = (folder.path().join("zeros.b2nd"), folder.path().join("sparse.b2nd"));
     let meta = Meta::new(Shapes { shape: &[1 << 20], chunkshape: &[1], blockshape: &[1] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).create(&path).unwrap();
-    writer.fill(Special::Zeros).unwrap();
-    writer.finish().unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
     let rewrite = || drop(Rewrite::new(&path, &new).frame_type(FrameType::Sparse).apply().unwrap());
     let taken = measure(rewrite).bytes_max;
     assert!(taken < 1_000_000, "{taken}");

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, FrameType, Rewrite, Special};
+use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, FrameType, Rewrite, SpecialValue};
 use b2nd_lab::with_gap;
 use b2nd_serde::{Meta, Shapes};
 
@@ -46,7 +46,7 @@ fn the_process_without_room() {
     let create = |is_sparse: bool| {
         let mut writer =
             if is_sparse { builder().create_sparse(&new) } else { builder().create(&new) }.unwrap();
-        writer.stored(0, &vec![7; LEN]).unwrap_err()
+        writer.write_uncompressed(0, &vec![7; LEN]).unwrap_err()
     };
     let rewrite = |from: &str, to: &Path, frame_type: Option<FrameType>| {
         let rewrite = Rewrite::new(folder.join(from), to);
@@ -80,7 +80,7 @@ fn the_process_without_room() {
         for is_sparse in [false, true] {
             let writer = if is_sparse { builder().create_sparse(&new) } else { builder().create(&new) };
             let mut writer = writer.unwrap();
-            writer.fill(Special::Zeros).unwrap();
+            writer.fill_missing(SpecialValue::Zeros).unwrap();
             is_full(writer.finish().unwrap_err(), &new);
         }
         let set = |name: &str| {
@@ -107,8 +107,8 @@ fn a_full_disk_leaves_the_old_frame_and_no_part_of_a_new_one() {
         let path = folder.path().join(name);
         let mut writer =
             if is_sparse { builder().create_sparse(&path) } else { builder().create(&path) }.unwrap();
-        writer.stored(0, &vec![7; LEN]).unwrap();
-        writer.finish().unwrap();
+        writer.write_uncompressed(0, &vec![7; LEN]).unwrap();
+        writer.finish().unwrap().persist().unwrap();
     }
     fs::copy(folder.path().join("contiguous"), folder.path().join("locked")).unwrap();
     fs::write(folder.path().join("locked.b2lock"), [0; 8]).unwrap();

@@ -34,10 +34,10 @@ fn write_new(path: &Path, is_sparse: bool) {
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin");
     let mut writer = if is_sparse { builder.create_sparse(path) } else { builder.create(path) }.unwrap();
     for number in (0..80).filter(|number| number % 5 != 0) {
-        writer.stored(number, &vec![u8::try_from(number).unwrap(); 1 << 12]).unwrap();
+        writer.write_uncompressed(number, &vec![u8::try_from(number).unwrap(); 1 << 12]).unwrap();
     }
-    writer.fill(b2nd_frame::Special::Zeros).unwrap();
-    writer.finish().unwrap();
+    writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
 }
 
 /// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new names

@@ -5,7 +5,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Cursor, Write};
+use std::io::{self, BufRead, BufReader, Cursor, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::killed::files;
 use crate::writes::Writes;
-use b2nd_frame::{Check, Depth, Frame, FrameBuilder, FrameWriter, Sink, Special};
+use b2nd_frame::{Check, CheckDepth, Frame, FrameBuilder, FrameWriter, SpecialValue};
 use b2nd_lab::remove;
 use b2nd_serde::{Meta, Shapes};
 
@@ -23,18 +23,18 @@ fn builder() -> FrameBuilder {
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin")
 }
 
-fn fill<S: Sink>(mut writer: FrameWriter<S>) -> S::Finished {
+fn fill<W: Write + Seek>(mut writer: FrameWriter<W>) -> W {
     for number in (0..writer.nchunks()).rev().step_by(2) {
-        writer.stored(number, &vec![u8::try_from(number).unwrap(); 1 << 14]).unwrap();
+        writer.write_uncompressed(number, &vec![u8::try_from(number).unwrap(); 1 << 14]).unwrap();
     }
-    writer.repeat(0, &[7]).unwrap();
-    writer.fill(Special::Zeros).unwrap();
+    writer.write_repeated(0, &[7]).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
     writer.finish().unwrap()
 }
 
 fn write(path: &Path, is_sparse: bool) {
     let writer = if is_sparse { builder().create_sparse(path) } else { builder().create(path) };
-    drop(fill(writer.unwrap()));
+    fill(writer.unwrap()).persist().unwrap();
 }
 
 /// The process that is killed.
@@ -95,7 +95,7 @@ fn a_frame_whose_writer_is_killed_is_whole_or_not_there() {
         let path = folder.path().join(name);
         write(&path, name == "sparse.b2nd");
         let whole = files(&path);
-        assert_eq!(Check::new(Depth::ChunkHeaders).path(&path).unwrap().findings, []);
+        assert_eq!(Check::new(CheckDepth::ChunkHeaders).run_path(&path).unwrap().findings, []);
         remove(&path);
         let times = (0..5).map(|_| {
             let time = time_to_write(&path);
@@ -158,7 +158,9 @@ fn nothing_is_a_frame_before_the_last_write_is_whole() {
         file.set_position(last.0);
         file.write_all(&last.1[..len]).unwrap();
         let frame = Frame::read_at(&mut file, 0);
-        let is_healthy = frame.is_ok_and(|mut frame| frame.check().is_ok_and(|findings| findings.is_empty()));
+        let is_healthy = frame.is_ok_and(|mut frame| {
+            Check::default().run(&mut frame).is_ok_and(|report| report.findings.is_empty())
+        });
         assert_eq!(is_healthy, len == last.1.len(), "{len} bytes of the header");
     }
 }

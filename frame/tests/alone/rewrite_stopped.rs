@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow::{Break, Continue};
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{ErrorKind, Frame, Rewrite, check};
+use b2nd_frame::{Check, ErrorKind, Frame, Rewrite, check};
 use b2nd_lab::{copy_tree, data, header_file, with_gap};
 
 /// Enough that it is copied in several pieces.
@@ -103,7 +103,7 @@ fn the_frame_that_is_given_back_is_the_one_that_opens() {
             let opened = Frame::open(&to).unwrap();
             assert_eq!(frame.path(), opened.path());
             assert_eq!(frame.header_bytes(), opened.header_bytes());
-            assert_eq!(frame.check().unwrap(), []);
+            assert_eq!(Check::default().run(&mut frame).unwrap().findings, []);
             assert_eq!(check(&to).unwrap().findings, []);
             // It can be changed at once.
             frame.edit().metalayer("b2nd", opened.metalayers()[0].bytes()).apply().unwrap();

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use b2nd_frame::{Code, Error, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, Severity, Special, check};
+use b2nd_frame::{
+    Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Rewrite, Severity, SpecialValue, check,
+};
 use b2nd_lab::{copy, copy_tree, corpus, data, frame_of, header_file, offset_field};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
@@ -170,7 +172,7 @@ fn every_array_of_the_corpus_grows_into_its_last_chunks_and_back() {
         let is_wrong = name.ends_with("slice_int.cat");
         match frame.edit().shape(&whole).apply() {
             Err(error) if is_wrong => {
-                assert_eq!(error.finding().map(Finding::code), Some(Code::ChunksizeMismatch));
+                assert_eq!(error.finding().map(Finding::code), Some(FindingCode::ChunksizeMismatch));
             }
             Err(error) => {
                 assert!(is_read_only, "{name}: {error}");
@@ -286,7 +288,7 @@ fn a_metalayer_in_the_names_of_the_others_is_left_alone() {
         .metalayer_bytes("vendor", b"")
         .write_to(Cursor::new(Vec::new()))
         .unwrap();
-    writer.fill(Special::Zeros).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let name = file.windows(7).position(|bytes| bytes == b"of thir").unwrap();
     // A content of no bytes in the middle of the name.
@@ -343,7 +345,7 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     assert_eq!(error.kind(), ErrorKind::Malformed);
     value[1] = 1;
     let error = frame.edit().metalayer("b2nd", &value).apply().unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(Code::ArrayVersion), "{error}");
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::ArrayVersion), "{error}");
     assert_eq!(fs::read(&path).unwrap(), now);
 }
 
@@ -378,7 +380,7 @@ fn an_interrupted_resize_is_not_made_worse() {
     file[37] = 96;
     fs::write(&path, &file).unwrap();
     let error = Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize));
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::InterruptedResize));
     assert_eq!(fs::read(&path).unwrap(), file);
 }
 
@@ -566,7 +568,7 @@ fn a_lost_type_size_is_not_changed_in_place() {
     let mut frame = Frame::open(&path).unwrap();
     let lost = |result: Result<(), Error>| {
         let error = result.unwrap_err();
-        assert_eq!(error.finding().map(Finding::code), Some(Code::LostTypesize), "{error}");
+        assert_eq!(error.finding().map(Finding::code), Some(FindingCode::LostTypesize), "{error}");
     };
     lost(frame.edit().shape(&[6]).apply());
     lost(frame.edit().dtype("<U64 ").apply());

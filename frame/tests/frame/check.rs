@@ -9,10 +9,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use b2nd_frame::{Check, Code, Depth, ErrorKind, Finding, Frame, Place, Severity, check};
+use crate::{findings, opened};
+use b2nd_frame::{Check, CheckDepth, ErrorKind, Finding, FindingCode, Frame, Place, Severity, check};
 use b2nd_lab::{corpus, data, frame_of, offset_field};
 
-fn errors(findings: &[Finding]) -> Vec<Code> {
+fn errors(findings: &[Finding]) -> Vec<FindingCode> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
@@ -37,14 +38,14 @@ fn a_small_file_is_read_twice() {
 fn of_the_corpus_only_two_files_are_wrong_and_both_really_are() {
     let Some((folder, entries)) = corpus() else { return };
     let mut wrong = BTreeSet::new();
-    let mut counts = BTreeMap::<Code, usize>::new();
+    let mut counts = BTreeMap::<FindingCode, usize>::new();
     for entry in &entries {
         let name = entry["file"].as_str().unwrap();
         let findings = match entry["frame_offset"].as_u64() {
             None => check(folder.join(name)).unwrap().findings,
             Some(offset) => {
                 let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
-                Frame::read_at(Cursor::new(file), offset).unwrap().check().unwrap()
+                findings(&mut Frame::read_at(Cursor::new(file), offset).unwrap())
             }
         };
         for finding in &findings {
@@ -52,18 +53,22 @@ fn of_the_corpus_only_two_files_are_wrong_and_both_really_are() {
         }
         let errors = errors(&findings);
         if !errors.is_empty() {
-            assert_eq!(errors, [Code::ChunksizeMismatch, Code::BlocksizeMismatch], "{name}: {findings:?}");
+            assert_eq!(
+                errors,
+                [FindingCode::ChunksizeMismatch, FindingCode::BlocksizeMismatch],
+                "{name}: {findings:?}"
+            );
             wrong.insert(name);
         }
         // Every code of a layout or generation is told where the manifest has one.
         let has = |code| findings.iter().any(|finding| finding.code() == code);
         let layout = entry["layout"].as_str().unwrap();
-        assert_eq!(has(Code::StaleTail), layout.contains("stale"), "{name}");
-        assert_eq!(has(Code::OldFrame), entry["frame"]["frame_header_nelem"] != 14, "{name}");
-        assert_eq!(has(Code::HighRank), entry["expected"]["ndim"].as_u64() > Some(8), "{name}");
+        assert_eq!(has(FindingCode::StaleTail), layout.contains("stale"), "{name}");
+        assert_eq!(has(FindingCode::OldFrame), entry["frame"]["frame_header_nelem"] != 14, "{name}");
+        assert_eq!(has(FindingCode::HighRank), entry["expected"]["ndim"].as_u64() > Some(8), "{name}");
         let is_old =
             layout.contains("caterva") || layout.starts_with("b2nd-5") || layout.starts_with("b2nd-6");
-        assert_eq!(has(Code::OldLayout), is_old || layout.contains("says 6"), "{name}");
+        assert_eq!(has(FindingCode::OldLayout), is_old || layout.contains("says 6"), "{name}");
     }
     println!("{counts:?}");
     let both = ["B_caterva-0.5.0/slice_int.cat", "B_caterva-0.7.3/slice_int.cat"];
@@ -171,69 +176,89 @@ const MINUS: [u8; 4] = [0xff; 4];
 const MOST: [u8; 4] = i32::MAX.to_be_bytes();
 
 /// What once broke C-Blosc2, and the code under which it is refused here.
-fn table() -> Vec<(&'static str, Vec<u8>, Code)> {
+fn table() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let rank_17 = |content: &mut Vec<u8>| {
         content[2] = 17;
         content[3] = 0xa1;
     };
     vec![
-        ("rank 17", with_array(rank_17), Code::Rank),
-        ("rank 127", with(&[(114, &[127])]), Code::Rank),
-        ("metalayer empty", with_array(Vec::clear), Code::ArrayTruncated),
-        ("metalayer cut in shape", with_array(|content| content.truncate(10)), Code::ArrayTruncated),
+        ("rank 17", with_array(rank_17), FindingCode::Rank),
+        ("rank 127", with(&[(114, &[127])]), FindingCode::Rank),
+        ("metalayer empty", with_array(Vec::clear), FindingCode::ArrayTruncated),
+        ("metalayer cut in shape", with_array(|content| content.truncate(10)), FindingCode::ArrayTruncated),
         (
             "metalayer cut in the dtype's length",
             with_array(|content| content.truncate(47)),
-            Code::ArrayTruncated,
+            FindingCode::ArrayTruncated,
         ),
-        ("metalayer cut in the dtype", with_array(|content| content.truncate(52)), Code::DtypeLength),
-        ("dtype_len negative", with(&[(158, &MINUS)]), Code::DtypeLength),
-        ("dtype_len past the end", with(&[(158, &[0, 0, 0, 4])]), Code::DtypeLength),
-        ("dtype_len INT32_MAX", with(&[(158, &MOST)]), Code::DtypeLength),
-        ("block 0, chunk not", with(&[(147, &[0; 4])]), Code::ZeroBlock),
-        ("chunk and block 0, shape not", with(&[(136, &[0; 4]), (147, &[0; 4])]), Code::ZeroChunk),
-        ("chunk 0, shape not", with(&[(136, &[0; 4])]), Code::ZeroChunk),
-        ("product of C wraps int32", with(&[(136, &[0, 1, 0, 0]), (141, &[0, 1, 0, 0])]), Code::Overflow),
-        ("product of B wraps int32", with(&[(147, &[0, 1, 0, 0]), (152, &[0, 1, 0, 0])]), Code::Overflow),
-        ("product of S wraps int64", with(&[(117, &[0, 0, 1]), (126, &[0, 0, 1])]), Code::Overflow),
-        ("E beyond int64", with(&[(117, &i64::MAX.to_be_bytes())]), Code::Overflow),
-        ("content_len INT32_MAX", with(&[(108, &MOST)]), Code::MetalayerLength),
-        ("content_len negative", with(&[(108, &MINUS)]), Code::MetalayerLength),
-        ("content_len one too many", with(&[(108, &[0, 0, 0, 54])]), Code::MetalayerLength),
-        ("header_len 86", with(&[(11, &[0, 0, 0, 86])]), Code::HeaderLength),
-        ("header_len 0", with(&[(11, &[0; 4])]), Code::HeaderLength),
-        ("header_len negative", with(&[(11, &MINUS)]), Code::HeaderLength),
-        ("header_len past frame_len", with(&[(11, &[0, 0, 2, 9])]), Code::HeaderLength),
-        ("header_len INT32_MAX", with(&[(11, &MOST)]), Code::HeaderLength),
-        ("header_len within the index", with(&[(11, &[0, 0, 0, 95])]), Code::HeaderLength),
-        ("frame_len past the file", with(&[(22, &[2, 9])]), Code::Truncated),
-        ("frame_len 2^64 - 1", with(&[(16, &[0xff; 8])]), Code::Truncated),
-        ("17 metalayers", with_metalayers(&[(&b"x"[..], &b"\xc0"[..]); 17]), Code::MetalayerCount),
-        ("65535 metalayers", with(&[(92, &[0xff; 2])]), Code::MetalayerCount),
-        ("index marker not de", with(&[(91, &[0xdf])]), Code::IndexMarker),
-        ("name not a fixstr", with(&[(94, &[0xd9])]), Code::IndexMarker),
-        ("offset marker not d2", with(&[(99, &[0xce])]), Code::IndexMarker),
-        ("content marker not c6", with(&[(107, &[0xc5])]), Code::IndexMarker),
-        ("offset negative", with(&[(100, &MINUS)]), Code::MetalayerOffset),
-        ("offset at the end", with(&[(100, &[0, 0, 0, 165])]), Code::MetalayerOffset),
-        ("offset without room for a length", with(&[(100, &[0, 0, 0, 161])]), Code::MetalayerOffset),
-        ("offset INT32_MAX", with(&[(100, &MOST)]), Code::MetalayerOffset),
-        ("trailer_len 2^32 - 1", with_end("int32_3x5.b2nd", 22, &MINUS), Code::TrailerLength),
-        ("trailer_len 24", with_end("int32_3x5.b2nd", 22, &[0, 0, 0, 24]), Code::TrailerLength),
-        ("trailer_len past the frame", with_end("int32_3x5.b2nd", 22, &[0, 0, 2, 9]), Code::TrailerLength),
-        ("trailer_len into the header", with_end("int32_3x5.b2nd", 22, &[0, 0, 1, 100]), Code::TrailerLength),
-        ("nothing behind the header", cut_behind_the_header(0), Code::TrailerLength),
-        ("10 bytes behind the header", cut_behind_the_header(10), Code::TrailerLength),
-        ("22 bytes behind the header", cut_behind_the_header(22), Code::TrailerLength),
-        ("29 bytes behind the header", cut_behind_the_header(29), Code::TrailerLength),
-        ("frame_len is header_len", with(&[(22, &[0, 165])]), Code::TrailerLength),
-        ("no items, 19 bytes left", changed(file("empty.b2nd"), &[(14, &[0xb5])]), Code::TrailerLength),
-        ("chunksize 0 under items", with(&[(58, &[0; 4])]), Code::ZeroChunksize),
+        ("metalayer cut in the dtype", with_array(|content| content.truncate(52)), FindingCode::DtypeLength),
+        ("dtype_len negative", with(&[(158, &MINUS)]), FindingCode::DtypeLength),
+        ("dtype_len past the end", with(&[(158, &[0, 0, 0, 4])]), FindingCode::DtypeLength),
+        ("dtype_len INT32_MAX", with(&[(158, &MOST)]), FindingCode::DtypeLength),
+        ("block 0, chunk not", with(&[(147, &[0; 4])]), FindingCode::ZeroBlock),
+        ("chunk and block 0, shape not", with(&[(136, &[0; 4]), (147, &[0; 4])]), FindingCode::ZeroChunk),
+        ("chunk 0, shape not", with(&[(136, &[0; 4])]), FindingCode::ZeroChunk),
+        (
+            "product of C wraps int32",
+            with(&[(136, &[0, 1, 0, 0]), (141, &[0, 1, 0, 0])]),
+            FindingCode::Overflow,
+        ),
+        (
+            "product of B wraps int32",
+            with(&[(147, &[0, 1, 0, 0]), (152, &[0, 1, 0, 0])]),
+            FindingCode::Overflow,
+        ),
+        ("product of S wraps int64", with(&[(117, &[0, 0, 1]), (126, &[0, 0, 1])]), FindingCode::Overflow),
+        ("E beyond int64", with(&[(117, &i64::MAX.to_be_bytes())]), FindingCode::Overflow),
+        ("content_len INT32_MAX", with(&[(108, &MOST)]), FindingCode::MetalayerLength),
+        ("content_len negative", with(&[(108, &MINUS)]), FindingCode::MetalayerLength),
+        ("content_len one too many", with(&[(108, &[0, 0, 0, 54])]), FindingCode::MetalayerLength),
+        ("header_len 86", with(&[(11, &[0, 0, 0, 86])]), FindingCode::HeaderLength),
+        ("header_len 0", with(&[(11, &[0; 4])]), FindingCode::HeaderLength),
+        ("header_len negative", with(&[(11, &MINUS)]), FindingCode::HeaderLength),
+        ("header_len past frame_len", with(&[(11, &[0, 0, 2, 9])]), FindingCode::HeaderLength),
+        ("header_len INT32_MAX", with(&[(11, &MOST)]), FindingCode::HeaderLength),
+        ("header_len within the index", with(&[(11, &[0, 0, 0, 95])]), FindingCode::HeaderLength),
+        ("frame_len past the file", with(&[(22, &[2, 9])]), FindingCode::Truncated),
+        ("frame_len 2^64 - 1", with(&[(16, &[0xff; 8])]), FindingCode::Truncated),
+        ("17 metalayers", with_metalayers(&[(&b"x"[..], &b"\xc0"[..]); 17]), FindingCode::MetalayerCount),
+        ("65535 metalayers", with(&[(92, &[0xff; 2])]), FindingCode::MetalayerCount),
+        ("index marker not de", with(&[(91, &[0xdf])]), FindingCode::IndexMarker),
+        ("name not a fixstr", with(&[(94, &[0xd9])]), FindingCode::IndexMarker),
+        ("offset marker not d2", with(&[(99, &[0xce])]), FindingCode::IndexMarker),
+        ("content marker not c6", with(&[(107, &[0xc5])]), FindingCode::IndexMarker),
+        ("offset negative", with(&[(100, &MINUS)]), FindingCode::MetalayerOffset),
+        ("offset at the end", with(&[(100, &[0, 0, 0, 165])]), FindingCode::MetalayerOffset),
+        ("offset without room for a length", with(&[(100, &[0, 0, 0, 161])]), FindingCode::MetalayerOffset),
+        ("offset INT32_MAX", with(&[(100, &MOST)]), FindingCode::MetalayerOffset),
+        ("trailer_len 2^32 - 1", with_end("int32_3x5.b2nd", 22, &MINUS), FindingCode::TrailerLength),
+        ("trailer_len 24", with_end("int32_3x5.b2nd", 22, &[0, 0, 0, 24]), FindingCode::TrailerLength),
+        (
+            "trailer_len past the frame",
+            with_end("int32_3x5.b2nd", 22, &[0, 0, 2, 9]),
+            FindingCode::TrailerLength,
+        ),
+        (
+            "trailer_len into the header",
+            with_end("int32_3x5.b2nd", 22, &[0, 0, 1, 100]),
+            FindingCode::TrailerLength,
+        ),
+        ("nothing behind the header", cut_behind_the_header(0), FindingCode::TrailerLength),
+        ("10 bytes behind the header", cut_behind_the_header(10), FindingCode::TrailerLength),
+        ("22 bytes behind the header", cut_behind_the_header(22), FindingCode::TrailerLength),
+        ("29 bytes behind the header", cut_behind_the_header(29), FindingCode::TrailerLength),
+        ("frame_len is header_len", with(&[(22, &[0, 165])]), FindingCode::TrailerLength),
+        (
+            "no items, 19 bytes left",
+            changed(file("empty.b2nd"), &[(14, &[0xb5])]),
+            FindingCode::TrailerLength,
+        ),
+        ("chunksize 0 under items", with(&[(58, &[0; 4])]), FindingCode::ZeroChunksize),
     ]
 }
 
 /// The rest of the codes.
-fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
+fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();
     let vlmetalayers = file("vlmetalayers.b2nd");
@@ -243,83 +268,83 @@ fn oddities() -> Vec<(&'static str, Vec<u8>, Code)> {
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
     let in_trailer = |at: usize, bytes: &[u8]| changed(vlmetalayers.clone(), &[(at, bytes)]);
     vec![
-        ("text", b"not a frame, but some text".to_vec(), Code::NotAFrame),
-        ("no bytes", Vec::new(), Code::NotAFrame),
-        ("zeros", vec![0; 600], Code::NotAFrame),
-        ("appended bytes", longer, Code::LongerFile),
-        ("another header", with(&[(0, &[0x9f])]), Code::HeaderMarker),
-        ("nbytes as uint64", with(&[(29, &[0xcf])]), Code::HeaderMarker),
-        ("version 4", with(&[(25, &[0x14])]), Code::FrameVersion),
-        ("frame type 2", with(&[(26, &[2])]), Code::FrameType),
-        ("frame type 0x10", with(&[(26, &[0x10])]), Code::FrameType),
-        ("frame type 0x80", with(&[(26, &[0x80])]), Code::FrameType),
-        ("filter 16", with(&[(71, &[16])]), Code::UnknownFilter),
-        ("a parameter of a filter in use", with(&[(84, &[0x80])]), Code::FilterParameter),
-        ("a parameter of no filter", with(&[(79, &[0xff])]), Code::FilterParameter),
-        ("dtype that means nothing", with(&[(162, b"xyz")]), Code::UnknownDtype),
-        ("dtype format 1", with(&[(156, &[1])]), Code::UnknownDtypeFormat),
-        ("a sparse frame in a file", with(&[(26, &[1])]), Code::FrameType),
-        ("9d", second_generation(&[]), Code::OldFrame),
-        ("7 filters", with(&[(70, &[7])]), Code::FilterCount),
-        ("typesize 0", with(&[(48, &[0; 4])]), Code::Typesize),
-        ("nbytes negative", with(&[(30, &[0xff])]), Code::Sizes),
-        ("cbytes negative", with(&[(39, &[0xff])]), Code::Sizes),
-        ("chunksize negative", with(&[(58, &[0xff])]), Code::Sizes),
-        ("index size 0", with(&[(89, &[0; 2])]), Code::IndexSize),
-        ("no list of contents", with(&[(104, &[0xdd])]), Code::MetalayerList),
-        ("list of 2", with(&[(106, &[2])]), Code::MetalayerList),
+        ("text", b"not a frame, but some text".to_vec(), FindingCode::NotAFrame),
+        ("no bytes", Vec::new(), FindingCode::NotAFrame),
+        ("zeros", vec![0; 600], FindingCode::NotAFrame),
+        ("appended bytes", longer, FindingCode::LongerFile),
+        ("another header", with(&[(0, &[0x9f])]), FindingCode::HeaderMarker),
+        ("nbytes as uint64", with(&[(29, &[0xcf])]), FindingCode::HeaderMarker),
+        ("version 4", with(&[(25, &[0x14])]), FindingCode::FrameVersion),
+        ("frame type 2", with(&[(26, &[2])]), FindingCode::FrameType),
+        ("frame type 0x10", with(&[(26, &[0x10])]), FindingCode::FrameType),
+        ("frame type 0x80", with(&[(26, &[0x80])]), FindingCode::FrameType),
+        ("filter 16", with(&[(71, &[16])]), FindingCode::UnknownFilter),
+        ("a parameter of a filter in use", with(&[(84, &[0x80])]), FindingCode::FilterParameter),
+        ("a parameter of no filter", with(&[(79, &[0xff])]), FindingCode::FilterParameter),
+        ("dtype that means nothing", with(&[(162, b"xyz")]), FindingCode::UnknownDtype),
+        ("dtype format 1", with(&[(156, &[1])]), FindingCode::UnknownDtypeFormat),
+        ("a sparse frame in a file", with(&[(26, &[1])]), FindingCode::FrameType),
+        ("9d", second_generation(&[]), FindingCode::OldFrame),
+        ("7 filters", with(&[(70, &[7])]), FindingCode::FilterCount),
+        ("typesize 0", with(&[(48, &[0; 4])]), FindingCode::Typesize),
+        ("nbytes negative", with(&[(30, &[0xff])]), FindingCode::Sizes),
+        ("cbytes negative", with(&[(39, &[0xff])]), FindingCode::Sizes),
+        ("chunksize negative", with(&[(58, &[0xff])]), FindingCode::Sizes),
+        ("index size 0", with(&[(89, &[0; 2])]), FindingCode::IndexSize),
+        ("no list of contents", with(&[(104, &[0xdd])]), FindingCode::MetalayerList),
+        ("list of 2", with(&[(106, &[2])]), FindingCode::MetalayerList),
         (
             "the same name twice",
             with_metalayers(&[(b"b2nd", content), (b"b2nd", content)]),
-            Code::DuplicateMetalayer,
+            FindingCode::DuplicateMetalayer,
         ),
-        ("a lazy expression", file("peers/lazy_expression.b2nd"), Code::ActiveObject),
-        ("a proxy", file("peers/proxy.b2nd"), Code::ActiveObject),
-        ("an object of a later release", file("peers/later_object.b2nd"), Code::ActiveObject),
-        ("array of 8", with(&[(112, &[0x98])]), Code::ArrayMarker),
-        ("shape as uint64", with(&[(116, &[0xcf])]), Code::ArrayMarker),
-        ("NUL in dtype", with(&[(163, &[0])]), Code::DtypeText),
-        ("dtype of no UTF-8", with(&[(163, &[0xff])]), Code::DtypeText),
-        ("stale tail", file("squeezed.caterva"), Code::StaleTail),
-        ("caterva", file("uint16_6x8.caterva"), Code::OldLayout),
-        ("metalayer version 1", with(&[(113, &[1])]), Code::ArrayVersion),
-        ("shape negative", with(&[(117, &[0xff])]), Code::NegativeDimension),
-        ("chunk negative", with(&[(136, &[0xff])]), Code::NegativeDimension),
-        ("chunk of 8 GiB", with(&[(48, &[0x40, 0, 0, 0])]), Code::ChunkTooLarge),
-        ("9d, block 0", second_generation(&[(142, &[0; 4])]), Code::UnsetBlockshape),
-        ("9d, block above chunk", second_generation(&[(142, &[0, 0, 0, 9])]), Code::UnsetBlockshape),
-        ("rank 16", file("rank16.b2nd"), Code::HighRank),
-        ("chunksize of another chunk", with(&[(58, &[0, 0, 0, 24])]), Code::ChunksizeMismatch),
-        ("blocksize of another block", with(&[(53, &[0, 0, 0, 4])]), Code::BlocksizeMismatch),
-        ("fewer chunks than the grid", with(&[(37, &[96])]), Code::InterruptedResize),
-        ("more chunks than the grid", with(&[(37, &[160])]), Code::InterruptedResize),
-        ("a shape of more chunks", with(&[(124, &[5])]), Code::InterruptedResize),
-        ("a shape without items", with(&[(124, &[0])]), Code::InterruptedResize),
-        ("chunksize without items", changed(file("empty.b2nd"), &[(61, &[3])]), Code::EmptyChunksize),
-        ("a name other than b2nd", with(&[(95, b"c2nd")]), Code::MisnamedArray),
-        ("typesize 1 for items of 1024 bytes", lost_typesize(), Code::LostTypesize),
-        ("dtype of 8 bytes", with(&[(164, b"8")]), Code::DtypeMismatch),
-        ("cbytes past the index", with(&[(46, &[0xff])]), Code::ChunkIndexPlace),
-        ("cbytes past the file", with(&[(40, &[0xff])]), Code::ChunkIndexPlace),
-        ("index of other chunks", with_index_of_5(), Code::ChunkIndexCount),
-        ("a chunk taken for the index", with(&[(39, &[0; 8])]), Code::ChunkIndexPlace),
-        ("an offset behind the chunks", with_offset(3, 225), Code::ChunkOffset),
-        ("offsets without chunks", without_chunks(), Code::ChunkOffset),
-        ("an offset twice", with_offset(3, 64), Code::ChunkOffset),
-        ("an unknown special value", with_offset(3, 1 << 63), Code::ChunkOffset),
-        ("an index of one value", with_index_of_nan(), Code::ChunkIndexData),
-        ("a length that is lost", with_lost_length(), Code::LostChunkLength),
-        ("nothing stored", file("struct_long.b2nd"), Code::NoData),
-        ("stored up to the last chunk", with_offset(3, ZEROS), Code::NeverWritten),
-        ("a gap behind the index", with_gap("int32_3x5.b2nd", 35), Code::ChunkIndexGap),
-        ("trailer without its end", with_end("int32_3x5.b2nd", 23, &[0xcd]), Code::TrailerMarker),
-        ("trailer of 3", with_end("int32_3x5.b2nd", 35, &[0x93]), Code::TrailerMarker),
-        ("trailer behind a gap", with_gap("empty.b2nd", 35), Code::TrailerPlace),
-        ("vlmetalayers said, not there", with(&[(68, &[0xc3])]), Code::VlmetalayerFlag),
-        ("8193 vlmetalayers", in_trailer(start + 7, &[0x20, 0x01]), Code::VlmetalayerCount),
-        ("vlmetalayer's offset", in_trailer(start + 15, &MOST), Code::VlmetalayerOffset),
-        ("vlmetalayer's length", in_trailer(chunk - 4, &MINUS), Code::VlmetalayerLength),
-        ("vlmetalayer no chunk", in_trailer(chunk + 12, &[0; 4]), Code::VlmetalayerChunk),
+        ("a lazy expression", file("peers/lazy_expression.b2nd"), FindingCode::ActiveObject),
+        ("a proxy", file("peers/proxy.b2nd"), FindingCode::ActiveObject),
+        ("an object of a later release", file("peers/later_object.b2nd"), FindingCode::ActiveObject),
+        ("array of 8", with(&[(112, &[0x98])]), FindingCode::ArrayMarker),
+        ("shape as uint64", with(&[(116, &[0xcf])]), FindingCode::ArrayMarker),
+        ("NUL in dtype", with(&[(163, &[0])]), FindingCode::DtypeText),
+        ("dtype of no UTF-8", with(&[(163, &[0xff])]), FindingCode::DtypeText),
+        ("stale tail", file("squeezed.caterva"), FindingCode::StaleTail),
+        ("caterva", file("uint16_6x8.caterva"), FindingCode::OldLayout),
+        ("metalayer version 1", with(&[(113, &[1])]), FindingCode::ArrayVersion),
+        ("shape negative", with(&[(117, &[0xff])]), FindingCode::NegativeDimension),
+        ("chunk negative", with(&[(136, &[0xff])]), FindingCode::NegativeDimension),
+        ("chunk of 8 GiB", with(&[(48, &[0x40, 0, 0, 0])]), FindingCode::ChunkTooLarge),
+        ("9d, block 0", second_generation(&[(142, &[0; 4])]), FindingCode::UnsetBlockshape),
+        ("9d, block above chunk", second_generation(&[(142, &[0, 0, 0, 9])]), FindingCode::UnsetBlockshape),
+        ("rank 16", file("rank16.b2nd"), FindingCode::HighRank),
+        ("chunksize of another chunk", with(&[(58, &[0, 0, 0, 24])]), FindingCode::ChunksizeMismatch),
+        ("blocksize of another block", with(&[(53, &[0, 0, 0, 4])]), FindingCode::BlocksizeMismatch),
+        ("fewer chunks than the grid", with(&[(37, &[96])]), FindingCode::InterruptedResize),
+        ("more chunks than the grid", with(&[(37, &[160])]), FindingCode::InterruptedResize),
+        ("a shape of more chunks", with(&[(124, &[5])]), FindingCode::InterruptedResize),
+        ("a shape without items", with(&[(124, &[0])]), FindingCode::InterruptedResize),
+        ("chunksize without items", changed(file("empty.b2nd"), &[(61, &[3])]), FindingCode::EmptyChunksize),
+        ("a name other than b2nd", with(&[(95, b"c2nd")]), FindingCode::MisnamedArray),
+        ("typesize 1 for items of 1024 bytes", lost_typesize(), FindingCode::LostTypesize),
+        ("dtype of 8 bytes", with(&[(164, b"8")]), FindingCode::DtypeMismatch),
+        ("cbytes past the index", with(&[(46, &[0xff])]), FindingCode::ChunkIndexPlace),
+        ("cbytes past the file", with(&[(40, &[0xff])]), FindingCode::ChunkIndexPlace),
+        ("index of other chunks", with_index_of_5(), FindingCode::ChunkIndexCount),
+        ("a chunk taken for the index", with(&[(39, &[0; 8])]), FindingCode::ChunkIndexPlace),
+        ("an offset behind the chunks", with_offset(3, 225), FindingCode::ChunkOffset),
+        ("offsets without chunks", without_chunks(), FindingCode::ChunkOffset),
+        ("an offset twice", with_offset(3, 64), FindingCode::ChunkOffset),
+        ("an unknown special value", with_offset(3, 1 << 63), FindingCode::ChunkOffset),
+        ("an index of one value", with_index_of_nan(), FindingCode::ChunkIndexData),
+        ("a length that is lost", with_lost_length(), FindingCode::LostChunkLength),
+        ("nothing stored", file("struct_long.b2nd"), FindingCode::NoData),
+        ("stored up to the last chunk", with_offset(3, ZEROS), FindingCode::NeverWritten),
+        ("a gap behind the index", with_gap("int32_3x5.b2nd", 35), FindingCode::ChunkIndexGap),
+        ("trailer without its end", with_end("int32_3x5.b2nd", 23, &[0xcd]), FindingCode::TrailerMarker),
+        ("trailer of 3", with_end("int32_3x5.b2nd", 35, &[0x93]), FindingCode::TrailerMarker),
+        ("trailer behind a gap", with_gap("empty.b2nd", 35), FindingCode::TrailerPlace),
+        ("vlmetalayers said, not there", with(&[(68, &[0xc3])]), FindingCode::VlmetalayerFlag),
+        ("8193 vlmetalayers", in_trailer(start + 7, &[0x20, 0x01]), FindingCode::VlmetalayerCount),
+        ("vlmetalayer's offset", in_trailer(start + 15, &MOST), FindingCode::VlmetalayerOffset),
+        ("vlmetalayer's length", in_trailer(chunk - 4, &MINUS), FindingCode::VlmetalayerLength),
+        ("vlmetalayer no chunk", in_trailer(chunk + 12, &[0; 4]), FindingCode::VlmetalayerChunk),
     ]
 }
 
@@ -330,9 +355,12 @@ fn the_first_chunk_that_is_not_stored_is_named() {
     for at in [461, 469, 477] {
         bytes[at..at + 8].copy_from_slice(&ZEROS.to_le_bytes());
     }
-    let findings = Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap();
+    let findings = findings(&mut opened(bytes));
     let text = "only the first of 4 chunks is stored, none from coordinate [0, 1] of the grid on";
-    assert_eq!((findings.len(), findings[0].code(), findings[0].message()), (1, Code::NeverWritten, text));
+    assert_eq!(
+        (findings.len(), findings[0].code(), findings[0].message()),
+        (1, FindingCode::NeverWritten, text)
+    );
 }
 
 /// The entry of a chunk of zeros.
@@ -411,22 +439,29 @@ fn with_items_of(size: u32, dtype: &[u8], typesize: u32) -> Vec<u8> {
 #[test]
 fn a_typesize_is_lost_only_where_all_else_shows_another() {
     let codes = |file: Vec<u8>| {
-        let findings = Frame::read_at(Cursor::new(file), 0).unwrap().check().unwrap();
+        let findings = findings(&mut opened(file));
         findings.iter().map(Finding::code).collect::<Vec<_>>()
     };
     assert_eq!(codes(with_items_of(1024, b"<U256", 1024)), []);
-    assert_eq!(codes(lost_typesize()), [Code::LostTypesize]);
-    assert_eq!(codes(with_items_of(256, b"|S256", 1)), [Code::LostTypesize]);
+    assert_eq!(codes(lost_typesize()), [FindingCode::LostTypesize]);
+    assert_eq!(codes(with_items_of(256, b"|S256", 1)), [FindingCode::LostTypesize]);
     // C-Blosc2 has room for these.
     for (size, dtype) in [(255, &b"|S255"[..]), (4, b"<i4")] {
         let found = codes(with_items_of(size, dtype, 1));
-        assert_eq!(found, [Code::ChunksizeMismatch, Code::BlocksizeMismatch, Code::DtypeMismatch], "{size}");
+        assert_eq!(
+            found,
+            [FindingCode::ChunksizeMismatch, FindingCode::BlocksizeMismatch, FindingCode::DtypeMismatch],
+            "{size}"
+        );
     }
     // Other numbers may be wrong too.
     let found = codes(with_items_of(1024, b"<U256", 2));
-    assert!(found.contains(&Code::ChunksizeMismatch) && !found.contains(&Code::LostTypesize), "{found:?}");
+    assert!(
+        found.contains(&FindingCode::ChunksizeMismatch) && !found.contains(&FindingCode::LostTypesize),
+        "{found:?}"
+    );
     let fewer_chunks = changed(lost_typesize(), &[(30, &(3 * 8 * 1024_i64).to_be_bytes())]);
-    assert_eq!(codes(fewer_chunks)[..2], [Code::LostTypesize, Code::InterruptedResize]);
+    assert_eq!(codes(fewer_chunks)[..2], [FindingCode::LostTypesize, FindingCode::InterruptedResize]);
 }
 
 #[test]
@@ -436,9 +471,10 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
     let at = offset_field(frame.header_bytes(), "b2nd") - 1 - b"b2nd".len();
     for at in at..at + 4 {
         for byte in (0..=u8::MAX).filter(|&byte| byte != sound[at]) {
-            let findings = Frame::parse(&changed(sound.clone(), &[(at, &[byte])])).unwrap().check_header();
-            let codes: Vec<Code> = findings.iter().map(Finding::code).collect();
-            assert_eq!(codes, [Code::MisnamedArray], "byte {at} is {byte:#04x}");
+            let findings =
+                Frame::parse(&changed(sound.clone(), &[(at, &[byte])])).unwrap().check_header().findings;
+            let codes: Vec<FindingCode> = findings.iter().map(Finding::code).collect();
+            assert_eq!(codes, [FindingCode::MisnamedArray], "byte {at} is {byte:#04x}");
         }
     }
     // A metalayer of a user is not an array, also where it looks like one, but for another frame or with bytes behind it.
@@ -447,11 +483,11 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
     let longer = [content, b"x"].concat();
     for (content, count) in [(content, 1), (&shorter, 0), (&longer, 0), (b"\x97\x00", 0), (b"", 0)] {
         let frame = Frame::parse(&with_metalayers(&[(b"mine", content)])).unwrap();
-        assert_eq!(frame.check_header().len(), count, "{content:02x?}");
+        assert_eq!(frame.check_header().findings.len(), count, "{content:02x?}");
     }
     // Beside an array, any metalayer is what its name says.
     let frame = Frame::parse(&with_metalayers(&[(b"mine", content), (b"b2nd", content)])).unwrap();
-    assert_eq!(frame.check_header(), []);
+    assert_eq!(frame.check_header().findings, []);
 }
 
 /// Version 1 is sketched upstream: array16 markers, and up to 32 dimensions.
@@ -463,9 +499,9 @@ fn an_error_in_a_metalayer_of_another_version_names_the_version() {
             content[2] = ndim;
             content.splice(3..4, [0xdc, 0, ndim]);
         };
-        let findings = Frame::parse(&with_array(array16)).unwrap().check_header();
+        let findings = Frame::parse(&with_array(array16)).unwrap().check_header().findings;
         let [finding] = &findings[..] else { panic!("{findings:?}") };
-        assert_eq!(finding.code(), Code::ArrayVersion);
+        assert_eq!(finding.code(), FindingCode::ArrayVersion);
         assert!(finding.message().ends_with("; version is 1, but only version 0 is known"), "{finding}");
     }
 }
@@ -474,18 +510,18 @@ fn an_error_in_a_metalayer_of_another_version_names_the_version() {
 fn a_list_of_metalayers_names_the_number_that_is_wrong() {
     for (change, expected, found) in [((104, 0x23), 0xdc, 0x23), ((106, 2), 1, 2)] {
         let (at, byte) = change;
-        let findings = Frame::parse(&with(&[(at, &[byte])])).unwrap().check_header();
+        let findings = Frame::parse(&with(&[(at, &[byte])])).unwrap().check_header().findings;
         let [finding] = &findings[..] else { panic!("{findings:?}") };
-        assert_eq!(finding.code(), Code::MetalayerList);
+        assert_eq!(finding.code(), FindingCode::MetalayerList);
         assert_eq!((finding.expected(), finding.found()), (Some(expected), Some(found)));
     }
     // Both names have the first content. The number that says so is named.
     let mut file = with_metalayers(&[(b"first", b"\xc0"), (b"second", b"\xc0")]);
     let [first, second] = ["first", "second"].map(|name| offset_field(&file, name));
     file.copy_within(first..first + 4, second);
-    let findings = Frame::parse(&file).unwrap().check_header();
+    let findings = Frame::parse(&file).unwrap().check_header().findings;
     let [finding] = &findings[..] else { panic!("{findings:?}") };
-    assert_eq!((finding.code(), finding.offset()), (Code::MetalayerList, Some(second as u64)));
+    assert_eq!((finding.code(), finding.offset()), (FindingCode::MetalayerList, Some(second as u64)));
 }
 
 #[test]
@@ -520,7 +556,11 @@ fn what_once_broke_c_blosc2_is_refused_under_its_own_code() {
                 Err(error) => assert_eq!(error.finding().map(Finding::code), Some(code), "{name}"),
                 Ok(array) => {
                     let is_sound = array.unwrap().geometry().is_ok();
-                    assert_eq!(is_sound, matches!(code, Code::TrailerLength | Code::ZeroChunksize), "{name}");
+                    assert_eq!(
+                        is_sound,
+                        matches!(code, FindingCode::TrailerLength | FindingCode::ZeroChunksize),
+                        "{name}"
+                    );
                 }
             },
         }
@@ -543,17 +583,17 @@ fn every_code_is_found_and_says_what_to_do() {
     // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
     // So is what only the chunks say. A table is one of many frames; the command checks it.
     all.extend([
-        Code::NotAZip,
-        Code::ZipMember,
-        Code::TooLong,
-        Code::ChunkFile,
-        Code::ChunkHeader,
-        Code::ChunkData,
-        Code::ChunkFilters,
-        Code::ChunkOverlap,
-        Code::UnclosedTable,
+        FindingCode::NotAZip,
+        FindingCode::ZipMember,
+        FindingCode::TooLong,
+        FindingCode::ChunkFile,
+        FindingCode::ChunkHeader,
+        FindingCode::ChunkData,
+        FindingCode::ChunkFilters,
+        FindingCode::ChunkOverlap,
+        FindingCode::UnclosedTable,
     ]);
-    assert_eq!(all, Code::ALL.iter().copied().collect());
+    assert_eq!(all, FindingCode::ALL.iter().copied().collect());
     for code in all {
         assert_eq!(code.name().parse(), Ok(code), "a name of its own");
         assert!(code.meaning().ends_with('.') && code.advice().ends_with('.'), "{code}");
@@ -562,7 +602,7 @@ fn every_code_is_found_and_says_what_to_do() {
 
 #[test]
 fn a_finding_is_serialized_as_the_command_prints_it() {
-    let findings = Frame::read_at(Cursor::new(with(&[(37, &[96])])), 0).unwrap().check_header();
+    let findings = Frame::read_at(Cursor::new(with(&[(37, &[96])])), 0).unwrap().check_header().findings;
     let expected = serde_json::json!({
         "code": "interrupted-resize",
         "severity": "error",
@@ -575,7 +615,7 @@ fn a_finding_is_serialized_as_the_command_prints_it() {
     });
     assert_eq!(serde_json::to_value(&findings[0]).unwrap(), expected);
     for (finding, name) in [("truncated", true), ("Truncated", false), ("", false)] {
-        assert_eq!(finding.parse::<Code>().is_ok(), name, "{finding}");
+        assert_eq!(finding.parse::<FindingCode>().is_ok(), name, "{finding}");
     }
 }
 
@@ -593,9 +633,12 @@ fn a_place_is_named_for_a_sentence_and_for_a_program() {
         assert_eq!((&*place.to_string(), place.name()), (sentence, name));
         assert_eq!(serde_json::json!(place), serde_json::json!(name));
     }
-    let finding = Finding::of_file(Code::UnclosedTable, "the number of rows is missing");
+    let finding = Finding::of_file(FindingCode::UnclosedTable, "the number of rows is missing");
     assert_eq!((finding.place(), finding.offset(), finding.chunk()), (Place::File, None, None));
-    assert_eq!((finding.code(), finding.message()), (Code::UnclosedTable, "the number of rows is missing"));
+    assert_eq!(
+        (finding.code(), finding.message()),
+        (FindingCode::UnclosedTable, "the number of rows is missing")
+    );
 }
 
 #[test]
@@ -605,9 +648,9 @@ fn a_header_without_a_list_of_metalayers_is_found() {
     let length = Frame::parse(&header).unwrap().header().header_len - 3;
     header.drain(length..length + 3);
     header[11..15].copy_from_slice(&u32::try_from(length).unwrap().to_be_bytes());
-    let findings = Frame::parse(&header).unwrap().check_header();
+    let findings = Frame::parse(&header).unwrap().check_header().findings;
     let [finding] = &findings[..] else { panic!("{findings:?}") };
-    assert_eq!((finding.code(), finding.offset()), (Code::MetalayerList, Some(length as u64)));
+    assert_eq!((finding.code(), finding.offset()), (FindingCode::MetalayerList, Some(length as u64)));
     assert_eq!(finding.message(), "the header ends before the list of metalayers");
 }
 
@@ -618,7 +661,7 @@ fn the_files_of_the_project_are_right() {
     }
     // It is `blosc2.zeros`, and only who made it knows that nothing more was to come.
     let findings = check(data().join("struct_long.b2nd")).unwrap().findings;
-    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [Code::NoData]);
+    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::NoData]);
 }
 
 #[test]
@@ -634,14 +677,14 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
 
     fs::write(&index, &contiguous).unwrap();
     assert_eq!(codes(&index), []);
-    assert_eq!(codes(folder.path()), [Code::FrameType]);
+    assert_eq!(codes(folder.path()), [FindingCode::FrameType]);
     fs::write(&index, &sparse).unwrap();
     assert_eq!(codes(&index), []);
     assert_eq!(codes(folder.path()), []);
     fs::write(&other, &contiguous).unwrap();
     assert_eq!(codes(&other), []);
     fs::write(&other, &sparse).unwrap();
-    assert_eq!(codes(&other), [Code::FrameType]);
+    assert_eq!(codes(&other), [FindingCode::FrameType]);
 }
 
 #[test]
@@ -649,7 +692,7 @@ fn what_is_found_names_the_place_and_the_numbers() {
     let mut lines = String::new();
     for (name, file, _) in table().into_iter().chain(oddities()) {
         let findings = match Frame::read_at(Cursor::new(file), 0) {
-            Ok(mut frame) => frame.check().unwrap(),
+            Ok(mut frame) => findings(&mut frame),
             Err(error) => {
                 writeln!(
                     lines,
@@ -676,7 +719,7 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     let mut frame = Frame::open(&path).unwrap();
     fs::write(&path, with(&[(124, &[4])])).unwrap();
     assert!(
-        matches!(frame.check(), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
+        matches!(Check::default().run(&mut frame), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
     );
     assert_eq!(check(&path).unwrap().findings, []);
 }
@@ -688,11 +731,11 @@ fn a_long_header_is_compared_to_its_end() {
     let mut bytes = frame_of(&[("long", &vec![0xc0; 200_000])], &[]);
     fs::write(&path, &bytes).unwrap();
     let mut frame = Frame::open(&path).unwrap();
-    assert_eq!(frame.check().unwrap(), []);
+    assert_eq!(findings(&mut frame), []);
     for at in [100_000, 200_000] {
         bytes[at] ^= 1;
         fs::write(&path, &bytes).unwrap();
-        assert_eq!(frame.check().unwrap_err().kind(), ErrorKind::Changing, "{at}");
+        assert_eq!(Check::default().run(&mut frame).unwrap_err().kind(), ErrorKind::Changing, "{at}");
         bytes[at] ^= 1;
     }
 }
@@ -700,7 +743,7 @@ fn a_long_header_is_compared_to_its_end() {
 #[test]
 fn the_last_value_that_is_right_has_no_finding() {
     // The largest parameter of a filter that python-blosc2 opens.
-    let findings = |file| Frame::read_at(Cursor::new(file), 0).unwrap().check().unwrap();
+    let findings = |file| findings(&mut opened(file));
     assert_eq!(findings(with(&[(79, &[127])])), []);
     assert_eq!(findings(with(&[(79, &[128])]))[0].expected(), Some(127));
     // An array without items has the size of its future chunks, or -1.
@@ -710,18 +753,18 @@ fn the_last_value_that_is_right_has_no_finding() {
     }
     // Every release reads 8 dimensions.
     let rank_8 = check(data().join("rank8.caterva")).unwrap().findings;
-    assert!(rank_8.iter().all(|finding| finding.code() != Code::HighRank), "{rank_8:?}");
+    assert!(rank_8.iter().all(|finding| finding.code() != FindingCode::HighRank), "{rank_8:?}");
 }
 
 #[test]
 fn a_dtype_that_is_not_known_has_numbers_if_its_format_is_not() {
     let numbers = |changes: &[(usize, &[u8])]| {
-        let findings = Frame::read_at(Cursor::new(with(changes)), 0).unwrap().check().unwrap();
+        let findings = findings(&mut opened(with(changes)));
         let [finding] = &findings[..] else { panic!("{findings:?}") };
         (finding.code(), finding.expected(), finding.found())
     };
-    assert_eq!(numbers(&[(162, b"xyz")]), (Code::UnknownDtype, None, None));
-    assert_eq!(numbers(&[(156, &[1])]), (Code::UnknownDtypeFormat, Some(0), Some(1)));
+    assert_eq!(numbers(&[(162, b"xyz")]), (FindingCode::UnknownDtype, None, None));
+    assert_eq!(numbers(&[(156, &[1])]), (FindingCode::UnknownDtypeFormat, Some(0), Some(1)));
 }
 
 #[test]
@@ -732,7 +775,7 @@ fn metalayers_that_are_not_in_order_are_named_with_their_bytes() {
     let offsets = [one, two].map(|at| file[at..at + 4].to_vec());
     file[one..one + 4].copy_from_slice(&offsets[1]);
     file[two..two + 4].copy_from_slice(&offsets[0]);
-    let findings = Frame::parse(&file).unwrap().check_header();
+    let findings = Frame::parse(&file).unwrap().check_header().findings;
     let [finding] = &findings[..] else { panic!("{findings:?}") };
     let (end, found) = (header_len - 12, header_len - 6);
     let says = format!("metalayer one begins at byte {found}, but the one before it ends at byte {end}");
@@ -759,7 +802,7 @@ fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
     let path = folder.path().join("changing.b2nd");
     fs::write(&path, with(&[(229 + 3, &[100])])).unwrap();
     let mut looks = 0;
-    let check = Check::new(Depth::ChunkHeaders).on_progress(|chunks| {
+    let check = Check::new(CheckDepth::ChunkHeaders).on_progress(|chunks| {
         if chunks == 4 {
             looks += 1;
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(3600 * looks);
@@ -767,7 +810,7 @@ fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
         }
         ControlFlow::Continue(())
     });
-    let error = check.path(&path).unwrap_err();
+    let error = check.run_path(&path).unwrap_err();
     assert_eq!((error.kind(), looks), (ErrorKind::Changing, 20));
 }
 
@@ -786,7 +829,7 @@ fn a_frame_that_changes_in_every_check_is_changing_and_one_that_comes_to_rest_is
     for (changes, is_changing) in [(usize::MAX, true), (3, false)] {
         let mut looks = 0;
         fs::write(&path, &one).unwrap();
-        let check = Check::new(Depth::ChunkHeaders).on_progress(|chunks| {
+        let check = Check::new(CheckDepth::ChunkHeaders).on_progress(|chunks| {
             if chunks == 1 {
                 looks += 1;
                 if looks <= changes {
@@ -796,7 +839,7 @@ fn a_frame_that_changes_in_every_check_is_changing_and_one_that_comes_to_rest_is
             }
             ControlFlow::Continue(())
         });
-        let result = check.path(&path);
+        let result = check.run_path(&path);
         if is_changing {
             let error = result.unwrap_err();
             assert_eq!((error.kind(), error.finding(), looks), (ErrorKind::Changing, None, 20));
@@ -813,14 +856,14 @@ fn errors_that_are_others_in_every_check_are_changing() {
     let broken = |looks: u8| with(&[(229 + 3, &[looks])]);
     fs::write(&path, broken(100)).unwrap();
     let mut looks = 0;
-    let check = Check::new(Depth::ChunkHeaders).on_progress(|chunks| {
+    let check = Check::new(CheckDepth::ChunkHeaders).on_progress(|chunks| {
         if chunks == 4 {
             looks += 1;
             replace(&path, &broken(100 + looks));
         }
         ControlFlow::Continue(())
     });
-    let error = check.path(&path).unwrap_err();
+    let error = check.run_path(&path).unwrap_err();
     assert_eq!((error.kind(), looks), (ErrorKind::Changing, 20));
     assert_eq!(error.to_string(), "the frame is being changed, or has changed since it was read");
 }
@@ -844,8 +887,8 @@ fn a_length_that_is_only_claimed_makes_no_room() {
 
     let trailer = [&[0xce][..], &0xffff_fff0_u32.to_be_bytes(), &[0xd8], &[0; 17]].concat();
     sparse(&path, length, &[(0, &header), (length - 23, &trailer)]);
-    let codes: Vec<Code> = check(&path).unwrap().findings.iter().map(Finding::code).collect();
-    assert!(codes.contains(&Code::TooLong), "{codes:?}");
+    let codes: Vec<FindingCode> = check(&path).unwrap().findings.iter().map(Finding::code).collect();
+    assert!(codes.contains(&FindingCode::TooLong), "{codes:?}");
     let error = Frame::open(&path).unwrap().trailer().unwrap_err();
     let longest = 256 << 20;
     let said = format!("the trailer has {} bytes, but at most {longest} are read", 0xffff_fff0_u32);
@@ -853,10 +896,10 @@ fn a_length_that_is_only_claimed_makes_no_room() {
 
     sparse(&path, length, &[(0, &changed(header, &[(11, &MOST)]))]);
     let error = Frame::open(&path).unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(Code::TooLong));
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::TooLong));
     let said = format!("the header has {} bytes, but at most {} are read", i32::MAX, 64 << 20);
     assert!(error.to_string().ends_with(&said), "{error}");
-    assert_eq!(check(&path).unwrap().findings[0].code(), Code::TooLong);
+    assert_eq!(check(&path).unwrap().findings[0].code(), FindingCode::TooLong);
 }
 
 #[test]
@@ -888,5 +931,14 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
     }
     // One that stays is told.
     write(&broken);
-    assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&Code::InterruptedResize));
+    assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&FindingCode::InterruptedResize));
+}
+
+#[test]
+fn what_needs_nothing_has_no_remedy() {
+    let needs_nothing = |code: &&FindingCode| code.advice().starts_with("Nothing.");
+    assert!(FindingCode::ALL.iter().any(|code| needs_nothing(&code)));
+    let mended: Vec<_> =
+        FindingCode::ALL.iter().filter(needs_nothing).filter(|code| code.remedy().is_some()).collect();
+    assert!(mended.is_empty(), "{mended:?}");
 }

@@ -1,13 +1,13 @@
 //! Data that cannot be decompressed is found, whatever its bytes are and claim, and no more is said than is known.
 
 use std::fs;
-use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::opened;
 #[cfg(feature = "decompress")]
-use b2nd_frame::Code;
-use b2nd_frame::{Aspect, Check, ChunkPlace, Depth, Frame, Report};
+use b2nd_frame::FindingCode;
+use b2nd_frame::{Check, CheckDepth, ChunkPlace, Frame, Report, Skipped};
 use b2nd_lab::data;
 #[cfg(feature = "decompress")]
 use b2nd_lab::{chunk_with_a_table, copy_tree, frame_of_chunks};
@@ -22,8 +22,8 @@ const FILES: [&str; 5] = [
     "peers/many_blocks.b2nd",
 ];
 
-fn report(file: Vec<u8>) -> Report<Cursor<Vec<u8>>> {
-    Check::new(Depth::ChunkData).frame(Frame::read_at(Cursor::new(file), 0).unwrap()).unwrap()
+fn report(file: Vec<u8>) -> Report {
+    Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap()
 }
 
 /// The start and the length of the last chunk that is compressed.
@@ -48,8 +48,8 @@ fn damaged_data_is_found_as_far_as_the_codec_notices() {
         let path = data().join(name);
         let file = fs::read(&path).unwrap();
         let whole = report(file.clone());
-        assert!(whole.findings.iter().all(|finding| finding.code() != Code::ChunkData), "{name}");
-        assert_eq!(whole.unchecked, [], "{name}");
+        assert!(whole.findings.iter().all(|finding| finding.code() != FindingCode::ChunkData), "{name}");
+        assert_eq!(whole.skipped, [], "{name}");
         let (start, cbytes) = compressed(&path);
         for at in (start + 32..start + cbytes).step_by(1 + cbytes / 100) {
             for change in [0x01, 0x10, 0x80, 0xff] {
@@ -57,7 +57,9 @@ fn damaged_data_is_found_as_far_as_the_codec_notices() {
                 damaged[at] ^= change;
                 let findings = report(damaged).findings;
                 all += 1;
-                if let Some(finding) = findings.iter().find(|finding| finding.code() == Code::ChunkData) {
+                if let Some(finding) =
+                    findings.iter().find(|finding| finding.code() == FindingCode::ChunkData)
+                {
                     found += 1;
                     assert!(finding.message().contains(" cannot be decompressed: "), "{finding}");
                     assert_eq!(finding.offset(), Some(start as u64), "{finding}");
@@ -82,8 +84,8 @@ fn what_the_headers_of_chunks_show_is_found_beside_damaged_data() {
         let mut file = file.clone();
         file[at] ^= 0xff;
         let data = report(file.clone()).findings;
-        damaged += usize::from(data.iter().any(|finding| finding.code() == Code::ChunkData));
-        let headers = Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(file), 0).unwrap());
+        damaged += usize::from(data.iter().any(|finding| finding.code() == FindingCode::ChunkData));
+        let headers = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(file));
         for finding in headers.unwrap().findings {
             assert!(data.contains(&finding), "{at}: {finding}, but only {data:?}");
         }
@@ -97,15 +99,15 @@ fn data_of_chunk_files_is_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sparse.b2nd");
     copy_tree(&data().join("sparse.b2nd"), &path);
-    let check = || Check::new(Depth::ChunkData).path(&path).unwrap();
+    let check = || Check::new(CheckDepth::ChunkData).run_path(&path).unwrap();
     let healthy = check();
-    assert!(healthy.findings.is_empty() && healthy.unchecked.is_empty());
+    assert!(healthy.findings.is_empty() && healthy.skipped.is_empty());
     // A chunk of zstd.
     let donor = data().join("peers/hole_at_end.b2frame");
     let (start, cbytes) = compressed(&donor);
     let mut chunk = fs::read(donor).unwrap()[start..start + cbytes].to_vec();
     fs::write(path.join("00000001.chunk"), &chunk).unwrap();
-    assert!(check().findings.iter().all(|finding| finding.code() == Code::ChunkHeader));
+    assert!(check().findings.iter().all(|finding| finding.code() == FindingCode::ChunkHeader));
     let header = Frame::open(&path).unwrap().header().clone();
     for (at, value) in [(4, header.chunksize), (8, header.blocksize.unwrap())] {
         chunk[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -144,9 +146,9 @@ fn what_this_crate_cannot_decompress_is_not_called_damaged() {
     } else {
         "2 chunks not decompressed: chunk 0 is compressed; build with the feature `decompress`"
     };
-    assert_eq!(report.unchecked.len(), 1);
-    assert_eq!(report.unchecked[0].what, Aspect::Data);
-    assert_eq!(report.unchecked[0].to_string(), says);
+    assert_eq!(report.skipped.len(), 1);
+    assert!(matches!(report.skipped[0], Skipped::Data { .. }));
+    assert_eq!(report.skipped[0].to_string(), says);
 }
 
 #[cfg(feature = "decompress")]
@@ -163,14 +165,14 @@ fn why_a_chunk_is_not_decompressed_is_said() {
         let (start, _) = compressed(&path);
         file[start + at..start + at + bytes.len()].copy_from_slice(bytes);
         let report = report(file);
-        let [unchecked] = &report.unchecked[..] else { panic!("{says}: {:?}", report.unchecked) };
+        let [unchecked] = &report.skipped[..] else { panic!("{says}: {:?}", report.skipped) };
         let unchecked = unchecked.to_string();
         assert!(
             unchecked.starts_with("1 chunk not decompressed: chunk ") && unchecked.contains(says),
             "{unchecked}"
         );
         assert!(
-            report.findings.iter().all(|finding| finding.code() != Code::ChunkData),
+            report.findings.iter().all(|finding| finding.code() != FindingCode::ChunkData),
             "{:?}",
             report.findings
         );
@@ -195,7 +197,7 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
     claims[58..62].copy_from_slice(&(1_u32 << 28).to_be_bytes());
     assert_eq!(at, 58, "the chunk size");
     let report = report(claims);
-    let unchecked = report.unchecked[0].to_string();
+    let unchecked = report.skipped[0].to_string();
     assert!(
         unchecked.starts_with("4 chunks not decompressed: chunk 0 has a block of 268435456 bytes in "),
         "{unchecked}"
@@ -230,7 +232,7 @@ fn a_few_bytes_are_decompressed_to_64_mebibytes_and_zeros_not_at_all() {
     ] {
         let report = report(of_one_byte(length, byte));
         assert_eq!(report.findings, [], "{length}");
-        let unchecked: Vec<String> = report.unchecked.iter().map(ToString::to_string).collect();
+        let unchecked: Vec<String> = report.skipped.iter().map(ToString::to_string).collect();
         let says = says.map(|says| format!("1 chunk not decompressed: chunk 0 has {says}"));
         assert_eq!(unchecked, says.into_iter().collect::<Vec<_>>(), "{length}");
     }
@@ -250,8 +252,8 @@ fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damag
         for (filter, unchecked) in [(0, 0), (4, 0), (5, 1)] {
             chunk[16] = filter;
             let report = report(frame_of_chunks(&chunk, &[0], data.len()));
-            let data = report.findings.iter().filter(|finding| finding.code() == Code::ChunkData);
-            assert_eq!((data.count(), report.unchecked.len()), (0, unchecked), "{compcode}, {filter}");
+            let data = report.findings.iter().filter(|finding| finding.code() == FindingCode::ChunkData);
+            assert_eq!((data.count(), report.skipped.len()), (0, unchecked), "{compcode}, {filter}");
         }
     }
 }
@@ -264,7 +266,7 @@ fn a_chunk_that_is_being_written_is_looked_at_again() {
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let mut damaged = whole.clone();
     damaged[229 + 15] = 0x40;
-    for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+    for depth in [CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
         fs::write(&path, &damaged).unwrap();
         let check = Check::new(depth).on_progress(|done| {
             if done == 4 {
@@ -272,7 +274,7 @@ fn a_chunk_that_is_being_written_is_looked_at_again() {
             }
             ControlFlow::Continue(())
         });
-        assert_eq!(check.path(&path).unwrap().findings, []);
+        assert_eq!(check.run_path(&path).unwrap().findings, []);
 
         fs::write(&path, &damaged).unwrap();
         let mut looks = 0;
@@ -280,7 +282,7 @@ fn a_chunk_that_is_being_written_is_looked_at_again() {
             looks += u32::from(done == 4);
             ControlFlow::Continue(())
         });
-        assert_eq!(check.path(&path).unwrap().findings.len(), 1);
+        assert_eq!(check.run_path(&path).unwrap().findings.len(), 1);
         assert!(looks >= 2, "a second look");
     }
 }

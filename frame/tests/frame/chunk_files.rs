@@ -1,13 +1,13 @@
 //! Each chunk of a sparse frame that is more than one value has a file, and one that is missing is found.
 
 use std::fs;
-use std::io::Cursor;
 use std::ops::ControlFlow;
 #[cfg(unix)]
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use b2nd_frame::{Check, Code, Depth, ErrorKind, Finding, Frame, FrameBuilder, Rewrite, check};
+use crate::{findings, opened};
+use b2nd_frame::{Check, CheckDepth, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Rewrite, check};
 use b2nd_lab::{copy, copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
 
@@ -26,13 +26,13 @@ fn the_chunks_of_a_sparse_frame_have_files() {
         for path in [&path, &path.join("chunks.b2frame")] {
             let findings = check(path).unwrap().findings;
             let [finding] = &findings[..] else { panic!("{findings:?}") };
-            assert_eq!((finding.code(), finding.message()), (Code::ChunkFile, &*says));
+            assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkFile, &*says));
             assert_eq!((finding.expected(), finding.found()), (Some(4), Some(there)));
         }
     }
     // Elsewhere nothing is known of its files.
     let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
-    assert_eq!(Frame::read_at(Cursor::new(bytes), 0).unwrap().check().unwrap(), []);
+    assert_eq!(findings(&mut opened(bytes)), []);
 }
 
 /// C-Blosc2 3.3.5 opens this frame with 35 bytes of chunks, and not with 34.
@@ -47,7 +47,7 @@ fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
         let findings = check(&path).unwrap().findings;
         assert_eq!(findings.is_empty(), is_open, "{cbytes}: {findings:?}");
         if cbytes == 34 {
-            assert_eq!(findings[0].code(), Code::ChunkOffset);
+            assert_eq!(findings[0].code(), FindingCode::ChunkOffset);
             assert_eq!(
                 findings[0].message(),
                 "a chunk is in 00000003.chunk, number 3, but with 34 bytes of chunks C-Blosc2 opens numbers up to 2"
@@ -75,7 +75,10 @@ fn chunks_that_all_have_the_same_file_are_found() {
     fs::write(path.join("chunks.b2frame"), file).unwrap();
     let report = check(&path).unwrap();
     let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
-    assert_eq!((finding.code(), finding.message()), (Code::ChunkOffset, "two chunks have the file number 2"));
+    assert_eq!(
+        (finding.code(), finding.message()),
+        (FindingCode::ChunkOffset, "two chunks have the file number 2")
+    );
     assert_eq!(report.counts.map(|counts| counts.stored), Some(4));
 }
 
@@ -101,7 +104,7 @@ fn a_chunk_file_that_is_not_whole_is_found() {
             format!("only 3 of 4 chunk files are whole; for example 00000002.chunk {why}")
         );
         let error = Rewrite::new(&path, folder.path().join("copy")).apply().unwrap_err();
-        assert_eq!(error.finding().map(Finding::code), Some(Code::ChunkFile), "{error}");
+        assert_eq!(error.finding().map(Finding::code), Some(FindingCode::ChunkFile), "{error}");
     }
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
@@ -115,14 +118,14 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
     let (_folder, path) = copy("sparse.b2nd");
     let file = path.join("00000002.chunk");
     fs::remove_file(&file).unwrap();
-    let check = Check::new(Depth::ChunkHeaders).on_progress(|done| {
+    let check = Check::new(CheckDepth::ChunkHeaders).on_progress(|done| {
         if done == 1 {
             fs::write(&file, b"no chunk").unwrap();
         }
         ControlFlow::Continue(())
     });
-    let findings = check.frame(Frame::open(&path).unwrap()).unwrap().findings;
-    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [Code::ChunkFile]);
+    let findings = check.run(&mut Frame::open(&path).unwrap()).unwrap().findings;
+    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::ChunkFile]);
 }
 
 /// Whenever the file is cut: before it is read, or between its header and the rest.
@@ -229,7 +232,7 @@ fn a_compressed_index_is_read_too() {
     let findings = check(&path).unwrap().findings;
     assert_eq!(findings.len(), 1);
     let says = "only 998 of 999 chunk files are whole; for example 00000100.chunk is missing";
-    assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
+    assert_eq!((findings[0].code(), findings[0].message()), (FindingCode::ChunkFile, says));
 
     // An index that is damaged does no harm.
     let header_len = Frame::parse(&file).unwrap().header().header_len;
@@ -239,7 +242,7 @@ fn a_compressed_index_is_read_too() {
             let mut damaged = file.clone();
             damaged[at] ^= change;
             fs::write(path.join("chunks.b2frame"), damaged).unwrap();
-            let findings = frame.check().unwrap();
+            let findings = crate::findings(&mut frame);
             assert!(findings.len() <= 1, "{at}: {findings:?}");
         }
     }
@@ -256,7 +259,7 @@ fn a_million_names_of_which_three_have_files() {
     // Of 00000000.chunk to 00000003.chunk, the index names those from 2 on.
     let says = "only 2 of 999999 chunk files are whole; for example 00000004.chunk is missing";
     assert_eq!(findings.len(), 1);
-    assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
+    assert_eq!((findings[0].code(), findings[0].message()), (FindingCode::ChunkFile, says));
     assert_eq!((findings[0].expected(), findings[0].found()), (Some(999_999), Some(2)));
 }
 
@@ -267,9 +270,9 @@ fn of_100_chunks(folder: &Path) -> PathBuf {
     let shapes = Shapes { shape: &[100], chunkshape: &[1], blockshape: &[1] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create_sparse(&path).unwrap();
     for number in 0..100 {
-        writer.stored(number, &[7]).unwrap();
+        writer.write_uncompressed(number, &[7]).unwrap();
     }
-    writer.finish().unwrap();
+    writer.finish().unwrap().persist().unwrap();
     path
 }
 
@@ -280,7 +283,7 @@ fn a_folder_that_is_gone_is_an_error_that_names_it() {
     let path = of_100_chunks(folder.path());
     let mut frame = Frame::open(&path).unwrap();
     fs::remove_dir_all(&path).unwrap();
-    let error = frame.check().unwrap_err();
+    let error = Check::default().run(&mut frame).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
 }
 

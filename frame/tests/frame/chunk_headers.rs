@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use crate::check::reads;
 use crate::chunks::{chunk, with_index};
+use crate::opened;
 use b2nd_frame::{
-    Aspect, Check, ChunkEntry, ChunkPlace, Code, Depth, Error, ErrorKind, Finding, Frame, Place, check,
+    Check, CheckDepth, ChunkEntry, ChunkPlace, Error, ErrorKind, Finding, FindingCode, Frame, Place, check,
     is_sparse_frame,
 };
 use b2nd_lab::{
@@ -17,14 +18,14 @@ use b2nd_lab::{
 };
 
 /// What is wrong with the chunks of a frame.
-fn of_chunks<R: Read + Seek>(frame: Frame<R>) -> Result<Vec<Finding>, Error> {
-    let mut findings = Check::new(Depth::ChunkHeaders).frame(frame)?.findings;
+fn of_chunks<R: Read + Seek>(mut frame: Frame<R>) -> Result<Vec<Finding>, Error> {
+    let mut findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?.findings;
     findings.retain(|finding| finding.place() == Place::Chunk);
     Ok(findings)
 }
 
-fn findings(file: Vec<u8>) -> Vec<Finding> {
-    of_chunks(Frame::read_at(Cursor::new(file), 0).unwrap()).unwrap()
+fn chunk_findings(file: Vec<u8>) -> Vec<Finding> {
+    of_chunks(opened(file)).unwrap()
 }
 
 /// A file whose chunks are compressed, and where they begin.
@@ -46,7 +47,7 @@ fn compressed() -> (Vec<u8>, Vec<usize>) {
 #[test]
 fn a_damaged_chunk_header_is_found() {
     let (file, starts) = compressed();
-    assert_eq!(findings(file.clone()), []);
+    assert_eq!(chunk_findings(file.clone()), []);
     let cbytes = |chunk: usize| u32::from_le_bytes(file[starts[chunk] + 12..][..4].try_into().unwrap());
     let other = (0..starts.len()).find(|&chunk| chunk != 1 && cbytes(chunk) != cbytes(1)).unwrap();
     let header_of_another = file[starts[other]..][..32].to_vec();
@@ -73,11 +74,14 @@ fn a_damaged_chunk_header_is_found() {
     ] {
         let mut damaged = file.clone();
         damaged[starts[1] + at..][..bytes.len()].copy_from_slice(bytes);
-        let findings = findings(damaged);
+        let findings = chunk_findings(damaged);
         assert!(!findings.is_empty(), "{name}");
         let finding = &findings[0];
         assert!(finding.message().contains("chunk 1"), "{name}: {findings:?}");
-        assert!(matches!(finding.code(), Code::ChunkHeader | Code::ChunkOverlap), "{name}: {finding}");
+        assert!(
+            matches!(finding.code(), FindingCode::ChunkHeader | FindingCode::ChunkOverlap),
+            "{name}: {finding}"
+        );
         assert_eq!(finding.offset(), Some(starts[1] as u64), "{name}: {finding}");
     }
 }
@@ -90,12 +94,12 @@ fn no_damage_does_harm() {
         for byte in [0, 1, 0x7f, 0x80, 0xff] {
             let mut damaged = file.clone();
             damaged[starts[2] + at] = byte;
-            findings(damaged);
+            chunk_findings(damaged);
         }
     }
     let mut damaged = file.clone();
     damaged[starts[0]..starts[starts.len() - 1] + 32].fill(0);
-    let all = findings(damaged);
+    let all = chunk_findings(damaged);
     assert_eq!(all.len(), starts.len().min(21));
 }
 
@@ -110,14 +114,14 @@ fn a_damaged_chunk_file_is_found() {
         fs::write(&file, damaged).unwrap();
         let findings = of_chunks(Frame::open(&path).unwrap()).unwrap();
         assert_eq!(findings.len(), 1, "{at}");
-        assert_eq!((findings[0].code(), findings[0].offset()), (Code::ChunkHeader, None));
+        assert_eq!((findings[0].code(), findings[0].offset()), (FindingCode::ChunkHeader, None));
         assert!(findings[0].message().contains("00000002.chunk"), "{}", findings[0]);
     }
     // A check of the index tells of a file that is missing.
     fs::remove_file(&file).unwrap();
-    let findings = Check::new(Depth::ChunkHeaders).path(&path).unwrap().findings;
+    let findings = Check::new(CheckDepth::ChunkHeaders).run_path(&path).unwrap().findings;
     assert_eq!(findings, check(&path).unwrap().findings);
-    assert_eq!((findings.len(), findings[0].code()), (1, Code::ChunkFile));
+    assert_eq!((findings.len(), findings[0].code()), (1, FindingCode::ChunkFile));
 }
 
 /// The frame of `many_blocks.b2nd` as a sparse one: type 1, and files for offsets. Gives the second of its two chunks, each of
@@ -156,7 +160,7 @@ fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
     let path = folder.path().join("many_blocks");
     let second = &many_blocks(&path)[..];
     let write = |chunk: &[u8]| fs::write(path.join("00000001.chunk"), chunk).unwrap();
-    let check = || Check::new(Depth::ChunkHeaders).path(&path).unwrap().findings;
+    let check = || Check::new(CheckDepth::ChunkHeaders).run_path(&path).unwrap().findings;
     write(second);
     assert_eq!(check(), []);
     write(&[second, b"left over"].concat());
@@ -186,11 +190,11 @@ fn a_chunk_file_is_read_twice_at_most() {
     many_blocks(&path);
     let read = |depth| {
         let before = reads()?;
-        assert_eq!(Check::new(depth).path(&path).unwrap().findings, []);
+        assert_eq!(Check::new(depth).run_path(&path).unwrap().findings, []);
         Some(reads()? - before)
     };
     let (Some(frame), Some(headers), Some(data)) =
-        (read(Depth::Frame), read(Depth::ChunkHeaders), read(Depth::ChunkData))
+        (read(CheckDepth::Frame), read(CheckDepth::ChunkHeaders), read(CheckDepth::ChunkData))
     else {
         return;
     };
@@ -210,7 +214,7 @@ fn a_block_is_looked_for_in_a_long_table_too() {
         (-1, "chunk 1 has block 65 at byte -1 of it, but must have it at 312 or after, and before 8500"),
     ] {
         file[entry..entry + 4].copy_from_slice(&i32::to_le_bytes(value));
-        let findings = findings(file.clone());
+        let findings = chunk_findings(file.clone());
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].message(), says);
     }
@@ -220,7 +224,7 @@ fn a_block_is_looked_for_in_a_long_table_too() {
     let mut chunk = chunk_with_a_table(blocks);
     let file = |chunk: &[u8]| frame_of_chunks(&[chunk, &after].concat(), &[0, chunk.len() + 32], 8 * blocks);
     let length = chunk.len();
-    let of_the_first = |file| findings(file).into_iter().filter(|finding| finding.chunk() == Some(0));
+    let of_the_first = |file| chunk_findings(file).into_iter().filter(|finding| finding.chunk() == Some(0));
     assert_eq!(of_the_first(file(&chunk)).count(), 0);
     for block in [16_384, 39_999] {
         let at = 32 + 4 * block;
@@ -246,7 +250,7 @@ fn bytes_that_no_block_needs_are_no_fault_if_they_are_of_the_chunk() {
     let length = u32::try_from(chunk.len()).unwrap();
     chunk[12..16].copy_from_slice(&length.to_le_bytes());
     let file = frame_of_chunks(&[&chunk[..], &stored_chunk(&[7; 64])].concat(), &[0, chunk.len()], 64);
-    assert_eq!(findings(file), []);
+    assert_eq!(chunk_findings(file), []);
 }
 
 #[test]
@@ -281,19 +285,22 @@ fn a_chunk_of_blosc_1_does_not_say_which_filters_it_has() {
     }
     chunk.resize(64, 0);
     file[229..229 + 64].copy_from_slice(&chunk);
-    assert_eq!(findings(file), []);
+    assert_eq!(chunk_findings(file), []);
 }
 
 #[test]
 fn chunks_of_any_length_have_as_many_bytes_as_the_frame() {
     let mut file = fs::read(data().join("peers/chunks_of_any_length.b2frame")).unwrap();
-    assert_eq!(findings(file.clone()), []);
+    assert_eq!(chunk_findings(file.clone()), []);
     let nbytes = Frame::parse(&file).unwrap().header().nbytes;
     file[30..38].copy_from_slice(&(nbytes + 1).to_be_bytes());
-    let findings = findings(file);
+    let findings = chunk_findings(file);
     let [finding] = &findings[..] else { panic!("{findings:?}") };
     let says = format!("the chunks have {nbytes} bytes of data, but nbytes is {}", nbytes + 1);
-    assert_eq!((finding.code(), finding.message(), finding.chunk()), (Code::ChunkHeader, &*says, None));
+    assert_eq!(
+        (finding.code(), finding.message(), finding.chunk()),
+        (FindingCode::ChunkHeader, &*says, None)
+    );
     assert_eq!((finding.expected(), finding.found()), (Some(i128::from(nbytes + 1)), Some(nbytes.into())));
 }
 
@@ -304,9 +311,9 @@ fn chunks_with_other_filters_than_the_frame_are_found() {
     let has = |at: usize, value: u8| {
         let mut damaged = file.clone();
         damaged[starts[1] + at] = value;
-        let findings = findings(damaged);
+        let findings = chunk_findings(damaged);
         assert_eq!(findings.len(), 1, "{findings:?}");
-        assert_eq!(findings[0].code(), Code::ChunkFilters);
+        assert_eq!(findings[0].code(), FindingCode::ChunkFilters);
         findings[0].message().to_owned()
     };
     let says = |filters: &str| format!("chunk 1 has {filters}, but the frame has shuffle; such chunks: 1");
@@ -327,7 +334,7 @@ fn a_value_is_an_item_and_has_no_data() {
     ] {
         let mut damaged = file.clone();
         damaged[start + at] = value;
-        assert_eq!(findings(damaged)[0].message(), says);
+        assert_eq!(chunk_findings(damaged)[0].message(), says);
     }
 }
 
@@ -350,7 +357,7 @@ fn blocks_of_any_length_are_in_order() {
             for starts in [swapped, same] {
                 let mut damaged = file.clone();
                 damaged[table..table + 8].copy_from_slice(&starts);
-                let findings = findings(damaged);
+                let findings = chunk_findings(damaged);
                 assert_eq!(findings.len(), 1);
                 assert!(findings[0].message().contains("has block 1 at byte"), "{}", findings[0]);
             }
@@ -366,12 +373,12 @@ fn blocks_of_any_length_are_in_order() {
 fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() {
     for (name, before) in [("start", None), ("middle", Some(1)), ("end", Some(3))] {
         let mut file = fs::read(data().join(format!("peers/hole_at_{name}.b2frame"))).unwrap();
-        assert_eq!(findings(file.clone()), [], "{name}");
+        assert_eq!(chunk_findings(file.clone()), [], "{name}");
         let Some(chunk) = before else { continue };
         let at = 97 + chunk * 152 + 12;
         assert_eq!(file[at..at + 4], 152_u32.to_le_bytes());
         file[at] -= 1;
-        let findings = findings(file);
+        let findings = chunk_findings(file);
         assert_eq!(findings.len(), 1, "{name}");
         let says = format!("chunk {chunk} has 151 bytes, but its last block ends at byte 152 of it");
         assert_eq!(findings[0].message(), says);
@@ -381,11 +388,11 @@ fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() 
 #[test]
 fn a_check_of_chunks_can_be_stopped() {
     let mut seen = Vec::new();
-    let check = Check::new(Depth::ChunkHeaders).on_progress(|done| {
+    let check = Check::new(CheckDepth::ChunkHeaders).on_progress(|done| {
         seen.push(done);
         if done == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    assert_eq!(check.path(data().join("int32_3x5.b2nd")).unwrap_err().kind(), ErrorKind::Stopped);
+    assert_eq!(check.run_path(data().join("int32_3x5.b2nd")).unwrap_err().kind(), ErrorKind::Stopped);
     assert_eq!(seen, [1, 2]);
 }
 
@@ -395,29 +402,26 @@ fn a_directory_in_the_place_of_a_chunk_file_is_a_missing_file_at_every_depth() {
     let file = path.join("00000002.chunk");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    for depth in [Depth::Frame, Depth::ChunkHeaders, Depth::ChunkData] {
-        let findings = Check::new(depth).path(&path).unwrap().findings;
+    for depth in [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
+        let findings = Check::new(depth).run_path(&path).unwrap().findings;
         assert_eq!(findings.len(), 1, "{findings:?}");
         let says = "only 3 of 4 chunk files are whole; for example 00000002.chunk is missing";
-        assert_eq!((findings[0].code(), findings[0].message()), (Code::ChunkFile, says));
+        assert_eq!((findings[0].code(), findings[0].message()), (FindingCode::ChunkFile, says));
     }
 }
 
 #[test]
 fn chunk_files_that_are_not_known_are_not_checked() {
     let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
-    for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
-        let frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
-        let report = Check::new(depth).frame(frame).unwrap();
+    for depth in [CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
+        let report = Check::new(depth).run(&mut opened(&file)).unwrap();
         assert_eq!(report.findings, []);
-        let [unchecked] = &report.unchecked[..] else { panic!("{:?}", report.unchecked) };
-        assert_eq!((unchecked.what, unchecked.chunks), (Aspect::Chunks, None));
+        let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
+        assert_eq!((skipped.name(), skipped.count()), ("chunks", None));
         let says = "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path";
-        assert_eq!(unchecked.to_string(), says);
-        shows_as_much_as_fits(unchecked);
+        assert_eq!(skipped.to_string(), says);
+        shows_as_much_as_fits(skipped);
     }
-    let names = [Aspect::Chunks, Aspect::Data, Aspect::SharedBytes].map(Aspect::name);
-    assert_eq!(names, ["chunks", "data", "shared-bytes"]);
 }
 
 #[test]
@@ -430,7 +434,7 @@ fn a_body_that_the_header_of_its_chunk_cannot_have_is_named() {
     let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
     let mut stored = file.clone();
     stored[usize::try_from(start).unwrap() + 2] |= 2;
-    let findings = findings(stored);
+    let findings = chunk_findings(stored);
     let says = format!("chunk {} has blocks of any length, but none is compressed", entry.number);
     assert_eq!((findings[0].message(), findings[0].offset()), (&*says, Some(start)));
 }
@@ -444,12 +448,11 @@ fn with_offsets(offsets: &[usize]) -> Vec<u8> {
 #[test]
 fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
     // The frame has 4 chunks of 64 bytes: as many bytes are looked at twice.
-    assert_eq!(findings(with_offsets(&[0, 64, 128, 192])), []);
+    assert_eq!(chunk_findings(with_offsets(&[0, 64, 128, 192])), []);
     for offsets in [[0; 20], [64; 20]] {
         let file = with_offsets(&offsets);
-        let report =
-            Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
-        let unchecked: Vec<String> = report.unchecked.iter().map(ToString::to_string).collect();
+        let report = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(&file)).unwrap();
+        let unchecked: Vec<String> = report.skipped.iter().map(ToString::to_string).collect();
         let says = "12 chunks not checked: from chunk 8 on, as those before it share their bytes";
         assert_eq!(unchecked, [says]);
         let twice =
@@ -462,9 +465,8 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
     file[165 + 2] &= !2;
     file[165 + 12] = 40;
     file[165 + 31] = 0x30;
-    let report =
-        Check::new(Depth::ChunkHeaders).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
-    assert_eq!(report.unchecked[0].chunks, Some(20 - 512 / 40), "512 is 12 times 40, and 32");
+    let report = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(&file)).unwrap();
+    assert_eq!(report.skipped[0].count(), Some(20 - 512 / 40), "512 is 12 times 40, and 32");
 }
 
 #[test]
@@ -472,17 +474,20 @@ fn a_filter_that_nobody_knows_is_found_in_a_frame_without_an_array() {
     let (mut file, starts) = compressed();
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
-    assert_eq!(findings(file.clone()), []);
+    assert_eq!(chunk_findings(file.clone()), []);
     // Those from 160 on are everybody's own.
     for (filter, count) in [(160, 0), (159, 1)] {
         file[starts[1] + 16] = filter;
-        assert_eq!(findings(file.clone()).len(), count, "{filter}");
+        assert_eq!(chunk_findings(file.clone()).len(), count, "{filter}");
     }
     for start in &starts[1..3] {
         file[start + 16] = 100;
     }
-    let findings = findings(file);
-    assert_eq!((findings.len(), findings[0].code(), findings[0].chunk()), (1, Code::ChunkFilters, Some(1)));
+    let findings = chunk_findings(file);
+    assert_eq!(
+        (findings.len(), findings[0].code(), findings[0].chunk()),
+        (1, FindingCode::ChunkFilters, Some(1))
+    );
     let says = findings[0].message();
     assert!(
         says.starts_with("chunk 1 has filter 100") && says.ends_with(", which is not known; such chunks: 2"),
@@ -506,11 +511,11 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
     // Where the second block begins.
     let table = 165 + 256 + 32;
     file[table + 4..table + 8].copy_from_slice(&i32::MAX.to_le_bytes());
-    let check = |depth| Check::new(depth).frame(Frame::read_at(Cursor::new(&file), 0).unwrap()).unwrap();
-    let expected = check(Depth::Frame).findings;
-    assert_eq!(expected.iter().map(Finding::code).collect::<Vec<_>>(), [Code::ChunkIndexData]);
+    let check = |depth| Check::new(depth).run(&mut opened(&file)).unwrap();
+    let expected = check(CheckDepth::Frame).findings;
+    assert_eq!(expected.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::ChunkIndexData]);
     assert_eq!(expected[0].message(), "the chunk index cannot be read: block 1 begins outside of it");
-    for depth in [Depth::ChunkHeaders, Depth::ChunkData] {
+    for depth in [CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
         let mut findings = check(depth).findings;
         findings.retain(|finding| finding.place() != Place::Chunk);
         assert_eq!(findings, expected);
@@ -544,18 +549,18 @@ fn no_healthy_file_has_a_damaged_chunk() {
     }
     let (mut checked, mut unchecked) = (0, 0);
     for path in &paths {
-        let check = Check::new(Depth::ChunkData).on_progress(|_| {
+        let check = Check::new(CheckDepth::ChunkData).on_progress(|_| {
             checked += 1;
             ControlFlow::Continue(())
         });
-        let report = check.path(path).unwrap();
+        let report = check.run_path(path).unwrap();
         // ironArray compressed some chunks with other filters than their frame has, so this warning is true.
         let is_of_iron_array = path.extension().is_some_and(|extension| extension == "iarray");
-        let is_known = |finding: &Finding| finding.code() == Code::ChunkFilters && is_of_iron_array;
+        let is_known = |finding: &Finding| finding.code() == FindingCode::ChunkFilters && is_of_iron_array;
         let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
         assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
         // An old generation, another codec, or no feature to decompress.
-        unchecked += usize::from(!report.unchecked.is_empty());
+        unchecked += usize::from(!report.skipped.is_empty());
     }
     println!("{} frames with {checked} chunks; {unchecked} frames not checked in full", paths.len());
     assert!(paths.len() >= 40 && checked > 100);
@@ -585,13 +590,13 @@ fn repeated(entry: i64, count: u32) -> Vec<u8> {
 #[test]
 fn what_a_few_bytes_claim_of_many_chunks_is_looked_at_once() {
     for entry in [0, 1 << 40, i64::MIN | 1 << 56] {
-        let frame = Frame::read_at(Cursor::new(repeated(entry, (1 << 28) - 1)), 0).unwrap();
+        let mut frame = opened(repeated(entry, (1 << 28) - 1));
         let mut looked = 0;
-        let check = Check::new(Depth::ChunkData).on_progress(|_| {
+        let check = Check::new(CheckDepth::ChunkData).on_progress(|_| {
             looked += 1;
             ControlFlow::Continue(())
         });
-        let _ = check.frame(frame);
+        let _ = check.run(&mut frame);
         assert!(looked <= 1, "{entry}: {looked}");
     }
 }
@@ -634,7 +639,7 @@ fn a_chunk_that_changes_while_it_is_checked_does_no_harm() {
         // A shorter chunk leaves a hole after it, so that its blocks are followed.
         let cbytes = u32::from_le_bytes(file[165 + 12..165 + 16].try_into().unwrap());
         file[165 + 12..165 + 16].copy_from_slice(&(cbytes - 1).to_le_bytes());
-        let frame = Frame::read_at(Changing { file: Cursor::new(file), times: 0 }, 0).unwrap();
-        let _ = Check::new(Depth::ChunkData).frame(frame);
+        let mut frame = Frame::read_at(Changing { file: Cursor::new(file), times: 0 }, 0).unwrap();
+        let _ = Check::new(CheckDepth::ChunkData).run(&mut frame);
     }
 }

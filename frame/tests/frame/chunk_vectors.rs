@@ -6,7 +6,7 @@ use std::io::Cursor;
 use serde_derive::Serialize;
 
 use crate::vectors::{Refusal, refusal};
-use b2nd_frame::{Check, ChunkHeader, ChunkPlace, Depth, Frame, Severity, Special};
+use b2nd_frame::{Check, CheckDepth, ChunkHeader, ChunkPlace, Frame, Severity, SpecialValue};
 use b2nd_lab::data;
 use b2nd_lab::vectors::{Vector, Verdict, hex, hold_against};
 
@@ -26,8 +26,8 @@ const ENTRIES: usize = INDEX + 32;
 const CHUNK: usize = 229;
 
 fn error(bytes: &[u8]) -> Option<Refusal> {
-    let frame = Frame::read_at(Cursor::new(bytes), 0).unwrap();
-    let report = Check::new(Depth::ChunkHeaders).frame(frame).unwrap();
+    let mut frame = Frame::read_at(Cursor::new(bytes), 0).unwrap();
+    let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
     let error = report.findings.into_iter().find(|finding| finding.severity() == Severity::Error)?;
     Some(refusal(&error))
 }
@@ -45,13 +45,13 @@ fn items(bytes: &[u8]) -> Vec<u8> {
             (Some(stored), _) => {
                 let header = ChunkHeader::parse(&stored).unwrap();
                 let body = &stored[header.header_len..];
-                if header.special == Some(Special::Value) {
+                if header.special == Some(SpecialValue::Value) {
                     body.repeat(chunk_nbytes / body.len())
                 } else {
                     body.to_vec()
                 }
             }
-            (None, ChunkPlace::Special(Special::Nan)) => {
+            (None, ChunkPlace::Special(SpecialValue::Nan)) => {
                 f32::NAN.to_le_bytes().repeat(chunk_nbytes / TYPESIZE)
             }
             (None, _) => vec![0; chunk_nbytes],

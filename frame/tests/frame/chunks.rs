@@ -5,8 +5,11 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
+use crate::findings;
 use crate::rewrite::second_generation;
-use b2nd_frame::{ChunkEntry, ChunkPlace, Code, Error, ErrorKind, Finding, Frame, FrameBuilder, Special};
+use b2nd_frame::{
+    ChunkEntry, ChunkPlace, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, SpecialValue,
+};
 use b2nd_lab::{copy_tree, data, frame_of_chunks, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
@@ -51,14 +54,14 @@ fn every_entry_of_the_index_is_told_as_c_blosc2_reads_it() {
         (224, ChunkPlace::Frame(389)),
         (225, ChunkPlace::Invalid(225)),
         (i64::MAX, ChunkPlace::Invalid(i64::MAX)),
-        (-1, ChunkPlace::Special(Special::Zeros)),
-        (special(0x81), ChunkPlace::Special(Special::Zeros)),
-        (special(0x81) + 1, ChunkPlace::Special(Special::Zeros)),
-        (special(0x83), ChunkPlace::Special(Special::Zeros)),
-        (special(0xc1), ChunkPlace::Special(Special::Zeros)),
-        (special(0x82), ChunkPlace::Special(Special::Nan)),
-        (special(0x84), ChunkPlace::Special(Special::Uninitialized)),
-        (special(0x86), ChunkPlace::Special(Special::Uninitialized)),
+        (-1, ChunkPlace::Special(SpecialValue::Zeros)),
+        (special(0x81), ChunkPlace::Special(SpecialValue::Zeros)),
+        (special(0x81) + 1, ChunkPlace::Special(SpecialValue::Zeros)),
+        (special(0x83), ChunkPlace::Special(SpecialValue::Zeros)),
+        (special(0xc1), ChunkPlace::Special(SpecialValue::Zeros)),
+        (special(0x82), ChunkPlace::Special(SpecialValue::Nan)),
+        (special(0x84), ChunkPlace::Special(SpecialValue::Uninitialized)),
+        (special(0x86), ChunkPlace::Special(SpecialValue::Uninitialized)),
         (special(0x80), ChunkPlace::Invalid(special(0x80))),
         (special(0x90), ChunkPlace::Invalid(special(0x90))),
     ] {
@@ -112,14 +115,14 @@ fn a_long_index_is_read_piece_by_piece() {
     let file = with_index(count, &chunk(5, 8 * count, 3, &(-0x7f_i64 << 56).to_le_bytes()));
     let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
     assert_eq!(frame.chunks().unwrap().nth(count - 1).unwrap().unwrap().number, count as u64 - 1);
-    assert_eq!(frame.check().unwrap()[0].message(), "none of 50000000 chunks is stored");
+    assert_eq!(findings(&mut frame)[0].message(), "none of 50000000 chunks is stored");
 }
 
 fn is_read(file: &[u8], offsets: &[i64]) {
     let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
     let place = |offset: i64| match offset {
         0.. => ChunkPlace::Frame(165 + offset.unsigned_abs()),
-        _ => ChunkPlace::Special(Special::Zeros),
+        _ => ChunkPlace::Special(SpecialValue::Zeros),
     };
     let mut count = 0;
     for (entry, &offset) in frame.chunks().unwrap().zip(offsets) {
@@ -232,15 +235,15 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
     let code = |file: &[u8]| places(file).unwrap_err().finding().map(Finding::code);
     let body = [0; 32];
     // More chunks than the header has; an index that reaches into nothing; a value that is no offset.
-    assert_eq!(code(&with_index(1 << 40, &chunk(7, 32, 0, &body))), Some(Code::ChunkIndexCount));
-    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body)[..20])), Some(Code::ChunkIndexPlace));
-    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(Code::ChunkIndexData));
-    assert_eq!(code(&with_index(4, &chunk(5, 32, 3, &body[..4]))), Some(Code::ChunkIndexData));
-    assert_eq!(code(&with_index(4, &chunk(5, 32, 2, &[]))), Some(Code::ChunkIndexData));
+    assert_eq!(code(&with_index(0x7fff_ffff, &chunk(7, 32, 0, &body))), Some(FindingCode::ChunkIndexCount));
+    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body)[..20])), Some(FindingCode::ChunkIndexPlace));
+    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(FindingCode::ChunkIndexData));
+    assert_eq!(code(&with_index(4, &chunk(5, 32, 3, &body[..4]))), Some(FindingCode::ChunkIndexData));
+    assert_eq!(code(&with_index(4, &chunk(5, 32, 2, &[]))), Some(FindingCode::ChunkIndexData));
     let error = places(&with_index(4, &in_blocks(32, 0, &body))).unwrap_err();
     let finding = error.finding().unwrap();
     let says = "the chunk index cannot be read: its blocks have 0 bytes";
-    assert_eq!((finding.code(), finding.message()), (Code::ChunkIndexData, says));
+    assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkIndexData, says));
     let old = data().join("sparse.caterva");
     if let Err(error) = Frame::open(old).unwrap().chunks() {
         assert_eq!(error.kind(), ErrorKind::Refused);
@@ -279,7 +282,10 @@ fn a_chunk_without_a_header_is_refused_with_its_place() {
     let says = "chunk 1 should begin here, but these bytes are not the header of a chunk";
     let error = chunks.header(&entry).unwrap_err();
     let finding = error.finding().unwrap();
-    assert_eq!((finding.message(), finding.offset(), finding.code()), (says, Some(229), Code::ChunkHeader));
+    assert_eq!(
+        (finding.message(), finding.offset(), finding.code()),
+        (says, Some(229), FindingCode::ChunkHeader)
+    );
 }
 
 #[test]
@@ -305,7 +311,10 @@ fn a_chunk_file_is_looked_for_only_beside_a_frame_that_was_opened_by_its_path() 
         let mut frame = Frame::open(&path).unwrap();
         let error = frame.chunks().unwrap().header(&entry).unwrap_err();
         let finding = error.finding().unwrap();
-        assert_eq!((finding.code(), finding.chunk(), finding.offset()), (Code::ChunkFile, Some(0), None));
+        assert_eq!(
+            (finding.code(), finding.chunk(), finding.offset()),
+            (FindingCode::ChunkFile, Some(0), None)
+        );
         assert_eq!(finding.message(), "chunk 0 should be in 00000000.chunk, which is missing");
     }
 }
@@ -318,7 +327,7 @@ fn a_chunk_longer_than_what_is_read_at_once_comes_whole() {
     let data = |chunk: u8| (0..LEN).map(|at| u8::try_from(at % 251).unwrap() ^ chunk).collect::<Vec<u8>>();
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
     for number in 0..3 {
-        writer.stored(number.into(), &data(number)).unwrap();
+        writer.write_uncompressed(number.into(), &data(number)).unwrap();
     }
     let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     let mut chunks = frame.chunks().unwrap();

@@ -245,7 +245,7 @@ fn a_chunk_of_blosc_1_has_a_header_of_16_bytes() {
     let shapes = Shapes { shape: &[8], chunkshape: &[8], blockshape: &[8] };
     let mut writer =
         FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).write_to(Cursor::new(Vec::new())).unwrap();
-    writer.stored(0, &[7; 8]).unwrap();
+    writer.write_uncompressed(0, &[7; 8]).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
     // Version 2, no flag but that it is not compressed, and 24 bytes in all.
@@ -298,7 +298,7 @@ fn of_many_blocks_the_first_ones_are_shown() {
     let shapes = Shapes { shape: &[4000], chunkshape: &[4000], blockshape: &[4] };
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
-    writer.stored(0, &[0; 4000]).unwrap();
+    writer.write_uncompressed(0, &[0; 4000]).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
     // As if it were compressed: its 4000 bytes are the table of its 1000 blocks.

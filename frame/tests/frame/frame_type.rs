@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, ChunkPlace, Code, Depth, ErrorKind, Field, Frame, FrameBuilder, FrameType, Generation, Rewrite,
-    Severity, Special,
+    Check, CheckDepth, ChunkPlace, ErrorKind, FindingCode, Frame, FrameBuilder, FrameType, Generation,
+    HeaderField, Rewrite, Severity, SpecialValue, check,
 };
 use b2nd_lab::{copy_tree, corpus, data, header_file, remove, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
@@ -15,7 +15,7 @@ use b2nd_serde::{Meta, Shapes};
 #[derive(Debug, PartialEq)]
 enum Seen {
     Stored(Vec<u8>),
-    Special(Special),
+    Special(SpecialValue),
 }
 
 fn chunks(path: &Path) -> Vec<Seen> {
@@ -47,15 +47,25 @@ fn around(path: &Path) -> Around {
     let layers = frame.metalayers().iter();
     let layers = layers.map(|layer| (layer.name().to_owned(), layer.bytes().to_vec())).collect();
     let trailer = frame.trailer().unwrap().bytes().to_vec();
-    let fields = [Field::Nbytes, Field::Typesize, Field::Chunksize, Field::Blocksize, Field::Filters];
+    let fields = [
+        HeaderField::Nbytes,
+        HeaderField::Typesize,
+        HeaderField::Chunksize,
+        HeaderField::Blocksize,
+        HeaderField::Filters,
+    ];
     let value = |field| frame.header_bytes()[frame.header().range(field).unwrap()].to_vec();
     (layers, trailer, fields.map(value).to_vec())
 }
 
 /// Codes that say something about the type of the frame, or of holes, which a copy does not have.
-fn findings(path: &Path) -> Vec<Code> {
-    let findings = Check::new(Depth::ChunkHeaders).path(path).unwrap().findings;
-    findings.iter().map(b2nd_frame::Finding::code).filter(|&code| code != Code::ChunkIndexGap).collect()
+fn findings(path: &Path) -> Vec<FindingCode> {
+    let findings = Check::new(CheckDepth::ChunkHeaders).run_path(path).unwrap().findings;
+    findings
+        .iter()
+        .map(b2nd_frame::Finding::code)
+        .filter(|&code| code != FindingCode::ChunkIndexGap)
+        .collect()
 }
 
 /// Makes the other type of a frame, and the first again, and compares all three.
@@ -84,11 +94,11 @@ fn is_convertible(path: &Path) -> bool {
     let Ok(mut frame) = Frame::open(path) else { return false };
     let is_present_array = match frame.array() {
         Ok(None) => true,
-        Ok(Some(array)) => array.layout().to_string() == "b2nd" && array.stale_tail().is_empty(),
+        Ok(Some(array)) => array.layout_name() == "b2nd" && array.stale_tail().is_empty(),
         Err(_) => false,
     };
     is_present_array && frame.header().generation == Generation::Present && frame.chunks().is_ok() && {
-        let findings = Check::new(Depth::ChunkHeaders).path(path).unwrap().findings;
+        let findings = Check::new(CheckDepth::ChunkHeaders).run_path(path).unwrap().findings;
         findings.iter().all(|finding| finding.severity() == Severity::Warning)
     }
 }
@@ -129,9 +139,9 @@ fn a_hole_between_chunks_is_not_copied() {
     let meta = Meta::new(Shapes { shape: &[30], chunkshape: &[10], blockshape: &[10] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).create(&path).unwrap();
     for number in 0..3 {
-        writer.stored(number, &[1; 10]).unwrap();
+        writer.write_uncompressed(number, &[1; 10]).unwrap();
     }
-    drop(writer.finish().unwrap());
+    drop(writer.finish().unwrap().persist().unwrap());
     let mut file = fs::read(&path).unwrap();
     let entry = file.len() - 35 - 16;
     file[entry..entry + 8].copy_from_slice(&(i64::MIN | 1 << 56).to_le_bytes());
@@ -154,7 +164,7 @@ fn an_old_array_gets_the_present_layout_with_the_new_type() {
     let rewrite = || Rewrite::new(&old, &new).frame_type(FrameType::Sparse);
     assert_eq!(rewrite().apply().unwrap_err().to_string(), "layout caterva stores no dtype; give one");
     let frame = rewrite().dtype("<u2").apply().unwrap();
-    assert_eq!(frame.array().unwrap().unwrap().layout().to_string(), "b2nd");
+    assert_eq!(frame.array().unwrap().unwrap().layout_name(), "b2nd");
     assert!(chunks(&new) == chunks(&old));
 }
 
@@ -195,9 +205,9 @@ fn a_chunk_that_is_copied_in_pieces_is_as_long_as_it_was() {
     let shapes = Shapes { shape: &[10_000_000], chunkshape: &[5_000_000], blockshape: &[5_000_000] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
     for number in [0, 1] {
-        writer.stored(number, &vec![7; 5_000_000]).unwrap();
+        writer.write_uncompressed(number, &vec![7; 5_000_000]).unwrap();
     }
-    writer.finish().unwrap();
+    writer.finish().unwrap().persist().unwrap();
     Rewrite::new(&path, &new).frame_type(FrameType::Sparse).apply().unwrap();
     for name in ["00000000.chunk", "00000001.chunk"] {
         assert_eq!(fs::metadata(new.join(name)).unwrap().len(), 32 + 5_000_000);
@@ -210,8 +220,8 @@ fn a_chunk_that_only_a_sparse_frame_may_have_does_not_get_into_a_contiguous_one(
     let (path, new) = (folder.path().join("sparse"), folder.path().join("new.b2nd"));
     let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[8], blockshape: &[8] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).create_sparse(&path).unwrap();
-    writer.chunk(0, &stored_chunk(&[7; 8])).unwrap();
-    writer.finish().unwrap();
+    writer.write_chunk(0, &stored_chunk(&[7; 8])).unwrap();
+    writer.finish().unwrap().persist().unwrap();
     assert!(Rewrite::new(&path, &new).frame_type(FrameType::Contiguous).preview().is_ok());
     // The same data after a header of 16 bytes, as Blosc 1 has it.
     let mut short = vec![2, 1, 0x02, 1];
@@ -220,7 +230,7 @@ fn a_chunk_that_only_a_sparse_frame_may_have_does_not_get_into_a_contiguous_one(
     }
     short.extend([7; 8]);
     fs::write(path.join("00000000.chunk"), &short).unwrap();
-    assert_eq!(Frame::open(&path).unwrap().check().unwrap(), []);
+    assert_eq!(check(&path).unwrap().findings, []);
     let error = Rewrite::new(&path, &new).frame_type(FrameType::Contiguous).apply().unwrap_err().to_string();
     assert_eq!(error, "chunk 0, in 00000000.chunk, has 24 bytes, but C-Blosc2 reads none of less than 32");
     assert!(!new.exists());

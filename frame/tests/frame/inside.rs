@@ -6,8 +6,10 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::findings;
 use b2nd_frame::{
-    Code, Content, ErrorKind, Finding, Frame, Kind, Member, check, scan, zip_member, zip_members,
+    ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind, ZipMember, check, scan, zip_member,
+    zip_members,
 };
 use b2nd_lab::{corpus, data};
 use fs4::FileExt;
@@ -32,7 +34,7 @@ fn a_tree_store_lists_its_arrays_with_name_and_offset() {
         assert_eq!(frame.header().frame_len, member.len());
         let mut whole = Frame::read_at(&mut zip, member.offset()).unwrap();
         assert_eq!(whole.metalayers(), frame.metalayers());
-        assert_eq!(whole.check().unwrap(), []);
+        assert_eq!(findings(&mut whole), []);
         arrays.extend(shape(frame).map(|shape| (member.name(), shape)));
     }
     arrays.sort();
@@ -41,7 +43,7 @@ fn a_tree_store_lists_its_arrays_with_name_and_offset() {
     // The third is an embed store: a frame, but closed.
     let embed = members.iter().find(|member| member.name() == "embed.b2e").unwrap().frame().unwrap();
     assert_eq!(embed.metalayers()[0].name(), "b2tree");
-    assert_eq!(embed.kind(), Kind::TreeStore);
+    assert_eq!(embed.kind(), ObjectKind::TreeStore);
     assert!(shape(embed).is_none());
 }
 
@@ -90,10 +92,10 @@ fn what_is_no_frame_and_what_is_compressed_is_said_to_be_so() {
         ("cut.b2nd", store, &array[..300]),
     ]);
     let members = zip_members(Cursor::new(bytes)).unwrap();
-    let word = |member: &Member| match member.content() {
-        Content::Frame(_) => "frame".to_owned(),
-        Content::Broken(finding) => finding.code().to_string(),
-        Content::Compressed => "compressed".to_owned(),
+    let word = |member: &ZipMember| match member.content() {
+        MemberContent::Frame(_) => "frame".to_owned(),
+        MemberContent::Broken(finding) => finding.code().to_string(),
+        MemberContent::Compressed => "compressed".to_owned(),
         _ => "other".to_owned(),
     };
     let said: Vec<_> = members.iter().map(|member| (member.name(), word(member))).collect();
@@ -114,14 +116,14 @@ fn a_member_is_found_by_its_name_and_of_several_it_is_the_last() {
     let found = |name| zip_member(Cursor::new(&bytes), name).unwrap();
     let shape_of = |name| found(name).and_then(|member| shape(member.frame()?));
     assert_eq!((shape_of("a"), shape_of("b")), (Some(vec![]), Some(vec![3, 5])));
-    assert!(matches!(found("a/b").unwrap().content(), Content::Other));
+    assert!(matches!(found("a/b").unwrap().content(), MemberContent::Other));
     assert!(found("A").is_none() && found("a/").is_none());
     assert!(zip_member(Cursor::new(b"no zip file"), "a").is_err());
 }
 
-fn broken(member: &Member) -> Option<Code> {
+fn broken(member: &ZipMember) -> Option<FindingCode> {
     match member.content() {
-        Content::Broken(finding) => Some(finding.code()),
+        MemberContent::Broken(finding) => Some(finding.code()),
         _ => None,
     }
 }
@@ -146,7 +148,7 @@ fn what_is_encrypted_is_closed() {
     let entry = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     bytes[entry + 8] |= 1;
     let members = zip_members(Cursor::new(bytes)).unwrap();
-    assert!(matches!(members[0].content(), Content::Compressed), "{:?}", members[0]);
+    assert!(matches!(members[0].content(), MemberContent::Compressed), "{:?}", members[0]);
     assert!(members[1].frame().is_some());
 }
 
@@ -155,15 +157,15 @@ fn a_member_with_a_damaged_local_header_is_broken_and_the_others_are_listed() {
     let array = file("int32_3x5.b2nd");
     let (store, names) = (CompressionMethod::STORE, ["a.b2nd", "b.b2nd", "c.b2nd"]);
     let whole = zip(&names.map(|name| (name, store, &array[..])));
-    let offsets: Vec<u64> = zip_members(Cursor::new(&whole)).unwrap().iter().map(Member::offset).collect();
+    let offsets: Vec<u64> = zip_members(Cursor::new(&whole)).unwrap().iter().map(ZipMember::offset).collect();
     let local = usize::try_from(offsets[1]).unwrap() - 30 - "b.b2nd".len();
     for at in [local, local + 29] {
         let mut bytes = whole.clone();
         assert_eq!(bytes[local..local + 2], *b"PK");
         bytes[at] = 0xff;
         let members = zip_members(Cursor::new(bytes)).unwrap();
-        assert_eq!(members.iter().map(Member::name).collect::<Vec<_>>(), names);
-        assert_eq!(broken(&members[1]), Some(Code::ZipMember), "{at}: {:?}", members[1]);
+        assert_eq!(members.iter().map(ZipMember::name).collect::<Vec<_>>(), names);
+        assert_eq!(broken(&members[1]), Some(FindingCode::ZipMember), "{at}: {:?}", members[1]);
         assert!(members[0].frame().is_some() && members[2].frame().is_some());
     }
 }
@@ -174,7 +176,7 @@ fn the_name_of_a_broken_member_stays_on_one_line() {
     let mut bytes = zip(&[("a\nb\x1b", CompressionMethod::STORE, &array)]);
     bytes[0] = 0xff;
     let members = zip_members(Cursor::new(bytes)).unwrap();
-    let Content::Broken(finding) = members[0].content() else { panic!("{:?}", members[0]) };
+    let MemberContent::Broken(finding) = members[0].content() else { panic!("{:?}", members[0]) };
     assert!(finding.message().starts_with("member a\\nb\\u{1b}: "), "{finding}");
 }
 
@@ -221,7 +223,7 @@ fn members_that_share_their_bytes_are_read_once() {
     let members = zip_members(Cursor::new(bytes)).unwrap();
     assert_eq!(members.len(), 1000);
     assert!(members[0].frame().is_some());
-    assert!(members[1..].iter().all(|member| broken(member) == Some(Code::ZipMember)));
+    assert!(members[1..].iter().all(|member| broken(member) == Some(FindingCode::ZipMember)));
 }
 
 #[test]
@@ -232,7 +234,7 @@ fn members_that_only_touch_share_nothing() {
     let between = u32::try_from(members[1].offset() - members[0].offset()).unwrap();
     let directory = zip.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     // The first member reaches up to the second one, or one byte into it.
-    for (length, code) in [(between, None), (between + 1, Some(Code::ZipMember))] {
+    for (length, code) in [(between, None), (between + 1, Some(FindingCode::ZipMember))] {
         let mut zip = zip.clone();
         zip[directory + 20..directory + 24].copy_from_slice(&length.to_le_bytes());
         let members = zip_members(Cursor::new(zip)).unwrap();
@@ -251,11 +253,11 @@ fn members_that_only_touch_share_nothing() {
         with_empty[end + at] += more;
     }
     let members = zip_members(Cursor::new(with_empty)).unwrap();
-    let lengths = members.iter().map(Member::len).collect::<Vec<_>>();
+    let lengths = members.iter().map(ZipMember::len).collect::<Vec<_>>();
     assert_eq!(lengths, [array.len() as u64, 0, array.len() as u64]);
     assert!(matches!(
         [members[0].content(), members[1].content(), members[2].content()],
-        [Content::Frame(_), Content::Other, Content::Frame(_)]
+        [MemberContent::Frame(_), MemberContent::Other, MemberContent::Frame(_)]
     ));
 }
 
@@ -265,18 +267,18 @@ fn a_member_with_a_header_of_more_than_a_mebibyte_is_not_read() {
     let store = CompressionMethod::STORE;
     let members = zip_members(Cursor::new(zip(&[("a", store, &long), ("b", store, &longer)]))).unwrap();
     assert_eq!(shape(members[0].frame().unwrap()), Some(vec![3, 5]));
-    assert_eq!(broken(&members[1]), Some(Code::TooLong));
+    assert_eq!(broken(&members[1]), Some(FindingCode::TooLong));
     assert!(Frame::read_at(Cursor::new(longer), 0).is_ok());
 }
 
 #[test]
 fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     let mut zip = file("tree.b2z");
-    let offsets: Vec<u64> = zip_members(Cursor::new(&zip)).unwrap().iter().map(Member::offset).collect();
+    let offsets: Vec<u64> = zip_members(Cursor::new(&zip)).unwrap().iter().map(ZipMember::offset).collect();
     zip.truncate(zip.len() - 40);
     let error = zip_members(Cursor::new(&zip)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed);
-    assert_eq!(error.finding().map(Finding::code), Some(Code::NotAZip));
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::NotAZip));
     assert_eq!(error.to_string(), "not a zip file, or cut short: missing end of central directory");
 
     let found: Vec<u64> = scan(Cursor::new(&zip)).map(|frame| frame.unwrap().offset()).collect();
@@ -305,7 +307,7 @@ fn a_member_at_an_offset_that_no_file_has_is_broken_and_the_others_are_listed() 
         zip[end + 12] += 12;
         fs::write(&path, zip).unwrap();
         let members = zip_members(File::open(&path).unwrap()).unwrap();
-        assert_eq!(broken(&members[0]), Some(Code::ZipMember), "{members:?}");
+        assert_eq!(broken(&members[0]), Some(FindingCode::ZipMember), "{members:?}");
         assert_eq!(members[1].frame().and_then(shape), Some(vec![3, 5]));
         assert!(members[0].frame().is_none());
     }
@@ -314,7 +316,7 @@ fn a_member_at_an_offset_that_no_file_has_is_broken_and_the_others_are_listed() 
 #[test]
 fn an_empty_zip_file_is_malformed_and_a_reader_that_fails_is_not() {
     let error = zip_members(Cursor::new(b"")).unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(Code::NotAZip));
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::NotAZip));
     assert_eq!(error.to_string(), "the file is empty");
 
     struct Fails(Cursor<Vec<u8>>);
@@ -424,8 +426,8 @@ fn the_chunks_of_hdf5_files_are_found_where_they_are() {
                 continue;
             }
             let chunk = fs::read(&path).unwrap();
-            let at = |frame: &Frame| &hdf5[usize::try_from(frame.offset()).unwrap()..];
-            let frame = found.iter().find(|frame| at(frame).starts_with(&chunk)).expect(file_name);
+            let at = |frame: &Frame<()>| &hdf5[usize::try_from(frame.offset()).unwrap()..];
+            let frame = found.iter().find(|&frame| at(frame).starts_with(&chunk)).expect(file_name);
             assert_eq!(shape(frame), shape(&Frame::open(&path).unwrap()), "{file_name}");
             seen += 1;
         }
@@ -440,7 +442,7 @@ fn a_frame_at_rest_is_opened_at_once() {
         assert_eq!(shape(&frame), shape(&Frame::open(data().join(name)).unwrap()), "{name}");
     }
     let error = Frame::open_stable(data().join("make.py"), Duration::from_secs(60)).unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(Code::NotAFrame));
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::NotAFrame));
 }
 
 #[test]
@@ -452,8 +454,8 @@ fn a_frame_left_half_changed_is_said_to_be_changing_and_why() {
     fs::write(&path, array).unwrap();
     let error = Frame::open_stable(&path, Duration::from_millis(20)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Changing);
-    assert_eq!(error.finding().map(Finding::code), Some(Code::InterruptedResize));
-    assert_eq!(check(&path).unwrap().findings[0].code(), Code::InterruptedResize);
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::InterruptedResize));
+    assert_eq!(check(&path).unwrap().findings[0].code(), FindingCode::InterruptedResize);
 }
 
 #[test]
@@ -465,8 +467,8 @@ fn what_keeps_a_frame_from_coming_to_rest_is_said() {
     // The marker of the shape.
     unreadable[115] = 0;
     for (bytes, code, why) in [
-        (&array[..300], Code::Truncated, "cut short: the frame has 520 bytes, but the file only 300"),
-        (&unreadable, Code::ArrayMarker, ""),
+        (&array[..300], FindingCode::Truncated, "cut short: the frame has 520 bytes, but the file only 300"),
+        (&unreadable, FindingCode::ArrayMarker, ""),
     ] {
         fs::write(&path, bytes).unwrap();
         let error = Frame::open_stable(&path, Duration::from_millis(5)).unwrap_err();

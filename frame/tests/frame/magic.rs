@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use b2nd_frame::{ArrayLayout, Frame, FrameType, Generation};
+use b2nd_frame::{Frame, FrameType, Generation};
 use b2nd_lab::{corpus, data, root};
 use b2nd_serde::Layout;
 
@@ -52,7 +52,7 @@ fn expected<R>(frame: &Frame<R>) -> String {
     if frame.metalayers()[0].name() != array.metalayer().name() {
         return text;
     }
-    if array.layout() != ArrayLayout::Format(Layout::B2nd) {
+    if array.layout() != Some(Layout::B2nd) {
         return text + if array.metalayer().name() == "caterva" { ", array of Caterva" } else { ", array" };
     }
     match array.shape() {

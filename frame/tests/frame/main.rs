@@ -12,8 +12,8 @@ mod failing;
 mod frame_type;
 mod geometry;
 mod inside;
-mod kind;
 mod magic;
+mod object_kind;
 mod peers;
 mod reading;
 mod real_files;
@@ -21,6 +21,22 @@ mod rewrite;
 mod store;
 mod vectors;
 mod writing;
+
+use std::io::{Cursor, Read, Seek};
+
+use b2nd_frame::{Check, Finding, Frame};
+
+/// The frame at the start of these bytes.
+#[track_caller]
+fn opened<B: AsRef<[u8]>>(file: B) -> Frame<Cursor<B>> {
+    Frame::read_at(Cursor::new(file), 0).unwrap()
+}
+
+/// What a check of an open frame finds, without its chunks.
+#[track_caller]
+fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {
+    Check::default().run(frame).unwrap().findings
+}
 
 /// Compares a text with the snapshot of this name.
 #[track_caller]

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use b2nd_frame::{Kind, Store, is_store_folder};
+use b2nd_frame::{ObjectKind, Store, Trailer, is_store_folder};
 use b2nd_lab::{data, frame_of, stored_chunk};
 use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use tempfile::TempDir;
@@ -25,15 +25,20 @@ fn folder(zip: &str, end: &str) -> TempDir {
     folder
 }
 
-fn open(path: &Path) -> Option<(Kind, Vec<String>)> {
+/// The JSON of a table's columns and rows.
+fn schema(trailer: &Trailer) -> String {
+    trailer.vlmetalayer("schema").unwrap().decode().unwrap()
+}
+
+fn open(path: &Path) -> Option<(ObjectKind, Vec<String>)> {
     Store::open(path).unwrap().map(|store| (store.kind(), store.members().to_vec()))
 }
 
 #[test]
 fn a_folder_is_the_store_that_its_zip_file_is() {
     for (name, kind, members) in [
-        ("tree.b2z", Kind::TreeStore, &["/group/large", "/group/small"][..]),
-        ("table.b2z", Kind::CTable, &["/_cols/name", "/_cols/number", "/_meta", "/_valid_rows"]),
+        ("tree.b2z", ObjectKind::TreeStore, &["/group/large", "/group/small"][..]),
+        ("table.b2z", ObjectKind::CTable, &["/_cols/name", "/_cols/number", "/_meta", "/_valid_rows"]),
     ] {
         let zip = Store::open(data().join(name)).unwrap().unwrap();
         assert_eq!(
@@ -43,10 +48,10 @@ fn a_folder_is_the_store_that_its_zip_file_is() {
         for end in [".b2d", ""] {
             assert_eq!(Store::open(folder(name, end).path()).unwrap().unwrap(), zip, "{name} {end}");
         }
-        let schema = zip.tables().first().map(|table| (table.key(), table.schema().unwrap()));
+        let table = zip.tables().next();
         assert_eq!(
-            schema.is_some_and(|(key, json)| key == "/" && json.contains("\"number\"")),
-            kind == Kind::CTable
+            table.is_some_and(|(key, trailer)| key == "/" && schema(trailer).contains("\"number\"")),
+            kind == ObjectKind::CTable
         );
     }
 }
@@ -81,11 +86,11 @@ fn stores_elsewhere_are_members_and_mounts() {
 #[test]
 fn a_table_in_a_tree_is_one_member() {
     let zip = Store::open(data().join("nested.b2z")).unwrap().unwrap();
-    assert_eq!(zip.kind(), Kind::TreeStore);
+    assert_eq!(zip.kind(), ObjectKind::TreeStore);
     assert_eq!(zip.members(), ["/array", "/group/objects", "/group/table"]);
-    let [table] = zip.tables() else { panic!("{zip:?}") };
-    assert_eq!(table.key(), "/group/table");
-    assert!(table.schema().unwrap().contains("\"double\""));
+    let [(key, trailer)] = zip.tables().collect::<Vec<_>>()[..] else { panic!("{zip:?}") };
+    assert_eq!(key, "/group/table");
+    assert!(schema(trailer).contains("\"double\""));
     for (name, is_part) in [
         ("embed.b2e", true),
         ("group/__vlmeta__.b2f", true),
@@ -106,9 +111,9 @@ fn a_table_in_a_tree_is_one_member() {
 fn a_tree_is_a_table_only_if_it_says_so() {
     let folder = folder("table.b2z", ".b2d");
     fs::copy(data().join("vlmetalayers.b2nd"), folder.path().join("_meta.b2f")).unwrap();
-    assert_eq!(open(folder.path()).unwrap().0, Kind::TreeStore);
+    assert_eq!(open(folder.path()).unwrap().0, ObjectKind::TreeStore);
     fs::remove_file(folder.path().join("_meta.b2f")).unwrap();
-    assert_eq!(open(folder.path()).unwrap().0, Kind::TreeStore);
+    assert_eq!(open(folder.path()).unwrap().0, ObjectKind::TreeStore);
 }
 
 #[test]
@@ -132,7 +137,7 @@ fn members_in_the_data_of_the_store_are_told_too() {
     embed[at..][..7].copy_from_slice(b"b2other");
     fs::write(folder.path().join("embed.b2e"), embed).unwrap();
     let members = ["/group/large", "/group/small", "/node"].map(String::from);
-    assert_eq!(open(folder.path()), Some((Kind::DictStore, members.to_vec())));
+    assert_eq!(open(folder.path()), Some((ObjectKind::DictStore, members.to_vec())));
 }
 
 #[test]
@@ -148,7 +153,9 @@ fn an_embed_store_makes_no_store_of_its_folder() {
 
 #[test]
 fn without_a_telling_metalayer_the_extension_tells_the_store() {
-    for (end, kind) in [(".b2d", Some(Kind::DictStore)), (".B2Z", Some(Kind::TreeStore)), ("", None)] {
+    for (end, kind) in
+        [(".b2d", Some(ObjectKind::DictStore)), (".B2Z", Some(ObjectKind::TreeStore)), ("", None)]
+    {
         let folder = folder("tree.b2z", end);
         fs::copy(data().join("int32_3x5.b2nd"), folder.path().join("embed.b2e")).unwrap();
         assert_eq!(open(folder.path()).map(|store| store.0), kind, "{end:?}");

@@ -5,6 +5,7 @@ use std::io::Cursor;
 
 use serde_derive::Serialize;
 
+use crate::findings;
 use b2nd_frame::{Finding, Frame, Header, Metalayer, Severity, Trailer};
 use b2nd_lab::vectors::{Vector, Verdict, hex, hold_against, kebab, read};
 use b2nd_lab::{data, frame_of, stored_chunk};
@@ -102,7 +103,7 @@ fn values<R>(frame: &Frame<R>, trailer: Option<&Trailer>, findings: &[Finding]) 
         nchunks: header.nchunks(),
         metalayers: frame.metalayers().iter().map(layer).collect(),
         array: frame.array().ok().flatten().map(|array| ArrayValues {
-            layout: array.layout().name(),
+            layout: array.layout_name(),
             shape: array.shape().to_vec(),
             chunkshape: array.chunkshape().to_vec(),
             blockshape: array.blockshape().map(<[i32]>::to_vec),
@@ -129,7 +130,7 @@ fn values<R>(frame: &Frame<R>, trailer: Option<&Trailer>, findings: &[Finding]) 
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     match Frame::read_at(Cursor::new(bytes), 0) {
         Ok(mut frame) => {
-            let findings = frame.check().unwrap();
+            let findings = findings(&mut frame);
             let error = findings.iter().find(|finding| finding.severity() == Severity::Error);
             let trailer = frame.trailer().ok();
             (Some(values(&frame, trailer.as_ref(), &findings)), error.map(refusal))

@@ -6,9 +6,10 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use crate::findings;
 use b2nd_frame::{
-    Check, ChunkPlace, Code, Codec, Depth, ErrorKind, Field, Filter, Frame, FrameBuilder, FrameType,
-    FrameWriter, Sink, Special, SplitMode,
+    Check, CheckDepth, ChunkPlace, Codec, ErrorKind, Filter, FindingCode, Frame, FrameBuilder, FrameType,
+    FrameWriter, HeaderField, NewFrame, SpecialValue, SplitMode,
 };
 use b2nd_lab::{chunk_of_zeros, data, shows_as_much_as_fits, stored_chunk};
 use b2nd_serde::{Layout, Meta, Shapes};
@@ -40,21 +41,21 @@ fn items_of(number: u64, nbytes: usize) -> Vec<u8> {
 }
 
 /// Stores all chunks, the last one first.
-fn store_all<S: Sink>(writer: &mut FrameWriter<S>) {
+fn store_all<W: Write + Seek>(writer: &mut FrameWriter<W>) {
     for number in (0..writer.nchunks()).rev() {
-        writer.stored(number, &items_of(number, writer.chunk_nbytes())).unwrap();
+        writer.write_uncompressed(number, &items_of(number, writer.chunk_nbytes())).unwrap();
     }
 }
 
 /// Checks a frame and the data of its chunks.
 #[track_caller]
-fn without_findings<R: Read + Seek>(frame: Frame<R>) -> Frame<R> {
-    let report = Check::new(Depth::ChunkData).frame(frame).unwrap();
+fn without_findings<R: Read + Seek>(mut frame: Frame<R>) -> Frame<R> {
+    let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
     let mut findings = report.findings;
-    findings.retain(|finding| finding.code() != Code::HighRank);
+    findings.retain(|finding| finding.code() != FindingCode::HighRank);
     assert_eq!(findings, []);
-    assert_eq!(report.unchecked, []);
-    report.frame.unwrap()
+    assert_eq!(report.skipped, []);
+    frame
 }
 
 /// The bytes of a stored chunk.
@@ -83,7 +84,7 @@ fn arrays_of_all_ranks_are_read_back() {
         for chunk in geometry.chunks() {
             let mut items = vec![0; writer.chunk_nbytes()];
             chunk.gather(&array, typesize, &mut items).unwrap();
-            writer.stored(chunk.number(), &items).unwrap();
+            writer.write_uncompressed(chunk.number(), &items).unwrap();
         }
         let mut frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
         assert_eq!(frame.array().unwrap().unwrap().meta(), Some(&meta));
@@ -103,7 +104,7 @@ fn arrays_of_all_ranks_are_read_back() {
 /// The header of a frame, without the numbers of threads, which are those of the machine it was written on.
 fn comparable(mut header: Vec<u8>) -> Vec<u8> {
     let frame = Frame::parse(&header).unwrap();
-    for field in [Field::CompressionThreads, Field::DecompressionThreads] {
+    for field in [HeaderField::CompressionThreads, HeaderField::DecompressionThreads] {
         header[frame.header().range(field).unwrap()].fill(0);
     }
     header
@@ -138,14 +139,14 @@ fn the_header_says_what_the_builder_was_told() {
         FrameBuilder::new(worked_example()).codec(Codec(35)).codec_meta(3).level(9).filters(&filters);
     let builder = builder.split_mode(SplitMode::Never).uses_dictionary(true);
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
-    writer.fill(Special::Zeros).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
     let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     let header = frame.header();
     assert_eq!((header.codec, header.codec_meta, header.level), (Codec(35), 3, 9));
     assert_eq!((header.split_mode, header.uses_dictionary), (SplitMode::Never, true));
     assert!(header.pipeline().eq(filters));
     assert_eq!((header.version, header.frame_type), (2, FrameType::Contiguous));
-    assert_eq!(frame.check_header(), []);
+    assert_eq!(frame.check_header().findings, []);
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn codecs_filters_and_split_modes_are_those_of_the_registry_of_c_blosc2() {
     ] {
         let builder = FrameBuilder::new(worked_example()).split_mode(mode);
         let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
-        writer.fill(Special::Zeros).unwrap();
+        writer.fill_missing(SpecialValue::Zeros).unwrap();
         let file = writer.finish().unwrap();
         // The fourth byte of flags.
         assert_eq!(file.get_ref()[28] & 3, bits);
@@ -213,7 +214,7 @@ fn metalayers_and_vlmetalayers_are_read_back() {
         builder = builder.metalayer(&format!("{}{number}", "n".repeat(29)), &number);
     }
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
-    writer.fill(Special::Zeros).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
     let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     assert_eq!(frame.metalayers().len(), 16);
     assert_eq!(frame.metalayer("numbers").unwrap().decode::<Vec<u8>>().unwrap(), [1, 2, 3]);
@@ -222,7 +223,7 @@ fn metalayers_and_vlmetalayers_are_read_back() {
     assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "kelvin");
     assert_eq!(trailer.vlmetalayer("note").unwrap().chunk(), note.chunk());
     assert!(frame.header().has_vlmetalayers);
-    assert!(frame.check().unwrap().iter().all(|finding| finding.code() == Code::NoData));
+    assert!(findings(&mut frame).iter().all(|finding| finding.code() == FindingCode::NoData));
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn a_long_metalayer_is_read_back() {
     let bytes = vec![0xc0; 1 << 20];
     let builder = FrameBuilder::new(worked_example()).metalayer_bytes("long", &bytes);
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
-    writer.fill(Special::Zeros).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
     let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     assert_eq!(frame.metalayer("long").unwrap().bytes(), bytes);
 }
@@ -241,7 +242,7 @@ fn all_ways_to_write_give_the_same_bytes() {
     let path = folder.path().join("new.b2nd");
     let mut writer = FrameBuilder::new(worked_example()).create(&path).unwrap();
     store_all(&mut writer);
-    let frame = writer.finish().unwrap();
+    let frame = writer.finish().unwrap().persist().unwrap();
     assert_eq!((frame.path(), frame.header().frame_len), (Some(&*path), fs::metadata(&path).unwrap().len()));
     let file = fs::read(&path).unwrap();
 
@@ -286,14 +287,14 @@ fn the_files_of_a_sparse_frame_are_numbered_as_its_chunks_come() {
         let path = folder.path().join(name);
         let mut writer = FrameBuilder::new(worked_example()).create_sparse(&path).unwrap();
         for number in order {
-            writer.stored(number, &items_of(number, 32)).unwrap();
+            writer.write_uncompressed(number, &items_of(number, 32)).unwrap();
         }
-        writer.special(1, Special::Zeros).unwrap();
-        let mut frame = writer.finish().unwrap();
+        writer.write_special(1, SpecialValue::Zeros).unwrap();
+        let mut frame = writer.finish().unwrap().persist().unwrap();
         assert_eq!((frame.header().frame_type, frame.header().cbytes), (FrameType::Sparse, 3 * 64));
         assert_eq!(frame.path(), Some(&*path.join("chunks.b2frame")));
         let places: Vec<_> = frame.chunks().unwrap().map(|entry| entry.unwrap().place).collect();
-        let zeros = ChunkPlace::Special(Special::Zeros);
+        let zeros = ChunkPlace::Special(SpecialValue::Zeros);
         let [first, third, fourth] = numbers.map(ChunkPlace::File);
         assert_eq!(places, [first, zeros, third, fourth]);
         let files = files(&path);
@@ -311,9 +312,9 @@ fn a_late_chunk_of_a_sparse_frame_has_a_file_that_c_blosc2_opens() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("late.b2nd");
     let mut writer = FrameBuilder::new(meta(&[100_000], &[1], &[1], "|u1")).create_sparse(&path).unwrap();
-    writer.stored(99_999, &[7]).unwrap();
-    writer.fill(Special::Zeros).unwrap();
-    let mut frame = without_findings(writer.finish().unwrap());
+    writer.write_uncompressed(99_999, &[7]).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    let mut frame = without_findings(writer.finish().unwrap().persist().unwrap());
     let place = frame.chunks().unwrap().nth(99_999).unwrap().unwrap().place;
     assert_eq!(place, ChunkPlace::File(0));
 }
@@ -321,10 +322,10 @@ fn a_late_chunk_of_a_sparse_frame_has_a_file_that_c_blosc2_opens() {
 #[test]
 fn special_values_are_in_the_index_and_repeated_items_in_the_frame() {
     let mut writer = begin_with_floats();
-    writer.special(0, Special::Nan).unwrap();
-    writer.special(1, Special::Uninitialized).unwrap();
-    writer.repeat(2, &[1, 2, 3, 4]).unwrap();
-    writer.fill(Special::Zeros).unwrap();
+    writer.write_special(0, SpecialValue::Nan).unwrap();
+    writer.write_special(1, SpecialValue::Uninitialized).unwrap();
+    writer.write_repeated(2, &[1, 2, 3, 4]).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
     let mut frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
     assert_eq!(frame.header().cbytes, 36);
     let mut chunks = frame.chunks().unwrap();
@@ -335,7 +336,10 @@ fn special_values_are_in_the_index_and_repeated_items_in_the_frame() {
             _ => chunks.header(&entry).unwrap().unwrap().special.unwrap(),
         });
     }
-    assert_eq!(special, [Special::Nan, Special::Uninitialized, Special::Value, Special::Zeros]);
+    assert_eq!(
+        special,
+        [SpecialValue::Nan, SpecialValue::Uninitialized, SpecialValue::Value, SpecialValue::Zeros]
+    );
 }
 
 #[test]
@@ -343,13 +347,15 @@ fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
     let mut writer = begin_with_floats();
     store_all(&mut writer);
     let stored = Frame::read_at(writer.finish().unwrap(), 0).unwrap().header().cbytes;
-    for (bits, special) in [(0x10, Special::Zeros), (0x20, Special::Nan), (0x40, Special::Uninitialized)] {
+    for (bits, special) in
+        [(0x10, SpecialValue::Zeros), (0x20, SpecialValue::Nan), (0x40, SpecialValue::Uninitialized)]
+    {
         let mut chunk = file_chunk_header();
         (chunk[2], chunk[12], chunk[31]) = (0x05, 32, bits);
         let mut writer = begin_with_floats();
-        writer.chunk(1, &chunk).unwrap();
+        writer.write_chunk(1, &chunk).unwrap();
         for number in [0, 2, 3] {
-            writer.stored(number, &items_of(number, 32)).unwrap();
+            writer.write_uncompressed(number, &items_of(number, 32)).unwrap();
         }
         let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
         assert_eq!(frame.header().cbytes, stored - 64);
@@ -363,9 +369,9 @@ fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
 fn many_chunks(chunks: i64) -> (Vec<u8>, Vec<usize>) {
     let builder = FrameBuilder::new(meta(&[8 * chunks], &[8], &[8], "|u1"));
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
-    assert_eq!(writer.missing(), Some(0));
+    assert_eq!(writer.first_missing(), Some(0));
     store_all(&mut writer);
-    assert_eq!(writer.missing(), None);
+    assert_eq!(writer.first_missing(), None);
     assert!(format!("{writer:?}").starts_with("FrameWriter { sizes: "));
     let file = writer.finish().unwrap().into_inner();
     let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
@@ -385,8 +391,8 @@ fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
     for start in starts {
         damaged[start + 3] = 9;
     }
-    let frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
-    let findings = Check::new(Depth::ChunkHeaders).frame(frame).unwrap().findings;
+    let mut frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
+    let findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings;
     assert_eq!(findings.len(), 21);
     assert_eq!(findings[20].message(), "5 more findings about chunks are left out");
 }
@@ -407,20 +413,20 @@ fn many_findings_of_one_code_do_not_hide_those_of_others() {
             _ => {}
         }
     }
-    let frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
-    let findings = Check::new(Depth::ChunkHeaders).frame(frame).unwrap().findings;
+    let mut frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
+    let findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings;
     let count = |code| findings.iter().filter(|finding| finding.code() == code).count();
-    assert_eq!((count(Code::ChunkHeader), count(Code::ChunkFilters)), (21, 1), "{findings:?}");
+    assert_eq!((count(FindingCode::ChunkHeader), count(FindingCode::ChunkFilters)), (21, 1), "{findings:?}");
     let left_out: Vec<_> = findings.iter().filter(|finding| finding.message().contains("left out")).collect();
     assert_eq!(left_out.len(), 1);
-    assert_eq!((left_out[0].code(), left_out[0].chunk()), (Code::ChunkHeader, None));
+    assert_eq!((left_out[0].code(), left_out[0].chunk()), (FindingCode::ChunkHeader, None));
 }
 
 #[test]
 fn an_index_of_one_offset_is_not_a_repeated_value() {
     let python = fs::read(data().join("scalar.b2nd")).unwrap();
     let mut writer = FrameBuilder::new(meta(&[], &[], &[], "<f8")).write_to(Cursor::new(Vec::new())).unwrap();
-    writer.stored(0, &3.5_f64.to_le_bytes()).unwrap();
+    writer.write_uncompressed(0, &3.5_f64.to_le_bytes()).unwrap();
     let file = writer.finish().unwrap().into_inner();
     // All of it but the filters that C-Blosc2 names in the header of an index too.
     let index = |file: &[u8]| {
@@ -432,11 +438,13 @@ fn an_index_of_one_offset_is_not_a_repeated_value() {
 
 #[test]
 fn an_index_of_one_special_value_takes_40_bytes() {
-    for (special, last) in [(Special::Zeros, 0x81), (Special::Nan, 0x82), (Special::Uninitialized, 0x84)] {
+    for (special, last) in
+        [(SpecialValue::Zeros, 0x81), (SpecialValue::Nan, 0x82), (SpecialValue::Uninitialized, 0x84)]
+    {
         let meta = meta(&[1 << 27], &[1], &[1], "<f4");
         let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
-        writer.special(7, special).unwrap();
-        writer.fill(special).unwrap();
+        writer.write_special(7, special).unwrap();
+        writer.fill_missing(special).unwrap();
         let file = writer.finish().unwrap().into_inner();
         let header_len = Frame::parse(&file).unwrap().header().header_len;
         assert_eq!(file.len(), header_len + 40 + 35);
@@ -503,33 +511,42 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
         }),
     ];
     for (why, chunk) in wrong {
-        let error = writer.chunk(2, &chunk).unwrap_err();
+        let error = writer.write_chunk(2, &chunk).unwrap_err();
         assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Refused, &*format!("chunk 2 {why}")));
     }
     let refusals = [
-        (writer.stored(2, &[0; 31]), "chunk 2 needs 32 bytes of items, but 31 are given"),
-        (writer.repeat(2, &[0; 8]), "chunk 2 needs an item of 4 bytes, but 8 are given"),
-        (writer.special(2, Special::Value), "chunk 2 cannot repeat a value without it; `repeat` takes it"),
-        (writer.stored(4, &[0; 32]), "chunk 4 does not exist: the array has 4 chunks, from 0 on"),
+        (writer.write_uncompressed(2, &[0; 31]), "chunk 2 needs 32 bytes of items, but 31 are given"),
+        (writer.write_repeated(2, &[0; 8]), "chunk 2 needs an item of 4 bytes, but 8 are given"),
         (
-            writer.special(u64::MAX, Special::Zeros),
+            writer.write_special(2, SpecialValue::Value),
+            "chunk 2 cannot repeat a value without it; `repeat` takes it",
+        ),
+        (writer.write_uncompressed(4, &[0; 32]), "chunk 4 does not exist: the array has 4 chunks, from 0 on"),
+        (
+            writer.write_special(u64::MAX, SpecialValue::Zeros),
             "chunk 18446744073709551615 does not exist: the array has 4 chunks, from 0 on",
         ),
-        (writer.fill(Special::Value), "the other chunks cannot repeat a value without it; `repeat` takes it"),
+        (
+            writer.fill_missing(SpecialValue::Value),
+            "the other chunks cannot repeat a value without it; `repeat` takes it",
+        ),
     ];
     for (result, message) in refusals {
         assert_eq!(result.unwrap_err().to_string(), message);
     }
-    writer.chunk(3, &repeated(&[1; 4])).unwrap();
+    writer.write_chunk(3, &repeated(&[1; 4])).unwrap();
     for number in [2, 0] {
-        writer.chunk(number, &good).unwrap();
+        writer.write_chunk(number, &good).unwrap();
     }
-    assert_eq!(writer.chunk(2, &good).unwrap_err().to_string(), "chunk 2 has already been given, or filled");
     assert_eq!(
-        writer.special(0, Special::Nan).unwrap_err().to_string(),
+        writer.write_chunk(2, &good).unwrap_err().to_string(),
+        "chunk 2 has already been given, or filled"
+    );
+    assert_eq!(
+        writer.write_special(0, SpecialValue::Nan).unwrap_err().to_string(),
         "chunk 0 has already been given, or filled"
     );
-    writer.chunk(1, &good).unwrap();
+    writer.write_chunk(1, &good).unwrap();
     let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     assert_eq!(frame.header().cbytes, 3 * 64 + 36);
     without_findings(frame);
@@ -554,10 +571,10 @@ fn only_little_endian_floats_can_be_nan() {
     for (dtype, is_nan) in cases {
         let meta = meta(&[2], &[1], &[1], dtype);
         let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
-        let found = writer.special(0, Special::Nan).map_err(|error| error.to_string());
+        let found = writer.write_special(0, SpecialValue::Nan).map_err(|error| error.to_string());
         let message = "chunk 0 cannot be NaN: only little-endian floats of 4 or 8 bytes can";
         assert_eq!(found, if is_nan { Ok(()) } else { Err(message.into()) }, "{dtype}");
-        assert_eq!(writer.fill(Special::Nan).is_ok(), is_nan, "{dtype}");
+        assert_eq!(writer.fill_missing(SpecialValue::Nan).is_ok(), is_nan, "{dtype}");
     }
 }
 
@@ -567,7 +584,7 @@ fn a_file_that_only_appends_is_refused() {
     let path = folder.path().join("log");
     let file = fs::File::options().append(true).create(true).open(&path).unwrap();
     let mut writer = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).write_to(file).unwrap();
-    writer.stored(0, &[1, 2]).unwrap();
+    writer.write_uncompressed(0, &[1, 2]).unwrap();
     let error = writer.finish().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     let reason = std::error::Error::source(&error).unwrap().to_string();
@@ -581,10 +598,10 @@ fn a_chunk_of_one_value_that_has_data_too_is_refused() {
     chunk[12] = 32;
     chunk[31] = 0x10;
     chunk[2] &= !2;
-    writer.chunk(0, &chunk).unwrap();
+    writer.write_chunk(0, &chunk).unwrap();
     // The flag of data that is not compressed.
     chunk[2] |= 2;
-    let error = writer.chunk(1, &chunk).unwrap_err();
+    let error = writer.write_chunk(1, &chunk).unwrap_err();
     assert_eq!(error.to_string(), "chunk 1 has one value, but also data or a dictionary");
 }
 
@@ -637,7 +654,7 @@ fn a_path_without_a_name_is_refused_at_once() {
 fn a_missing_chunk_is_named() {
     let mut writer = begin();
     for number in [0, 2] {
-        writer.stored(number, &[0; 32]).unwrap();
+        writer.write_uncompressed(number, &[0; 32]).unwrap();
     }
     let error = writer.finish().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
@@ -730,7 +747,7 @@ fn a_dtype_that_is_not_known_needs_a_typesize() {
     let error = FrameBuilder::new(unknown()).to_vec([[0; 0]; 0]).unwrap_err();
     assert!(error.to_string().ends_with("; give the typesize if it is right"), "{error}");
     let mut writer = FrameBuilder::new(unknown()).typesize(5).write_to(Cursor::new(Vec::new())).unwrap();
-    writer.stored(0, &[1; 15]).unwrap();
+    writer.write_uncompressed(0, &[1; 15]).unwrap();
     let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     assert_eq!(frame.header().typesize, 5);
 }
@@ -762,7 +779,7 @@ fn nothing_is_a_frame_and_nothing_has_its_name_before_it_is_finished() {
             let builder = FrameBuilder::new(worked_example());
             let mut writer =
                 if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }.unwrap();
-            writer.stored(0, &[0; 32]).unwrap();
+            writer.write_uncompressed(0, &[0; 32]).unwrap();
             assert!(!path.exists());
             if is_finished {
                 // Chunks are missing.
@@ -775,7 +792,7 @@ fn nothing_is_a_frame_and_nothing_has_its_name_before_it_is_finished() {
     }
     let mut to = Cursor::new(data_bytes());
     let mut writer = FrameBuilder::new(worked_example()).write_to(&mut to).unwrap();
-    writer.stored(0, &[0; 32]).unwrap();
+    writer.write_uncompressed(0, &[0; 32]).unwrap();
     drop(writer);
     // There was a frame at this place.
     assert_eq!(Frame::parse(to.get_ref()).unwrap_err().kind(), ErrorKind::Malformed);
@@ -798,7 +815,7 @@ fn what_is_at_the_path_stays() {
         let mut writer = begin(is_sparse).unwrap();
         store_all(&mut writer);
         fs::write(&path, "mine").unwrap();
-        for error in [begin(is_sparse).unwrap_err(), writer.finish().unwrap_err()] {
+        for error in [begin(is_sparse).unwrap_err(), writer.finish().unwrap().persist().unwrap_err()] {
             assert_eq!((error.kind(), error.path()), (ErrorKind::Exists, Some(&*path)));
         }
         assert_eq!(fs::read(&path).unwrap(), b"mine");
@@ -826,8 +843,8 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
     // A directory may be named so.
     let mut writer =
         FrameBuilder::new(worked_example()).create_sparse(folder.path().join("new.b2nd/")).unwrap();
-    writer.fill(Special::Zeros).unwrap();
-    writer.finish().unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
 }
 
 /// Not even root creates files there.
@@ -865,13 +882,13 @@ fn a_folder_that_is_gone_before_the_frame_is_finished_is_an_error_about_the_new_
             let mut writer =
                 if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }.unwrap();
             if !is_given_a_chunk {
-                writer.fill(Special::Zeros).unwrap();
+                writer.fill_missing(SpecialValue::Zeros).unwrap();
             }
             fs::remove_dir_all(folder.path()).unwrap();
             let error = if is_given_a_chunk {
-                writer.stored(0, &[1; 32]).unwrap_err()
+                writer.write_uncompressed(0, &[1; 32]).unwrap_err()
             } else {
-                writer.finish().unwrap_err()
+                writer.finish().and_then(NewFrame::persist).unwrap_err()
             };
             assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
             assert_eq!(error.to_string(), format!("cannot write {}", path.display()));
@@ -885,12 +902,12 @@ fn a_directory_that_cannot_be_renamed_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.b2nd");
     let mut writer = FrameBuilder::new(worked_example()).create_sparse(&path).unwrap();
-    writer.fill(Special::Zeros).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
     // Somebody tidies up.
     for entry in fs::read_dir(folder.path()).unwrap() {
         fs::remove_dir_all(entry.unwrap().path()).unwrap();
     }
-    let error = writer.finish().unwrap_err();
+    let error = writer.finish().and_then(NewFrame::persist).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -905,10 +922,10 @@ fn a_new_frame_has_the_mode_of_any_new_file() {
     fs::create_dir(folder.path().join("directory")).unwrap();
     let mut writer = FrameBuilder::new(worked_example()).create(folder.path().join("new")).unwrap();
     store_all(&mut writer);
-    writer.finish().unwrap();
+    writer.finish().unwrap().persist().unwrap();
     let mut writer = FrameBuilder::new(worked_example()).create_sparse(folder.path().join("sparse")).unwrap();
     store_all(&mut writer);
-    writer.finish().unwrap();
+    writer.finish().unwrap().persist().unwrap();
     assert_eq!((mode("new"), mode("sparse")), (mode("file"), mode("directory")));
     assert_eq!((mode("sparse/chunks.b2frame"), mode("sparse/00000000.chunk")), (mode("file"), mode("file")));
 }
@@ -950,7 +967,7 @@ fn a_chunk_that_could_not_be_written_can_be_given_again() {
     let meta = meta(&[4 << 17], &[1 << 17], &[1 << 12], "|u1");
     let mut expected = FrameBuilder::new(meta.clone()).write_to(Cursor::new(Vec::new())).unwrap();
     for number in 0..4 {
-        expected.stored(number, &items_of(number, LEN)).unwrap();
+        expected.write_uncompressed(number, &items_of(number, LEN)).unwrap();
     }
     let expected = expected.finish().unwrap().into_inner();
     for room in [0, 1, 100, LEN + 200, 2 * LEN] {
@@ -958,7 +975,7 @@ fn a_chunk_that_could_not_be_written_can_be_given_again() {
         let mut writer = FrameBuilder::new(meta.clone()).write_to(&mut file).unwrap();
         let mut failures = 0;
         for number in 0..4 {
-            while let Err(error) = writer.stored(number, &items_of(number, LEN)) {
+            while let Err(error) = writer.write_uncompressed(number, &items_of(number, LEN)) {
                 assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Io, "cannot write the file"));
                 failures += 1;
             }
@@ -986,10 +1003,10 @@ fn chunks_of_any_bytes_never_panic_and_never_make_a_frame_with_findings() {
             chunk[at] = random.u8(..);
         }
         let mut writer = begin();
-        if writer.chunk(0, &chunk).is_ok() {
+        if writer.write_chunk(0, &chunk).is_ok() {
             good += 1;
             for number in 1..4 {
-                writer.stored(number, &[0; 32]).unwrap();
+                writer.write_uncompressed(number, &[0; 32]).unwrap();
             }
             without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
         }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use b2nd_frame::{Check, Code, Depth, ErrorKind, Frame, FrameType, Rewrite, Severity, check};
+use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameType, Rewrite, Severity, check};
 
 use crate::choices::Choices;
 use crate::{folder, root, seeds};
@@ -28,8 +28,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// The codes of all errors of a frame. `None` if it cannot be opened.
-fn errors(path: &Path, depth: Depth) -> Option<BTreeSet<&'static str>> {
-    let report = Check::new(depth).frame(Frame::open(path).ok()?).expect("files that nobody writes");
+fn errors(path: &Path, depth: CheckDepth) -> Option<BTreeSet<&'static str>> {
+    let report = Check::new(depth).run(&mut Frame::open(path).ok()?).expect("files that nobody writes");
     let errors = report.findings.iter().filter(|finding| finding.severity() == Severity::Error);
     Some(errors.map(|finding| finding.code().name()).collect())
 }
@@ -88,7 +88,7 @@ fn edit(choices: &mut Choices<'_>, mut frame: Frame<fs::File>, file: &Path) {
     let path = if frame.path() == Some(file) { file } else { frame.path().expect("opened by its path") }
         .to_path_buf();
     let opened = path.parent().filter(|_| path.ends_with("chunks.b2frame")).unwrap_or(&path).to_path_buf();
-    let (before, was) = (fs::read(file).expect("a file"), errors(&opened, Depth::ChunkHeaders));
+    let (before, was) = (fs::read(file).expect("a file"), errors(&opened, CheckDepth::ChunkHeaders));
     let shape = frame.array().ok().flatten().map(|array| array.shape().to_vec());
     let layer = frame.metalayers().get(choices.below(16)).cloned();
     let (header, what) = (frame.header_bytes().to_vec(), choices.byte());
@@ -119,7 +119,7 @@ fn edit(choices: &mut Choices<'_>, mut frame: Frame<fs::File>, file: &Path) {
             assert_eq!(preview.header_bytes(), frame.header_bytes());
             assert!(after.starts_with(preview.header_bytes()) && after.len() == before.len());
             assert_eq!(after[header.len()..], before[header.len()..], "only the header changes");
-            let now = errors(&opened, Depth::ChunkHeaders).expect("a changed frame can be opened");
+            let now = errors(&opened, CheckDepth::ChunkHeaders).expect("a changed frame can be opened");
             let was = was.expect("an opened frame");
             assert!(now.is_subset(&was), "{now:?} after a change, before {was:?}");
             if let Some(shape) = wanted_shape {
@@ -144,7 +144,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
         frame_type.into_iter().fold(rewrite, Rewrite::frame_type)
     };
     let before = files(folder);
-    let was = errors(path, Depth::ChunkHeaders).expect("an opened frame");
+    let was = errors(path, CheckDepth::ChunkHeaders).expect("an opened frame");
     let preview = rewrite(path, &new, frame_type).preview();
     let made = match (preview, rewrite(path, &new, frame_type).apply()) {
         (Ok(preview), Ok(made)) => {
@@ -163,9 +163,9 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
         assert!(before.iter().all(|old| files(folder).contains(old)), "the old frame has changed");
     }
     assert!(!files(folder).iter().any(|(name, _)| name.starts_with(".b2nd-")), "something is left over");
-    let now = errors(&new, Depth::ChunkHeaders).expect("a rewritten frame can be opened");
+    let now = errors(&new, CheckDepth::ChunkHeaders).expect("a rewritten frame can be opened");
     assert!(now.is_subset(&was), "{now:?} after a rewrite, before {was:?}");
-    assert_eq!(errors(&new, Depth::Frame), Some(BTreeSet::new()), "what is rewritten has no errors");
+    assert_eq!(errors(&new, CheckDepth::Frame), Some(BTreeSet::new()), "what is rewritten has no errors");
 
     // The metalayers of others and the vlmetalayers are the same.
     let other = |name: &str| !["b2nd", "caterva"].contains(&name);
@@ -174,7 +174,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
         others.map(|layer| (layer.name().to_owned(), layer.bytes().to_vec())).collect()
     };
     assert_eq!(others(frame), others(&made));
-    if was.contains(Code::Truncated.name()) {
+    if was.contains(FindingCode::Truncated.name()) {
         return;
     }
     if matches!(made.array(), Ok(Some(_))) {
@@ -194,7 +194,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     };
     if rewrite(&new, &there, Some(one)).apply().is_ok() {
         rewrite(&there, &back, Some(other)).apply().expect("what was made of the other type");
-        let now = errors(&back, Depth::ChunkHeaders).expect("a rewritten frame can be opened");
+        let now = errors(&back, CheckDepth::ChunkHeaders).expect("a rewritten frame can be opened");
         assert!(now.is_subset(&was), "{now:?} after two rewrites, before {was:?}");
         assert_eq!(chunks(&new), chunks(&back));
         assert_eq!(chunks(&new).len(), chunks(&there).len());

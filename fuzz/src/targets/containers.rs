@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Cursor;
 
-use b2nd_frame::{Content, Frame, Store, scan, zip_members};
+use b2nd_frame::{Frame, MemberContent, Store, scan, zip_members};
 
 use crate::folder;
 
@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
     let members = zip_members(Cursor::new(bytes));
     for member in members.iter().flatten() {
         match member.content() {
-            Content::Frame(frame) => {
+            MemberContent::Frame(frame) => {
                 let end = member.offset() + member.len();
                 assert!(
                     end <= bytes.len() as u64 && frame.header().frame_len <= member.len(),
@@ -51,7 +51,7 @@ pub fn run(bytes: &[u8]) {
                     Frame::read_at(Cursor::new(bytes), member.offset()).expect("a frame within the file");
                 assert_eq!(again.header(), frame.header());
             }
-            Content::Broken(finding) => assert!(!finding.message().is_empty()),
+            MemberContent::Broken(finding) => assert!(!finding.message().is_empty()),
             _ => assert!(member.frame().is_none()),
         }
     }
@@ -61,10 +61,10 @@ pub fn run(bytes: &[u8]) {
     fs::write(&path, bytes).expect("room for a file");
     if let Ok(Some(store)) = Store::open(&path) {
         assert!(members.is_ok(), "a store is a zip file");
-        for table in store.tables() {
-            assert!(!table.key().is_empty());
+        for (key, _) in store.tables() {
+            assert!(key.starts_with('/'));
         }
-        let names = members.iter().flatten().map(b2nd_frame::Member::name);
+        let names = members.iter().flatten().map(b2nd_frame::ZipMember::name);
         for name in names {
             let _ = store.is_part(name);
         }

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use b2nd_frame::{
-    Check, ChunkPlace, Depth, Error, ErrorKind, Frame, Place, Report, Severity, Trailer, dump_header,
+    Check, CheckDepth, ChunkPlace, Error, ErrorKind, Frame, Place, Report, Severity, Trailer, dump_header,
 };
 use b2nd_lab::{rows, rows_until};
 use b2nd_serde::to_vec;
@@ -25,7 +25,7 @@ pub fn run(bytes: &[u8]) {
             let has_fault = assert_rows(&rows, 0, header);
             // A header can be read, but not dumped, if what nobody needs is damaged: `check` reports it.
             assert!(
-                !has_fault || !frame.check_header().is_empty(),
+                !has_fault || !frame.check_header().findings.is_empty(),
                 "a good header has a fault: {:?}",
                 rows.last()
             );
@@ -41,7 +41,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// However few bytes one begins with, the end is the same.
-fn in_pieces(bytes: &[u8], whole: &Result<Frame, Error>) {
+fn in_pieces(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     for start in [0, 1, 9, 10, 16, 24, 64, 90, 165, bytes.len() / 2] {
         let mut length = start.min(bytes.len());
         let last = loop {
@@ -70,7 +70,7 @@ fn in_pieces(bytes: &[u8], whole: &Result<Frame, Error>) {
 }
 
 /// What a header says of its parts.
-fn parts(frame: &Frame, bytes: &[u8]) {
+fn parts(frame: &Frame<()>, bytes: &[u8]) {
     for layer in frame.metalayers() {
         let content = layer.offset()..layer.offset() + layer.bytes().len();
         assert_eq!(bytes.get(content), Some(layer.bytes()));
@@ -86,12 +86,12 @@ fn parts(frame: &Frame, bytes: &[u8]) {
         }
         drop(array.geometry());
     }
-    for finding in frame.check_header() {
+    for finding in frame.check_header().findings {
         assert!(finding.offset().is_none_or(|offset| offset <= bytes.len() as u64), "{finding}");
     }
 }
 
-fn inside(bytes: &[u8], whole: &Result<Frame, Error>) {
+fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     let before = b"before ";
     let file = [&before[..], bytes].concat();
     let offset = before.len() as u64;
@@ -105,10 +105,11 @@ fn inside(bytes: &[u8], whole: &Result<Frame, Error>) {
     assert_eq!((frame.header_bytes(), frame.offset()), (whole.header_bytes(), offset));
     assert!(frame.header().frame_len <= bytes.len() as u64);
 
-    let [shallow, deep, data] = [Depth::Frame, Depth::ChunkHeaders, Depth::ChunkData].map(|depth| {
-        let frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
-        Check::new(depth).frame(frame).expect("a file in memory")
-    });
+    let [shallow, deep, data] =
+        [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData].map(|depth| {
+            let mut frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
+            Check::new(depth).run(&mut frame).expect("a file in memory")
+        });
     for finding in &shallow.findings {
         assert!(deep.findings.contains(finding), "not found with the headers of chunks: {finding}");
     }
@@ -125,7 +126,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame, Error>) {
         assert!(!finding.message().is_empty() && !finding.code().advice().is_empty());
     }
     let is_good =
-        |report: &Report<_>| report.findings.iter().all(|finding| finding.severity() != Severity::Error);
+        |report: &Report| report.findings.iter().all(|finding| finding.severity() != Severity::Error);
     let is_sparse = frame.header().is_sparse();
     trailer(frame, bytes, is_good(&shallow));
     let mut frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use b2nd_frame::{Check, ChunkHeader, Depth, Frame, FrameBuilder, Severity};
+use b2nd_frame::{Check, CheckDepth, ChunkHeader, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
 use serde::de::IgnoredAny;
 
@@ -44,7 +44,7 @@ pub fn run(bytes: &[u8]) {
         ));
         let rows = b2nd_lab::rows(|receive| frame.dump_trailer(receive).expect("a file in memory"));
         assert!(!assert_rows(&rows, trailer.offset(), trailer.bytes()), "a good trailer has a fault");
-        let report = Check::new(Depth::ChunkHeaders).frame(frame).expect("a file in memory");
+        let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).expect("a file in memory");
         assert!(
             report.findings.iter().all(|finding| finding.severity() != Severity::Error),
             "{:?}",
@@ -65,5 +65,5 @@ pub fn run(bytes: &[u8]) {
     assert_eq!(as_bytes.decode::<Vec<u8>>().expect("what was written"), bytes);
     assert_eq!(as_text.decode::<String>().expect("what was written"), text);
     assert_eq!(frame.metalayer("text").expect("what was written").decode::<&str>().expect("a string"), text);
-    assert_eq!(frame.check().expect("a file in memory"), []);
+    assert_eq!(Check::default().run(&mut frame).expect("a file in memory").findings, []);
 }

@@ -1,11 +1,12 @@
 //! New frames with any metalayers, and chunks in any order: what is finished has no errors, and holds what was given.
 
 use std::collections::HashMap;
-use std::io::Cursor;
+use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, Codec, Depth, Filter, Frame, FrameBuilder, FrameWriter, Severity, Sink, Special, SplitMode,
+    Check, CheckDepth, Codec, Filter, Frame, FrameBuilder, FrameWriter, NewFrame, Severity, SpecialValue,
+    SplitMode,
 };
 use b2nd_serde::{Meta, Shapes};
 
@@ -17,7 +18,8 @@ const COUNT: usize = 200;
 const DTYPES: [&str; 8] =
     ["|u1", "<i4", "<f8", "|b1", "<U3", "[('x', '<i2'), ('y', '|u1')]", "|S300", "what"];
 
-const SPECIAL: [Special; 4] = [Special::Zeros, Special::Nan, Special::Uninitialized, Special::Value];
+const SPECIAL: [SpecialValue; 4] =
+    [SpecialValue::Zeros, SpecialValue::Nan, SpecialValue::Uninitialized, SpecialValue::Value];
 
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut all = seeds::choices(COUNT, &seeds::chunks());
@@ -74,7 +76,7 @@ pub fn run(data: &[u8]) {
                 return;
             };
             let given = write(&mut choices, &mut writer, foreign);
-            let Ok(frame) = writer.finish() else {
+            let Ok(frame) = writer.finish().and_then(NewFrame::persist) else {
                 assert!(is_empty(folder.path()), "something is left of a frame that was not finished");
                 return;
             };
@@ -103,7 +105,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 /// Gives chunks in any order, many of them wrong.
-fn write<S: Sink>(choices: &mut Choices<'_>, writer: &mut FrameWriter<S>, foreign: &[u8]) -> Given {
+fn write<W: Write + Seek>(choices: &mut Choices<'_>, writer: &mut FrameWriter<W>, foreign: &[u8]) -> Given {
     let mut given = Given::default();
     let (nchunks, nbytes) = (writer.nchunks(), writer.chunk_nbytes());
     while !choices.is_over() {
@@ -112,11 +114,11 @@ fn write<S: Sink>(choices: &mut Choices<'_>, writer: &mut FrameWriter<S>, foreig
         let value = choices.byte();
         let mut items: Vec<u8> = (0..7).cycle().take(length).map(|at| value.wrapping_add(at)).collect();
         let accepted = match choices.below(8) {
-            0..4 => writer.stored(number, &items),
-            4 => writer.special(number, choices.one(&SPECIAL)).inspect(|()| items.clear()),
+            0..4 => writer.write_uncompressed(number, &items),
+            4 => writer.write_special(number, choices.one(&SPECIAL)).inspect(|()| items.clear()),
             5 => {
                 let item = vec![value; choices.below(16)];
-                writer.repeat(number, &item).inspect(|()| items.clear())
+                writer.write_repeated(number, &item).inspect(|()| items.clear())
             }
             6 if !foreign.is_empty() => {
                 let mut chunk = foreign.to_vec();
@@ -124,14 +126,14 @@ fn write<S: Sink>(choices: &mut Choices<'_>, writer: &mut FrameWriter<S>, foreig
                 if choices.flag() {
                     chunk[at] = choices.byte();
                 }
-                writer.chunk(number, &chunk).inspect(|()| {
+                writer.write_chunk(number, &chunk).inspect(|()| {
                     given.has_foreign = true;
                     items.clear();
                 })
             }
             _ => {
                 // A chunk is given once, so it is the others that are filled.
-                let _ = writer.fill(choices.one(&SPECIAL));
+                let _ = writer.fill_missing(choices.one(&SPECIAL));
                 continue;
             }
         };
@@ -141,7 +143,7 @@ fn write<S: Sink>(choices: &mut Choices<'_>, writer: &mut FrameWriter<S>, foreig
         }
     }
     if choices.is_over() && nchunks > 0 {
-        let _ = writer.fill(Special::Zeros);
+        let _ = writer.fill_missing(SpecialValue::Zeros);
     }
     given
 }
@@ -169,10 +171,11 @@ fn holds<R: std::io::Read + std::io::Seek>(
     let counts = frame.count_chunks().expect("what was written");
     assert_eq!(counts.total(), nchunks);
 
-    let depth = if given.has_foreign { Depth::ChunkHeaders } else { Depth::ChunkData };
+    let depth = if given.has_foreign { CheckDepth::ChunkHeaders } else { CheckDepth::ChunkData };
     let is_sparse = frame.header().is_sparse();
-    let report =
-        Check::new(if is_sparse { Depth::ChunkHeaders } else { depth }).frame(open()).expect("nobody writes");
+    let report = Check::new(if is_sparse { CheckDepth::ChunkHeaders } else { depth })
+        .run(&mut open())
+        .expect("nobody writes");
     let errors: Vec<_> =
         report.findings.iter().filter(|finding| finding.severity() == Severity::Error).collect();
     assert!(errors.is_empty(), "{errors:?}");

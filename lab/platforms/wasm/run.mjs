@@ -9,6 +9,6 @@ if (WebAssembly.Module.imports(module).length === 0) {
     // A panic traps, which ends this with an error.
     process.exit(instance.exports.main(0, 0));
 }
-const data = fileURLToPath(new URL("../../data", import.meta.url));
+const data = fileURLToPath(new URL("../../../frame/tests/data", import.meta.url));
 const wasi = new WASI({ version: "preview1", args: ["wasm"], preopens: { "/": data } });
 process.exit(wasi.start(await WebAssembly.instantiate(module, wasi.getImportObject())));

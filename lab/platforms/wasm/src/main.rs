@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use b2nd_serde::Dtype;
+use b2nd_frame::b2nd_serde::Dtype;
 use b2nd_frame::{Frame, check};
 
-const FILE: &[u8] = include_bytes!("../../../data/int32_3x5.b2nd");
+const FILE: &[u8] = include_bytes!("../../../../frame/tests/data/int32_3x5.b2nd");
 
 fn is_right<R>(frame: &Frame<R>) {
     let array = frame.array().unwrap().unwrap();

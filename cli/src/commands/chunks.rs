@@ -1,0 +1,208 @@
+//! `b2nd chunks`: where each chunk is, and how it is stored.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::mem;
+use std::process::ExitCode;
+
+use b2nd_frame::Frame;
+use clap::Args;
+
+use crate::input::{Address, Failure, Found, Inside, Paths, Reader, Stores, Visit, is_passed_over};
+use crate::output::chunks::{ChunkTotals, Part, list};
+use crate::problem::Problem;
+use crate::remote;
+use crate::terminal::{BOLD, Outcome, Progress, remark};
+
+/// List the chunks of frames: where each one is, and how it is stored
+///
+/// One line per chunk: its number, its coordinate in the grid of chunks, where it begins in the file, its length there and
+/// decompressed, and its kind. A chunk of the kinds zeros, nan and uninitialized has no bytes in the file, one of the kind
+/// value has its value once. Unless a single frame is given, the address of each frame is above its chunks.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd chunks array.b2nd
+  b2nd chunks --json data/ | jq -c '[.file, .offset, .cbytes]'")]
+pub(crate) struct Chunks {
+    #[command(flatten)]
+    paths: Paths,
+    /// Print a JSON object for each chunk or failure, one per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// A frame that would bring a file to more chunks is listed in its turn, so that memory does not depend on their number.
+const MOST_HELD_BACK: u64 = 4096;
+
+/// What is printed of some files, one after the other.
+enum Step {
+    Part(Part),
+    /// A frame that is listed in its turn. Only the first of a file stays open until then.
+    Frame(FrameAt, Option<Box<Frame<Reader>>>),
+}
+
+/// Where a frame is.
+struct FrameAt {
+    address: Address,
+    /// That of a member of a zip file, whose directory is not read again.
+    offset: Option<u64>,
+}
+
+impl FrameAt {
+    fn open(&self) -> Result<Frame<Reader>, Problem> {
+        let Some(offset) = self.offset else { return self.address.open() };
+        let path = self.address.path.as_path();
+        let reader: Reader = match self.address.inside {
+            Inside::Url(_) => Box::new(remote::open(path)?),
+            _ => Box::new(File::open(path)?),
+        };
+        Ok(Frame::read_at(reader, offset)?)
+    }
+}
+
+/// What was found in some files.
+struct Batch {
+    json: bool,
+    /// Whether a single frame is given, whose address need not be shown.
+    is_one: bool,
+    steps: Vec<Step>,
+    /// How many frames and chunks these have.
+    held_back: u64,
+    /// Whether one of them has a frame that stays open.
+    has_open: bool,
+    totals: ChunkTotals,
+}
+
+impl Chunks {
+    pub(crate) fn run(self) -> Outcome {
+        let Self { paths, json } = self;
+        let is_one = paths.given().len() == 1;
+        let work = |targets: Vec<Found>| {
+            let (steps, totals) = (Vec::new(), ChunkTotals::default());
+            let mut batch = Batch { json, is_one, steps, held_back: 0, has_open: false, totals };
+            for target in targets {
+                batch.take(target);
+            }
+            batch
+        };
+        let mut output = Output { json, is_first: true, progress: Progress::of_chunks() };
+        let mut all = ChunkTotals::default();
+        paths.visit(Stores::Folders, true, work, |batch| {
+            all.add(batch.totals);
+            for step in batch.steps {
+                match step {
+                    Step::Part(part) => output.print(part)?,
+                    Step::Frame(at, frame) => all.add(output.list(&at, frame)?),
+                }
+            }
+            output.progress.show(all.chunks);
+            Ok(())
+        })?;
+        output.progress.end();
+        if all.frames + all.failures == 0 {
+            remark(&"no frame found");
+        }
+        Ok(if all.failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// What is printed, in its turn.
+struct Output {
+    json: bool,
+    is_first: bool,
+    progress: Progress,
+}
+
+impl Output {
+    fn print(&mut self, part: Part) -> io::Result<()> {
+        match part {
+            Part::Heading(address) => {
+                let before = if mem::take(&mut self.is_first) { "" } else { "\n" };
+                writeln!(anstream::stdout(), "{before}{BOLD}{address}:{BOLD:#}")
+            }
+            // JSON has no colours to be taken out.
+            Part::Lines(lines) if self.json => io::stdout().write_all(&lines),
+            Part::Lines(lines) => anstream::stdout().write_all(&lines),
+            Part::Failure(failure) => {
+                io::stdout().flush()?;
+                self.progress.complain(&failure);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lists the chunks of a frame.
+    fn list(&mut self, at: &FrameAt, frame: Option<Box<Frame<Reader>>>) -> io::Result<ChunkTotals> {
+        let (location, json) = (at.address.location(), self.json);
+        match frame.map_or_else(|| at.open(), |frame| Ok(*frame)) {
+            Ok(mut frame) => list(location, &mut frame, json, &mut |part| self.print(part)),
+            Err(problem) => {
+                self.print(Part::of(location.failure(problem), json))?;
+                Ok(ChunkTotals { failures: 1, ..ChunkTotals::default() })
+            }
+        }
+    }
+}
+
+impl Batch {
+    /// Takes the frames of a file.
+    fn take(&mut self, target: Found) {
+        let target = match target {
+            Ok(target) => target,
+            Err(failure) => return self.fail(failure),
+        };
+        let is_one = self.is_one && target.is_given;
+        let at = FrameAt { address: Address::from(target.location()), offset: None };
+        match at.open() {
+            Ok(frame) => self.take_frame(at, frame, is_one),
+            Err(problem) if is_passed_over(&target, &problem) => {}
+            Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
+                self.fail(target.location().failure(problem));
+            }
+            // It may be a zip file, or no frame at all.
+            Err(_) => Visit::default().target(&target, &mut |view| match view {
+                Ok(view) => {
+                    let address = Address::from(view.location);
+                    let offset = view.location.member().map(|_| view.offset);
+                    let at = FrameAt { address, offset };
+                    match at.open() {
+                        Ok(frame) => self.take_frame(at, frame, false),
+                        Err(problem) => self.fail(view.location.failure(problem)),
+                    }
+                }
+                Err(failure) => self.fail(failure),
+            }),
+        }
+    }
+
+    fn take_frame(&mut self, at: FrameAt, mut frame: Frame<Reader>, is_one: bool) {
+        let location = at.address.location();
+        self.totals.frames += 1;
+        if !self.json && !is_one {
+            self.steps.push(Step::Part(Part::Heading(location.to_string())));
+        }
+        if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
+            let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
+            return self.fail(location.failure(Problem::new("refused", message)));
+        }
+        let count = frame.header().nchunks();
+        // Where chunks differ in length, only the index says how many there are.
+        let count = count.or_else(|| Some(frame.chunks().ok()?.size_hint().1? as u64));
+        let held_back = self.held_back.saturating_add(count.unwrap_or_default()).saturating_add(1);
+        if held_back > MOST_HELD_BACK {
+            let open = (!mem::replace(&mut self.has_open, true)).then(|| frame.into());
+            return self.steps.push(Step::Frame(at, open));
+        }
+        self.held_back = held_back;
+        let listed = list(location, &mut frame, self.json, &mut |part| {
+            self.steps.push(Step::Part(part));
+            Ok(())
+        });
+        self.totals.add(listed.unwrap_or_default());
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.totals.failures += 1;
+        self.steps.push(Step::Part(Part::of(failure, self.json)));
+    }
+}

@@ -1,0 +1,280 @@
+//! `b2nd dump`: the bytes of a header or metalayer, and what each of them means.
+
+use std::cell::RefCell;
+use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anstyle::Style;
+use b2nd_frame::{Error, Frame, dump_header};
+use b2nd_serde::Deserializer;
+use b2nd_serde::dump::{Row, metalayer};
+use clap::{Args, ValueHint};
+use serde::ser::{SerializeSeq, SerializeStruct};
+use serde::{Serialize, Serializer};
+
+use crate::input::{
+    Address, Bytes, Inside, MAX_LEN, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, from_text, given_all, is_zip,
+    read_bytes, unhex_argument,
+};
+use crate::output::json::write_line;
+use crate::problem::Problem;
+use crate::terminal::{BOLD, DIM, Outcome, RED, complain, remark, width, wrapped};
+use crate::text::{clean, hex};
+
+/// Show a frame's header and metalayers, or a single metalayer, byte by byte
+///
+/// Each line shows the offset, the bytes, their MessagePack type, the name of the field and the value. If the bytes are
+/// malformed, a line shows where and what is wrong: it is the last one, but after a bad chunk or block the others follow. The input
+/// is a frame or a metalayer: binary, hexadecimal digits, or a Python bytes literal such as b'\x97\x00'.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd dump array.b2nd
+  b2nd dump --trailer array.b2nd
+  b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
+  grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
+pub(crate) struct Dump {
+    /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET` or URL [default: -, standard input]
+    #[arg(value_name = "FILE", conflicts_with = "hex")]
+    file: Option<PathBuf>,
+    /// Bytes to show instead of a file, as hexadecimal digits
+    #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
+    hex: Option<Bytes>,
+    /// Show the chunks too: their headers and where their first 256 blocks begin, not the data; and the chunk index
+    #[arg(long)]
+    chunks: bool,
+    /// Show the trailer too, with its vlmetalayers
+    #[arg(long)]
+    trailer: bool,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Takes the rows one by one.
+type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
+
+impl Dump {
+    pub(crate) fn run(self) -> Outcome {
+        let longest = if self.chunks || self.trailer { u64::MAX } else { MAX_LEN };
+        let address = match &self.file {
+            Some(file) => {
+                let [address] = given_all([file]);
+                address
+            }
+            None => Address::stdin(),
+        };
+        let bytes = match (&self.hex, &address.inside) {
+            (Some(Bytes(bytes)), _) => Ok(bytes.clone()),
+            (None, Inside::Stdin) => read_bytes(&address.path, longest).map_err(Problem::from),
+            _ => read(&address).and_then(|bytes| Ok(from_text(bytes)?)),
+        };
+        let is_zip_on_stdin = bytes.as_deref().is_ok_and(begins_as_zip) && address.inside == Inside::Stdin;
+        let problem = if self.json {
+            let report = DumpRecord { dump: &self, address: &address, bytes, problem: RefCell::new(None) };
+            let mut stdout = BufWriter::new(io::stdout().lock());
+            write_line(&mut stdout, &report)?;
+            stdout.flush()?;
+            report.problem.take()
+        } else {
+            match bytes.map(|bytes| self.print(&address, &bytes)) {
+                Ok(printed) => printed?,
+                Err(problem) => Some(problem),
+            }
+            .inspect(|error| match (&error.offset, &address.inside) {
+                // A line shows it.
+                (Some(_), _) => {}
+                (None, Inside::Stdin) => complain(error),
+                _ => complain(&address.location().failure(error.clone())),
+            })
+        };
+        if problem.is_some() && !self.json {
+            if address.inside == Inside::Whole && is_zip(&address.path) {
+                remark(&ZIP_FILE.trim_start_matches("; "));
+            } else if is_zip_on_stdin {
+                remark(&ZIP_ON_STDIN.trim_start_matches("; "));
+            }
+        }
+        Ok(if problem.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    /// Prints all rows as lines. What is wrong, if anything is.
+    fn print(&self, address: &Address, bytes: &[u8]) -> io::Result<Option<Problem>> {
+        let width = width(&io::stdout());
+        let mut stdout = BufWriter::new(anstream::stdout().lock());
+        let mut written = Ok(());
+        let problem = self.rows(address, bytes, &mut |row| {
+            written = stdout.write_all(text(row, width).as_bytes());
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        written.and_then(|()| stdout.flush())?;
+        Ok(problem)
+    }
+
+    /// Passes all rows on. What is wrong first, if anything is: with an offset, a row shows it.
+    fn rows(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Option<Problem> {
+        let (mut fault, mut is_over) = (None, false);
+        let result = self.each(address, bytes, &mut |row| {
+            if is_over {
+                return ControlFlow::Break(());
+            }
+            if let Some(text) = row.fault.filter(|_| fault.is_none()) {
+                fault =
+                    Some(Problem { offset: Some(row.offset), ..Problem::new("malformed", text.to_string()) });
+            }
+            let flow = receive(row);
+            is_over = flow.is_break();
+            flow
+        });
+        // An error has no row.
+        result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
+    }
+
+    fn each(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Result<(), Problem> {
+        let has_more = self.chunks || self.trailer;
+        // An error at the first byte: no layout begins with it.
+        if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
+            metalayer(bytes).rows(receive);
+            let more = Problem::new("refused", "a metalayer by itself has no chunks and no trailer");
+            return if has_more { Err(more) } else { Ok(()) };
+        }
+        let mut is_bad = false;
+        dump_header(bytes).rows(|row| {
+            is_bad = row.fault.is_some();
+            receive(row)
+        });
+        // The last row has shown what is wrong with the header.
+        if !has_more || is_bad {
+            return Ok(());
+        }
+        let in_file = if address.inside == Inside::Stdin { None } else { Some(address.open()) };
+        match in_file {
+            Some(Ok(frame)) => self.rest(frame, receive)?,
+            Some(Err(problem)) if !problem.is_not_a_frame() => return Err(problem),
+            _ => self.rest(Frame::read_at(Cursor::new(bytes), 0)?, receive)?,
+        }
+        Ok(())
+    }
+
+    /// Passes on the rows of what follows the header. What is wrong with the chunks does not hide the trailer.
+    fn rest<R: Read + Seek>(&self, mut frame: Frame<R>, receive: &mut Receive<'_>) -> Result<(), Error> {
+        let chunks = if self.chunks { frame.dump_chunks(&mut *receive) } else { Ok(()) };
+        let trailer = if self.trailer { frame.dump_trailer(&mut *receive) } else { Ok(()) };
+        chunks.and(trailer)
+    }
+}
+
+/// The lines of a row. At a terminal, the message about a fault is wrapped.
+fn text(row: &Row<'_>, width: Option<usize>) -> String {
+    let [offset, bytes, kind, field, value] = row.cells();
+    let start = offset.len() + bytes.len() - bytes.trim_start().len();
+    let value = clean(&value);
+    let (offset, kind, field) = (painted(DIM, &offset), painted(DIM, &kind), painted(BOLD, &field));
+    let line = format!("{offset}{bytes}{kind}{field}{value}\n");
+    match &row.fault {
+        None => line,
+        Some(fault) => {
+            let indent = " ".repeat(start);
+            let fault =
+                wrapped(&clean(&fault.to_string()), width.map(|width| width.saturating_sub(start + 3)), "");
+            let fault = fault.replace('\n', &format!("\n{indent}   "));
+            format!("{line}{indent}{RED}^^{RED:#} {fault}\n")
+        }
+    }
+}
+
+/// A text in a style, but for the spaces before it.
+fn painted(style: Style, text: &str) -> String {
+    match text.trim_start_matches(' ') {
+        "" => String::new(),
+        text_only => format!("{}{style}{text_only}{style:#}", &text[..text.len() - text_only.len()]),
+    }
+}
+
+/// What `--json` prints. The rows are written as they come.
+struct DumpRecord<'d> {
+    dump: &'d Dump,
+    address: &'d Address,
+    bytes: Result<Vec<u8>, Problem>,
+    /// What is wrong, once the record is written.
+    problem: RefCell<Option<Problem>>,
+}
+
+impl Serialize for DumpRecord<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("DumpRecord", 6)?;
+        self.address.location().write(&mut object)?;
+        object.serialize_field("values", &Rows(self))?;
+        if let Some(problem) = &*self.problem.borrow() {
+            object.serialize_field("error", problem)?;
+        }
+        object.end()
+    }
+}
+
+/// The rows, as a list.
+struct Rows<'r>(&'r DumpRecord<'r>);
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let DumpRecord { dump, address, bytes, problem } = self.0;
+        let mut list = serializer.serialize_seq(None)?;
+        let mut written = Ok(());
+        *problem.borrow_mut() = match bytes {
+            Ok(bytes) => dump.rows(address, bytes, &mut |row| {
+                written = list.serialize_element(&RowRecord::from(row));
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            }),
+            Err(problem) => Some(problem.clone()),
+        };
+        written.and_then(|()| list.end())
+    }
+}
+
+/// A row. Scripts rely on these names.
+#[derive(Serialize)]
+struct RowRecord {
+    offset: u64,
+    depth: usize,
+    hex: String,
+    #[serde(rename = "type")]
+    kind: String,
+    value: String,
+    field: String,
+    /// What is wrong here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+}
+
+impl From<&Row<'_>> for RowRecord {
+    fn from(row: &Row<'_>) -> Self {
+        Self {
+            offset: row.offset,
+            depth: row.depth,
+            hex: hex(row.bytes),
+            kind: row.kind.to_string(),
+            value: row.value.to_string(),
+            field: row.field.to_string(),
+            fault: row.fault.map(ToString::to_string),
+        }
+    }
+}
+
+/// Bytes at an address: enough for the header of a frame.
+fn read(address: &Address) -> Result<Vec<u8>, Problem> {
+    let (mut file, offset) = address.bytes("bytes or hexadecimal digits")?;
+    if offset > 0 {
+        file.seek(SeekFrom::Start(offset))?;
+    }
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(1 << 12).read_to_end(&mut bytes)?;
+    if let Err(error) = Frame::parse(&bytes) {
+        // If the header does not say its length, this may be a metalayer, or digits.
+        let rest = error
+            .needed()
+            .map_or(MAX_LEN, |needed| (needed as u64).min(MAX_LEN).saturating_sub(bytes.len() as u64));
+        file.take(rest).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}

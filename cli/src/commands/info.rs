@@ -1,0 +1,118 @@
+//! `b2nd info`: everything about each array.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use b2nd_frame::CheckDepth;
+use clap::Args;
+use serde::Serialize;
+
+use crate::input::{Failure, Target, Visit, given, store_at};
+use crate::output::json::line;
+use crate::output::page::{Page, painted};
+use crate::output::record::Record;
+use crate::output::store::{StoreRecord, table_at};
+use crate::terminal::{Outcome, complain, remark};
+
+/// Show everything about arrays except their data
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd info array.b2nd
+  b2nd info --json *.b2nd | jq .vlmetalayers")]
+pub(crate) struct Info {
+    /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Show the values of metalayers whole, however long; otherwise each one has a line
+    #[arg(long)]
+    meta: bool,
+    /// Print a JSON object for each frame, one per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Info {
+    pub(crate) fn run(self) -> Outcome {
+        let several = self.files.len() > 1;
+        let mut output = Output { json: self.json, shown: 0, has_failed: false };
+        for address in given(self.files) {
+            let target = Target::given(address);
+            if !output.stores(&target)? {
+                output.frames(&target, several, self.meta)?;
+            }
+        }
+        Ok(if output.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// The state of the output.
+struct Output {
+    json: bool,
+    /// The pages so far.
+    shown: u64,
+    has_failed: bool,
+}
+
+impl Output {
+    /// Shows a store and the tables in it, or why it cannot be opened. Whether there was such a thing.
+    fn stores(&mut self, target: &Target) -> io::Result<bool> {
+        let store = match store_at(target) {
+            Ok(store) => store,
+            Err(failure) => return self.fail(&failure).map(|()| true),
+        };
+        let mut records: Vec<_> = table_at(target).into_iter().collect();
+        records.extend(store.iter().flat_map(|store| StoreRecord::all(target, store)));
+        if let Some(record) = records.first_mut() {
+            record.add_active(target);
+        }
+        for record in &records {
+            self.show(record, record)?;
+        }
+        Ok(!records.is_empty() || store.is_some())
+    }
+
+    fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
+        let visit = Visit { depth: Some(CheckDepth::Frame), meta: true, ..Visit::default() };
+        let (mut is_silent, mut written) = (true, Ok(()));
+        visit.target(target, &mut |view| {
+            is_silent = false;
+            let shown = match view {
+                Ok(_) if written.is_err() => return,
+                Ok(view) => {
+                    let with_path = several || view.location.member().is_some();
+                    let page = Page { view, record: Record::of(view), with_path, whole };
+                    self.show(&page.record, &page)
+                }
+                Err(failure) => self.fail(&failure),
+            };
+            if written.is_ok() {
+                written = shown;
+            }
+        });
+        if is_silent {
+            remark(&format_args!("{}: no frame found", target.location()));
+        }
+        written
+    }
+
+    /// Prints an object, or a page with a line before it if it is not the first one.
+    fn show(&mut self, object: &impl Serialize, page: &impl Display) -> io::Result<()> {
+        if self.json {
+            return anstream::stdout().write_all(&line(object));
+        }
+        let separator = if self.shown > 0 { "\n" } else { "" };
+        self.shown += 1;
+        anstream::stdout().write_all(painted(&format!("{separator}{page}")).as_bytes())
+    }
+
+    fn fail(&mut self, failure: &Failure) -> io::Result<()> {
+        self.has_failed = true;
+        if self.json {
+            return anstream::stdout().write_all(&line(failure));
+        }
+        complain(failure);
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! `b2nd ls`: a line for each array, or for each frame.
+
+use clap::{Args, ValueHint};
+
+use crate::input::{
+    CountChunks, Found, Inside, Paths, Stores, Target, Visit, files_in, store_of_files, visit_files,
+};
+use crate::output::listing::{Batch, Form, Listing, Plan};
+use crate::output::row::RowFormat;
+use crate::output::sort::{Order, SortBy};
+use crate::output::store::{StoreRecord, table_at};
+use crate::terminal::Outcome;
+
+/// List arrays and stores: shape, chunks, blocks, dtype, sizes, path
+///
+/// NBYTES is the size of all items, CBYTES that of the compressed chunks. The codes of errors in a header end the
+/// line; `b2nd check` explains them.
+///
+/// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2f, b2b, b2z,
+/// caterva) that is not a frame counts as a failure; other files in folders are skipped. A zip file is opened if its
+/// extension is b2z, or if it is given as an argument.
+///
+/// A store of python-blosc2 (a folder with embed.b2e, or a b2z file) has a line of its own, and then one for each array
+/// in it. A table is one line, with its rows and the number of its columns; --tree shows them.
+///
+/// Frames without an array, such as super-chunks, are counted. With --all, each has a line too: in the place of a dtype
+/// there are the number of its chunks, and the size of its items, such as V4 for 4 bytes.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd ls data/
+  b2nd ls --sort size -n 10 data/
+  b2nd ls --all --long data/
+  find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
+  b2nd ls --scan measurements.h5
+  b2nd ls --print0 data/ | xargs -0 b2nd info
+  # Conditions, and formats such as CSV, are jq's and DuckDB's:
+  b2nd ls --json data/ | jq -r 'select(.ndim == 3) | [.address, .nbytes] | @csv'
+  b2nd ls --json data/ | duckdb -csv -c \"select address, nbytes
+    from read_json('/dev/stdin') where cratio < 2\"")]
+#[expect(clippy::struct_excessive_bools, reason = "as many options")]
+pub(crate) struct Ls {
+    #[command(flatten)]
+    paths: Paths,
+    /// Find frames anywhere in each file, such as an HDF5 or ASDF file
+    #[arg(long)]
+    scan: bool,
+    /// List frames without an array too, such as super-chunks
+    #[arg(short, long, conflicts_with = "summary")]
+    all: bool,
+    /// Print a JSON object for each array or failure, one per line
+    #[arg(long)]
+    json: bool,
+    /// Add up sizes; count kinds, codecs, layouts, dtypes, ranks, shapes and chunks, and failures by code
+    #[arg(long)]
+    summary: bool,
+    /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
+    #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
+    long: bool,
+    /// Show sizes as exact numbers of bytes, as --json does
+    #[arg(long, conflicts_with_all = ["json", "summary"])]
+    bytes: bool,
+    /// Sort all arrays before they are printed; those without such a value are last
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["summary", "tree"])]
+    sort: Option<SortBy>,
+    /// With --sort, print only the first COUNT, and keep no more in memory
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = limit, value_hint = ValueHint::Other, requires = "sort")]
+    limit: Option<usize>,
+    /// Reverse the order of --sort
+    #[arg(short, long, requires = "sort")]
+    reverse: bool,
+    /// Draw folders and stores as a tree, with the columns of tables
+    #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
+    tree: bool,
+    /// Print only the address of each line, exactly, with a NUL byte after it, as `xargs -0` reads them
+    #[arg(long, conflicts_with_all = ["json", "summary", "long", "tree"])]
+    print0: bool,
+}
+
+/// Parses a number of lines.
+fn limit(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|&limit| limit > 0).ok_or("must be a number of at least 1")
+}
+
+impl Ls {
+    pub(crate) fn run(self) -> Outcome {
+        let form = match (self.summary, self.json, self.tree) {
+            _ if self.print0 => Form::Addresses,
+            (true, ..) => Form::Summary,
+            (_, true, _) => Form::Json,
+            (.., true) => Form::Tree,
+            _ => Form::Rows,
+        };
+        let plan = Plan {
+            form,
+            is_json: self.json,
+            format: RowFormat { is_long: self.long, is_exact: self.bytes, is_tree: self.tree },
+            order: self.sort.map(|by| Order { by, is_reverse: self.reverse }),
+            limit: self.limit.unwrap_or(usize::MAX),
+            all: self.all,
+        };
+        let counts = match (self.long, self.all) {
+            (true, _) => CountChunks::Always,
+            (_, true) => CountChunks::IfUnknown,
+            _ => CountChunks::Never,
+        };
+        let visit = Visit { scan: self.scan, counts, ..Visit::default() };
+        let work = |targets: Vec<Found>| {
+            let mut batch = Batch::new(plan, targets.len());
+            for target in targets {
+                take(target, visit, &mut batch);
+            }
+            batch
+        };
+        let mut listing = Listing::new(self.paths.given(), plan, self.paths.are_ordered());
+        let stores = if self.scan { Stores::Folders } else { Stores::Whole };
+        self.paths.visit(stores, self.scan, work, |batch| listing.take(batch))?;
+        listing.end()
+    }
+}
+
+/// Takes the frames of a file.
+fn take(target: Found, visit: Visit<'_>, batch: &mut Batch) {
+    match target {
+        Ok(target) if !visit.scan && (target.is_store || target.is_named_zip()) => {
+            take_store(&target, visit, batch);
+        }
+        Ok(target) if matches!(target.inside, Inside::Member(_)) => match table_at(&target) {
+            Some(table) => batch.take_store(table),
+            None => visit.target(&target, &mut |view| batch.take(view, false)),
+        },
+        target => visit.found(target, &mut |view| batch.take(view, false)),
+    }
+}
+
+/// Takes a store, the tables in it, and its members that are frames.
+fn take_store(target: &Target, visit: Visit<'_>, batch: &mut Batch) {
+    let store = store_of_files(target);
+    let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
+    records.for_each(|record| batch.take_store(record));
+    let is_member = store.is_some();
+    if !target.is_store {
+        return visit_files(target, store.as_ref(), visit, &mut |view| batch.take(view, is_member));
+    }
+    for found in files_in(target, store.as_ref()) {
+        match found {
+            Ok(zip) if zip.is_named_zip() => take_store(&zip, visit, batch),
+            found => visit.found(found, &mut |view| batch.take(view, is_member)),
+        }
+    }
+}

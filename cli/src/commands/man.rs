@@ -1,0 +1,125 @@
+//! `b2nd man`: the manual page.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fs, iter};
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Command, ValueHint};
+use clap_mangen::Man as ManPage;
+
+use crate::input::Location;
+use crate::terminal::{Outcome, complain};
+
+/// Print the manual page of b2nd or of one command, or write all pages to a folder
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd man ls | man -l -
+  b2nd man --dir ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// Command to describe; without it, the page of b2nd
+    #[arg(value_parser = PossibleValuesParser::new(COMMANDS), hide_possible_values = true)]
+    command: Option<String>,
+    /// Write the pages of b2nd and of all commands to this folder, which is made if it does not exist
+    #[arg(long, value_name = "FOLDER", conflicts_with = "command", value_hint = ValueHint::DirPath)]
+    dir: Option<PathBuf>,
+}
+
+/// The commands that have a page.
+const COMMANDS: [&str; 13] = [
+    "info",
+    "ls",
+    "check",
+    "chunks",
+    "diff",
+    "explain",
+    "dump",
+    "encode",
+    "decode",
+    "set",
+    "rewrite",
+    "completions",
+    "man",
+];
+
+/// The exit status of a command whose help does not say it.
+fn exit_status(command: &str) -> String {
+    let failed = match command {
+        "check" => "there were errors that are not ignored, with `--strict` also warnings, or a file failed",
+        "encode" | "decode" | "dump" => "the input is not valid, or cannot be read",
+        "set" | "rewrite" => "nothing was changed or written, for the reason that is shown",
+        "completions" | "man" | "explain" => "the output cannot be written",
+        _ => "a file failed",
+    };
+    format!("Exit status:\n  0  success\n  1  {failed}\n  2  wrong usage")
+}
+
+impl Man {
+    pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
+        b2nd.build();
+        if let Some(dir) = &self.dir {
+            return Ok(match write_all(dir, &b2nd) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    complain(&Location::of(dir).failure(error));
+                    ExitCode::FAILURE
+                }
+            });
+        }
+        let about = self.command.as_ref().and_then(|name| b2nd.find_subcommand(name)).unwrap_or(&b2nd);
+        io::stdout().write_all(&page(about.clone())?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Writes a page for b2nd, and one for each command.
+fn write_all(dir: &Path, b2nd: &Command) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    let commands = COMMANDS.into_iter().filter_map(|name| b2nd.find_subcommand(name));
+    for about in iter::once(b2nd).chain(commands) {
+        let name = about.get_display_name().unwrap_or(about.get_name()).replace(' ', "-");
+        fs::write(dir.join(format!("{name}.1")), page(about.clone())?)?;
+    }
+    Ok(())
+}
+
+fn page(about: Command) -> io::Result<Vec<u8>> {
+    let has_commands = about.has_subcommands();
+    let name = about.get_name().to_owned();
+    let end = about.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let page = ManPage::new(about).source(concat!("b2nd ", env!("CARGO_PKG_VERSION")));
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    if has_commands {
+        page.render_subcommands_section(&mut text)?;
+    }
+    let mut text = copyable(&String::from_utf8_lossy(&text));
+    for section in end.split("\n\n").filter(|section| !section.is_empty()) {
+        text += &end_section(section);
+    }
+    if !end.contains("Exit status:") {
+        text += &end_section(&exit_status(&name));
+    }
+    Ok(text.into_bytes())
+}
+
+/// The text with the characters that groff would replace by typographic ones, which a shell does not read. Other than in
+/// text, they do not occur in a page.
+fn copyable(text: &str) -> String {
+    text.replace('`', "\\(ga").replace('^', "\\(ha").replace('~', "\\(ti")
+}
+
+/// A section of the end of the help: its first line is the heading. `ManPage` would join and hyphenate the lines of
+/// examples. The lines begin with `\&`, because one that begins with a dot would be a request.
+fn end_section(section: &str) -> String {
+    let Some((heading, text)) = section.split_once(":\n") else { return String::new() };
+    let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    let lines: Vec<_> = copyable(&text).lines().map(|line| ["\\&", line.trim_start()].concat()).collect();
+    let (heading, lines) = (heading.to_uppercase(), lines.join("\n"));
+    format!(".SH {heading}\n.nf\n{lines}\n.fi\n")
+}

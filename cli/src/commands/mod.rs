@@ -1,0 +1,58 @@
+//! The subcommands: their options, and what they do.
+
+mod check;
+mod chunks;
+mod completions;
+mod decode;
+mod diff;
+mod dump;
+mod encode;
+mod explain;
+mod info;
+mod ls;
+mod man;
+mod rewrite;
+mod set;
+
+use clap::Subcommand;
+
+use crate::terminal::Outcome;
+
+/// A subcommand, in the order of the help.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Info(info::Info),
+    Ls(ls::Ls),
+    Check(check::Check),
+    Chunks(chunks::Chunks),
+    Diff(diff::Diff),
+    Explain(explain::Explain),
+    Dump(dump::Dump),
+    Encode(encode::Encode),
+    Decode(decode::Decode),
+    Set(set::Set),
+    Rewrite(rewrite::Rewrite),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+impl Command {
+    /// Runs the subcommand. `b2nd` makes the whole command line, for those that describe it.
+    pub(crate) fn run(self, b2nd: fn() -> clap::Command) -> Outcome {
+        match self {
+            Self::Info(command) => command.run(),
+            Self::Ls(command) => command.run(),
+            Self::Check(command) => command.run(),
+            Self::Chunks(command) => command.run(),
+            Self::Diff(command) => command.run(),
+            Self::Explain(command) => command.run(),
+            Self::Dump(command) => command.run(),
+            Self::Encode(command) => command.run(),
+            Self::Decode(command) => command.run(),
+            Self::Set(command) => command.run(),
+            Self::Rewrite(command) => command.run(),
+            Self::Completions(command) => command.run(b2nd()),
+            Self::Man(command) => command.run(b2nd()),
+        }
+    }
+}

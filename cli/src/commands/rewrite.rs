@@ -1,0 +1,104 @@
+//! `b2nd rewrite`: a copy in the current format.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use b2nd_frame::{Error, ErrorKind, Frame, FrameType, Generation, Rewrite as FrameRewrite};
+use clap::Args;
+
+use crate::input::{Address, Failure, dtype_parser, given_all};
+use crate::interrupt::Interrupts;
+use crate::output::change::{Change, ChangeReport, failure};
+use crate::terminal::{Outcome, Progress};
+
+/// Copy an array to the current format, which C-Blosc2 and python-blosc2 open
+///
+/// The compressed chunks are copied unchanged. If TO is the same file as FROM, the new one replaces the old one, and
+/// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist, and gets the permissions
+/// of FROM, but not its owner.
+///
+/// With --contiguous or --sparse, FROM can be any frame, also one without an array, and TO must not exist.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  b2nd rewrite old.caterva new.b2nd --dtype uint16
+  b2nd rewrite --contiguous folder.b2nd one_file.b2nd
+  b2nd rewrite --dry-run old.b2nd new.b2nd")]
+#[expect(clippy::struct_excessive_bools, reason = "as many options")]
+pub(crate) struct Rewrite {
+    /// Frame to read: a file, or a sparse frame (directory)
+    from: PathBuf,
+    /// Path of the new frame
+    to: PathBuf,
+    /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
+    #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
+    dtype: Option<String>,
+    /// Write one file, also if FROM is a sparse frame
+    #[arg(long)]
+    contiguous: bool,
+    /// Write a sparse frame: a directory with a file for each chunk
+    #[arg(long, conflicts_with = "contiguous")]
+    sparse: bool,
+    /// Show what would change, or why it cannot; write nothing and take no lock
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the new array as a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Rewrite {
+    pub(crate) fn run(self) -> Outcome {
+        let interrupts = Interrupts::hold_back();
+        let change = self.change(&interrupts);
+        if change.is_err() {
+            // The rewrite has removed its temporary file, so the process may end now.
+            interrupts.follow();
+        }
+        ChangeReport { path: &self.to, json: self.json, dry_run: self.dry_run, is_new: true }.show(change)
+    }
+
+    fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
+        let [from, to] = given_all([&self.from, &self.to]).map(Address::into_path);
+        from.and(to)?;
+        let failed = |error: Error| {
+            let is_about_from = error.path().is_some_and(|path| path.starts_with(&self.from));
+            let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
+            failure(if is_about_to { &self.to } else { &self.from }, &error)
+        };
+        let before = Frame::open(&self.from).and_then(|frame| Frame::parse(frame.header_bytes()));
+        let before = before.map_err(failed)?;
+        let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
+        let mut rewrite = FrameRewrite::new(&self.from, &self.to).on_progress(|copied| {
+            progress.show(copied);
+            if interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if let Some(dtype) = &self.dtype {
+            rewrite = rewrite.dtype(dtype);
+        }
+        if self.contiguous || self.sparse {
+            rewrite = rewrite.frame_type(if self.sparse { FrameType::Sparse } else { FrameType::Contiguous });
+        }
+        let after = if self.dry_run {
+            rewrite.preview()
+        } else {
+            rewrite.apply().and_then(|frame| Frame::parse(frame.header_bytes()))
+        };
+        match after {
+            Ok(after) => Ok(Change { before, after }),
+            Err(error) => {
+                let is_refused = error.kind() == ErrorKind::Refused && self.dtype.is_none();
+                let mut failure = failed(error);
+                if is_refused && needs_dtype(&before) {
+                    failure.error.hint = Some(", for example with --dtype uint16");
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// Whether a rewrite of the frame must be given a dtype.
+fn needs_dtype(frame: &Frame<()>) -> bool {
+    let is_beta1 = frame.header().generation == Generation::Beta1;
+    !is_beta1 && frame.array().is_ok_and(|array| array.is_some_and(|array| array.dtype().is_none()))
+}

@@ -1,0 +1,330 @@
+//! Where a frame is, as an argument says it and as it is printed.
+//!
+//! | address | what it is |
+//! |---|---|
+//! | `PATH` | a file, a sparse frame or a folder |
+//! | `FILE:MEMBER` | a member of a zip file |
+//! | `FILE@OFFSET` | what begins at this byte of any file |
+//! | `-` | standard input |
+//! | `scheme://…` | an object in an object store, or what is below a prefix |
+//! | `scheme://….b2z:MEMBER` | a member of a zip file there; `?…` follows it |
+//!
+//! A path that exists comes before a member or an offset, and of the files that an address can
+//! mean, the longest name. An argument that begins with `./`, or comes after `--`, is a path.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::path::{self, Path, PathBuf};
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::names::{file_of, scheme, split_query};
+use crate::text;
+
+/// What of a file is meant. The name of a member is owned or borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inside<S> {
+    /// The file or folder itself.
+    Whole,
+    Member(S),
+    Offset(u64),
+    /// There is no file, but standard input. The path is `-`.
+    Stdin,
+    /// There is no file, but an object. The path is its URL; the member is of a zip file.
+    Url(Option<S>),
+}
+
+impl<S> Inside<S> {
+    /// The same with another type of name.
+    fn map<'s, T>(&'s self, name: impl FnOnce(&'s S) -> T) -> Inside<T> {
+        match self {
+            Self::Whole => Inside::Whole,
+            Self::Member(member) => Inside::Member(name(member)),
+            Self::Offset(offset) => Inside::Offset(*offset),
+            Self::Stdin => Inside::Stdin,
+            Self::Url(member) => Inside::Url(member.as_ref().map(name)),
+        }
+    }
+}
+
+impl Inside<String> {
+    pub(crate) fn borrowed(&self) -> Inside<&str> {
+        self.map(String::as_str)
+    }
+}
+
+/// An address as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) path: PathBuf,
+    pub(crate) inside: Inside<String>,
+}
+
+/// The addresses of the command line. After `--` there are only paths.
+pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + Send {
+    let paths = std::env::args_os().skip_while(|argument| argument != "--").skip(1).count();
+    let first_path = arguments.len().saturating_sub(paths);
+    let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::of(path) };
+    arguments.into_iter().enumerate().map(read)
+}
+
+/// An address of the command line, if the command has as many as there are here.
+pub(crate) fn given_all<const N: usize>(arguments: [&PathBuf; N]) -> [Address; N] {
+    let mut addresses = given(arguments.map(Clone::clone).to_vec());
+    arguments.map(|path| addresses.next().unwrap_or_else(|| Address::of(path.clone())))
+}
+
+impl From<Location<'_>> for Address {
+    fn from(Location { path, inside }: Location<'_>) -> Self {
+        Self { path: path.into(), inside: inside.map(|&name| name.into()) }
+    }
+}
+
+impl Address {
+    /// Standard input.
+    pub(crate) fn stdin() -> Self {
+        Self { path: "-".into(), inside: Inside::Stdin }
+    }
+
+    /// The address of a file or folder.
+    pub(crate) fn of(path: PathBuf) -> Self {
+        Self { path, inside: Inside::Whole }
+    }
+
+    /// Reads an address.
+    pub(crate) fn read(text: PathBuf) -> Self {
+        let bytes = text.as_os_str().as_encoded_bytes();
+        if starts_as_path(bytes) {
+            return Self::of(text);
+        }
+        if scheme(bytes).is_some() {
+            return Self::url(text);
+        }
+        if bytes == b"-" {
+            return Self::stdin();
+        }
+        // Most paths have neither, and need no look at the disk.
+        if !bytes.iter().any(|byte| b":@".contains(byte)) || fs::symlink_metadata(&text).is_ok() {
+            return Self::of(text);
+        }
+        let place = (1..bytes.len()).rev().find_map(|at| {
+            let (path, rest) = bytes.split_at(at);
+            let inside = inside(rest)?;
+            let path = path_of(path.to_vec());
+            path.is_file().then_some(Self { path, inside })
+        });
+        place.unwrap_or_else(|| Self::of(text))
+    }
+
+    /// The address of a URL. Only a zip file has members; their names are before the query.
+    fn url(text: PathBuf) -> Self {
+        const END: &str = ".b2z:";
+        let Some((scheme, rest)) = text.to_str().and_then(|url| url.split_once("://")) else {
+            return Self { path: text, inside: Inside::Url(None) };
+        };
+        let url = format!("{}://{rest}", scheme.to_ascii_lowercase());
+        let (file, query) = split_query(&url);
+        match file.split_once(END) {
+            Some((start, member)) if !member.is_empty() => {
+                let path = format!("{start}{}{query}", END.trim_end_matches(':'));
+                Self { path: path.into(), inside: Inside::Url(Some(member.into())) }
+            }
+            _ => Self { path: url.into(), inside: Inside::Url(None) },
+        }
+    }
+
+    pub(crate) fn location(&self) -> Location<'_> {
+        Location { path: &self.path, inside: self.inside.borrowed() }
+    }
+}
+
+fn starts_as_path(text: &[u8]) -> bool {
+    matches!(text, [b'.', separator, ..] if path::is_separator(char::from(*separator)))
+}
+
+/// What follows the path of a file.
+fn inside(rest: &[u8]) -> Option<Inside<String>> {
+    match rest {
+        [b':', name @ ..] if !name.is_empty() => {
+            Some(Inside::Member(String::from_utf8_lossy(name).into_owned()))
+        }
+        [b'@', digits @ ..] if digits.iter().all(u8::is_ascii_digit) => {
+            Some(Inside::Offset(str::from_utf8(digits).ok()?.parse().ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// The bytes of a path that is not UTF-8, as hexadecimal digits.
+pub(crate) fn bytes_of(path: &Path) -> Option<String> {
+    path.to_str().is_none().then(|| text::hex(path.as_os_str().as_encoded_bytes()))
+}
+
+#[cfg(unix)]
+pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
+    OsString::from(String::from_utf8_lossy(&bytes).into_owned()).into()
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.location().serialize(serializer)
+    }
+}
+
+/// Where something was found: an address that is printed.
+#[derive(Clone, Copy)]
+pub(crate) struct Location<'p> {
+    pub(crate) path: &'p Path,
+    pub(crate) inside: Inside<&'p str>,
+}
+
+impl<'p> Location<'p> {
+    pub(crate) fn of(path: &'p Path) -> Self {
+        Self { path, inside: Inside::Whole }
+    }
+
+    /// An object, or what is below a prefix.
+    pub(crate) fn of_url(path: &'p Path) -> Self {
+        Self { path, inside: Inside::Url(None) }
+    }
+
+    /// The frame that was found there, at an offset of the file.
+    pub(crate) fn at(self, offset: u64) -> Self {
+        match self.inside {
+            Inside::Whole if offset > 0 => Self { inside: Inside::Offset(offset), ..self },
+            _ => self,
+        }
+    }
+
+    pub(crate) fn member(self) -> Option<&'p str> {
+        match self.inside {
+            Inside::Member(name) => Some(name),
+            Inside::Url(member) => member,
+            _ => None,
+        }
+    }
+
+    /// The bytes of an argument that means the same, whatever the name of the file is.
+    pub(crate) fn address(self) -> Vec<u8> {
+        let path = self.path.as_os_str().as_encoded_bytes();
+        // What would be read as an option, standard input or a URL.
+        let is_special = |path: &[u8]| path.starts_with(b"-") || scheme(path).is_some();
+        let rest = match self.inside {
+            Inside::Whole if is_special(path) => return [b"./", path].concat(),
+            Inside::Whole | Inside::Stdin | Inside::Url(None) => return path.to_vec(),
+            Inside::Url(Some(member)) => {
+                let (file, query) = path.split_at(file_of(self.path).as_os_str().len());
+                return [file, b":", member.as_bytes(), query].concat();
+            }
+            Inside::Member(name) => format!(":{name}"),
+            Inside::Offset(offset) => format!("@{offset}"),
+        };
+        // After `./` there is only a path.
+        let path =
+            if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
+        let path = if is_special(path.as_os_str().as_encoded_bytes()) {
+            Cow::Owned(path::absolute(path).unwrap_or_else(|_| path.into()))
+        } else {
+            Cow::Borrowed(path)
+        };
+        [path.as_os_str().as_encoded_bytes(), rest.as_bytes()].concat()
+    }
+
+    /// Writes the fields of an object that say where something is. The bytes of a path that is not UTF-8 are there too.
+    pub(crate) fn write<S: SerializeStruct>(self, fields: &mut S) -> Result<(), S::Error> {
+        fields.serialize_field("path", &self.path.to_string_lossy())?;
+        if let Some(bytes) = bytes_of(self.path) {
+            fields.serialize_field("path_bytes", &bytes)?;
+        }
+        fields.serialize_field("address", &String::from_utf8_lossy(&self.address()))?;
+        fields.serialize_field("member", &self.member())
+    }
+}
+
+/// The address, safe to print on a terminal.
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::clean(&String::from_utf8_lossy(&self.address())))
+    }
+}
+
+impl Serialize for Location<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Location", 4)?;
+        self.write(&mut fields)?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_path_first_and_then_the_longest_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["a", "a:b", "a:b@7", "c@1"] {
+            fs::write(at(name), "").unwrap();
+        }
+        fs::create_dir(at("folder")).unwrap();
+        let member = |name: &str| Inside::Member(name.to_owned());
+        for (text, path, inside) in [
+            ("a", "a", Inside::Whole),
+            ("a:b", "a:b", Inside::Whole),
+            ("a:b@7", "a:b@7", Inside::Whole),
+            ("a:b@8", "a:b", Inside::Offset(8)),
+            ("a:b@7@07", "a:b@7", Inside::Offset(7)),
+            ("a:b:c/d", "a:b", member("c/d")),
+            ("a:c:d@5", "a", member("c:d@5")),
+            ("c@1", "c@1", Inside::Whole),
+            // No file is before the mark, or nothing after it.
+            ("c@2", "c@2", Inside::Whole),
+            ("a:", "a:", Inside::Whole),
+            ("a@", "a@", Inside::Whole),
+            ("a@x", "a@x", Inside::Whole),
+            ("a@99999999999999999999", "a@99999999999999999999", Inside::Whole),
+            ("folder:x", "folder:x", Inside::Whole),
+        ] {
+            let read = Address::read(at(text));
+            assert_eq!(read, Address { path: at(path), inside }, "{text}");
+        }
+        for (text, inside) in [
+            ("-", Inside::Stdin),
+            ("./-", Inside::Whole),
+            ("./s3://x", Inside::Whole),
+            ("s3://x/y", Inside::Url(None)),
+            ("s3://x/y.b2z:", Inside::Url(None)),
+            ("HTTPS://x/y.b2z?a=.b2z:b", Inside::Url(None)),
+        ] {
+            assert_eq!(Address::read(text.into()).inside, inside, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let whole = |path| Location::of(Path::new(path)).to_string();
+        assert_eq!(["a", "./a", "-", "-x", "s3://x"].map(whole), ["a", "./a", "./-", "./-x", "./s3://x"]);
+        let inner = |path, inside| Location { path: Path::new(path), inside }.to_string();
+        assert_eq!(inner("./a.b2z", Inside::Member("x/y")), "a.b2z:x/y");
+        assert_eq!(inner("../a", Inside::Offset(3)), "../a@3");
+        assert!(path::is_separator(inner("-a", Inside::Offset(3)).chars().next().unwrap()) || cfg!(windows));
+        assert_eq!(inner("-", Inside::Stdin), "-");
+        assert_eq!(inner("s3://x", Inside::Url(None)), "s3://x");
+        for url in ["http://h:80/x.b2z", "http://h/x.b2z?se=10:30&sig=1"] {
+            let member = inner(url, Inside::Url(Some("y/z.b2nd")));
+            let read = Address::read(member.into());
+            assert_eq!(read.path, Path::new(url));
+            assert_eq!(read.inside, Inside::Url(Some("y/z.b2nd".into())));
+        }
+    }
+}

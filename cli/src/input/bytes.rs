@@ -1,0 +1,110 @@
+//! Bytes that are given: as they are, or as text as logs and sources have it, hexadecimal digits or a literal of Python.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
+
+use crate::terminal::await_stdin;
+use crate::text::shortened;
+
+/// The longest header or metalayer that is shown.
+pub(crate) const MAX_LEN: u64 = 1 << 20;
+
+/// A message shows at most this much of a text.
+const MESSAGE_LEN: usize = 40;
+
+/// Bytes that were given as text.
+#[derive(Clone)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+/// Opens a file; or standard input if the path is `-`, where `what` is awaited.
+pub(crate) fn open_or_stdin(path: &Path, what: &str) -> io::Result<Box<dyn BufRead + Send>> {
+    if path == Path::new("-") {
+        await_stdin(what);
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    Ok(Box::new(BufReader::new(File::open(path)?)))
+}
+
+/// The first bytes of a file or of standard input, or those that they describe as text.
+pub(crate) fn read_bytes(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_or_stdin(path, "bytes or hexadecimal digits")?.take(longest).read_to_end(&mut bytes)?;
+    from_text(bytes)
+}
+
+/// The bytes, or those that they describe as text. A frame or metalayer is never text: its first byte is not UTF-8.
+pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if !text.is_empty() && !text.contains(is_no_text) => unhex(text).map_err(|error| {
+            io::Error::new(
+                ErrorKind::InvalidData,
+                format!("not a frame, a metalayer, or hexadecimal digits: {error}"),
+            )
+        }),
+        _ => Ok(bytes),
+    }
+}
+
+/// Whether a character does not occur in text.
+fn is_no_text(character: char) -> bool {
+    character.is_control() && !character.is_whitespace()
+}
+
+/// Bytes from hexadecimal digits, which may be separated as in Rust, C and JSON, or from bytes as Python prints them.
+pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
+    if let Some(quoted) = text.trim().strip_prefix('b').filter(|rest| rest.starts_with(['\'', '"'])) {
+        return python(quoted)
+            .ok_or_else(|| format!("b{} is not a Python bytes literal", shortened(quoted, MESSAGE_LEN)));
+    }
+    let text = text.replace("0x", " ").replace("\\x", " ");
+    let separators = [',', ';', ':', '-', '[', ']', '{', '}', '"', '\''];
+    let mut bytes = Vec::new();
+    for digits in text.split(|c: char| c.is_whitespace() || separators.contains(&c)) {
+        let value = |digit: char| digit.to_digit(16).and_then(|value| u8::try_from(value).ok());
+        let Some(values) = digits.chars().map(value).collect::<Option<Vec<u8>>>() else {
+            return Err(format!("'{}' is not hexadecimal", shortened(digits, MESSAGE_LEN)));
+        };
+        match values[..] {
+            // A digit by itself is a byte, as in `[0, 1]`.
+            [byte] => bytes.push(byte),
+            _ if values.len() % 2 == 1 => {
+                let digits = shortened(digits, MESSAGE_LEN);
+                return Err(format!("'{digits}' has an odd number of digits, but a byte has two"));
+            }
+            _ => bytes
+                .extend(values.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| 16 * byte + digit))),
+        }
+    }
+    Ok(bytes)
+}
+
+pub(crate) fn unhex_argument(text: &str) -> Result<Bytes, String> {
+    unhex(text).map(Bytes)
+}
+
+/// The bytes of a literal of Python, without its `b`.
+fn python(quoted: &str) -> Option<Vec<u8>> {
+    let quote = quoted.bytes().next()?;
+    let inner = quoted.get(1..)?.strip_suffix(char::from(quote))?;
+    let mut bytes = Vec::new();
+    let mut rest = inner.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'\\' => match rest.next()? {
+                b'x' => {
+                    let digits = [rest.next()?, rest.next()?];
+                    u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+                }
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                escaped @ (b'\\' | b'\'' | b'"') => escaped,
+                _ => return None,
+            },
+            byte if byte.is_ascii() && byte != quote => byte,
+            _ => return None,
+        });
+    }
+    Some(bytes)
+}

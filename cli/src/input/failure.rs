@@ -1,0 +1,73 @@
+//! What went wrong at an address, for people and for `--json`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::address::{Address, Inside, Location};
+use crate::problem::Problem;
+
+impl Location<'_> {
+    pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
+        let mut error: Problem = error.into();
+        // The failure shows its own path.
+        if let Some((file, action)) = error.file.take().map(|file| *file)
+            && file != self.path
+        {
+            error.message = format!("{action}: {}", error.message).into();
+        }
+        Failure { address: Box::new(self.into()), error }
+    }
+}
+
+impl Address {
+    /// The path, if a command can change or write what is there. It needs a file or folder of its own.
+    pub(crate) fn into_path(self) -> Result<PathBuf, Failure> {
+        let message = match &self.inside {
+            Inside::Whole => return Ok(self.path),
+            Inside::Member(_) => {
+                "this command cannot use a member of a zip file, which has checksums of its own; extract the member first"
+            }
+            Inside::Offset(_) => {
+                "this command cannot use a frame inside a file; it needs one with a file of its own"
+            }
+            Inside::Stdin => "this command cannot use standard input or output; it needs the path of a frame",
+            Inside::Url(_) => "this command cannot use a URL; it needs the path of a frame",
+        };
+        Err(self.location().failure(Problem::new("refused", message)))
+    }
+}
+
+/// What went wrong with a file.
+#[derive(Serialize)]
+pub(crate) struct Failure {
+    #[serde(flatten)]
+    pub(crate) address: Box<Address>,
+    pub(crate) error: Problem,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.address.location(), self.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::path::Path;
+
+    use b2nd_frame::Frame;
+
+    use super::*;
+
+    #[test]
+    fn a_message_names_the_file_that_it_is_about_unless_the_failure_does() {
+        let error = Frame::open("none.chunk").unwrap_err();
+        let message = |path: &str| Location::of(Path::new(path)).failure(&error).to_string();
+        let reason = error.source().unwrap().to_string();
+        assert_eq!(message("none.chunk"), format!("none.chunk: {reason}"));
+        assert_eq!(message("array.b2nd"), format!("array.b2nd: cannot read none.chunk: {reason}"));
+    }
+}

@@ -1,0 +1,58 @@
+//! The addresses in a list: `--files-from`.
+
+use std::io::BufRead;
+use std::iter;
+use std::path::PathBuf;
+
+use super::address::{Address, Inside, Location, path_of};
+use super::bytes::open_or_stdin;
+use super::failure::Failure;
+use crate::problem::Problem;
+
+/// The paths that were given. An error in reading their list is the last item.
+pub(crate) type Roots = Box<dyn Iterator<Item = Result<Address, Failure>> + Send>;
+
+pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
+    let reader = match open_or_stdin(&list, "paths") {
+        Ok(reader) => reader,
+        Err(error) => return Box::new(iter::once(Err(Location::of(&list).failure(error)))),
+    };
+    let mut lines = Some(reader.split(end));
+    let paths = iter::from_fn(move || {
+        loop {
+            match lines.as_mut()?.next()? {
+                Ok(line) => {
+                    let line = without_return(line, end);
+                    if !line.is_empty() {
+                        return Some(listed_address(line));
+                    }
+                }
+                Err(error) => {
+                    lines = None;
+                    return Some(Err(Location::of(&list).failure(error)));
+                }
+            }
+        }
+    });
+    // Each thread asks for more, but a terminal must be told its end only once.
+    Box::new(paths.fuse())
+}
+
+/// Reads a line of a list. It may be one that `ls` has printed. `find` prints paths that exist, or begin with `./`.
+fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
+    let address = Address::read(path_of(line));
+    if address.inside == Inside::Stdin {
+        let message =
+            "standard input must be given as an argument, not in a list; a file of this name is ./-";
+        return Err(address.location().failure(Problem::new("refused", message)));
+    }
+    Ok(address)
+}
+
+/// A line of a file from Windows ends with a carriage return too.
+fn without_return(mut line: Vec<u8>, end: u8) -> Vec<u8> {
+    if end == b'\n' && line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    line
+}

@@ -1,0 +1,31 @@
+//! What the command is asked to read: addresses, the files that they stand for, and the frames in these.
+
+mod address;
+mod values;
+
+mod bytes;
+mod failure;
+
+mod source;
+
+mod list;
+mod target;
+mod view;
+
+mod targets;
+mod visit;
+
+mod paths;
+mod store;
+
+pub(crate) use address::{Address, Inside, Location, bytes_of, given, given_all};
+pub(crate) use bytes::{Bytes, MAX_LEN, from_text, open_or_stdin, read_bytes, unhex_argument};
+pub(crate) use failure::Failure;
+pub(crate) use paths::Paths;
+pub(crate) use source::{Reader, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, is_zip};
+pub(crate) use store::{files_in, name_in, store_at, store_of_files, visit_files};
+pub(crate) use target::{Found, Target};
+pub(crate) use targets::Stores;
+pub(crate) use values::{Numbers, Offered, dtype_as_stored, dtype_parser, numbers};
+pub(crate) use view::{View, nbytes};
+pub(crate) use visit::{CountChunks, Visit, is_passed_over};

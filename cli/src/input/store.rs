@@ -1,0 +1,66 @@
+//! The stores of python-blosc2, and the frames in them.
+
+use std::path::Path;
+
+use b2nd_frame::Store;
+
+use super::address::Inside;
+use super::failure::Failure;
+use super::target::{Found, Target};
+use super::targets::Targets;
+use super::view::View;
+use super::visit::Visit;
+
+/// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
+pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
+    if target.inside != Inside::Whole || target.is_sparse {
+        return Ok(None);
+    }
+    let is_folder = target.is_store || target.is_given && target.path.is_dir();
+    if !is_folder && !target.is_named_zip() {
+        return Ok(None);
+    }
+    match Store::open(&target.path) {
+        Err(error) if is_folder => Err(target.location().failure(error)),
+        store => Ok(store.ok().flatten()),
+    }
+}
+
+/// The store that a folder or zip file is. If it cannot be opened, the visit of its files tells why.
+pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
+    store_at(target).ok().flatten()
+}
+
+/// The files in the folder of a store, but not those that are only a part of it.
+pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<Item = Found> {
+    Targets::in_store(&target.path).filter(move |found| {
+        let name = found.as_ref().map(|found| name_in(target, &found.path));
+        !name.is_ok_and(|name| store.is_some_and(|store| store.is_part(&name)))
+    })
+}
+
+/// Visits the frames in a folder or zip file, but not those that are only a part of this store.
+pub(crate) fn visit_files(
+    target: &Target,
+    store: Option<&Store>,
+    visit: Visit<'_>,
+    receive: &mut dyn FnMut(Result<View<'_>, Failure>),
+) {
+    let is_part = |name: &str| store.is_some_and(|store| store.is_part(name));
+    if target.is_store {
+        files_in(target, store).for_each(|found| visit.found(found, receive));
+    } else {
+        visit.target(target, &mut |view| {
+            if !view.as_ref().is_ok_and(|view| view.location.member().is_some_and(is_part)) {
+                receive(view);
+            }
+        });
+    }
+}
+
+/// The name of a file in the folder of a store, with `/` between the folders in it.
+pub(crate) fn name_in(store: &Target, file: &Path) -> String {
+    let name = file.strip_prefix(&store.path).unwrap_or(file);
+    let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}

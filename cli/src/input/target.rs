@@ -1,0 +1,61 @@
+//! What is visited: a file, a folder that is a frame or a store, or what is inside of a file.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use b2nd_frame::{is_sparse_frame, is_store_folder};
+
+use super::address::{Address, Inside, Location};
+use super::failure::Failure;
+use crate::names::{file_of, has_extension, is_named_blosc2};
+
+/// A file, the directory of a sparse frame, or the folder of a store; or what is inside of a file.
+pub(crate) struct Target {
+    pub(crate) path: PathBuf,
+    pub(crate) inside: Inside<String>,
+    /// Whether the user named it; otherwise it was found in a folder.
+    pub(crate) is_given: bool,
+    pub(crate) is_sparse: bool,
+    pub(crate) is_store: bool,
+}
+
+impl Target {
+    /// A file or directory of the command line.
+    pub(crate) fn given(Address { path, inside }: Address) -> Self {
+        let is_whole = inside == Inside::Whole;
+        let is_sparse = is_whole && is_sparse_frame(&path);
+        let is_store = is_whole && !is_sparse && is_store_folder(&path);
+        Self { path, inside, is_given: true, is_sparse, is_store }
+    }
+
+    pub(crate) fn location(&self) -> Location<'_> {
+        Location { path: &self.path, inside: self.inside.borrowed() }
+    }
+
+    /// Whether it has a Blosc2 extension.
+    pub(crate) fn is_named_blosc2(&self) -> bool {
+        self.is_sparse || is_named_blosc2(file_of(&self.path))
+    }
+
+    pub(crate) fn is_named_zip(&self) -> bool {
+        self.inside == Inside::Whole && has_extension(&self.path, "b2z")
+    }
+
+    /// Whether it is a zip file in an object store.
+    pub(crate) fn is_zip_object(&self) -> bool {
+        self.inside == Inside::Url(None) && has_extension(file_of(&self.path), "b2z")
+    }
+}
+
+/// A target, or why there is none.
+pub(crate) type Found = Result<Target, Failure>;
+
+/// Whether this is the directory of a sparse frame, even of one that lost its header.
+pub(crate) fn is_sparse(path: &Path) -> bool {
+    let is_chunk =
+        |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| has_extension(&entry.path(), "chunk"));
+    let is_remnant =
+        || is_named_blosc2(path) && fs::read_dir(path).is_ok_and(|mut entries| entries.any(is_chunk));
+    is_sparse_frame(path) || is_remnant()
+}

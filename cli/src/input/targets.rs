@@ -1,0 +1,288 @@
+//! The files to visit: those that were given, and those in folders and below URLs.
+
+use std::fs;
+use std::iter;
+use std::path::{Path, PathBuf};
+
+use b2nd_frame::is_store_folder;
+use clap::{Args, ValueHint};
+use walkdir::{DirEntry, WalkDir};
+
+use super::address::{Address, Inside, Location};
+use super::list::Roots;
+use super::target::{Found, Target, is_sparse};
+use crate::names::{SPARSE_INDEX, has_extension, is_folder, is_leftover, is_named_blosc2, may_be_prefix};
+use crate::problem::Problem;
+use crate::remote::{self, Objects};
+use crate::terminal::remark;
+use crate::text;
+
+/// How folders are searched.
+#[derive(Args, Default)]
+pub(crate) struct Search {
+    /// In folders, visit only files with these extensions, such as b2nd,b2z
+    #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension, value_hint = ValueHint::Other)]
+    ext: Vec<String>,
+    /// Follow symbolic links in folders
+    #[arg(short = 'L', long)]
+    follow: bool,
+    /// Print results in any order, as soon as they are known; uses less memory
+    #[arg(long)]
+    pub(crate) unordered: bool,
+}
+
+/// Parses an extension, with or without its dot.
+fn extension(text: &str) -> Result<String, String> {
+    let extension = text.strip_prefix('.').unwrap_or(text);
+    if extension.is_empty() || extension.contains(['*', '?', '/']) {
+        return Err("must be the end of a file name, such as b2nd or tar.gz".into());
+    }
+    Ok(extension.into())
+}
+
+/// What a folder is that is a store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stores {
+    /// Any other folder.
+    Folders,
+    /// One target, whose files are not visited.
+    Whole,
+    /// One target, and then its files.
+    WithFiles,
+}
+
+impl Search {
+    /// Whether the name is one of those that were asked for.
+    fn wants(&self, path: &Path) -> bool {
+        self.ext.is_empty() || self.ext.iter().any(|ext| has_extension(path, ext))
+    }
+
+    fn walk(&self, folder: &Path) -> walkdir::IntoIter {
+        let walk = WalkDir::new(folder).min_depth(1).follow_links(self.follow);
+        if self.unordered {
+            return walk.into_iter();
+        }
+        // Files of the same folder: comparing their paths compares their names, without looking for these.
+        walk.sort_by(|a, b| a.path().as_os_str().cmp(b.path().as_os_str())).into_iter()
+    }
+}
+
+/// What is below a URL.
+struct Prefix {
+    url: PathBuf,
+    objects: Objects,
+    /// Whether there was nothing so far, not even an error.
+    is_empty: bool,
+}
+
+/// The files to visit. Folders are searched while they are visited.
+pub(crate) struct Targets {
+    roots: Roots,
+    /// Whether the roots are from the command line, not from a list, which can be long.
+    are_named: bool,
+    search: Search,
+    stores: Stores,
+    walk: Option<walkdir::IntoIter>,
+    objects: Option<Prefix>,
+    /// Whether the folder is `.`, whose name is left out of the paths.
+    is_here: bool,
+    /// The symbolic links in folders that were not followed. `None` in a store, where links never are.
+    skipped_links: Option<u64>,
+}
+
+impl Iterator for Targets {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            let found = match (&self.walk, &self.objects) {
+                (Some(_), _) => self.walk_on(),
+                (_, Some(_)) => self.next_object(),
+                _ => self.next_root().or_else(|| self.tell_links())?,
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+}
+
+impl Targets {
+    pub(crate) fn new(roots: Roots, are_named: bool, search: Search, stores: Stores) -> Self {
+        Self {
+            roots,
+            are_named,
+            search,
+            stores,
+            walk: None,
+            objects: None,
+            is_here: false,
+            skipped_links: Some(0),
+        }
+    }
+
+    /// All files in the folder of a store.
+    pub(crate) fn in_store(folder: &Path) -> Self {
+        let roots = Box::new(iter::empty());
+        let all = Self::new(roots, false, Search::default(), Stores::Folders);
+        let mut targets = Self { skipped_links: None, ..all };
+        targets.enter(folder);
+        targets
+    }
+
+    /// At the end, says once how many links were skipped.
+    fn tell_links<T>(&mut self) -> Option<T> {
+        if let Some(links) = self.skipped_links.take().filter(|&links| links > 0) {
+            remark(&format_args!("{} skipped; -L follows them", text::count(links, "link")));
+        }
+        None
+    }
+
+    /// Searches a folder next.
+    fn enter(&mut self, folder: &Path) {
+        self.is_here = folder == Path::new(".");
+        self.walk = Some(self.search.walk(folder));
+    }
+
+    /// The next root; `None` for a folder or prefix, which is searched next.
+    #[expect(clippy::option_option, reason = "the end, and a folder")]
+    fn next_root(&mut self) -> Option<Option<Found>> {
+        let Address { path, inside } = match self.roots.next()? {
+            Ok(address) => address,
+            Err(failure) => return Some(Some(Err(failure))),
+        };
+        Some(match inside {
+            Inside::Whole => self.path(path),
+            Inside::Url(None) if self.is_prefix(&path) => match remote::list(&path) {
+                Ok(objects) => {
+                    self.objects = Some(Prefix { url: path, objects, is_empty: true });
+                    None
+                }
+                Err(problem) => Some(Err(Location::of_url(&path).failure(problem))),
+            },
+            _ => Some(Ok(Target { path, inside, is_given: true, is_sparse: false, is_store: false })),
+        })
+    }
+
+    /// Whether a URL is listed. That of a sparse frame can end with a slash too: for a URL of the command line that is
+    /// worth a request.
+    fn is_prefix(&self, url: &Path) -> bool {
+        may_be_prefix(url) || self.are_named && is_folder(url) && remote::is_prefix(url)
+    }
+
+    /// The target that a path of the roots is; `None` for a folder, which is searched next.
+    fn path(&mut self, path: PathBuf) -> Option<Found> {
+        let location = Location::of(&path);
+        let metadata = match fs::metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) => return Some(Err(location.failure(error))),
+        };
+        if !metadata.is_file() && !metadata.is_dir() {
+            return Some(Err(location.failure(Problem::new("io", "neither a file nor a directory"))));
+        }
+        let is_sparse = metadata.is_dir() && is_sparse(&path);
+        let is_store = metadata.is_dir() && !is_sparse && self.is_store(&path);
+        if metadata.is_dir() && !is_sparse && (!is_store || self.stores == Stores::WithFiles) {
+            self.enter(&path);
+        }
+        let is_target = metadata.is_file() || is_sparse || is_store;
+        is_target.then_some(Ok(Target { path, inside: Inside::Whole, is_given: true, is_sparse, is_store }))
+    }
+
+    /// Whether a folder is visited as a store.
+    fn is_store(&self, folder: &Path) -> bool {
+        self.stores != Stores::Folders && is_store_folder(folder)
+    }
+
+    /// The next entry of the folder, if it is to be visited.
+    fn walk_on(&mut self) -> Option<Found> {
+        let walk = self.walk.as_mut()?;
+        let entry = match walk.next() {
+            Some(Ok(entry)) => entry,
+            Some(Err(error)) => {
+                let path = self.shown(error.path().unwrap_or(Path::new("")).into());
+                let message = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                return Some(Err(Location::of(&path).failure(Problem::new("io", message))));
+            }
+            None => {
+                self.walk = None;
+                return None;
+            }
+        };
+        if is_leftover(entry.path()) {
+            if entry.file_type().is_dir() {
+                walk.skip_current_dir();
+            }
+            let path = text::path(&self.shown(entry.into_path()));
+            remark(&format_args!(
+                "{path}: skipped: the temporary file of a rewrite that was killed or is still running"
+            ));
+            return None;
+        }
+        self.entry(entry).map(Ok)
+    }
+
+    /// The target that an entry of the folder is, if it is to be visited.
+    fn entry(&mut self, entry: DirEntry) -> Option<Target> {
+        let is_wanted = self.search.wants(entry.path());
+        if entry.path_is_symlink() && !self.search.follow && is_wanted {
+            self.skipped_links = self.skipped_links.map(|links| links + 1);
+        }
+        let is_folder = entry.file_type().is_dir();
+        let is_sparse = is_folder && is_sparse(entry.path());
+        let is_store = is_folder && !is_sparse && is_wanted && self.is_store(entry.path());
+        if is_sparse || is_store && self.stores == Stores::Whole {
+            self.walk.as_mut()?.skip_current_dir();
+        }
+        let is_target = is_sparse || is_store || entry.file_type().is_file();
+        (is_target && is_wanted).then(|| {
+            let path = self.shown(entry.into_path());
+            Target { path, inside: Inside::Whole, is_given: false, is_sparse, is_store }
+        })
+    }
+
+    /// The next object below a URL, if it is to be visited. In a folder that is any file; but each object costs a request,
+    /// so it needs a Blosc2 extension, or one of --ext.
+    fn next_object(&mut self) -> Option<Found> {
+        let object = |path: PathBuf, is_given, is_sparse| {
+            Some(Ok(Target { path, inside: Inside::Url(None), is_given, is_sparse, is_store: false }))
+        };
+        let prefix = self.objects.as_mut()?;
+        let Some(path) = prefix.objects.next() else {
+            let Prefix { url, is_empty, .. } = self.objects.take()?;
+            return match (is_empty, is_folder(&url)) {
+                (true, false) => object(url, true, false),
+                (true, true) => {
+                    let problem = Problem::new("io", "there is no object below it");
+                    Some(Err(Location::of_url(&url).failure(problem)))
+                }
+                (false, _) => None,
+            };
+        };
+        prefix.is_empty = false;
+        let path = match path {
+            Ok(path) => path,
+            Err(problem) => return Some(Err(Location::of_url(&prefix.url).failure(problem))),
+        };
+        // The address of a sparse frame ends with a slash, so that it is opened with one request.
+        let folder = path.to_str().and_then(|path| path.strip_suffix(SPARSE_INDEX));
+        let (path, is_sparse) = match folder.filter(|folder| folder.ends_with('/')) {
+            Some(folder) => (folder.into(), true),
+            None => (path, false),
+        };
+        let is_wanted = if self.search.ext.is_empty() {
+            is_sparse || is_named_blosc2(&path)
+        } else {
+            self.search.wants(&path)
+        };
+        if is_wanted { object(path, false, is_sparse) } else { None }
+    }
+
+    /// The path that is shown for a file in the folder that is searched.
+    fn shown(&self, path: PathBuf) -> PathBuf {
+        match path.strip_prefix(".") {
+            Ok(rest) if self.is_here => rest.into(),
+            _ => path,
+        }
+    }
+}

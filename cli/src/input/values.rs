@@ -1,0 +1,90 @@
+//! Values of options that several commands have: numbers, dtypes, and texts that completions offer.
+
+use std::ffi::OsStr;
+use std::num::IntErrorKind;
+
+use b2nd_serde::dtype::Dtype;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command};
+
+/// Numbers between commas.
+#[derive(Clone)]
+pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
+
+/// Parses numbers between commas, also in brackets, as Python prints a tuple or a list; or with `x` between them.
+pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String> {
+    let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
+    let inner = inner.trim_end_matches([',', ' ']);
+    if inner.is_empty() {
+        return Ok(Numbers(Vec::new()));
+    }
+    let number = |text: &str| {
+        let text = text.trim();
+        match text.parse::<i128>().map(T::try_from) {
+            Ok(Ok(number)) => Ok(number),
+            Err(error) if !matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => {
+                Err(format!("'{text}' is not a whole number; write numbers between commas, such as 400,3"))
+            }
+            _ => {
+                let bits = 8 * size_of::<T>();
+                let max = (1_i128 << (bits - 1)) - 1;
+                Err(format!("{text} is out of range: must be 0 to {max} (int{bits})"))
+            }
+        }
+    };
+    inner.split([',', 'x']).map(number).collect::<Result<_, _>>().map(Numbers)
+}
+
+/// Takes any text; completions offer these.
+#[derive(Clone)]
+pub(crate) struct Offered(pub(crate) Vec<&'static str>);
+
+impl TypedValueParser for Offered {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
+
+/// Parses a dtype: takes any text; completions offer the usual ones.
+pub(crate) fn dtype_parser() -> Offered {
+    Offered(USUAL_DTYPES.into())
+}
+
+/// The dtypes that completions offer.
+const USUAL_DTYPES: [&str; 14] = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+];
+
+/// The dtype as a metalayer stores it: its type string, or in layout b2nd-six its name. The library reports a text that
+/// is not a dtype, so it is returned as it is.
+pub(crate) fn dtype_as_stored(text: &str, is_six: bool) -> String {
+    match text.parse::<Dtype>() {
+        Ok(dtype) if is_six => dtype.numpy_str().to_string(),
+        Ok(dtype) => dtype.type_string().to_string(),
+        Err(_) => text.into(),
+    }
+}

@@ -1,0 +1,320 @@
+//! Visits the frames of a file: the file itself, the members of a zip file, or what a scan finds.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use b2nd_frame::{
+    Check, CheckDepth, ChunkCounts, Finding, FindingCode, Frame, MemberContent, Report, Skipped, Trailer,
+    ZipMember, scan, zip_members,
+};
+
+use super::address::{Address, Inside, Location};
+use super::failure::Failure;
+use super::source::{compressed, is_zip};
+use super::target::{Found, Target};
+use super::view::View;
+use crate::names::is_named_blosc2;
+use crate::problem::Problem;
+use crate::remote;
+
+/// Of which frames the chunk index is read, to count the chunks. A check reads that of all.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum CountChunks {
+    #[default]
+    Never,
+    /// Of those without an array whose header does not say how many chunks there are.
+    IfUnknown,
+    Always,
+}
+
+/// What to visit, and how much of it to read.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Visit<'p> {
+    /// Look for frames anywhere in a file.
+    pub(crate) scan: bool,
+    /// Check what follows the header too, to this depth.
+    pub(crate) depth: Option<CheckDepth>,
+    /// Read the values of metalayers.
+    pub(crate) meta: bool,
+    pub(crate) counts: CountChunks,
+    /// Call this after each chunk that has been checked.
+    pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
+}
+
+/// What was read after the header of a frame.
+#[derive(Default)]
+struct After {
+    trailer: Option<Trailer>,
+    counts: Option<ChunkCounts>,
+    skipped: Vec<Skipped>,
+}
+
+/// The end of the magic bytes: a shorter file cannot be recognized as a frame.
+const MAGIC_END: i128 = 10;
+
+/// Receives each frame, or why it could not be read.
+type Receive<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
+
+impl Visit<'_> {
+    /// Visits all frames of a file, or passes on why there is no file.
+    pub(crate) fn found(self, found: Found, receive: &mut Receive<'_>) {
+        match found {
+            Ok(target) => self.target(&target, receive),
+            Err(failure) => receive(Err(failure)),
+        }
+    }
+
+    /// Visits all frames of a file.
+    pub(crate) fn target(self, target: &Target, receive: &mut Receive<'_>) {
+        let location = target.location();
+        if target.inside != Inside::Whole {
+            return match self.visit_inside(target, receive) {
+                Err(problem) if !is_passed_over(target, &problem) => receive(Err(location.failure(problem))),
+                _ => {}
+            };
+        }
+        if self.scan && !target.is_sparse && !target.is_named_zip() {
+            return scan_file(target, location, receive);
+        }
+        let problem = match self.visit_file(location, receive) {
+            Ok(()) => return,
+            Err(problem) => problem,
+        };
+        if problem.is_not_a_frame() && (target.is_named_zip() || target.is_given && is_zip(&target.path)) {
+            let visited = File::open(location.path)
+                .map_err(Problem::from)
+                .and_then(|file| self.visit_members(location, file, receive));
+            return visited.unwrap_or_else(|problem| receive(Err(location.failure(problem))));
+        }
+        if is_passed_over(target, &problem) {
+            return;
+        }
+        let hint = hint(target, &problem);
+        receive(Err(location.failure(Problem { hint, ..problem })));
+    }
+
+    /// Visits the frame in a file or on standard input.
+    fn visit_inside(self, target: &Target, receive: &mut Receive<'_>) -> Result<(), Problem> {
+        if self.scan && target.inside == Inside::Stdin {
+            return Err(Problem::new("refused", "--scan needs a file; standard input is read as one frame"));
+        }
+        let location = target.location();
+        if target.inside == Inside::Url(None) {
+            if self.scan {
+                return Err(Problem::new("refused", "--scan needs a file; it would fetch the whole object"));
+            }
+            if target.is_zip_object() {
+                return self.visit_members(location, remote::open(location.path)?, receive);
+            }
+        }
+        let frame = Address::from(location).open()?;
+        self.visit_frame(location, frame, receive)
+    }
+
+    /// Visits a frame that no writer is at work in.
+    fn visit_frame<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        mut frame: Frame<R>,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), Problem> {
+        match self.depth {
+            None => self.emit_header(location, &mut frame, receive),
+            Some(depth) => {
+                let report = self.check(depth).run(&mut frame)?;
+                self.emit_checked(location, &mut frame, report, receive);
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits the frame that a file or directory is.
+    fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
+        let Some(depth) = self.depth else {
+            self.emit_header(location, &mut Frame::open(location.path)?, receive);
+            return Ok(());
+        };
+        let mut report = self.check(depth).run_path(location.path)?;
+        match report.frame.take() {
+            Some(mut frame) => self.emit_checked(location, &mut frame, report, receive),
+            None => return report.findings.into_iter().try_for_each(|finding| Err(finding.into())),
+        }
+        Ok(())
+    }
+
+    fn check<'c>(self, depth: CheckDepth) -> Check<'c>
+    where
+        Self: 'c,
+    {
+        Check::new(depth).on_progress(move |_| {
+            self.on_chunk.inspect(|on_chunk| on_chunk());
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Visits the frames in a zip file.
+    fn visit_members(
+        self,
+        location: Location<'_>,
+        mut file: impl Read + Seek,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), Problem> {
+        for member in &zip_members(&mut file)? {
+            let inside = match location.inside {
+                Inside::Url(_) => Inside::Url(Some(member.name())),
+                _ => Inside::Member(member.name()),
+            };
+            let location = Location { inside, ..location };
+            let problem = match member.content() {
+                // No writer can be at work: the directory of a zip file is written last.
+                MemberContent::Frame(_) => {
+                    let visited = Frame::read_at(&mut file, member.offset())
+                        .map_err(Problem::from)
+                        .and_then(|frame| self.visit_frame(location, frame, receive));
+                    match visited {
+                        Ok(()) => continue,
+                        Err(problem) => problem,
+                    }
+                }
+                MemberContent::Broken(finding) => Problem::from(finding.clone()),
+                _ => match unexpected(member) {
+                    Some(problem) => problem,
+                    None => continue,
+                },
+            };
+            receive(Err(location.failure(problem)));
+        }
+        Ok(())
+    }
+
+    /// Passes a checked frame on, with the values in its trailer if they are wanted.
+    fn emit_checked<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        frame: &mut Frame<R>,
+        report: Report,
+        receive: &mut Receive<'_>,
+    ) {
+        let Report { findings, counts, skipped, .. } = report;
+        let after = After { trailer: self.read_trailer(frame), counts, skipped };
+        self.emit(location, frame, &findings, &after, receive);
+    }
+
+    /// Passes a frame on, of which only the header is checked.
+    fn emit_header<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        frame: &mut Frame<R>,
+        receive: &mut Receive<'_>,
+    ) {
+        let is_counted = match self.counts {
+            CountChunks::Never => false,
+            CountChunks::IfUnknown => {
+                frame.header().nchunks().is_none() && frame.array().is_ok_and(|a| a.is_none())
+            }
+            CountChunks::Always => true,
+        };
+        let counts = if is_counted { frame.count_chunks().ok() } else { None };
+        let after = After { trailer: self.read_trailer(frame), counts, skipped: Vec::new() };
+        self.emit(location, frame, &frame.check_header().findings, &after, receive);
+    }
+
+    /// Reads the trailer of a store, or where the values of metalayers are wanted.
+    fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
+        if self.meta || frame.kind().is_store() { frame.trailer().ok() } else { None }
+    }
+
+    /// Passes a frame on.
+    fn emit<R>(
+        self,
+        location: Location<'_>,
+        frame: &Frame<R>,
+        findings: &[Finding],
+        after: &After,
+        receive: &mut Receive<'_>,
+    ) {
+        let array = match frame.array() {
+            Ok(array) => array,
+            Err(error) => return receive(Err(location.failure(error))),
+        };
+        let view = View::new(location, frame, array.as_ref(), findings);
+        receive(Ok(View {
+            skipped: &after.skipped,
+            trailer: after.trailer.as_ref(),
+            counts: after.counts,
+            meta: self.meta,
+            ..view
+        }));
+    }
+}
+
+/// Whether a file is one of those in a folder that have nothing to do with Blosc2.
+pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
+    let Some(finding) = problem.finding.as_deref() else { return false };
+    let is_other = match finding.code() {
+        FindingCode::NotAFrame => true,
+        FindingCode::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
+        _ => false,
+    };
+    is_other && !target.is_given && !target.is_named_blosc2()
+}
+
+/// What to try with a file of the command line that is not a frame.
+fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
+    if !target.is_given {
+        return None;
+    }
+    if problem.is_not_a_frame() {
+        return (!target.is_named_blosc2()).then_some("; `b2nd ls --scan` looks for frames inside");
+    }
+    let is_folder = problem.code == "io" && !target.is_named_blosc2() && target.path.is_dir();
+    is_folder.then_some("; `b2nd ls` lists the arrays in a folder")
+}
+
+/// What is wrong with a member of a zip file that is not a frame, but has the extension of one.
+fn unexpected(member: &ZipMember) -> Option<Problem> {
+    if !is_named_blosc2(Path::new(member.name())) {
+        return None;
+    }
+    Some(match member.content() {
+        MemberContent::Compressed => compressed(),
+        _ if member.len() == 0 => Problem::new(FindingCode::NotAFrame.name(), "the member is empty"),
+        _ => Problem::new(FindingCode::NotAFrame.name(), "not a Blosc2 frame"),
+    })
+}
+
+/// Visits the frames anywhere in a file. Only their headers are checked.
+fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>) {
+    let visit = Visit { scan: true, ..Visit::default() };
+    let opened = File::open(&target.path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (length, file) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return receive(Err(location.failure(error))),
+    };
+    let mut found = 0;
+    for frame in scan(file) {
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) => return receive(Err(location.failure(error))),
+        };
+        found += 1;
+        let (offset, frame_len) = (frame.offset(), frame.header().frame_len);
+        let rest = length.saturating_sub(offset);
+        if frame_len > rest {
+            let text = format!(
+                "cut short: the frame at byte {offset} has {frame_len} bytes, but the file ends after {rest} of them"
+            );
+            receive(Err(location.at(offset).failure(Problem::new(FindingCode::Truncated.name(), text))));
+        } else {
+            visit.emit(location, &frame, &frame.check_header().findings, &After::default(), receive);
+        }
+    }
+    if found == 0
+        && target.is_named_blosc2()
+        && let Err(error) = Frame::open(&target.path)
+    {
+        receive(Err(location.failure(error)));
+    }
+}

@@ -1,0 +1,72 @@
+//! What the name of a file, folder or object says of it.
+
+use std::path::{self, Path};
+
+/// The file in the directory of a sparse frame that has the header.
+pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
+
+/// The extensions of frames and of zip files of frames.
+const EXTENSIONS: [&str; 7] = ["b2nd", "b2frame", "b2e", "b2f", "b2b", "b2z", "caterva"];
+
+/// Whether a file has a Blosc2 extension.
+pub(crate) fn is_named_blosc2(path: &Path) -> bool {
+    EXTENSIONS.into_iter().any(|name| has_extension(path, name))
+}
+
+/// Whether this is the temporary name of a file that a rewrite makes.
+pub(crate) fn is_leftover(path: &Path) -> bool {
+    has_extension(path, "tmp")
+        && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".b2nd-"))
+}
+
+/// Whether the name of a file ends with a dot and this extension, in any case. Something must be before the dot.
+pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
+    let is_separator = |byte: u8| path::is_separator(byte.into());
+    let mut path = path.as_os_str().as_encoded_bytes();
+    while let [rest @ .., byte] = path
+        && is_separator(*byte)
+    {
+        path = rest;
+    }
+    let Some((stem, end)) = path.len().checked_sub(extension.len()).map(|at| path.split_at(at)) else {
+        return false;
+    };
+    end.eq_ignore_ascii_case(extension.as_bytes())
+        && matches!(stem, [.., before, b'.'] if !is_separator(*before))
+}
+
+/// The scheme of a URL; `None` if the text is not one.
+pub(crate) fn scheme(text: &[u8]) -> Option<&str> {
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte))?;
+    let (scheme, rest) = text.split_at(end);
+    let is_scheme = scheme.first().is_some_and(u8::is_ascii_alphabetic) && rest.starts_with(b"://");
+    is_scheme.then(|| str::from_utf8(scheme).ok())?
+}
+
+/// Whether an argument is a URL.
+pub(crate) fn is_url(text: &Path) -> bool {
+    scheme(text.as_os_str().as_encoded_bytes()).is_some()
+}
+
+/// Whether a URL is that of what is below it.
+pub(crate) fn is_folder(url: &Path) -> bool {
+    url.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// Whether a URL may be a prefix, below which there are objects. A web server can hardly list them.
+pub(crate) fn may_be_prefix(url: &Path) -> bool {
+    let is_web = url.as_os_str().as_encoded_bytes().starts_with(b"http");
+    !is_named_blosc2(file_of(url)) && (is_folder(url) || !is_web)
+}
+
+/// A URL without its query or fragment, and these. Only URLs of the web have them.
+pub(crate) fn split_query(url: &str) -> (&str, &str) {
+    let is_web = url.starts_with("http://") || url.starts_with("https://");
+    let end = url.find(['?', '#']).filter(|_| is_web).unwrap_or(url.len());
+    url.split_at(end)
+}
+
+/// A path, or a URL without its query: what has the extension of the file.
+pub(crate) fn file_of(path: &Path) -> &Path {
+    path.to_str().map_or(path, |url| Path::new(split_query(url).0))
+}

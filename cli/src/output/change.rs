@@ -1,0 +1,113 @@
+//! The report of `set` and `rewrite`: what changed, would change, or why not.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use b2nd_frame::{Error, ErrorKind, FindingCode, Frame};
+
+use super::json::{line, print_failure};
+use super::record::Record;
+use crate::input::{Failure, Location, View, is_zip};
+use crate::problem::Problem;
+use crate::terminal::{Outcome, remark};
+use crate::text::{self, ABSENT};
+
+/// A frame before and after.
+pub(crate) struct Change {
+    pub(crate) before: Frame<()>,
+    pub(crate) after: Frame<()>,
+}
+
+impl Change {
+    /// A line for each value that differs.
+    fn text(&self) -> Result<String, Error> {
+        let (before, after) = (self.before.array()?, self.after.array()?);
+        let before = Record::to_compare(&self.before, before.as_ref());
+        let after = Record::to_compare(&self.after, after.as_ref());
+        let name = |name: Option<&str>| text::clean(name.unwrap_or(ABSENT));
+        let frame = |record: &Record<'_>| format!("{}, {} bytes", record.container, record.frame_len);
+        let pairs = [
+            ("shape", numbers(before.shape), numbers(after.shape)),
+            ("blocks", numbers(before.blocks), numbers(after.blocks)),
+            ("dtype", name(before.dtype), name(after.dtype)),
+            ("layout", name(before.layout), name(after.layout)),
+            ("header", format!("{} bytes", before.header_len), format!("{} bytes", after.header_len)),
+            ("frame", frame(&before), frame(&after)),
+        ];
+        let mut text = String::new();
+        for (what, before, after) in pairs.into_iter().filter(|(_, before, after)| before != after) {
+            // Writing to a `String` cannot fail.
+            let _ = writeln!(text, "{what:8}: {before} -> {after}");
+        }
+        Ok(text)
+    }
+
+    fn json(&self, path: &Path) -> Result<String, Error> {
+        let array = self.after.array()?;
+        let findings = self.after.check_header().findings;
+        let record = Record::of(View::new(Location::of(path), &self.after, array.as_ref(), &findings));
+        Ok(String::from_utf8_lossy(&line(&record)).into_owned())
+    }
+}
+
+fn numbers<T: Display>(numbers: Option<&[T]>) -> String {
+    numbers.map_or(ABSENT.into(), text::short)
+}
+
+/// Why a file could not be changed or written. The message does not repeat the path.
+pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
+    let location = Location::of(path);
+    if error.kind() == ErrorKind::Exists {
+        let message = "already exists; TO must be a new path, or the same file as FROM";
+        return location.failure(Problem::new("refused", message));
+    }
+    let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
+    let hint = (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
+    location.failure(Problem { hint, ..Problem::from(error) })
+}
+
+/// How to report a change.
+pub(crate) struct ChangeReport<'p> {
+    /// The file that is changed, or written.
+    pub(crate) path: &'p Path,
+    pub(crate) json: bool,
+    pub(crate) dry_run: bool,
+    /// Whether a whole file is written, even if its header is the same as before.
+    pub(crate) is_new: bool,
+}
+
+impl ChangeReport<'_> {
+    /// Shows what was changed, or would be, or why it was not.
+    pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
+        let location = Location::of(self.path);
+        let shown = change.and_then(|change| {
+            let shown = if self.json { change.json(self.path) } else { change.text() };
+            shown.map_err(|error| location.failure(error))
+        });
+        let shown = match shown {
+            Ok(shown) => shown,
+            Err(failure) => {
+                print_failure(&failure, self.json)?;
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        if let Err(error) = io::stdout().write_all(shown.as_bytes()) {
+            if self.dry_run || error.kind() == io::ErrorKind::BrokenPipe {
+                return Err(error);
+            }
+            let done = if self.is_new { "written" } else { "changed" };
+            return Err(io::Error::other(format!("{error}; but {location} was {done}")));
+        }
+        match (self.dry_run, self.is_new, shown.is_empty()) {
+            (true, true, true) => remark(&"the copy would be the same; nothing was written"),
+            (true, false, true) => remark(&"nothing would change"),
+            (true, _, false) => remark(&"nothing was written"),
+            (false, true, _) if !self.json => remark(&format_args!("wrote {location}")),
+            (false, false, true) => remark(&"nothing to change"),
+            _ => {}
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

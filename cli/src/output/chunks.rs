@@ -1,0 +1,272 @@
+//! What `b2nd chunks` prints of a frame: a line or an object for each chunk.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::mem;
+use std::path::{Path, PathBuf};
+
+use b2nd_frame::{
+    ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Error, Finding, FindingCode, Frame, Header, SpecialValue,
+};
+use b2nd_serde::Geometry;
+use serde::Serialize;
+
+use super::json::{add_line, line};
+use super::record::FilterNames;
+use super::table::{Columns, Side};
+use crate::input::{Failure, Location, Reader, bytes_of};
+use crate::problem::Problem;
+use crate::terminal::width;
+use crate::text::Tuple;
+
+/// A chunk. Scripts rely on these names.
+#[derive(Serialize)]
+struct ChunkRecord<'c> {
+    #[serde(flatten)]
+    location: Location<'c>,
+    chunk: u64,
+    coordinate: Option<Vec<u64>>,
+    /// The file that has the chunk; `None` if there is nothing to read.
+    file: Option<String>,
+    /// Of a path that is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_bytes: Option<String>,
+    /// The name of its own file, in a sparse frame.
+    #[serde(skip)]
+    file_name: Option<String>,
+    /// Where it begins in that file.
+    offset: Option<u64>,
+    cbytes: Option<usize>,
+    nbytes: Option<u64>,
+    kind: &'static str,
+    typesize: Option<u8>,
+    /// `None` too if blocks have different sizes.
+    blocksize: Option<usize>,
+    /// `None`, as the filters, if it is not compressed.
+    codec: Option<String>,
+    #[serde(flatten)]
+    filters: FilterNames,
+    /// What is wrong, if it is damaged or missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Problem>,
+}
+
+/// The headings, and how their columns are aligned; in the order of `ChunkRecord::cells`.
+const COLUMNS: [(&str, Side); 7] = [
+    ("chunk", Side::Right),
+    ("coordinate", Side::Left),
+    ("offset", Side::Right),
+    ("cbytes", Side::Right),
+    ("nbytes", Side::Right),
+    ("kind", Side::Left),
+    ("codec", Side::Left),
+];
+
+impl ChunkRecord<'_> {
+    fn cells(&self) -> [String; COLUMNS.len()] {
+        let number = |number: Option<u64>| number.map_or("-".into(), |number| number.to_string());
+        [
+            self.chunk.to_string(),
+            self.coordinate.as_deref().map_or("-".into(), |coordinate| Tuple(coordinate).to_string()),
+            self.file_name.clone().unwrap_or_else(|| number(self.offset)),
+            number(self.cbytes.map(|cbytes| cbytes as u64)),
+            number(self.nbytes),
+            self.kind.into(),
+            self.codec.clone().unwrap_or_default(),
+        ]
+    }
+}
+
+/// Lines are passed on when they have this many bytes.
+const LINES_LEN: usize = 1 << 16;
+
+/// What is printed, one after the other.
+pub(crate) enum Part {
+    /// The address of a frame.
+    Heading(String),
+    Lines(Vec<u8>),
+    Failure(Failure),
+}
+
+impl Part {
+    pub(crate) fn of(failure: Failure, json: bool) -> Self {
+        if json { Self::Lines(line(&failure)) } else { Self::Failure(failure) }
+    }
+}
+
+/// Takes what is printed.
+pub(crate) type Print<'p> = dyn FnMut(Part) -> io::Result<()> + 'p;
+
+/// What the exit status and the progress depend on.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ChunkTotals {
+    pub(crate) frames: u64,
+    pub(crate) chunks: u64,
+    /// Files that cannot be read, and chunks that are missing or damaged.
+    pub(crate) failures: u64,
+}
+
+impl ChunkTotals {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.frames += other.frames;
+        self.chunks += other.chunks;
+        self.failures += other.failures;
+    }
+}
+
+/// Lists the chunks of a frame, and why not all of them can be listed.
+pub(crate) fn list(
+    location: Location<'_>,
+    frame: &mut Frame<Reader>,
+    json: bool,
+    print: &mut Print<'_>,
+) -> io::Result<ChunkTotals> {
+    let mut totals = ChunkTotals::default();
+    let listed = ListedFrame {
+        location,
+        header: frame.header().clone(),
+        geometry: frame.array().ok().flatten().and_then(|array| array.geometry().ok()),
+        start: frame.offset(),
+        folder: frame.path().and_then(Path::parent).map(Path::to_path_buf),
+    };
+    let result = match frame.chunks() {
+        Ok(chunks) => listed.list(chunks, json, &mut totals, print)?,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = result {
+        totals.failures += 1;
+        print(Part::of(location.failure(error), json))?;
+    }
+    Ok(totals)
+}
+
+/// The frame whose chunks are listed.
+struct ListedFrame<'f> {
+    location: Location<'f>,
+    header: Header,
+    geometry: Option<Geometry>,
+    /// Where the frame begins in its file.
+    start: u64,
+    /// Of a sparse frame, the folder with a file for each chunk.
+    folder: Option<PathBuf>,
+}
+
+impl ListedFrame<'_> {
+    fn list(
+        &self,
+        mut chunks: Chunks<'_, Reader>,
+        json: bool,
+        totals: &mut ChunkTotals,
+        print: &mut Print<'_>,
+    ) -> io::Result<Result<(), Error>> {
+        let count = chunks.size_hint().1.unwrap_or(usize::MAX) as u64;
+        let columns = self.columns(count);
+        let mut lines = Vec::new();
+        if !json && count > 0 {
+            writeln!(lines, "{}", columns.line(&COLUMNS.map(|(heading, _)| heading)))?;
+        }
+        let listed = loop {
+            let record = match self.next(&mut chunks).transpose() {
+                Ok(Some(record)) => record,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            totals.chunks += 1;
+            totals.failures += u64::from(record.kind == "invalid" || record.error.is_some());
+            if json {
+                add_line(&mut lines, &record);
+            } else {
+                writeln!(lines, "{}", columns.line(&record.cells()))?;
+                if let Some(problem) = record.error {
+                    // What was listed before it comes first.
+                    print(Part::Lines(mem::take(&mut lines)))?;
+                    print(Part::Failure(self.location.failure(problem)))?;
+                }
+            }
+            if lines.len() > LINES_LEN {
+                print(Part::Lines(mem::take(&mut lines)))?;
+            }
+        };
+        if !json && listed.is_ok() && totals.chunks == 0 {
+            writeln!(lines, "no chunks")?;
+        }
+        print(Part::Lines(lines))?;
+        Ok(listed)
+    }
+
+    /// Columns that are wide enough for all lines, which are printed one by one.
+    fn columns(&self, count: u64) -> Columns {
+        let mut columns =
+            Columns::new(COLUMNS.map(|(_, side)| (side, usize::MAX))).within(width(&io::stdout()));
+        columns.fit(&COLUMNS.map(|(heading, _)| heading));
+        let last = count.saturating_sub(1);
+        let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
+        let end = self.header.frame_len.saturating_add(self.start);
+        let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
+        let longest = (u64::from(self.header.chunksize.max(0).unsigned_abs()) + 64).to_string();
+        columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);
+        columns
+    }
+
+    /// The next chunk.
+    fn next(&self, chunks: &mut Chunks<'_, Reader>) -> Option<Result<ChunkRecord<'_>, Error>> {
+        Some(chunks.next()?.and_then(|entry| self.record(chunks, &entry)))
+    }
+
+    fn record(&self, chunks: &mut Chunks<'_, Reader>, entry: &ChunkEntry) -> Result<ChunkRecord<'_>, Error> {
+        let (kind, found, error) = read(chunks, entry)?;
+        let (file, offset) = match (entry.place, entry.file_name(), &self.folder) {
+            (ChunkPlace::Frame(start), ..) => {
+                (Some(Cow::Borrowed(self.location.path)), Some(self.start.saturating_add(start)))
+            }
+            (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
+            _ => (None, None),
+        };
+        let compressed = found.filter(|found| !found.is_uncompressed && found.special.is_none());
+        Ok(ChunkRecord {
+            location: self.location,
+            chunk: entry.number,
+            coordinate: self.coordinate(entry.number),
+            file: file.as_deref().map(|file| file.to_string_lossy().into_owned()),
+            file_bytes: file.as_deref().and_then(bytes_of),
+            file_name: entry.file_name(),
+            offset,
+            cbytes: found.map(|found| found.cbytes),
+            nbytes: found.map(|found| found.nbytes as u64).or(entry.nbytes),
+            kind,
+            typesize: found.map(|found| found.typesize),
+            blocksize: found.filter(|found| !found.has_variable_blocks).map(|found| found.blocksize),
+            codec: compressed.map(|found| found.codec.unwrap_or(self.header.codec).to_string()),
+            filters: FilterNames::of(
+                compressed.map(|found| found.filters.into_iter().filter(|filter| filter.id != 0)),
+            ),
+            error,
+        })
+    }
+
+    fn coordinate(&self, number: u64) -> Option<Vec<u64>> {
+        Some(self.geometry.as_ref()?.chunk(number)?.coordinate().to_vec())
+    }
+}
+
+/// The kind of a chunk, and its header if that is as it should be, or what is wrong with it.
+fn read(
+    chunks: &mut Chunks<'_, Reader>,
+    entry: &ChunkEntry,
+) -> Result<(&'static str, Option<ChunkHeader>, Option<Problem>), Error> {
+    Ok(match entry.place {
+        ChunkPlace::Special(special) => (special.name(), None, None),
+        ChunkPlace::Frame(_) | ChunkPlace::File(_) => match chunks.checked_header(entry) {
+            Ok(header) => {
+                let special = header.as_ref().and_then(|header| header.special);
+                (special.map_or("stored", SpecialValue::name), header, None)
+            }
+            Err(error) => match error.finding().map(Finding::code) {
+                Some(FindingCode::ChunkFile) => ("missing", None, Some(error.into())),
+                Some(_) => ("damaged", None, Some(error.into())),
+                None => return Err(error),
+            },
+        },
+        _ => ("invalid", None, None),
+    })
+}

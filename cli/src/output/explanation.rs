@@ -1,0 +1,153 @@
+//! What the code of a finding or failure means, its cause, and what to do.
+
+use std::fmt::{self, Display};
+
+use b2nd_frame::FindingCode;
+use serde::Serialize;
+
+use crate::terminal::{BOLD, RED, YELLOW};
+
+/// What a code means. Scripts rely on these names.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Explanation {
+    pub(crate) code: &'static str,
+    /// `error`, `warning`, or `failure`: nothing is known of the frame.
+    pub(crate) severity: &'static str,
+    pub(crate) meaning: &'static str,
+    cause: &'static str,
+    advice: &'static str,
+}
+
+/// Why something failed, where it is not a finding.
+const FAILURES: [Explanation; 14] = [
+    failure(
+        "io",
+        "A file or folder cannot be read or written. The message is that of the system.",
+        "It does not exist, belongs to somebody else, or is on a disk or network that fails.",
+        "Check the path and its permissions.",
+    ),
+    failure(
+        "compressed-member",
+        "The member of a zip file is compressed, so that its frame cannot be read in place.",
+        "The zip file was made by another program: those of Blosc2 are not compressed again.",
+        "Extract the member, or make the zip file without compression: `zip -0`.",
+    ),
+    failure(
+        "malformed",
+        "The bytes are not a frame or a metalayer, where the message says so.",
+        "They are cut off or damaged, or are something else.",
+        "`b2nd dump` shows the first wrong byte.",
+    ),
+    failure(
+        "decode",
+        "The value of a metalayer or chunk cannot be read or decompressed.",
+        "Its bytes are damaged, or it is longer than its compressed bytes allow.",
+        "Restore the file from another copy. Shape and dtype can be read all the same.",
+    ),
+    failure(
+        "changing",
+        "The file was changed while it was read.",
+        "A writer is at work.",
+        "Try again when it is done.",
+    ),
+    failure(
+        "locked",
+        "Another process holds the lock of the frame.",
+        "A program that uses locks is writing the frame, or has it open.",
+        "Try again when it is done.",
+    ),
+    failure(
+        "refused",
+        "This cannot be done with this file. Nothing was written.",
+        "The message says which rule forbids it.",
+        "Follow the message: another value, or another command.",
+    ),
+    failure(
+        "exists",
+        "The path of the new file already exists.",
+        "Another file has the name.",
+        "Give another path.",
+    ),
+    failure(
+        "stopped",
+        "The work was stopped before its end. Nothing of a new file is left.",
+        "Ctrl-C, or a signal to end.",
+        "Start it again.",
+    ),
+    failure(
+        "missing",
+        "There is no object at the URL.",
+        "The key is another one, it is a prefix, or the object was removed.",
+        "`b2nd ls` lists what is below a prefix.",
+    ),
+    failure(
+        "no-bucket",
+        "There is no such bucket or container in the object store.",
+        "Its name, the endpoint or the account is another one.",
+        "Check the URL, and the variables of the environment with the endpoint and the account.",
+    ),
+    failure(
+        "no-access",
+        "The server does not let this user read it.",
+        "The credentials are missing, wrong or too old, or are not for this bucket.",
+        "Set those that the message names.",
+    ),
+    failure(
+        "throttled",
+        "The server asks for fewer requests, also after it was asked again.",
+        "There are too many at a time, from here or from elsewhere.",
+        "Try again later, or with fewer at a time: `-j 8`.",
+    ),
+    failure(
+        "partial-listing",
+        "Not all that is below a prefix was listed.",
+        "The server failed, and the message says how.",
+        "Try again; what was listed is right, but not all.",
+    ),
+];
+
+const fn failure(
+    code: &'static str,
+    meaning: &'static str,
+    cause: &'static str,
+    advice: &'static str,
+) -> Explanation {
+    Explanation { code, severity: "failure", meaning, cause, advice }
+}
+
+impl From<FindingCode> for Explanation {
+    fn from(code: FindingCode) -> Self {
+        Self {
+            code: code.name(),
+            severity: code.severity().name(),
+            meaning: code.meaning(),
+            cause: code.cause(),
+            advice: code.advice(),
+        }
+    }
+}
+
+pub(crate) fn all() -> impl Iterator<Item = Explanation> {
+    FindingCode::ALL.iter().map(|&code| code.into()).chain(FAILURES)
+}
+
+pub(crate) fn names() -> Vec<&'static str> {
+    all().map(|explanation| explanation.code).collect()
+}
+
+/// A page of some lines: the code, what it means, its cause, and what to do.
+impl Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, severity, meaning, cause, advice } = self;
+        let style = if *severity == "warning" { YELLOW } else { RED };
+        writeln!(f, "{BOLD}{code}{BOLD:#} ({style}{severity}{style:#})")?;
+        let options = textwrap::Options::new(textwrap::termwidth().min(80));
+        let options = options.initial_indent("    ").subsequent_indent("    ");
+        // Names such as C-Blosc2 stay whole.
+        let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
+        for text in [(*meaning).into(), format!("Cause: {cause}"), format!("What to do: {advice}")] {
+            writeln!(f, "{}", textwrap::fill(&text, &options))?;
+        }
+        Ok(())
+    }
+}

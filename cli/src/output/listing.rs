@@ -1,0 +1,297 @@
+//! What `ls` makes of what was found: rows, a tree, objects of JSON, addresses or a summary.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use b2nd_frame::ObjectKind;
+
+use super::json::add_line;
+use super::record::Record;
+use super::row::{Row, RowFormat};
+use super::sort::{First, Order, SortKey};
+use super::store::StoreRecord;
+use super::summary::Summary;
+use super::table::{Columns, INDENT};
+use super::totals::Totals;
+use super::tree::Tree;
+use crate::input::{Failure, Location, View};
+use crate::terminal::{BOLD, Outcome, Progress, remark, width};
+
+/// What is made of each frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Rows,
+    Tree,
+    Json,
+    Summary,
+    Addresses,
+}
+
+/// What is made of all frames.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) form: Form,
+    /// Whether failures are objects too. A summary can be JSON.
+    pub(crate) is_json: bool,
+    pub(crate) format: RowFormat,
+    pub(crate) order: Option<Order>,
+    /// How many are printed, if there is an order.
+    pub(crate) limit: usize,
+    /// Whether frames without an array are listed.
+    pub(crate) all: bool,
+}
+
+/// What is printed of a frame or store, if all are sorted first.
+enum Sorted {
+    Row(Box<Row>),
+    /// A line of JSON, or an address.
+    Bytes(Vec<u8>),
+}
+
+/// What was found in some files.
+pub(crate) struct Batch {
+    plan: Plan,
+    files: u64,
+    totals: Totals,
+    /// Whether there were frames that are only counted.
+    hides: bool,
+    /// Lines of JSON, or addresses.
+    bytes: Vec<u8>,
+    rows: Vec<Row>,
+    sorted: Vec<(SortKey, Sorted)>,
+    failures: Vec<Failure>,
+    summary: Summary,
+}
+
+/// The bytes of an ordinary line of JSON.
+const LINE_LEN: usize = 1024;
+
+impl Batch {
+    pub(crate) fn new(plan: Plan, files: usize) -> Self {
+        let room = if plan.form == Form::Json && plan.order.is_none() { files * LINE_LEN } else { 0 };
+        Self {
+            plan,
+            files: files as u64,
+            totals: Totals::default(),
+            hides: false,
+            bytes: Vec::with_capacity(room),
+            rows: Vec::new(),
+            sorted: Vec::new(),
+            failures: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Takes a store, or a table.
+    pub(crate) fn take_store(&mut self, record: StoreRecord) {
+        let is_table = record.kind == ObjectKind::CTable;
+        *(if is_table { &mut self.totals.tables } else { &mut self.totals.stores }) += 1;
+        let Plan { form, format, order, .. } = self.plan;
+        let key = order.map(|order| order.key_of_store(&record));
+        match form {
+            Form::Summary => self.summary.add_kind(record.kind),
+            Form::Json => self.add_bytes(key, |lines| add_line(lines, &record)),
+            Form::Addresses => self.add_bytes(key, |list| add_address(list, record.address.location())),
+            Form::Rows | Form::Tree => self.add_row(key, Row::of_store(record, format)),
+        }
+    }
+
+    /// Takes a frame, or why it cannot be read. `is_member` says whether it is in a store.
+    pub(crate) fn take(&mut self, view: Result<View<'_>, Failure>, is_member: bool) {
+        let Plan { form, format, order, all, .. } = self.plan;
+        let view = match view {
+            Ok(view) => view,
+            Err(failure) => return self.take_failure(failure),
+        };
+        if view.array.is_none() && view.kind == ObjectKind::EmbedStore {
+            return self.take_store(StoreRecord::of_file(view));
+        }
+        let is_array = view.array.is_some();
+        *(if is_array { &mut self.totals.arrays } else { &mut self.totals.others }) += 1;
+        // A tree shows all members of a store.
+        let is_listed = is_array || all || form == Form::Tree && is_member;
+        let key = order.map(|order| order.key_of_frame(view));
+        match form {
+            Form::Summary => self.summary.add(view),
+            _ if !is_listed => self.hides = true,
+            Form::Json => self.add_bytes(key, |lines| add_line(lines, &Record::of(view))),
+            Form::Addresses => self.add_bytes(key, |list| add_address(list, view.location)),
+            Form::Rows | Form::Tree => self.add_row(key, Row::of_frame(view, format, is_member)),
+        }
+    }
+
+    fn take_failure(&mut self, failure: Failure) {
+        self.totals.failures += 1;
+        if self.plan.form == Form::Summary {
+            self.summary.add_failure(failure.error.code);
+        }
+        if self.plan.is_json {
+            add_line(&mut self.bytes, &failure);
+        } else {
+            self.failures.push(failure);
+        }
+    }
+
+    /// Adds bytes that are printed as they are, or sorted first.
+    fn add_bytes(&mut self, key: Option<SortKey>, write: impl FnOnce(&mut Vec<u8>)) {
+        match key {
+            Some(key) => {
+                let mut bytes = Vec::new();
+                write(&mut bytes);
+                self.sorted.push((key, Sorted::Bytes(bytes)));
+            }
+            None => write(&mut self.bytes),
+        }
+    }
+
+    fn add_row(&mut self, key: Option<SortKey>, row: Row) {
+        match key {
+            Some(key) => self.sorted.push((key, Sorted::Row(row.into()))),
+            None => self.rows.push(row),
+        }
+    }
+}
+
+fn add_address(list: &mut Vec<u8>, location: Location<'_>) {
+    list.extend(location.address());
+    list.push(0);
+}
+
+/// Rows are held back up to this number, so that their columns can be aligned.
+const HELD_BACK: usize = 1000;
+
+/// On a terminal, rows are held back for at most this long.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The state of the output.
+pub(crate) struct Listing {
+    is_json: bool,
+    files: u64,
+    totals: Totals,
+    hides: bool,
+    held_back: usize,
+    is_watched: bool,
+    printed: Instant,
+    rows: Vec<Row>,
+    columns: Columns,
+    headings: Option<Vec<String>>,
+    summary: Option<Summary>,
+    tree: Option<Tree>,
+    first: Option<First<Sorted>>,
+    progress: Progress,
+}
+
+impl Listing {
+    /// A listing. `roots` are the paths of the command line.
+    pub(crate) fn new(roots: &[PathBuf], plan: Plan, is_ordered: bool) -> Self {
+        let is_watched = io::stdout().is_terminal();
+        let Plan { form, is_json, format, order, limit, .. } = plan;
+        Self {
+            is_json,
+            files: 0,
+            totals: Totals::default(),
+            hides: false,
+            held_back: if is_ordered { HELD_BACK } else { 0 },
+            is_watched,
+            printed: Instant::now(),
+            rows: Vec::new(),
+            columns: Columns::new(format.sides()).within(width(&io::stdout())),
+            headings: is_watched.then(|| format.headings()),
+            summary: (form == Form::Summary).then(Summary::default),
+            tree: (form == Form::Tree).then(|| Tree::new(roots, format)),
+            first: order.map(|_| First::new(limit)),
+            progress: Progress::of_files(order.is_some() || matches!(form, Form::Summary | Form::Tree)),
+        }
+    }
+
+    pub(crate) fn take(&mut self, batch: Batch) -> io::Result<()> {
+        self.files += batch.files;
+        self.totals.add(batch.totals);
+        self.hides |= batch.hides;
+        self.progress.show(self.files);
+        for failure in &batch.failures {
+            self.progress.complain(failure);
+        }
+        if !batch.bytes.is_empty() {
+            io::stdout().write_all(&batch.bytes)?;
+        }
+        if let Some(summary) = &mut self.summary {
+            summary.merge(batch.summary);
+        }
+        if let Some(first) = &mut self.first {
+            batch.sorted.into_iter().for_each(|(key, sorted)| first.add(key, sorted));
+        }
+        match &mut self.tree {
+            Some(tree) => batch.rows.into_iter().for_each(|row| tree.add(row)),
+            None => self.rows.extend(batch.rows),
+        }
+        let has_waited = self.is_watched && self.printed.elapsed() > PATIENCE;
+        if has_waited || self.rows.len() > self.held_back { self.print_rows() } else { Ok(()) }
+    }
+
+    fn print_rows(&mut self) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        self.printed = Instant::now();
+        let mut text = String::new();
+        let headings = self.headings.take();
+        let rows = self.rows.iter().map(|row| &row.cells);
+        headings.iter().chain(rows).for_each(|cells| self.columns.fit(cells));
+        if let Some(headings) = headings {
+            text = format!("{BOLD}{}{BOLD:#}\n", self.columns.line_to(&headings, "PATH", INDENT));
+        }
+        for row in self.rows.drain(..) {
+            text += &row.line(&self.columns);
+        }
+        anstream::stdout().write_all(text.as_bytes())
+    }
+
+    /// Prints what --sort has kept.
+    fn print_sorted(&mut self) -> io::Result<()> {
+        let sorted: Vec<_> = self.first.take().into_iter().flat_map(First::into_sorted).collect();
+        for item in &sorted {
+            if let Sorted::Row(row) = item {
+                self.columns.fit(&row.cells);
+            }
+        }
+        let mut out = BufWriter::new(io::stdout());
+        for item in sorted {
+            match item {
+                Sorted::Row(row) => self.rows.push(*row),
+                Sorted::Bytes(bytes) => out.write_all(&bytes)?,
+            }
+            if self.rows.len() > HELD_BACK {
+                self.print_rows()?;
+            }
+        }
+        out.flush()?;
+        self.print_rows()
+    }
+
+    pub(crate) fn end(mut self) -> Outcome {
+        // Removes the progress from the screen before the output.
+        self.progress.end();
+        self.print_sorted()?;
+        let totals = self.totals;
+        if let Some(summary) = self.summary {
+            let text = if self.is_json { summary.json(totals) } else { summary.text(totals).into_bytes() };
+            anstream::stdout().write_all(&text)?;
+            return Ok(totals.status());
+        }
+        if let Some(tree) = self.tree {
+            let mut out = BufWriter::new(anstream::stdout());
+            tree.write(&mut out)?;
+            out.flush()?;
+        }
+        if totals.is_none() {
+            remark(&"no array found");
+        } else if self.hides {
+            remark(&format_args!("{totals}; --all lists frames without an array"));
+        } else if totals.failures > 0 && self.files > 1 {
+            remark(&totals);
+        }
+        Ok(totals.status())
+    }
+}

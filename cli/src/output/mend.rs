@@ -1,0 +1,86 @@
+//! The command that mends what was found in a file.
+
+use std::path::Path;
+
+use b2nd_frame::{Finding, Frame, Remedy, Rewrite};
+
+/// The command that mends what was found in the frame that a file or directory is; `None` if there is none.
+///
+/// The new file has the extension `b2nd`. It replaces the old one if that has it too, but no other file: then the old one
+/// was mended before. What the command would do is tried, without writing.
+pub(crate) fn command(path: &Path, findings: &[Finding]) -> Option<String> {
+    if !findings.iter().any(|finding| finding.code().remedy() == Some(Remedy::Rewrite)) {
+        return None;
+    }
+    let frame = Frame::open(path).ok()?;
+    let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
+    let typesize = frame.header().typesize;
+    let to = path.with_extension("b2nd");
+    let rewrite = Rewrite::new(path, &to);
+    let rewrite = if lacks_dtype { rewrite.dtype(format!("V{typesize}")) } else { rewrite };
+    rewrite.preview().ok()?;
+    let command = format!("b2nd rewrite {} {}", quoted(path), quoted(&to));
+    Some(if lacks_dtype {
+        // Only the reader knows the dtype: run as it is, the command fails. The rest is a comment to a shell.
+        format!("{command} --dtype DTYPE  # of {typesize} bytes: {}", examples(typesize))
+    } else {
+        command
+    })
+}
+
+/// Some dtypes of a size.
+fn examples(size: i32) -> String {
+    match size {
+        1 => "int8, uint8, bool".into(),
+        2 => "int16, uint16, float16".into(),
+        4 => "int32, uint32, float32".into(),
+        8 => "int64, uint64, float64".into(),
+        16 => "complex128, S16, V16".into(),
+        size => format!("S{size}, V{size}"),
+    }
+}
+
+/// A path as a shell reads it back.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let text = if text.starts_with('-') { format!("./{text}") } else { text.into_owned() };
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%:=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text
+    } else if cfg!(windows) {
+        format!("\"{text}\"")
+    } else if path.to_str().is_some_and(|path| !path.contains(char::is_control)) {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    } else {
+        // bash, ksh and zsh read these escapes.
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let start = if bytes.starts_with(b"-") { "./" } else { "" };
+        let escaped: Vec<String> = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+        format!("$'{start}{}'", escaped.concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn a_shell_reads_a_quoted_path_back() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+
+        for (path, expected) in [
+            (&b"data/a-b_1.b2nd"[..], "data/a-b_1.b2nd"),
+            (b"-x.b2nd", "./-x.b2nd"),
+            (b"two words", "'two words'"),
+            (b"it's", r"'it'\''s'"),
+            (b"$HOME`x`", "'$HOME`x`'"),
+            (b"a\nb", r"$'\x61\x0a\x62'"),
+            (b"\xff", r"$'\xff'"),
+            (b"", "''"),
+        ] {
+            assert_eq!(quoted(Path::new(OsStr::from_bytes(path))), expected);
+        }
+    }
+}

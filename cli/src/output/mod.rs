@@ -1,0 +1,22 @@
+//! What the command prints of what was read: lines, pages, trees, and objects of JSON.
+
+pub(crate) mod explanation;
+pub(crate) mod json;
+pub(crate) mod mend;
+pub(crate) mod messagepack;
+pub(crate) mod table;
+pub(crate) mod totals;
+
+pub(crate) mod record;
+pub(crate) mod store;
+
+pub(crate) mod change;
+pub(crate) mod chunks;
+pub(crate) mod page;
+pub(crate) mod row;
+pub(crate) mod sort;
+pub(crate) mod summary;
+
+pub(crate) mod tree;
+
+pub(crate) mod listing;

@@ -1,0 +1,288 @@
+//! What `--json` prints of a frame or a metalayer. Scripts rely on these names, and `docs/b2nd.schema.json` describes them.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use b2nd_frame::{
+    Array, ChunkCounts, Filter, Finding, Frame, FrameType, Generation, Metalayer, ObjectKind, Skipped,
+    Trailer, Vlmetalayer,
+};
+use b2nd_serde::{Geometry, Meta};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::messagepack;
+use crate::input::{Location, View, nbytes};
+use crate::problem::with_sources;
+use crate::text::{codec_name, hex, ratio};
+
+/// A frame. Without an array, the fields of an array are null.
+#[derive(Serialize)]
+pub(crate) struct Record<'f> {
+    #[serde(flatten)]
+    pub(crate) location: Location<'f>,
+    pub(crate) offset: u64,
+    pub(crate) container: &'static str,
+    pub(crate) kind: ObjectKind,
+    pub(crate) metalayer: Option<&'f str>,
+    pub(crate) layout: Option<&'static str>,
+    pub(crate) version: Option<u8>,
+    pub(crate) ndim: Option<usize>,
+    pub(crate) shape: Option<&'f [i64]>,
+    pub(crate) chunks: Option<&'f [i32]>,
+    pub(crate) blocks: Option<&'f [i32]>,
+    pub(crate) dtype_format: Option<u8>,
+    pub(crate) dtype: Option<&'f str>,
+    pub(crate) itemsize: Option<i64>,
+    pub(crate) typesize: i32,
+    pub(crate) nbytes: Option<i64>,
+    pub(crate) stored_nbytes: i64,
+    pub(crate) cbytes: i64,
+    pub(crate) cratio: Option<f64>,
+    pub(crate) nchunks: Option<u64>,
+    /// Where the chunk index is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chunk_counts: Option<CountsRecord>,
+    pub(crate) grid: Option<Vec<u64>>,
+    pub(crate) blocks_per_chunk: Option<Vec<u64>>,
+    pub(crate) padding: Option<f64>,
+    pub(crate) codec: Cow<'static, str>,
+    /// The codec's parameter.
+    pub(crate) codec_meta: u8,
+    pub(crate) clevel: u8,
+    pub(crate) split: String,
+    pub(crate) dictionary: bool,
+    #[serde(flatten)]
+    pub(crate) filters: FilterNames,
+    pub(crate) header_len: usize,
+    pub(crate) frame_len: u64,
+    pub(crate) metalayers: Vec<LayerRecord<'f>>,
+    pub(crate) has_vlmetalayers: bool,
+    /// With `--meta`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) vlmetalayers: Option<Vec<VlLayerRecord<'f>>>,
+    pub(crate) stale_bytes: Option<usize>,
+    pub(crate) findings: &'f [Finding],
+    /// What could not be checked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "unchecked")]
+    pub(crate) skipped: Vec<SkippedRecord<'f>>,
+    /// The command that mends what was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mend: Option<String>,
+}
+
+/// What a check could not check.
+#[derive(Serialize)]
+pub(crate) struct SkippedRecord<'f> {
+    what: &'static str,
+    chunks: Option<u64>,
+    why: &'f str,
+}
+
+impl<'f> From<&'f Skipped> for SkippedRecord<'f> {
+    fn from(skipped: &'f Skipped) -> Self {
+        Self { what: skipped.name(), chunks: skipped.count(), why: skipped.why() }
+    }
+}
+
+/// How many chunks are stored, and how many have one value instead.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct CountsRecord {
+    stored: u64,
+    zeros: u64,
+    nan: u64,
+    uninitialized: u64,
+    invalid: u64,
+}
+
+impl From<ChunkCounts> for CountsRecord {
+    fn from(counts: ChunkCounts) -> Self {
+        let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
+        Self { stored, zeros, nan, uninitialized, invalid }
+    }
+}
+
+/// A metalayer of the header.
+#[derive(Serialize)]
+pub(crate) struct LayerRecord<'f> {
+    pub(crate) name: &'f str,
+    pub(crate) offset: usize,
+    pub(crate) len: usize,
+    /// With `--meta`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) value: Option<Box<RawValue>>,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+/// A metalayer of the trailer, whose length may change.
+#[derive(Serialize)]
+pub(crate) struct VlLayerRecord<'f> {
+    pub(crate) name: &'f str,
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+    pub(crate) value: Option<Box<RawValue>>,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+impl<'f> Record<'f> {
+    /// The record of a frame that is compared with another one, wherever both are.
+    pub(crate) fn to_compare<R>(frame: &'f Frame<R>, array: Option<&'f Array<'f>>) -> Self {
+        Self::of(View::new(Location::of(Path::new("")), frame, array, &[]))
+    }
+
+    /// The record of a frame, with the values of metalayers if the view wants them.
+    pub(crate) fn of(view: View<'f>) -> Self {
+        let View { location, header, array, .. } = view;
+        let geometry = array.and_then(|array| array.geometry().ok());
+        let own = array.map(|array| array.metalayer().name());
+        let itemsize = view.itemsize();
+        let has_value = |layer: &Metalayer| view.meta && Some(layer.name()) != own;
+        Self {
+            location,
+            offset: view.offset,
+            container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
+            kind: view.kind,
+            metalayer: own,
+            layout: array.map(Array::layout_name),
+            version: array.and_then(Array::meta).map(Meta::version),
+            ndim: array.map(|array| array.shape().len()),
+            shape: array.map(Array::shape),
+            chunks: array.map(Array::chunkshape),
+            blocks: array.and_then(Array::blockshape),
+            dtype_format: array.and_then(Array::meta).and_then(Meta::dtype_format),
+            dtype: array.and_then(Array::dtype),
+            itemsize,
+            typesize: header.typesize,
+            nbytes: array.zip(itemsize).and_then(|(array, size)| nbytes(array.shape(), size)),
+            stored_nbytes: header.nbytes,
+            cbytes: header.cbytes,
+            cratio: ratio(header.nbytes.into(), header.cbytes.into()),
+            nchunks: view.nchunks(),
+            chunk_counts: view.counts.map(Into::into),
+            grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
+            blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
+            padding: geometry.as_ref().map(Geometry::padding),
+            codec: codec_name(header.codec),
+            codec_meta: header.codec_meta,
+            clevel: header.level,
+            split: header.split_mode.to_string(),
+            dictionary: header.uses_dictionary,
+            // Headers of the first generation do not store them.
+            filters: FilterNames::of((header.generation != Generation::Beta1).then(|| header.pipeline())),
+            header_len: header.header_len,
+            frame_len: header.frame_len,
+            metalayers: view
+                .metalayers
+                .iter()
+                .map(|layer| LayerRecord::of(layer, has_value(layer)))
+                .collect(),
+            has_vlmetalayers: header.has_vlmetalayers,
+            vlmetalayers: view.meta.then(|| VlLayerRecord::all(view.trailer)),
+            stale_bytes: array.map(|array| array.stale_tail().len()),
+            findings: view.findings,
+            skipped: view.skipped.iter().map(Into::into).collect(),
+            mend: None,
+        }
+    }
+}
+
+/// The value of a metalayer, or why it cannot be shown.
+type ValueOrError = (Option<Box<RawValue>>, Option<String>);
+
+fn value_or_error(name: &str, shown: Result<Box<RawValue>, String>) -> ValueOrError {
+    match shown {
+        Ok(value) => (Some(value), None),
+        Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
+    }
+}
+
+impl<'f> LayerRecord<'f> {
+    fn of(layer: &'f Metalayer, has_value: bool) -> Self {
+        let (name, bytes) = (layer.name(), layer.bytes());
+        let (value, error) =
+            if has_value { value_or_error(name, messagepack::value(bytes)) } else { (None, None) };
+        Self { name, offset: layer.offset(), len: bytes.len(), value, error }
+    }
+}
+
+/// The most bytes of all values of a trailer, decompressed or as text: a few compressed bytes can claim any number.
+const MOST_SHOWN: usize = 1 << 24;
+
+impl<'f> VlLayerRecord<'f> {
+    fn all(trailer: Option<&'f Trailer>) -> Vec<Self> {
+        let layers = trailer.map(Trailer::vlmetalayers).unwrap_or_default();
+        let mut room = MOST_SHOWN;
+        layers.iter().map(|layer| Self::of(layer, &mut room)).collect()
+    }
+
+    fn of(layer: &'f Vlmetalayer, room: &mut usize) -> Self {
+        let name = layer.name();
+        let nbytes = layer.nbytes().unwrap_or_default();
+        let (value, error) = if nbytes > messagepack::LONGEST.min(*room) {
+            value_or_error(name, Err(format!("{nbytes} bytes are too many to show")))
+        } else {
+            match layer.value() {
+                Ok(bytes) => value_or_error(name, messagepack::value(&bytes)),
+                // The error names the metalayer.
+                Err(error) => (None, Some(with_sources(&error))),
+            }
+        };
+        let text_len = value.as_ref().map_or(0, |value| value.get().len());
+        *room = room.saturating_sub(nbytes.max(text_len));
+        Self { name, offset: layer.offset(), len: layer.chunk().len(), value, error }
+    }
+}
+
+/// The filters in use, if they are known.
+#[derive(Serialize)]
+pub(crate) struct FilterNames {
+    /// Their names, or numbers.
+    filters: Option<Vec<Cow<'static, str>>>,
+    /// Their parameters.
+    filters_meta: Option<Vec<u8>>,
+}
+
+impl FilterNames {
+    pub(crate) fn of(filters: Option<impl Iterator<Item = Filter>>) -> Self {
+        let number = |filter| Filter { meta: 0, ..filter }.to_string();
+        let name = |filter: Filter| filter.name().map_or_else(|| number(filter).into(), Cow::Borrowed);
+        let both = filters.map(|filters| filters.map(|filter| (name(filter), filter.meta)).unzip());
+        let (filters, filters_meta) = both.unzip();
+        Self { filters, filters_meta }
+    }
+}
+
+/// A metalayer by itself: what `encode` and `decode` print.
+#[derive(Serialize)]
+pub(crate) struct MetaRecord<'m> {
+    pub(crate) layout: &'static str,
+    pub(crate) version: u8,
+    pub(crate) ndim: usize,
+    pub(crate) shape: &'m [i64],
+    pub(crate) chunks: &'m [i32],
+    pub(crate) blocks: &'m [i32],
+    pub(crate) dtype_format: Option<u8>,
+    pub(crate) dtype: Option<&'m str>,
+    pub(crate) hex: String,
+}
+
+impl<'m> MetaRecord<'m> {
+    pub(crate) fn new(meta: &'m Meta, bytes: &[u8]) -> Self {
+        Self {
+            layout: meta.layout().name(),
+            version: meta.version(),
+            ndim: meta.ndim(),
+            shape: meta.shape(),
+            chunks: meta.chunkshape(),
+            blocks: meta.blockshape(),
+            dtype_format: meta.dtype_format(),
+            dtype: meta.dtype(),
+            hex: hex(bytes),
+        }
+    }
+}

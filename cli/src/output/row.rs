@@ -1,0 +1,227 @@
+//! A row of `ls`: what it shows of a frame, a store or a table, in a listing or in a tree.
+
+use b2nd_frame::{Array, ObjectKind, Severity};
+
+use super::store::{StoreRecord, TableRecord};
+use super::table::{Columns, INDENT, Side};
+use crate::input::{Address, View};
+use crate::terminal::RED;
+use crate::text::{self, codec_name, count, ratio, short, short_size, shortened};
+
+/// The width of eight numbers of one digit, with the commas between them.
+const MAX_CELL_WIDTH: usize = 15;
+
+/// A column of rows.
+struct Column {
+    heading: &'static str,
+    side: Side,
+    /// `None` for what is unknown.
+    cell: fn(Subject<'_>, RowFormat) -> Option<String>,
+    is_only_long: bool,
+    is_in_tree: bool,
+}
+
+/// All columns, in their order.
+const COLUMNS: [Column; 10] = [
+    Column::new("SHAPE", Side::Left, shape),
+    Column::new("CHUNKS", Side::Left, |of, _| Some(short(of.array()?.chunkshape()))).not_in_tree(),
+    Column::new("BLOCKS", Side::Left, |of, _| Some(short(of.array()?.blockshape()?))).not_in_tree(),
+    Column::new("DTYPE", Side::Left, dtype),
+    Column::new("NBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.nbytes()?))),
+    Column::new("CBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.header.cbytes)))
+        .not_in_tree(),
+    Column::new("RATIO", Side::Right, compression).only_long(),
+    Column::new("CODEC", Side::Left, |of, _| Some(codec_name(of.frame()?.header.codec).into())).only_long(),
+    Column::new("LEVEL", Side::Right, |of, _| Some(of.frame()?.header.level.to_string())).only_long(),
+    Column::new("STORED", Side::Right, stored).only_long(),
+];
+
+impl Column {
+    const fn new(
+        heading: &'static str,
+        side: Side,
+        cell: fn(Subject<'_>, RowFormat) -> Option<String>,
+    ) -> Self {
+        Self { heading, side, cell, is_only_long: false, is_in_tree: true }
+    }
+
+    const fn only_long(self) -> Self {
+        Self { is_only_long: true, ..self }
+    }
+
+    const fn not_in_tree(self) -> Self {
+        Self { is_in_tree: false, ..self }
+    }
+}
+
+/// What a row is about.
+#[derive(Clone, Copy)]
+enum Subject<'s> {
+    Frame(View<'s>),
+    /// A store, a table or a column of one, of which only these are known. `others` stands in the other cells.
+    Store {
+        shape: &'s str,
+        dtype: &'s str,
+        others: &'s str,
+    },
+}
+
+impl<'s> Subject<'s> {
+    fn frame(self) -> Option<View<'s>> {
+        match self {
+            Self::Frame(view) => Some(view),
+            Self::Store { .. } => None,
+        }
+    }
+
+    fn array(self) -> Option<&'s Array<'s>> {
+        self.frame()?.array
+    }
+}
+
+fn shape(of: Subject<'_>, _: RowFormat) -> Option<String> {
+    match of {
+        Subject::Frame(view) => Some(short(view.array?.shape())),
+        Subject::Store { shape, .. } => Some(shape.into()),
+    }
+}
+
+/// The dtype; of a frame without an array, how many chunks it has, and the size of its items.
+fn dtype(of: Subject<'_>, _: RowFormat) -> Option<String> {
+    match of {
+        Subject::Frame(View { array: Some(array), .. }) => {
+            Some(shortened(&text::dtype(array)?, MAX_CELL_WIDTH))
+        }
+        Subject::Frame(view) => {
+            let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
+            Some(format!("{chunks}, V{}", view.header.typesize))
+        }
+        Subject::Store { dtype, .. } => Some(dtype.into()),
+    }
+}
+
+fn compression(of: Subject<'_>, _: RowFormat) -> Option<String> {
+    let header = of.frame()?.header;
+    Some(format!("{:.2}x", ratio(header.nbytes.into(), header.cbytes.into())?))
+}
+
+/// How many of the chunks are stored.
+fn stored(of: Subject<'_>, _: RowFormat) -> Option<String> {
+    let counts = of.frame()?.counts?;
+    Some(format!("{}/{}", counts.stored, counts.total()))
+}
+
+/// Which columns rows have, and what is in them.
+#[derive(Clone, Copy)]
+pub(crate) struct RowFormat {
+    /// Whether the columns of --long are filled.
+    pub(crate) is_long: bool,
+    /// Whether sizes are exact numbers of bytes.
+    pub(crate) is_exact: bool,
+    /// Whether only the columns of a tree are there.
+    pub(crate) is_tree: bool,
+}
+
+impl RowFormat {
+    fn columns(self) -> impl Iterator<Item = &'static Column> {
+        COLUMNS.iter().filter(move |column| column.is_in_tree || !self.is_tree)
+    }
+
+    fn fills(self, column: &Column) -> bool {
+        self.is_long || !column.is_only_long
+    }
+
+    /// The headings, empty for columns that are not filled.
+    pub(crate) fn headings(self) -> Vec<String> {
+        self.columns()
+            .map(|column| if self.fills(column) { column.heading.into() } else { String::new() })
+            .collect()
+    }
+
+    /// The alignment and the widest cell of each column.
+    pub(crate) fn sides(self) -> impl Iterator<Item = (Side, usize)> {
+        self.columns().map(|column| (column.side, MAX_CELL_WIDTH))
+    }
+
+    fn cells(self, of: Subject<'_>) -> Vec<String> {
+        let others = if let Subject::Store { others, .. } = of { others } else { "-" };
+        let cell = |column: &Column| (column.cell)(of, self).unwrap_or_else(|| others.into());
+        self.columns().map(|column| if self.fills(column) { cell(column) } else { String::new() }).collect()
+    }
+
+    fn size(self, bytes: i64) -> String {
+        if self.is_exact { bytes.to_string() } else { short_size(bytes) }
+    }
+}
+
+/// What `ls` shows, in a table or in a tree.
+pub(crate) struct Row {
+    pub(crate) address: Address,
+    pub(crate) cells: Vec<String>,
+    /// What it is, if it is not just an array.
+    kind: Option<ObjectKind>,
+    /// The codes of its errors.
+    errors: String,
+    pub(crate) below: Below,
+    /// Whether it is a member of a store.
+    pub(crate) is_member: bool,
+}
+
+/// What a store or table holds.
+pub(crate) enum Below {
+    Nothing,
+    Keys(Vec<String>),
+    /// Names, and what stands after them.
+    Columns(Vec<(String, Vec<String>)>),
+}
+
+impl Row {
+    /// The row of an array, or of a frame without one.
+    pub(crate) fn of_frame(view: View<'_>, format: RowFormat, is_member: bool) -> Self {
+        let errors = view.findings.iter().filter(|finding| finding.severity() == Severity::Error);
+        Self {
+            address: view.location.into(),
+            cells: format.cells(Subject::Frame(view)),
+            kind: Some(view.kind).filter(|&kind| kind != ObjectKind::NDArray),
+            errors: errors.map(|finding| finding.code().name()).collect::<Vec<_>>().join(" "),
+            below: Below::Nothing,
+            is_member,
+        }
+    }
+
+    /// The row of a store: how many members it has, or of a table, its rows and how many columns.
+    pub(crate) fn of_store(record: StoreRecord, format: RowFormat) -> Self {
+        let StoreRecord { address, kind, members, table, .. } = record;
+        let (rows, holds, below) = if let Some(TableRecord { rows, columns }) = table {
+            let rows = rows.map_or("-".into(), |rows| rows.to_string());
+            let below = columns.iter().map(|column| {
+                let shape = match &*column.item_shape {
+                    [] => rows.clone(),
+                    items => format!("{rows},{}", short(items)),
+                };
+                let dtype = text::clean(&column.kind);
+                let cells = format.cells(Subject::Store { shape: &shape, dtype: &dtype, others: "" });
+                (text::clean(&column.name), cells)
+            });
+            let below = Below::Columns(below.collect());
+            (rows, count(columns.len() as u64, "column"), below)
+        } else {
+            let keys: Vec<_> = members.unwrap_or_default().iter().map(|key| text::clean(key)).collect();
+            ("-".into(), count(keys.len() as u64, "member"), Below::Keys(keys))
+        };
+        let cells = format.cells(Subject::Store { shape: &rows, dtype: &holds, others: "-" });
+        Self { address, cells, kind: Some(kind), errors: String::new(), below, is_member: false }
+    }
+
+    /// The line in the table.
+    pub(crate) fn line(&self, columns: &Columns) -> String {
+        let end = [self.address.location().to_string(), self.end()].concat();
+        columns.line_to(&self.cells, &end, INDENT) + "\n"
+    }
+
+    /// The kind and the codes of its errors, as they end a line.
+    pub(crate) fn end(&self) -> String {
+        let kind = self.kind.map(|kind| format!("  {kind}")).unwrap_or_default();
+        if self.errors.is_empty() { kind } else { format!("{kind}  {RED}{}{RED:#}", self.errors) }
+    }
+}

@@ -1,0 +1,122 @@
+//! `b2nd ls --sort`: frames in another order than that of the files.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::store::StoreRecord;
+use crate::input::{Inside, Location, View};
+
+/// What decides the order.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SortBy {
+    /// By path
+    Name,
+    /// The largest NBYTES first
+    Size,
+    /// The largest CBYTES first
+    Stored,
+    /// The best compressed first
+    Ratio,
+    /// The fewest dimensions first, then the shortest
+    Shape,
+}
+
+/// An order of frames and stores.
+#[derive(Clone, Copy)]
+pub(crate) struct Order {
+    pub(crate) by: SortBy,
+    pub(crate) is_reverse: bool,
+}
+
+impl Order {
+    pub(crate) fn key_of_frame(self, view: View<'_>) -> SortKey {
+        let header = view.header;
+        let value = match self.by {
+            SortBy::Name => Some(Vec::new()),
+            SortBy::Size => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
+            SortBy::Stored => Some(vec![-i128::from(header.cbytes)]),
+            SortBy::Ratio => {
+                // Exact enough to tell any two ratios apart that differ where they are printed.
+                let ratio = (i128::from(header.nbytes) << 62).checked_div(header.cbytes.into());
+                ratio.map(|ratio| vec![-ratio])
+            }
+            SortBy::Shape => view.array.map(|array| {
+                let shape = array.shape();
+                [shape.len() as i128].into_iter().chain(shape.iter().map(|&items| items.into())).collect()
+            }),
+        };
+        SortKey { is_reverse: self.is_reverse, value, name: name(view.location) }
+    }
+
+    /// The key of a store, which has no size of its own.
+    pub(crate) fn key_of_store(self, record: &StoreRecord) -> SortKey {
+        let value = (self.by == SortBy::Name).then(Vec::new);
+        SortKey { is_reverse: self.is_reverse, value, name: name(record.address.location()) }
+    }
+}
+
+/// What says where a frame or store stands in an order.
+#[derive(PartialEq, Eq)]
+pub(crate) struct SortKey {
+    is_reverse: bool,
+    /// The smallest is first. What is unknown is last, in the reverse order too.
+    value: Option<Vec<i128>>,
+    name: Name,
+}
+
+/// The path, a member of a zip file, and an offset in the file.
+type Name = (PathBuf, Option<Box<str>>, u64);
+
+fn name(location: Location<'_>) -> Name {
+    let (member, offset) = match location.inside {
+        Inside::Member(member) => (Some(member.into()), 0),
+        Inside::Offset(offset) => (None, offset),
+        Inside::Url(member) => (member.map(Into::into), 0),
+        Inside::Whole | Inside::Stdin => (None, 0),
+    };
+    (location.path.into(), member, offset)
+}
+
+impl Ord for SortKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = self.value.cmp(&other.value).then_with(|| self.name.cmp(&other.name));
+        let order = if self.is_reverse { order.reverse() } else { order };
+        self.value.is_none().cmp(&other.value.is_none()).then(order)
+    }
+}
+
+impl PartialOrd for SortKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The first ones of an order. No others are kept.
+pub(crate) struct First<T> {
+    most: usize,
+    /// By their keys, and equal ones as they came.
+    kept: BTreeMap<(SortKey, u64), T>,
+    added: u64,
+}
+
+impl<T> First<T> {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, kept: BTreeMap::new(), added: 0 }
+    }
+
+    pub(crate) fn add(&mut self, key: SortKey, content: T) {
+        self.kept.insert((key, self.added), content);
+        self.added += 1;
+        if self.kept.len() > self.most {
+            self.kept.pop_last();
+        }
+    }
+
+    /// All that were kept, in their order.
+    pub(crate) fn into_sorted(self) -> impl Iterator<Item = T> {
+        self.kept.into_values()
+    }
+}

@@ -1,0 +1,175 @@
+//! Stores of python-blosc2 and the tables in them: what they are, and what they hold.
+
+use b2nd_frame::{Finding, FindingCode, ObjectKind, Store, Trailer, is_store_folder};
+use serde::{Deserialize, Serialize};
+
+use crate::input::{Address, Inside, Location, Target, View, Visit, name_in, visit_files};
+
+/// A store, or a table in one.
+#[derive(Serialize)]
+pub(crate) struct StoreRecord {
+    /// That of a table in a zip file has its folder as the member.
+    #[serde(flatten)]
+    pub(crate) address: Address,
+    pub(crate) kind: ObjectKind,
+    /// The keys in a store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) members: Option<Vec<String>>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) table: Option<TableRecord>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// What a table says about itself.
+#[derive(Default, Serialize)]
+pub(crate) struct TableRecord {
+    /// `None` if the table was never closed, or its schema cannot be read.
+    pub(crate) rows: Option<u64>,
+    pub(crate) columns: Vec<ColumnRecord>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ColumnRecord {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// The shape of each of its items; empty for a single value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) item_shape: Vec<i64>,
+}
+
+/// The JSON that python-blosc2 writes about a table.
+#[derive(Deserialize)]
+struct Schema {
+    n_rows: Option<u64>,
+    columns: Vec<SchemaColumn>,
+    #[serde(default)]
+    computed_columns: Vec<SchemaColumn>,
+}
+
+#[derive(Deserialize)]
+struct SchemaColumn {
+    name: String,
+    kind: String,
+    max_length: Option<u64>,
+    dtype_str: Option<String>,
+    dtype: Option<String>,
+    #[serde(default)]
+    item_shape: Vec<i64>,
+}
+
+impl From<SchemaColumn> for ColumnRecord {
+    fn from(column: SchemaColumn) -> Self {
+        let SchemaColumn { name, kind, max_length, dtype_str, dtype, item_shape } = column;
+        let kind = match (&*kind, max_length) {
+            ("string", Some(length)) => format!("<U{length}"),
+            ("bytes", Some(length)) => format!("|S{length}"),
+            _ => dtype_str.or(dtype).unwrap_or(kind),
+        };
+        Self { name, kind, item_shape }
+    }
+}
+
+/// The most bytes of a schema that are read: a few compressed bytes can claim any number.
+const LONGEST_SCHEMA: usize = 1 << 24;
+
+/// What the file `_meta.b2f` of a table says of it.
+fn schema(trailer: &Trailer) -> Option<Schema> {
+    let layer = trailer.vlmetalayer("schema").filter(|layer| layer.nbytes() <= Some(LONGEST_SCHEMA))?;
+    serde_json::from_str(&layer.decode::<String>().ok()?).ok()
+}
+
+impl StoreRecord {
+    /// The store, and then the tables in it. A store that is a table is one record.
+    pub(crate) fn all(target: &Target, store: &Store) -> Vec<Self> {
+        let whole = (store.kind() != ObjectKind::CTable).then(|| Self {
+            address: Address::of(target.path.clone()),
+            kind: store.kind(),
+            members: Some(store.members().to_vec()),
+            table: None,
+            findings: store.mounts().iter().map(elsewhere).collect(),
+        });
+        let tables = store.tables().map(|(key, trailer)| Self::of_table(target, key, trailer));
+        whole.into_iter().chain(tables).collect()
+    }
+
+    /// A store in a single file.
+    pub(crate) fn of_file(view: View<'_>) -> Self {
+        Self {
+            address: view.location.into(),
+            kind: view.kind,
+            members: Some(view.embedded()),
+            table: None,
+            findings: Vec::new(),
+        }
+    }
+
+    fn of_table(target: &Target, key: &str, trailer: &Trailer) -> Self {
+        let folder = key.trim_start_matches('/');
+        let address = match folder {
+            "" => Address::of(target.path.clone()),
+            _ if target.is_store => Address::of(target.path.join(folder)),
+            _ => Location { path: &target.path, inside: Inside::Member(folder) }.into(),
+        };
+        let schema = schema(trailer);
+        let mut findings = Vec::new();
+        let table = schema.map_or_else(TableRecord::default, |schema| {
+            let computed = schema.computed_columns.iter().map(|column| column.name.as_str());
+            let names = computed.collect::<Vec<_>>().join(", ");
+            if !names.is_empty() {
+                findings.push(active(format!("the table has columns that a reader must evaluate: {names}")));
+            }
+            if schema.n_rows.is_none() {
+                let message = "the table was not closed: its number of rows is missing";
+                findings.push(Finding::of_file(FindingCode::UnclosedTable, message));
+            }
+            let columns = schema.columns.into_iter().chain(schema.computed_columns);
+            TableRecord { rows: schema.n_rows, columns: columns.map(ColumnRecord::from).collect() }
+        });
+        Self { address, kind: ObjectKind::CTable, members: None, table: Some(table), findings }
+    }
+
+    /// Warns of the frames in a store that have no data of their own.
+    pub(crate) fn add_active(&mut self, target: &Target) {
+        let mut names = Vec::new();
+        visit_files(target, None, Visit::default(), &mut |view| {
+            if let Ok(view) = view
+                && view.kind.is_active()
+            {
+                let name =
+                    view.location.member().map_or_else(|| name_in(target, view.location.path), Into::into);
+                names.push(format!("{name} ({})", view.kind));
+            }
+        });
+        if !names.is_empty() {
+            let names = names.join(", ");
+            self.findings.push(active(format!(
+                "to get all data, a reader must evaluate or fetch what these files say: {names}"
+            )));
+        }
+    }
+}
+
+/// What a reader must evaluate or fetch.
+fn active(message: String) -> Finding {
+    Finding::of_file(FindingCode::ActiveObject, message)
+}
+
+fn elsewhere(key: &String) -> Finding {
+    active(format!("member {key} is a store elsewhere, from which a reader must fetch"))
+}
+
+/// The table that is meant, if it is a folder in a store.
+pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
+    let path = match target.inside {
+        Inside::Member(_) => &target.path,
+        Inside::Whole if !target.is_sparse && !target.is_store && target.path.is_dir() => {
+            target.path.ancestors().skip(1).find(|folder| is_store_folder(folder))?
+        }
+        _ => return None,
+    };
+    let (address, store) = (Address::from(target.location()), Store::open(path).ok()??);
+    let of = Target::given(Address::of(path.into()));
+    let mut tables = store.tables().map(|(key, trailer)| StoreRecord::of_table(&of, key, trailer));
+    tables.find(|table| table.address == address)
+}

@@ -1,0 +1,120 @@
+//! Aligned columns.
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::terminal::BOLD;
+
+/// The alignment of a column.
+#[derive(Clone, Copy)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}
+
+/// The width of a column, which grows with its cells.
+struct ColumnWidth {
+    side: Side,
+    width: usize,
+    /// Cells wider than this do not widen the column: one long cell should not move all others apart.
+    widest: usize,
+}
+
+/// The columns of a table. A row with fewer cells ends early.
+pub(crate) struct Columns {
+    columns: Vec<ColumnWidth>,
+    /// The width of a terminal.
+    room: Option<usize>,
+}
+
+/// What begins the further lines of a row.
+pub(crate) const INDENT: &str = "    ";
+
+impl Columns {
+    /// Columns with their alignment, and the widest cell that widens each.
+    pub(crate) fn new(columns: impl IntoIterator<Item = (Side, usize)>) -> Self {
+        let columns = columns.into_iter().map(|(side, widest)| ColumnWidth { side, width: 0, widest });
+        Self { columns: columns.collect(), room: None }
+    }
+
+    /// Columns at a terminal of this width. A row that does not fit is broken between columns, and as all cells of a
+    /// column are as wide, all rows at the same ones. What is too wide by itself stays whole, so that it can be copied.
+    pub(crate) fn within(self, room: Option<usize>) -> Self {
+        Self { room, ..self }
+    }
+
+    /// Widens the columns for a row.
+    pub(crate) fn fit(&mut self, cells: &[impl AsRef<str>]) {
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            let width = cell.as_ref().width();
+            if width <= column.widest {
+                column.width = width.max(column.width);
+            }
+        }
+    }
+
+    /// Without alignment, if aligned rows would not fit.
+    pub(crate) fn aligned_if_fitting(mut self) -> Self {
+        let widths = self.columns.iter().map(|column| column.width);
+        let taken: usize = widths.filter(|&width| width > 0).map(|width| width + 2).sum();
+        if self.room.is_some_and(|room| taken > room + 2) {
+            self.columns.iter_mut().for_each(|column| column.width = 0);
+        }
+        self
+    }
+
+    /// All rows as lines, below their headings.
+    pub(crate) fn table<C: AsRef<str>>(mut self, headings: &[C], rows: &[impl AsRef<[C]>]) -> String {
+        self.fit(headings);
+        for row in rows {
+            self.fit(row.as_ref());
+        }
+        let lines: Vec<_> = rows.iter().map(|row| self.line(row.as_ref()) + "\n").collect();
+        format!("{BOLD}{}{BOLD:#}\n{}", self.line(headings), lines.concat())
+    }
+
+    /// A row, without a line break at its end.
+    pub(crate) fn line(&self, cells: &[impl AsRef<str>]) -> String {
+        self.line_to(cells, "", INDENT)
+    }
+
+    /// A row that ends with a text, which is not aligned. If it is broken, its further lines begin with `indent`.
+    pub(crate) fn line_to(&self, cells: &[impl AsRef<str>], end: &str, indent: &str) -> String {
+        let (mut row, mut line, mut used) = (String::new(), String::new(), 0);
+        let mut add = |text: &str, width: usize| {
+            if self.room.is_some_and(|room| used > 0 && used + 2 + width > room) {
+                row += line.trim_end();
+                row += "\n";
+                line = indent.into();
+                used = indent.width();
+            } else if used > 0 {
+                line += "  ";
+                used += 2;
+            }
+            line += text;
+            used += width;
+        };
+        let is_filled = |cell: &&str| !cell.is_empty();
+        let mut left = cells.iter().map(AsRef::as_ref).filter(is_filled).count();
+        for (cell, column) in cells.iter().map(AsRef::as_ref).zip(&self.columns) {
+            // After the last cell, only the end needs its column filled up.
+            if left == 0 && end.is_empty() {
+                break;
+            }
+            left -= usize::from(!cell.is_empty());
+            // A column in which nothing stands takes no room.
+            if column.width == 0 && cell.is_empty() {
+                continue;
+            }
+            let fill = " ".repeat(column.width.saturating_sub(cell.width()));
+            let text = match column.side {
+                Side::Left => [cell, &fill].concat(),
+                Side::Right => [&fill, cell].concat(),
+            };
+            add(&text, cell.width().max(column.width));
+        }
+        if !end.is_empty() {
+            add(end, anstream::adapter::strip_str(end).to_string().width());
+        }
+        row + line.trim_end()
+    }
+}

@@ -1,0 +1,160 @@
+//! `b2nd ls --tree`: folders drawn as a tree.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::iter;
+use std::path::PathBuf;
+
+use super::row::{Below, Row, RowFormat};
+use super::table::{Columns, Side};
+use crate::input::{Address, Inside};
+use crate::terminal::width;
+use crate::text;
+
+/// The widest name that widens its column, with the branches before it.
+const MAX_NAME_WIDTH: usize = 44;
+
+/// What stands after a name.
+type Cells = Box<[Box<str>]>;
+
+/// Folders, files, members of files.
+#[derive(Default)]
+struct Node {
+    /// `None` for what is only a folder.
+    line: Option<Box<Line>>,
+    children: BTreeMap<Box<str>, Node>,
+}
+
+/// What stands after the name.
+struct Line {
+    cells: Cells,
+    end: Box<str>,
+    /// The columns of a table, in its order.
+    columns: Vec<(String, Cells)>,
+}
+
+pub(crate) struct Tree {
+    /// The folders of the command line. Each is one node, even if its path has several parts.
+    roots: Vec<PathBuf>,
+    format: RowFormat,
+    top: Node,
+}
+
+/// A line as it is drawn.
+struct Drawn<'t> {
+    /// The name, with the branches before it.
+    name: String,
+    cells: &'t [Box<str>],
+    end: &'t str,
+    /// The branches that begin its further lines, if it is broken.
+    below: String,
+}
+
+impl Drawn<'_> {
+    fn cells(&self) -> Vec<&str> {
+        iter::once(&*self.name).chain(self.cells.iter().map(AsRef::as_ref)).collect()
+    }
+}
+
+type Take<'t> = dyn FnMut(Drawn<'_>) -> io::Result<()> + 't;
+
+fn boxed(cells: Vec<String>) -> Cells {
+    cells.into_iter().map(String::into_boxed_str).collect()
+}
+
+impl Tree {
+    pub(crate) fn new(roots: &[PathBuf], format: RowFormat) -> Self {
+        Self { roots: roots.to_vec(), format, top: Node::default() }
+    }
+
+    /// Adds an array, a store or a table.
+    pub(crate) fn add(&mut self, row: Row) {
+        let end = row.end().into();
+        let Row { address: Address { path, inside }, cells, below, is_member, .. } = row;
+        // A member of a store goes by its key.
+        let path = if is_member && inside == Inside::Whole { path.with_extension("") } else { path };
+        let inner = match inside {
+            Inside::Member(name) | Inside::Url(Some(name)) => Some(match name.rsplit_once('.') {
+                Some((stem, _)) if is_member => text::clean(stem),
+                _ => text::clean(&name),
+            }),
+            Inside::Offset(offset) => Some(format!("@{offset}")),
+            Inside::Whole | Inside::Stdin | Inside::Url(None) => None,
+        };
+        let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
+        let (mut node, rest) = match root {
+            Some((root, rest)) => (self.top.child(&text::path(root)), rest),
+            None => (&mut self.top, path.as_path()),
+        };
+        for part in rest {
+            node = node.child(&text::clean(&part.to_string_lossy()));
+        }
+        for part in inner.iter().flat_map(|inner| inner.split('/')) {
+            node = node.child(part);
+        }
+        let mut line = Line { cells: boxed(cells), end, columns: Vec::new() };
+        match below {
+            Below::Nothing => {}
+            Below::Keys(keys) => {
+                for key in keys {
+                    key.split('/').filter(|part| !part.is_empty()).fold(&mut *node, Node::child);
+                }
+            }
+            Below::Columns(columns) => {
+                line.columns = columns.into_iter().map(|(name, cells)| (name, boxed(cells))).collect();
+            }
+        }
+        node.line = Some(line.into());
+    }
+
+    /// Writes the tree, line by line.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let sides = iter::once((Side::Left, MAX_NAME_WIDTH)).chain(self.format.sides());
+        let mut columns = Columns::new(sides).within(width(&io::stdout()));
+        self.draw(&mut |line| {
+            columns.fit(&line.cells());
+            Ok(())
+        })?;
+        let columns = columns.aligned_if_fitting();
+        self.draw(&mut |line| {
+            writeln!(out, "{}", columns.line_to(&line.cells(), line.end.trim_start(), &line.below))
+        })
+    }
+
+    fn draw(&self, take: &mut Take<'_>) -> io::Result<()> {
+        let mut nodes = self.top.children.iter();
+        nodes.try_for_each(|(name, node)| node.draw(name, "", ["", ""], take))
+    }
+}
+
+impl Node {
+    /// The child of this name, a new one if there is none.
+    fn child(&mut self, name: &str) -> &mut Self {
+        self.children.entry(name.into()).or_default()
+    }
+
+    /// Passes on its line, and those of what is below it.
+    fn draw(&self, name: &str, before: &str, branches: [&str; 2], take: &mut Take<'_>) -> io::Result<()> {
+        let [branch, below] = branches;
+        let below = format!("{before}{below}");
+        let (cells, end, columns) = match self.line.as_deref() {
+            Some(Line { cells, end, columns }) => (&**cells, &**end, &**columns),
+            None => Default::default(),
+        };
+        let mut left = columns.len() + self.children.len();
+        let stem = if left > 0 { "│ " } else { "" };
+        let name = format!("{before}{branch}{name}");
+        take(Drawn { name, cells, end, below: format!("{below}{stem:4}") })?;
+        let mut branches = || {
+            left -= 1;
+            if left == 0 { ["└── ", "    "] } else { ["├── ", "│   "] }
+        };
+        for (name, cells) in columns {
+            let [branch, beside] = branches();
+            let name = format!("{below}{branch}{name}");
+            take(Drawn { name, cells, end: "", below: format!("{below}{beside}    ") })?;
+        }
+        let mut children = self.children.iter();
+        children.try_for_each(|(name, child)| child.draw(name, &below, branches(), take))
+    }
+}

@@ -1,0 +1,159 @@
+//! Buckets and web servers, and where in them a URL is.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use object_store::path::Path as Key;
+use object_store::{Error, ObjectStore};
+
+use super::failed_request::{FailedRequest, innermost};
+use super::runtime::runtime;
+use super::service::Service;
+use crate::names::SPARSE_INDEX;
+use crate::pool::lock;
+use crate::problem::Problem;
+use crate::terminal::remark;
+use crate::text;
+
+/// A server that has failed this many requests in a row, each with its retries, is not asked again.
+pub(super) const MOST_FAILURES: u32 = 64;
+
+/// A server that has not answered for so long is named on a terminal.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Those that were used, by the URL, so that connections are used again.
+static BUCKETS: Mutex<BTreeMap<String, Arc<Bucket>>> = Mutex::new(BTreeMap::new());
+
+/// A bucket, a container or a web server.
+pub(super) struct Bucket {
+    pub(super) service: Service,
+    pub(super) objects: Box<dyn ObjectStore>,
+    /// Whether it has answered, or a person has been told that it has not.
+    is_heard_of: AtomicBool,
+    /// Failures of the server since the last answer.
+    failures: AtomicU32,
+}
+
+impl Bucket {
+    /// The one at this URL, the same one each time.
+    fn at(url: &str, service: Service) -> Result<Arc<Self>, Problem> {
+        let mut buckets = lock(&BUCKETS);
+        if let Some(bucket) = buckets.get(url) {
+            return Ok(bucket.clone());
+        }
+        let bucket = Arc::new(Self::new(url, service)?);
+        buckets.insert(url.into(), bucket.clone());
+        Ok(bucket)
+    }
+
+    fn new(url: &str, service: Service) -> Result<Self, Problem> {
+        // A connection needs the provider of TLS.
+        runtime()?;
+        let objects = service.connect(url).map_err(|error| {
+            let message = match service {
+                Service::Web => innermost(&error),
+                _ => format!("{}: {}", innermost(&error), service.login()),
+            };
+            Problem::new("refused", message)
+        })?;
+        Ok(Self { service, objects, is_heard_of: AtomicBool::default(), failures: AtomicU32::default() })
+    }
+
+    /// Waits for an answer. At a terminal it says so if the first one takes long.
+    pub(super) async fn heard<T>(&self, root: &str, answer: impl Future<Output = T>) -> T {
+        let mut answer = pin!(answer);
+        if let Ok(answer) = tokio::time::timeout(SILENCE, &mut answer).await {
+            self.is_heard_of.store(true, Ordering::Relaxed);
+            return answer;
+        }
+        if !self.is_heard_of.swap(true, Ordering::Relaxed) && io::stderr().is_terminal() {
+            remark(&format_args!("waiting for {}", text::clean(root)));
+        }
+        answer.await
+    }
+
+    /// Takes note that the server works.
+    pub(super) fn has_answered(&self) {
+        self.failures.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) >= MOST_FAILURES
+    }
+}
+
+/// Where an object is, or what is below a prefix.
+#[derive(Clone)]
+pub(super) struct ObjectUrl {
+    pub(super) bucket: Arc<Bucket>,
+    /// The URL up to the key, such as `s3://bucket`.
+    pub(super) root: String,
+    pub(super) key: Key,
+}
+
+impl ObjectUrl {
+    pub(super) fn parse(url: &Path) -> Result<Self, Problem> {
+        let refused = |message: String| Problem::new("refused", message);
+        let parts = url.to_str().and_then(|url| url.split_once("://"));
+        let (scheme, rest) = parts.ok_or_else(|| refused("not a URL in UTF-8".into()))?;
+        let service = Service::of(scheme).ok_or_else(|| {
+            refused(format!(
+                "URLs of the scheme {scheme} cannot be read, only s3, gs, az, http and https; a path can begin with ./"
+            ))
+        })?;
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        // It would be printed with each address.
+        if service == Service::Web && host.contains('@') {
+            let message =
+                "a URL with a user's name or password is not read, as it would be printed with each array";
+            return Err(refused(message.into()));
+        }
+        if host.is_empty() {
+            return Err(refused(format!("the URL names no {}", service.noun())));
+        }
+        let root = format!("{scheme}://{host}");
+        // Keys are as they are, as in the tools of the stores; the URLs of the web have escapes and a query.
+        let (key, query) = if service == Service::Web {
+            let path = path.split('#').next().unwrap_or_default();
+            let (path, query) = path.split_once('?').unwrap_or((path, ""));
+            if path.to_ascii_lowercase().contains("%2f") {
+                let message = "an escaped slash, %2F, in the name of an object cannot be asked for";
+                return Err(refused(message.into()));
+            }
+            (Key::from_url_path(path), query)
+        } else {
+            (Key::parse(path), "")
+        };
+        let key = key.map_err(|error| refused(format!("not the name of an object: {error}")))?;
+        // The query of a signed URL is that of one object, so its server is not kept.
+        let bucket = match query {
+            "" => Bucket::at(&root, service)?,
+            query => Arc::new(Bucket::new(&format!("{root}/?{query}"), service)?),
+        };
+        Ok(Self { bucket, root, key })
+    }
+
+    pub(super) fn is_web(&self) -> bool {
+        self.bucket.service == Service::Web
+    }
+
+    pub(super) fn index_of_sparse_frame(&self) -> Self {
+        Self { key: self.key.clone().join(SPARSE_INDEX), ..self.clone() }
+    }
+
+    /// Why a request failed. Failures of the server are counted.
+    pub(super) fn problem(&self, error: &Error) -> Problem {
+        let failed = FailedRequest::from(error);
+        if failed.is_of_server() {
+            self.bucket.failures.fetch_add(1, Ordering::Relaxed);
+        } else if failed.status.is_some() {
+            self.bucket.has_answered();
+        }
+        failed.problem(self.bucket.service, &self.root)
+    }
+}

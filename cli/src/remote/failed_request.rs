@@ -1,0 +1,133 @@
+//! Why a request failed: what an error of `object_store` says, in the words of this command.
+
+use object_store::Error;
+use object_store::client::{HttpError, HttpErrorKind};
+
+use super::runtime::{MAX_TIMEOUT, TIMEOUT};
+use super::service::Service;
+use crate::problem::{Problem, sources};
+
+/// The code of an object that is not there. It may be a prefix, or the directory of a sparse frame.
+pub(super) const MISSING: &str = "missing";
+
+pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
+
+/// What can be found in an error of a request.
+pub(super) struct FailedRequest<'e> {
+    error: &'e Error,
+    text: String,
+    /// That of the answer, if there was one.
+    pub(super) status: Option<u16>,
+    /// What went wrong on the way to the server or back.
+    trouble: Option<HttpErrorKind>,
+}
+
+impl<'e> From<&'e Error> for FailedRequest<'e> {
+    fn from(error: &'e Error) -> Self {
+        let texts: Vec<_> = sources(error).map(ToString::to_string).collect();
+        // The crate has the status only in its messages.
+        let status = texts.iter().find_map(|text| between(text, "status code: ", " ")?.parse().ok());
+        let trouble = sources(error).find_map(|error| Some(error.downcast_ref::<HttpError>()?.kind()));
+        // The message of an error has those of its sources, or not: the longest has the most to find.
+        let text = texts.into_iter().max_by_key(String::len).unwrap_or_default();
+        Self { error, text, status, trouble }
+    }
+}
+
+impl FailedRequest<'_> {
+    /// Whether the server is in trouble, or cannot be reached.
+    pub(super) fn is_of_server(&self) -> bool {
+        matches!(self.status, Some(429 | 500..)) || self.status.is_none() && self.trouble.is_some()
+    }
+
+    /// What it is, and what to try. `root` is the URL of the bucket.
+    pub(super) fn problem(&self, service: Service, root: &str) -> Problem {
+        let told = self.by_text(service, root).unwrap_or_else(|| self.by_status(service));
+        let (code, message) = told;
+        Problem::new(code, message)
+    }
+
+    /// What the server calls it.
+    fn code(&self) -> &str {
+        between(&self.text, "<FindingCode>", "</Code>").unwrap_or_default()
+    }
+
+    /// Whether the text has one of these in it.
+    fn says(&self, parts: &[&str]) -> bool {
+        parts.iter().any(|part| self.text.contains(part))
+    }
+
+    /// A reason that is found in the text, whatever the status is.
+    fn by_text(&self, service: Service, root: &str) -> Option<(&'static str, String)> {
+        Some(
+            if sources(self.error).any(|error| error.downcast_ref::<object_store::path::Error>().is_some()) {
+                ("refused", format!("{}; list the prefixes beside it one by one", innermost(self.error)))
+            } else if ["NoSuchBucket", "ContainerNotFound"].contains(&self.code()) {
+                ("no-bucket", format!("there is no {} {root}", service.noun()))
+            } else if self.says(&["169.254.169.254", "metadata.google.internal"]) {
+                // Without credentials, those of a machine at Amazon, Google or Microsoft are looked for.
+                ("no-access", format!("there are no credentials: {}", service.login()))
+            } else if self.says(&["redirect without LOCATION"]) {
+                ("refused", "the bucket is in another region: set AWS_REGION".into())
+            } else if self.says(&["Received non-partial response", "Range request not supported"]) {
+                let message = match service {
+                    Service::Web => "the server sends files only as a whole; download this one",
+                    _ => {
+                        "the server sends objects only as a whole, as no object store does; is the endpoint that of one?"
+                    }
+                };
+                ("io", message.into())
+            } else {
+                return None;
+            },
+        )
+    }
+
+    /// The reason that the status tells, or without an answer, the trouble on the way.
+    fn by_status(&self, service: Service) -> (&'static str, String) {
+        let answer = match (self.status, self.code()) {
+            (Some(status), "") => format!(" (status {status})"),
+            (Some(status), code) => format!(" (status {status}, {code})"),
+            (None, _) => String::new(),
+        };
+        let retries =
+            between(&self.text, ", after ", " retries").and_then(|number| number.parse::<u32>().ok());
+        let tried =
+            retries.map_or(String::new(), |retries| format!(", asked {} times", retries.saturating_add(1)));
+        match (self.status, self.trouble) {
+            (Some(404), _) => (MISSING, "no such object".into()),
+            (Some(401 | 403), _) => {
+                ("no-access", format!("the server refuses access{answer}: {}", service.login()))
+            }
+            (Some(412), _) => ("changing", CHANGED.into()),
+            (Some(429 | 503), _) => {
+                let what = "try again later, or with fewer at a time, as in `-j 8`";
+                ("throttled", format!("the server asks for fewer requests{answer}{tried}; {what}"))
+            }
+            (Some(500..), _) => ("io", format!("the server has failed{answer}{tried}; try again later")),
+            (Some(_), _) => ("refused", format!("the server refuses the request{answer}")),
+            (None, Some(HttpErrorKind::Timeout)) => {
+                let longer = (5 * *TIMEOUT).min(MAX_TIMEOUT);
+                let what = format!("B2ND_TIMEOUT={longer} waits up to {longer} seconds");
+                ("io", format!("the server does not answer{tried}; {what}"))
+            }
+            (None, Some(HttpErrorKind::Connect)) => {
+                ("io", format!("there is no connection to the server{tried}: {}", innermost(self.error)))
+            }
+            (None, Some(HttpErrorKind::Interrupted | HttpErrorKind::Request | HttpErrorKind::Decode)) => {
+                ("io", format!("the connection ended before the answer did{tried}; try again"))
+            }
+            _ => ("io", innermost(self.error)),
+        }
+    }
+}
+
+/// The message of the first cause.
+pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    sources(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(start)?;
+    Some(rest.split_once(end)?.0)
+}

@@ -1,0 +1,80 @@
+//! The objects below a prefix.
+
+use std::path::{Path, PathBuf};
+
+use futures_util::StreamExt;
+use object_store::Error;
+use object_store::path::Path as Key;
+use tokio::sync::mpsc;
+
+use super::bucket::{MOST_FAILURES, ObjectUrl};
+use super::runtime::{runtime, wait};
+use crate::problem::Problem;
+use crate::text;
+
+/// Keys that wait for their turn: a page of S3, so that the next page is fetched meanwhile.
+const QUEUE_LEN: usize = 1000;
+
+/// The URLs of the objects below a prefix, in the order of the store. They are fetched while they are used.
+pub(crate) struct Objects {
+    prefix: ObjectUrl,
+    keys: mpsc::Receiver<Result<Key, Error>>,
+    /// How many there were.
+    count: u64,
+    has_failed: bool,
+}
+
+/// Lists what is below a prefix.
+pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
+    let prefix = ObjectUrl::parse(url)?;
+    if prefix.is_web() {
+        let message = "a web server has no list of what is below a URL; give the URLs of the arrays, for example with --files-from";
+        return Err(Problem::new("refused", message));
+    }
+    let (sender, keys) = mpsc::channel(QUEUE_LEN);
+    let ObjectUrl { bucket, root, key } = prefix.clone();
+    runtime()?.spawn(async move {
+        let mut objects = bucket.objects.list(Some(&key).filter(|key| !key.as_ref().is_empty()));
+        while let Some(object) = bucket.heard(&root, objects.next()).await {
+            // Some tools mark a folder by an object without bytes, whose key is that of the folder.
+            let is_mark = object.as_ref().is_ok_and(|object| object.size == 0);
+            if !is_mark && sender.send(object.map(|object| object.location)).await.is_err() {
+                break;
+            }
+        }
+    });
+    Ok(Objects { prefix, keys, count: 0, has_failed: false })
+}
+
+impl Iterator for Objects {
+    type Item = Result<PathBuf, Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let failure = if self.prefix.bucket.is_given_up() {
+            format!("{MOST_FAILURES} requests to the server have failed in a row").into()
+        } else {
+            match wait(self.keys.recv()).ok()??? {
+                Ok(key) => {
+                    self.count += 1;
+                    return Some(Ok(format!("{}/{key}", self.prefix.root).into()));
+                }
+                Err(error) => {
+                    let problem = self.prefix.problem(&error);
+                    if self.count == 0 {
+                        self.has_failed = true;
+                        let message = format!("cannot be listed: {}", problem.message);
+                        return Some(Err(Problem::new(problem.code, message)));
+                    }
+                    problem.message
+                }
+            }
+        };
+        self.has_failed = true;
+        let count = text::count(self.count, "object");
+        let message = format!("not all is listed, but only {count}: {failure}");
+        Some(Err(Problem::new("partial-listing", message)))
+    }
+}

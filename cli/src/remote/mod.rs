@@ -1,0 +1,18 @@
+//! Objects in object stores and on web servers: listed by prefix, and read by ranges.
+//!
+//! The crate `object_store` finds credentials, signs requests and tries them again. It is asynchronous; nothing outside of
+//! this folder is.
+
+mod runtime;
+mod service;
+
+mod failed_request;
+
+mod bucket;
+
+mod listing;
+mod object;
+
+pub(crate) use listing::{Objects, list};
+pub(crate) use object::{is_prefix, open};
+pub(crate) use runtime::stop;

@@ -1,0 +1,191 @@
+//! Objects, read by ranges.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use futures_util::StreamExt;
+use object_store::{Error, GetOptions, GetRange};
+
+use super::bucket::{MOST_FAILURES, ObjectUrl};
+use super::failed_request::{CHANGED, FailedRequest, MISSING};
+use super::runtime::wait;
+use crate::names::{SPARSE_INDEX, is_folder};
+use crate::pool::lock;
+use crate::problem::Problem;
+
+/// Bytes of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
+const FIRST_LEN: u64 = 4096;
+
+/// Bytes of a later request, at least: a round trip takes longer than to send them. The chunk index is before the trailer,
+/// so one request at the end of an object mostly has both.
+const MIN_LEN: u64 = 16 << 10;
+
+/// Requests that go on where the last one ended double up to this number of bytes.
+const MAX_LEN: u64 = 1 << 20;
+
+/// What `is_prefix` has opened, or tried to, by the URL, until it is read.
+static OPENED: Mutex<BTreeMap<PathBuf, Result<Object, Problem>>> = Mutex::new(BTreeMap::new());
+
+/// Bytes of an object, and where they begin.
+#[derive(Default)]
+struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// The bytes from this position on.
+    fn from(&self, position: u64) -> Option<&[u8]> {
+        let skipped = usize::try_from(position.checked_sub(self.start)?).ok()?;
+        self.bytes.get(skipped..).filter(|bytes| !bytes.is_empty())
+    }
+}
+
+/// An object, read by ranges.
+pub(crate) struct Object {
+    url: ObjectUrl,
+    len: u64,
+    /// The state of its content, if the server names it.
+    tag: Option<String>,
+    /// Its first bytes, which a check reads twice.
+    head: Window,
+    last: Window,
+    position: u64,
+}
+
+fn is_missing(problem: &Problem) -> bool {
+    problem.code == MISSING
+}
+
+/// Opens an object by one request, of its first bytes. What ends with a slash, or is not there, may be a sparse frame.
+pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
+    let object = ObjectUrl::parse(url)?;
+    let sparse = object.index_of_sparse_frame();
+    if is_folder(url) || object.key.as_ref().is_empty() {
+        let opened = lock(&OPENED).remove(url);
+        return opened.unwrap_or_else(|| Object::open(sparse)).map_err(|problem| {
+            let message = format!(
+                "not a sparse frame, as there is no {SPARSE_INDEX} below it; `b2nd ls` lists the arrays below a prefix"
+            );
+            if is_missing(&problem) { Problem::new(MISSING, message) } else { problem }
+        });
+    }
+    let hint = if object.is_web() { "" } else { "; `b2nd ls` lists what is below a prefix" };
+    Object::open(object).or_else(|problem| {
+        if !is_missing(&problem) {
+            return Err(problem);
+        }
+        let missing = |_: &Problem| Problem::new(MISSING, format!("{}{hint}", problem.message));
+        Object::open(sparse).map_err(|other| if is_missing(&other) { missing(&other) } else { other })
+    })
+}
+
+/// Whether a URL that ends with a slash is not that of a sparse frame, but of a prefix. The answer to the one request is
+/// kept for `open`.
+pub(crate) fn is_prefix(url: &Path) -> bool {
+    let Ok(object) = ObjectUrl::parse(url) else { return false };
+    if object.is_web() {
+        return false;
+    }
+    let opened = Object::open(object.index_of_sparse_frame());
+    let is_prefix = opened.as_ref().is_err_and(is_missing);
+    if !is_prefix {
+        lock(&OPENED).insert(url.into(), opened);
+    }
+    is_prefix
+}
+
+impl Object {
+    fn open(url: ObjectUrl) -> Result<Self, Problem> {
+        let mut object =
+            Self { url, len: 0, tag: None, head: Window::default(), last: Window::default(), position: 0 };
+        object.head = object.fetch(0, FIRST_LEN)?;
+        Ok(object)
+    }
+
+    /// Requests these bytes, or as many of them as there are.
+    fn fetch(&mut self, start: u64, end: u64) -> Result<Window, Problem> {
+        let ObjectUrl { bucket, root, key } = &self.url;
+        if bucket.is_given_up() {
+            let message =
+                format!("not asked for: {MOST_FAILURES} requests to the server have failed in a row");
+            return Err(Problem::new("io", message));
+        }
+        let range = Some(GetRange::Bounded(start..end));
+        // A weak tag matches nothing.
+        let if_match = self.tag.clone().filter(|tag| !tag.starts_with("W/"));
+        let options = GetOptions { range, if_match, ..GetOptions::default() };
+        let request = async {
+            let answer = bucket.objects.get_opts(key, options).await?;
+            let (len, tag, range) = (answer.meta.size, answer.meta.e_tag.clone(), answer.range.clone());
+            let (mut bytes, mut parts) = (Vec::new(), answer.into_stream());
+            // A server may send more than was asked for.
+            while let Some(part) = parts.next().await
+                && (bytes.len() as u64) < end.saturating_sub(start)
+            {
+                bytes.extend_from_slice(&part?);
+            }
+            Ok::<_, Error>((len, tag, range, bytes))
+        };
+        let (len, tag, range, bytes) = match wait(bucket.heard(root, request))? {
+            Some(Ok(answer)) => answer,
+            // An empty object has no first byte.
+            Some(Err(error)) if start == 0 && FailedRequest::from(&error).status == Some(416) => {
+                return Ok(Window::default());
+            }
+            Some(Err(error)) => return Err(self.url.problem(&error)),
+            None => return Err(Problem::new("stopped", "nobody waits for it any more")),
+        };
+        bucket.has_answered();
+        if bytes.len() as u64 != range.end.saturating_sub(range.start) {
+            let message = format!("the server sent {} of {} bytes", bytes.len(), range.end - range.start);
+            return Err(Problem::new("io", message));
+        }
+        let is_first = self.head.bytes.is_empty();
+        if !is_first && (len, &tag) != (self.len, &self.tag) {
+            return Err(Problem::new("changing", CHANGED));
+        }
+        (self.len, self.tag) = (len, tag);
+        Ok(Window { start, bytes })
+    }
+}
+
+impl Read for Object {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let position = self.position;
+        if position >= self.len {
+            return Ok(0);
+        }
+        if self.head.from(position).is_none() && self.last.from(position).is_none() {
+            let goes_on = position == self.last.end();
+            let ahead =
+                if goes_on { (2 * self.last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
+            let end = position.saturating_add(ahead.max(out.len() as u64)).min(self.len);
+            let start = position.min(end.saturating_sub(MIN_LEN));
+            self.last =
+                self.fetch(start, end).map_err(|problem| io::Error::other(problem.message.into_string()))?;
+        }
+        let mut bytes = self.head.from(position).or_else(|| self.last.from(position)).unwrap_or_default();
+        let read = bytes.read(out)?;
+        self.position = position.saturating_add(read as u64);
+        Ok(read)
+    }
+}
+
+impl Seek for Object {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        let position = match position {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(offset) => self.len.checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}

@@ -1,0 +1,62 @@
+//! Waiting for requests: for how long, and until when.
+
+use std::io;
+use std::pin::pin;
+use std::sync::LazyLock;
+
+use clap::error::ErrorKind as UsageError;
+use futures_util::future::{Either, select};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use crate::problem::Problem;
+use crate::terminal::wrong_usage;
+
+/// For how many seconds a request is tried, with its retries.
+pub(super) static TIMEOUT: LazyLock<u64> = LazyLock::new(timeout);
+
+pub(super) const MAX_TIMEOUT: u64 = 24 * 60 * 60;
+
+/// Whether answers are no longer wanted.
+static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(false).0);
+
+/// What runs all requests.
+static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
+    // Fails only if there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Builder::new_multi_thread().worker_threads(2).enable_all().build()
+});
+
+/// What `B2ND_TIMEOUT` says.
+fn timeout() -> u64 {
+    let Some(text) = std::env::var_os("B2ND_TIMEOUT").filter(|text| !text.is_empty()) else { return 60 };
+    let seconds = text.to_str().and_then(|text| text.parse().ok());
+    seconds.filter(|seconds| (1..=MAX_TIMEOUT).contains(seconds)).unwrap_or_else(|| {
+        let message = format!(
+            "B2ND_TIMEOUT is {}; it must be a number of seconds from 1 to {MAX_TIMEOUT}\n",
+            text.display()
+        );
+        wrong_usage(&clap::Error::raw(UsageError::ValueValidation, message))
+    })
+}
+
+/// Ends all requests, because the reader of the output is gone.
+pub(crate) fn stop() {
+    STOPPED.send_replace(true);
+}
+
+/// The runtime, with a provider of TLS.
+pub(super) fn runtime() -> Result<&'static Runtime, Problem> {
+    RUNTIME.as_ref().map_err(|error| Problem::new("io", error.to_string()))
+}
+
+/// Waits for this; `None` if it was stopped.
+pub(super) fn wait<T>(awaited: impl Future<Output = T>) -> Result<Option<T>, Problem> {
+    Ok(runtime()?.block_on(async {
+        let mut stopped = STOPPED.subscribe();
+        match select(pin!(awaited), pin!(stopped.wait_for(|&stopped| stopped))).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
+    }))
+}

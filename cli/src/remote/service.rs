@@ -1,0 +1,83 @@
+//! The services that have objects: their schemes, words and credentials.
+
+use std::convert::identity;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::{ClientConfigKey, Error, ObjectStore, RetryConfig};
+
+use super::runtime::TIMEOUT;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    S3,
+    Google,
+    Azure,
+    Web,
+}
+
+impl Service {
+    pub(super) const fn of(scheme: &str) -> Option<Self> {
+        Some(match scheme.as_bytes() {
+            b"s3" | b"s3a" => Self::S3,
+            b"gs" => Self::Google,
+            b"az" | b"azure" | b"abfs" | b"abfss" | b"adl" => Self::Azure,
+            b"http" | b"https" => Self::Web,
+            _ => return None,
+        })
+    }
+
+    /// What it calls what has the objects.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Azure => "container",
+            Self::S3 | Self::Google => "bucket",
+            Self::Web => "host",
+        }
+    }
+
+    /// How to log in.
+    pub(super) fn login(self) -> &'static str {
+        match self {
+            Self::S3 => {
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (`aws configure export-credentials --format env` prints them), or AWS_SKIP_SIGNATURE=true for a public bucket"
+            }
+            Self::Google => {
+                "set GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true for a public bucket"
+            }
+            Self::Azure => {
+                "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for a public container"
+            }
+            Self::Web => "this command cannot log in; a signed URL works",
+        }
+    }
+
+    /// The bucket or server at a URL, with what the environment says of it, and how long a request may take.
+    pub(super) fn connect(self, url: &str) -> Result<Box<dyn ObjectStore>, Error> {
+        let retry = RetryConfig { retry_timeout: Duration::from_secs(*TIMEOUT), ..RetryConfig::default() };
+        let options = [
+            (ClientConfigKey::Timeout, format!("{} ms", *TIMEOUT * 500)),
+            // Only an endpoint that was asked for is without TLS.
+            (ClientConfigKey::AllowHttp, "true".into()),
+        ];
+        // The builders have the same methods, but no trait.
+        macro_rules! built {
+            ($builder:expr, $key:path) => {{
+                let mut builder = $builder.with_url(url).with_retry(retry);
+                for (key, value) in options {
+                    builder = builder.with_config($key(key), value);
+                }
+                Box::new(builder.build()?)
+            }};
+        }
+        Ok(match self {
+            Self::S3 => built!(AmazonS3Builder::from_env(), AmazonS3ConfigKey::Client),
+            Self::Google => built!(GoogleCloudStorageBuilder::from_env(), GoogleConfigKey::Client),
+            Self::Azure => built!(MicrosoftAzureBuilder::from_env(), AzureConfigKey::Client),
+            Self::Web => built!(HttpBuilder::new(), identity),
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! What a person at a terminal sees besides the output.
+
+mod messages;
+
+mod progress;
+
+pub(crate) use messages::{
+    BOLD, DIM, Outcome, RED, YELLOW, await_stdin, complain, remark, severity_style, width, wrapped,
+    wrong_usage,
+};
+pub(crate) use progress::Progress;

@@ -1,0 +1,80 @@
+//! A line that shows how far long work is.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::messages::complain;
+
+/// Progress is shown only if the work takes longer than this.
+const LONG: Duration = Duration::from_secs(1);
+
+/// A line on standard error that shows the progress, if standard error is a terminal that does not also show the
+/// output.
+pub(crate) struct Progress {
+    start: Option<Instant>,
+    template: &'static str,
+    /// The amount of work, if it is known.
+    all: Option<u64>,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// Counts files. `is_silent` means that nothing goes to standard output before the end.
+    pub(crate) fn of_files(is_silent: bool) -> Self {
+        Self::new(is_silent, "{spinner} files: {human_pos}, {elapsed}", None)
+    }
+
+    /// Counts chunks.
+    pub(crate) fn of_chunks() -> Self {
+        Self::new(false, "{spinner} chunks: {human_pos}, {elapsed}", None)
+    }
+
+    /// Counts bytes, while nothing goes to standard output.
+    pub(crate) fn of_bytes(all: u64) -> Self {
+        Self::new(true, "{spinner} {binary_bytes} of {binary_total_bytes}, {elapsed}", Some(all))
+    }
+
+    fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {
+        let is_free = is_silent || !io::stdout().is_terminal();
+        let start = (is_free && io::stderr().is_terminal()).then(Instant::now);
+        Self { start, template, all, bar: None }
+    }
+
+    pub(crate) fn show(&mut self, done: u64) {
+        let Some(elapsed) = self.start.map(|start| start.elapsed()).filter(|&elapsed| elapsed >= LONG) else {
+            return;
+        };
+        let bar = self.bar.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template(self.template);
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+            let bar = ProgressBar::no_length().with_style(style).with_elapsed(elapsed);
+            self.all.inspect(|&all| bar.set_length(all));
+            bar
+        });
+        bar.set_position(done);
+    }
+
+    /// Prints an error above the progress.
+    pub(crate) fn complain(&self, what: &dyn Display) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| complain(what)),
+            None => complain(what),
+        }
+    }
+
+    /// Removes the progress from the screen.
+    pub(crate) fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,339 @@
+//! The walk over the chunks: the header of each against the frame, all against each other, and their data if that is
+//! wanted.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Seek};
+
+use crate::check::chunk_data::{self, Fault};
+use crate::check::chunk_files;
+use crate::check::found::Found;
+use crate::check::report::{Report, Skipped};
+use crate::code::CheckDepth;
+use crate::code::FindingCode;
+use crate::error::{Error, ErrorKind};
+use crate::finding::{Finding, Place};
+use crate::format::chunk::ChunkHeader;
+use crate::format::header::Header;
+use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len};
+use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_table};
+use crate::io::chunks::Chunks;
+use crate::io::frame::Frame;
+use crate::progress::Progress;
+use crate::rules::chunk::{ChunkRules, about, list, not_a_chunk, wrong};
+use crate::rules::index::MAX_COMPARED;
+
+/// How often the bytes of all chunks may be looked at, chunk by chunk. If chunks have more, they share bytes, and to look at
+/// each could take forever. Twice, so that one that only claims too much does not hide the others.
+const MAX_LOOKS: u64 = 2;
+
+/// Adds to a report what is wrong with the chunks. What a check of the index finds is not reported again.
+pub(super) fn check<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    depth: CheckDepth,
+    progress: &mut Progress<'_>,
+    report: &mut Report,
+) -> Result<(), Error> {
+    match walk(frame, depth, progress) {
+        Ok(found) => found.report(report),
+        Err(error) if error.kind() == ErrorKind::Malformed => {}
+        Err(error) if error.kind() == ErrorKind::Refused => {
+            report.skipped.push(Skipped::Chunks { count: None, why: error.to_string() });
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+fn walk<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    depth: CheckDepth,
+    progress: &mut Progress<'_>,
+) -> Result<Found, Error> {
+    let header = frame.header().clone();
+    let rules = ChunkRules::new(&header, frame.head.is_array());
+    // An index can name a million files that do not exist.
+    let listed = frame.directory().and_then(|directory| chunk_files::list(directory).ok());
+    let mut chunks = frame.chunks()?;
+    if chunks.is_lost() {
+        return Err(Error::refused(
+            "the chunk files of a sparse frame are read only from a folder: open it by its path",
+        ));
+    }
+    let mut found = Found::default();
+    let mut scan = ChunkScan::new(depth, rules, chunks_len(&header).saturating_mul(MAX_LOOKS));
+    loop {
+        let entry = match chunks.next().transpose() {
+            Ok(Some(entry)) => entry,
+            Ok(None) => break,
+            // The check of the index reports it.
+            Err(error) if error.kind() == ErrorKind::Malformed => {
+                scan.is_whole = false;
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        let is_missing = match (entry.place, &listed) {
+            // The check of the index reports missing files.
+            (ChunkPlace::File(number), Some(listed)) => listed.binary_search(&number).is_err(),
+            _ => false,
+        };
+        if is_missing {
+            scan.is_whole = false;
+        } else if let Some(finding) = scan.take(&mut chunks, &entry, &mut found)? {
+            scan.is_whole = false;
+            found.push(finding);
+        }
+        if scan.is_over {
+            found.not_looked_at(&entry, chunks.len());
+            break;
+        }
+        progress.show(entry.number + 1)?;
+        // All entries are the same: a few bytes can claim millions of them.
+        if chunks.is_repeated() {
+            scan.is_whole = false;
+            break;
+        }
+    }
+    scan.finish(&mut chunks, &header, &mut found)?;
+    Ok(found)
+}
+
+/// The byte range of a chunk in the frame.
+#[derive(Clone, Copy)]
+struct Span {
+    start: u64,
+    end: u64,
+    number: u64,
+}
+
+/// What the headers of all chunks say.
+struct ChunkScan {
+    depth: CheckDepth,
+    rules: ChunkRules,
+    /// Of those in a contiguous frame.
+    spans: Vec<Span>,
+    /// How many chunks could be among them.
+    nstored: u64,
+    nbytes: u64,
+    /// Chunks with other filters than the frame: how many, the number of the first one, and its filters.
+    other_filters: Option<(u64, u64, String)>,
+    /// Whether all chunks are stored and have a good header.
+    is_whole: bool,
+    /// The bytes of chunks in the frame that may still be looked at.
+    left: u64,
+    /// The files that have been looked at.
+    files: BTreeSet<u64>,
+    /// Whether too few bytes were left for a chunk.
+    is_over: bool,
+}
+
+impl ChunkScan {
+    fn new(depth: CheckDepth, rules: ChunkRules, left: u64) -> Self {
+        Self {
+            depth,
+            rules,
+            spans: Vec::new(),
+            nstored: 0,
+            nbytes: 0,
+            other_filters: None,
+            is_whole: true,
+            left,
+            files: BTreeSet::new(),
+            is_over: false,
+        }
+    }
+
+    /// Looks at a chunk, and says what is wrong with its header.
+    fn take<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        entry: &ChunkEntry,
+        found: &mut Found,
+    ) -> Result<Option<Finding>, Error> {
+        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
+        // The check of the index reports missing files, and two chunks in one.
+        let is_again = matches!(entry.place, ChunkPlace::File(number) if !self.files.insert(number));
+        if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
+            self.is_whole = false;
+            return Ok(None);
+        }
+        let length =
+            if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
+        let Some(first) = chunks.bytes(entry, 0, length)? else {
+            self.is_whole = false;
+            return Ok(None);
+        };
+        let Some(header) = ChunkHeader::parse(&first.bytes) else { return Ok(Some(not_a_chunk(entry))) };
+        let violation = self.rules.violation(&header, entry.nbytes, first.room);
+        if let Some(why) = violation.or_else(|| self.rules.wrong_value(&header)) {
+            return Ok(Some(wrong(entry, &why)));
+        }
+        if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
+            self.is_whole = false;
+            return Ok(None);
+        }
+        if let Some(why) = wrong_table(chunks, entry, &header, &first.bytes)? {
+            return Ok(Some(wrong(entry, &why)));
+        }
+        self.record(entry, &header);
+        if has_own_file && header.cbytes as u64 != first.room {
+            if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
+                return Ok(Some(wrong_end(entry, &header, end)));
+            }
+        }
+        if self.depth >= CheckDepth::ChunkData {
+            check_data(chunks, entry, &header, found)?;
+        }
+        Ok(None)
+    }
+
+    /// Whether these bytes of a chunk may be looked at. A file is looked at once, whatever it has.
+    fn may_look(&mut self, entry: &ChunkEntry, bytes: usize) -> bool {
+        if matches!(entry.place, ChunkPlace::Frame(_)) {
+            let left = self.left.checked_sub(bytes as u64);
+            self.is_over = left.is_none();
+            self.left = left.unwrap_or_default();
+        }
+        !self.is_over
+    }
+
+    /// Records what a good header says.
+    fn record(&mut self, entry: &ChunkEntry, header: &ChunkHeader) {
+        self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
+        if let Some(filters) = self.rules.other_filters(header) {
+            self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
+        }
+        if let ChunkPlace::Frame(start) = entry.place {
+            let end = start.saturating_add(header.cbytes as u64);
+            self.keep(Span { start, end, number: entry.number });
+        }
+    }
+
+    /// Keeps the byte range of a chunk for the overlap check, for at most `MAX_COMPARED` chunks.
+    fn keep(&mut self, span: Span) {
+        self.nstored += 1;
+        if self.spans.len() < MAX_COMPARED {
+            self.spans.push(span);
+        }
+    }
+
+    /// Adds what is wrong with all chunks together.
+    fn finish<R: Read + Seek>(
+        mut self,
+        chunks: &mut Chunks<'_, R>,
+        header: &Header,
+        found: &mut Found,
+    ) -> Result<(), Error> {
+        // Before what may be left out.
+        if let Some(finding) = self.total(header) {
+            found.push(finding);
+        }
+        self.compare(chunks, found)?;
+        found.not_compared(self.nstored);
+        if let Some((count, number, filters)) = self.other_filters {
+            let first = format!("chunk {number} has {filters}");
+            let text = match &self.rules.filters {
+                Some(filters) => {
+                    format!("{first}, but the frame has {}; such chunks: {count}", list(filters.iter()))
+                }
+                None => format!("{first}, which is not known; such chunks: {count}"),
+            };
+            found.push(Finding::new(FindingCode::ChunkFilters, Place::Chunk).of_chunk(number).text(text));
+        }
+        Ok(())
+    }
+
+    /// Whether chunks share bytes. If there is a hole after a chunk, it may be because its length is wrong.
+    fn compare<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        found: &mut Found,
+    ) -> Result<(), Error> {
+        self.spans.sort_unstable_by_key(|span| span.start);
+        let last = chunks.end();
+        for (index, span) in self.spans.iter().enumerate() {
+            let next = self.spans.get(index + 1);
+            let next_start = next.map_or(last, |next| next.start);
+            // The check of the index reports the same offset twice.
+            if next.is_some() && next_start == span.start {
+                continue;
+            }
+            let entry =
+                ChunkEntry { number: span.number, nbytes: None, place: ChunkPlace::Frame(span.start) };
+            if let Some(next) = next.filter(|next| next.start < span.end) {
+                let (number, other) = (span.number, next.number);
+                let text = format!(
+                    "chunk {number} ends at byte {}, but chunk {other} begins at {}",
+                    span.end, next.start
+                );
+                found.push(about(FindingCode::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
+            } else if next_start > span.end {
+                let header = chunks.header(&entry)?;
+                let end = streams_end(chunks, &entry)?;
+                if let Some((header, end)) =
+                    header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
+                {
+                    found.push(wrong_end(&entry, &header, end));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether chunks of different sizes are as long as the frame says.
+    fn total(&self, header: &Header) -> Option<Finding> {
+        let is_known = self.is_whole && header.nchunks().is_none();
+        let (expected, found) = (u64::try_from(header.nbytes).ok()?, self.nbytes);
+        (is_known && expected != found).then(|| {
+            let text = format!("the chunks have {found} bytes of data, but nbytes is {expected}");
+            Finding::new(FindingCode::ChunkHeader, Place::Chunk).numbers(expected, found).text(text)
+        })
+    }
+}
+
+/// Decompresses a chunk whose header and table of blocks are good. Whatever comes of it, its header counts.
+fn check_data<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    found: &mut Found,
+) -> Result<(), Error> {
+    if !header.has_table() {
+        return Ok(());
+    }
+    let checked = match chunk_data::unsupported(header) {
+        Some(why) => Err(Fault::NotTried(why)),
+        None => match chunks.bytes(entry, 0, header.cbytes as u64)? {
+            Some(chunk) => chunk_data::check(header, &chunk.bytes),
+            None => Ok(()),
+        },
+    };
+    match checked {
+        Ok(()) => {}
+        Err(Fault::Damaged(why)) => {
+            let text = format!("chunk {} cannot be decompressed: {why}", entry.number);
+            found.push(about(FindingCode::ChunkData, entry).text(text));
+        }
+        Err(Fault::NotTried(why)) => found.not_decompressed(entry, &why),
+    }
+    Ok(())
+}
+
+/// The finding for a chunk whose last block does not end where its header says.
+fn wrong_end(entry: &ChunkEntry, header: &ChunkHeader, end: u64) -> Finding {
+    wrong(entry, &format!("has {} bytes, but its last block ends at byte {end} of it", header.cbytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_any_number_of_chunks_192_mebibytes_are_kept() {
+        let mut scan = ChunkScan::new(CheckDepth::ChunkHeaders, ChunkRules::default(), 0);
+        let count = MAX_COMPARED as u64 + 1;
+        (0..count).for_each(|number| scan.keep(Span { start: number, end: number, number }));
+        assert_eq!((scan.spans.len(), scan.nstored), (MAX_COMPARED, count));
+        assert_eq!(size_of_val(&scan.spans[..]), 192 << 20);
+    }
+}

@@ -1,0 +1,93 @@
+//! Findings about chunks, of which a damaged file can have one for each of a million.
+
+use crate::check::report::{Report, Skipped};
+use crate::code::FindingCode;
+use crate::finding::{Finding, Place};
+use crate::format::index::ChunkEntry;
+use crate::rules::index::MAX_COMPARED;
+
+/// The most findings of a code about single chunks.
+const MAX_FINDINGS: usize = 20;
+
+/// Findings about chunks so far, at most [`MAX_FINDINGS`] of each code.
+#[derive(Default)]
+pub(super) struct Found {
+    kept: Vec<Finding>,
+    /// How many more there are of a code.
+    left_out: Vec<(FindingCode, u64)>,
+    /// First that some could not be decompressed, if so.
+    skipped: Vec<Skipped>,
+}
+
+impl Found {
+    pub(super) fn push(&mut self, finding: Finding) {
+        let code = finding.code();
+        if self.kept.iter().filter(|kept| kept.code() == code).count() < MAX_FINDINGS {
+            self.kept.push(finding);
+        } else if let Some((_, count)) = self.left_out.iter_mut().find(|(other, _)| *other == code) {
+            *count += 1;
+        } else {
+            self.left_out.push((code, 1));
+        }
+    }
+
+    pub(super) fn not_decompressed(&mut self, entry: &ChunkEntry, why: &str) {
+        if let Some(Skipped::Data { count, .. }) = self.skipped.first_mut() {
+            *count += 1;
+        } else {
+            self.skipped.push(Skipped::Data { count: 1, why: format!("chunk {} {why}", entry.number) });
+        }
+    }
+
+    /// Of `all` chunks, this one was not looked at, and none after it.
+    pub(super) fn not_looked_at(&mut self, entry: &ChunkEntry, all: u64) {
+        let why = format!("from chunk {} on, as those before it share their bytes", entry.number);
+        self.skipped.push(Skipped::Chunks { count: Some(all.saturating_sub(entry.number)), why });
+    }
+
+    /// Of all stored chunks, only the first ones were compared.
+    pub(super) fn not_compared(&mut self, all: u64) {
+        let compared = MAX_COMPARED as u64;
+        if let Some(rest) = all.checked_sub(compared).filter(|&rest| rest > 0) {
+            let why = format!("only the first {compared} stored chunks are");
+            self.skipped.push(Skipped::SharedBytes { count: rest, why });
+        }
+    }
+
+    /// Adds all to a report.
+    pub(super) fn report(self, report: &mut Report) {
+        report.findings.extend(self.kept);
+        report.findings.extend(self.left_out.into_iter().map(|(code, count)| {
+            let text = format!("{count} more findings about chunks are left out");
+            Finding::new(code, Place::Chunk).text(text)
+        }));
+        report.skipped = self.skipped;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::index::ChunkPlace;
+
+    #[test]
+    fn chunks_that_are_too_many_to_be_compared_are_not_passed_over_in_silence() {
+        let compared = "611392 chunks not compared with the others: only the first 8388608 stored chunks are";
+        let mut found = Found::default();
+        found.not_compared(8_388_608);
+        assert_eq!(found.skipped, []);
+        found.not_compared(9_000_000);
+        assert_eq!(found.skipped[0].to_string(), compared);
+
+        let mut found = Found::default();
+        let entry = ChunkEntry { number: 7, nbytes: None, place: ChunkPlace::Frame(97) };
+        found.not_decompressed(&entry, "has another codec");
+        found.not_decompressed(&entry, "has a third one");
+        found.not_looked_at(&entry, 10);
+        found.not_compared(9_000_000);
+        let says: Vec<String> = found.skipped.iter().map(ToString::to_string).collect();
+        let data = "2 chunks not decompressed: chunk 7 has another codec";
+        let rest = "3 chunks not checked: from chunk 7 on, as those before it share their bytes";
+        assert_eq!(says, [data, rest, compared]);
+    }
+}

@@ -1,0 +1,74 @@
+//! What follows the header: the trailer and the chunk index.
+
+use std::io::{Read, Seek};
+
+use crate::check::index;
+use crate::check::report::Report;
+use crate::code::{FindingCode, Severity};
+use crate::error::Error;
+use crate::format::fields::Generation;
+use crate::format::index::{ChunkCounts, index_start};
+use crate::io::frame::Frame;
+use crate::rules;
+use crate::rules::index::{about, index_header};
+
+/// Checks what follows the header, in a file that is not shorter than the frame.
+pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
+    let mut end = None;
+    match frame.trailer() {
+        Ok(trailer) => {
+            end = Some(trailer.offset());
+            report.findings.extend(rules::trailer::check(frame.header(), &trailer));
+        }
+        Err(error) if error.is_about(FindingCode::Truncated) => return Err(error),
+        Err(error) => report.findings.push(error.into_finding()?),
+    }
+    if frame.header().nbytes > 0 {
+        check_index(frame, end, report)
+    } else {
+        report.counts = Some(ChunkCounts::default());
+        Ok(())
+    }
+}
+
+/// The chunk index, which ends where the trailer begins, if that is known.
+fn check_index<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    trailer: Option<u64>,
+    report: &mut Report,
+) -> Result<(), Error> {
+    // The rules of the header report a negative cbytes.
+    if !frame.header().is_sparse() && frame.header().cbytes < 0 {
+        return Ok(());
+    }
+    let end = trailer.unwrap_or(frame.header().frame_len);
+    let first = frame.index_bytes(end)?;
+    let header = frame.header();
+    let index = match index_header(&first, header, end) {
+        Ok(index) => index,
+        Err(finding) => {
+            report.findings.push(finding);
+            return Ok(());
+        }
+    };
+    let is_present = header.generation == Generation::Present;
+    let gap = end.saturating_sub(index_start(header)).saturating_sub(index.cbytes as u64);
+    let gap = Some(gap).filter(|&gap| trailer.is_some() && gap > 0);
+    if let Some(gap) = gap.filter(|_| header.cbytes == 0 && !header.is_sparse() && is_present) {
+        let text =
+            format!("cbytes is 0, so the chunk index should be all that is here, but {gap} bytes follow it");
+        report.findings.push(about(FindingCode::ChunkIndexPlace, header).text(text));
+        return Ok(());
+    }
+    let mut findings = Vec::new();
+    if is_present {
+        (findings, report.counts) = index::check(frame)?;
+    }
+    if let Some(gap) = gap.filter(|_| findings.iter().all(|finding| finding.severity() == Severity::Warning))
+    {
+        let text = format!("{gap} bytes lie between the chunk index and the trailer");
+        report.findings.push(about(FindingCode::ChunkIndexGap, frame.header()).numbers(0, gap).text(text));
+    }
+    report.findings.extend(findings);
+    Ok(())
+}

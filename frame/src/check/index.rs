@@ -1,0 +1,73 @@
+//! The entries of the chunk index: whether they are in order, and whether the data was ever written.
+
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use crate::check::chunk_files::{self, Fault};
+use crate::code::FindingCode;
+use crate::error::{Error, ErrorKind};
+use crate::finding::Finding;
+use crate::format::chunk_file;
+use crate::format::header::Header;
+use crate::format::index::ChunkCounts;
+use crate::io::frame::Frame;
+use crate::rules::index::{IndexScan, about};
+
+/// The findings and the counts of the index. One that this crate cannot read is not a fault.
+pub(super) fn check<R: Read + Seek>(
+    frame: &mut Frame<R>,
+) -> Result<(Vec<Finding>, Option<ChunkCounts>), Error> {
+    let mut scan = match scan(frame) {
+        Ok(scan) => scan,
+        Err(error) if error.kind() == ErrorKind::Refused => return Ok((Vec::new(), None)),
+        Err(error) => return Ok(([error.into_finding()?].into(), None)),
+    };
+    scan.stored.sort_unstable();
+    let header = frame.header();
+    let mut findings: Vec<Finding> = scan.wrong_offset(header).into_iter().collect();
+    if header.is_sparse() && findings.is_empty() {
+        if let Some(directory) = frame.directory() {
+            scan.stored.dedup();
+            findings.extend(files(&scan.stored, directory, header)?);
+        }
+    }
+    findings.extend(scan.lost_length(header));
+    // What is computed or fetched when it is read has no chunks before.
+    if frame.kind().holds_data() {
+        let geometry = || frame.head.array().ok().flatten().and_then(|array| array.geometry().ok());
+        findings.extend(scan.unwritten(header, geometry));
+    }
+    Ok((findings, Some(scan.counts)))
+}
+
+fn scan<R: Read + Seek>(frame: &mut Frame<R>) -> Result<IndexScan, Error> {
+    let header = frame.header().clone();
+    let chunks = frame.chunks()?;
+    let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
+    let mut scan = IndexScan::default();
+    // Two that are the same tell as much as many.
+    for entry in chunks.take(if is_repeated { 2 } else { usize::MAX }) {
+        let place = entry?.place;
+        scan.take(place, &header);
+        if is_repeated {
+            *scan.counts.of(place) = len;
+        }
+    }
+    Ok(scan)
+}
+
+/// The first chunk of a sparse frame whose file is missing or not whole, so that C-Blosc2 cannot read it.
+fn files(numbers: &[u64], directory: &Path, header: &Header) -> Result<Option<Finding>, Error> {
+    let faults = chunk_files::faults(numbers, directory)?;
+    Ok(faults.first.map(|(number, fault)| {
+        let (all, whole) = (numbers.len(), numbers.len() - faults.count);
+        let why = match fault {
+            Fault::Missing => "is missing".into(),
+            Fault::NotAChunk => "is not a chunk".into(),
+            Fault::Short { cbytes, length } => format!("has {length} bytes, but its chunk needs {cbytes}"),
+        };
+        let name = chunk_file::name(number);
+        let text = format!("only {whole} of {all} chunk files are whole; for example {name} {why}");
+        about(FindingCode::ChunkFile, header).numbers(all, whole).text(text)
+    }))
+}

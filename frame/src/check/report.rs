@@ -1,0 +1,127 @@
+//! The result of a check.
+
+use core::fmt;
+
+use crate::finding::Finding;
+use crate::format::index::ChunkCounts;
+use crate::io::frame::Frame;
+
+/// The result of a check: what is wrong with a frame, or unusual.
+///
+/// ```
+/// use b2nd_frame::check;
+///
+/// let report = check("tests/data/rank16.b2nd")?;
+/// let frame = report.frame.expect("a header that can be read");
+/// assert_eq!(frame.array()?.expect("an array").shape().len(), 16);
+/// assert_eq!(report.findings[0].code().name(), "high-rank");
+/// assert_eq!(report.counts.expect("a chunk index that can be read").total(), 2);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// The frame that was opened for a check of a path. `None` if its header cannot be read, which the only finding explains;
+    /// and where the caller opened the frame.
+    pub frame: Option<Frame>,
+    /// All errors and warnings.
+    pub findings: Vec<Finding>,
+    /// How many chunks are stored, and how many have one value instead. `None` if the chunk index was not read, or cannot
+    /// be.
+    pub counts: Option<ChunkCounts>,
+    /// What was to be checked of the chunks and was not, so it may be right or wrong.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Report {
+    pub(crate) fn of(findings: Vec<Finding>) -> Self {
+        Self { findings, ..Self::default() }
+    }
+}
+
+/// What a check did not look at, because this crate cannot read it and other readers may, or because there are too many
+/// chunks.
+///
+/// ```
+/// use b2nd_frame::{Check, CheckDepth, Frame, Skipped};
+///
+/// // The bytes of a sparse frame, without the files of its chunks.
+/// let file = std::fs::File::open("tests/data/sparse.b2nd/chunks.b2frame")?;
+/// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut Frame::read_at(file, 0)?)?;
+/// assert!(matches!(report.skipped[0], Skipped::Chunks { count: None, .. }));
+/// assert_eq!(
+///     report.skipped[0].to_string(),
+///     "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path",
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Skipped {
+    /// Everything about these chunks.
+    Chunks {
+        /// The number of chunks, if it is known.
+        count: Option<u64>,
+        /// The reason.
+        why: String,
+    },
+    /// The data of these chunks, which was not decompressed. Their headers were checked.
+    Data {
+        /// The number of chunks.
+        count: u64,
+        /// The reason for one of them.
+        why: String,
+    },
+    /// Whether these chunks share bytes with others.
+    SharedBytes {
+        /// The number of chunks.
+        count: u64,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl Skipped {
+    /// The name of what was skipped: `chunks`, `data` or `shared-bytes`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Chunks { .. } => "chunks",
+            Self::Data { .. } => "data",
+            Self::SharedBytes { .. } => "shared-bytes",
+        }
+    }
+
+    /// The number of chunks, if it is known.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        match *self {
+            Self::Chunks { count, .. } => count,
+            Self::Data { count, .. } | Self::SharedBytes { count, .. } => Some(count),
+        }
+    }
+
+    /// The reason; if there are several chunks, for one of them.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Chunks { why, .. } | Self::Data { why, .. } | Self::SharedBytes { why, .. } => why,
+        }
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count() {
+            None => f.write_str("chunks")?,
+            Some(1) => f.write_str("1 chunk")?,
+            Some(count) => write!(f, "{count} chunks")?,
+        }
+        f.write_str(match self {
+            Self::Chunks { .. } => " not checked: ",
+            Self::Data { .. } => " not decompressed: ",
+            Self::SharedBytes { .. } => " not compared with the others: ",
+        })?;
+        f.write_str(self.why())
+    }
+}

@@ -1,0 +1,253 @@
+//! What a finding says by its code: the properties of codes, and the table of them.
+
+use core::error;
+use core::fmt;
+use core::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// How serious a finding is.
+///
+/// ```
+/// use b2nd_frame::{FindingCode, Severity};
+///
+/// assert!(Severity::Error > Severity::Warning);
+/// assert_eq!(FindingCode::Truncated.severity().to_string(), "error");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Severity {
+    /// The file is unusual, but readable.
+    Warning,
+    /// The file breaks a rule that readers must enforce.
+    Error,
+}
+
+impl Severity {
+    /// The severity as text: `warning` or `error`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Severity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// How much of a frame a [`Check`](crate::Check) reads. Each depth has all that those before it have.
+///
+/// ```
+/// use b2nd_frame::CheckDepth;
+///
+/// assert!(CheckDepth::Frame < CheckDepth::ChunkHeaders && CheckDepth::ChunkHeaders < CheckDepth::ChunkData);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CheckDepth {
+    /// The header, the chunk index, the trailer, and the length of the file. In a sparse frame, whether the chunk files
+    /// are there and whole.
+    #[default]
+    Frame,
+    /// The header of every chunk: its sizes against those of the frame, where its blocks begin, and whether it shares
+    /// bytes with another chunk. It takes a small read for each chunk.
+    ChunkHeaders,
+    /// The data of every chunk, which is decompressed and thrown away. This needs the feature `decompress`.
+    ChunkData,
+}
+
+/// What mends a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// A [`Rewrite`](crate::Rewrite).
+    Rewrite,
+}
+
+/// The remedy of a row, where `-` is none.
+macro_rules! remedy {
+    (-) => {
+        None
+    };
+    ($remedy:ident) => {
+        Some(Remedy::$remedy)
+    };
+}
+
+/// Makes the enum and its methods from one table: for each code its name, its severity, the depth of a check that finds it,
+/// and its remedy; then its meaning, cause and advice.
+macro_rules! codes {
+    ($($variant:ident $name:literal $severity:ident $depth:ident $remedy:tt $meaning:literal $cause:tt $advice:literal)*) => {
+        /// What a finding reports: a broken rule, or something unusual.
+        ///
+        /// Each code has a name that stays the same in later releases. [`Display`](core::fmt::Display), [`FromStr`](core::str::FromStr) and serde
+        /// use it.
+        ///
+        /// ```
+        /// use b2nd_frame::{FindingCode, Severity};
+        ///
+        /// let code: FindingCode = "interrupted-resize".parse()?;
+        /// assert_eq!(code, FindingCode::InterruptedResize);
+        /// assert_eq!(code.severity(), Severity::Error);
+        /// println!("{}\nWhat to do: {}", code.meaning(), code.advice());
+        /// # Ok::<(), b2nd_frame::ParseFindingCodeError>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum FindingCode {
+            $(
+                #[doc = concat!("`", $name, "`: ", $meaning)]
+                ///
+                #[doc = concat!("What to do: ", $advice)]
+                ///
+                #[doc = concat!("Depth: [`", stringify!($depth), "`](CheckDepth::", stringify!($depth), ").")]
+                $variant,
+            )*
+        }
+
+        impl FindingCode {
+            /// All codes, in the order of the parts of a frame.
+            ///
+            /// ```
+            /// use b2nd_frame::FindingCode;
+            ///
+            /// assert!(FindingCode::ALL.contains(&FindingCode::Truncated));
+            /// ```
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name of the code, such as `interrupted-resize`. It stays the same in later releases.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// How serious findings of this code are.
+            #[must_use]
+            pub fn severity(self) -> Severity {
+                match self {
+                    $(Self::$variant => Severity::$severity,)*
+                }
+            }
+
+            /// The first depth of a check that finds it.
+            ///
+            /// ```
+            /// use b2nd_frame::{CheckDepth, FindingCode};
+            ///
+            /// assert_eq!(FindingCode::Truncated.depth(), CheckDepth::Frame);
+            /// assert_eq!(FindingCode::ChunkOverlap.depth(), CheckDepth::ChunkHeaders);
+            /// ```
+            #[must_use]
+            pub fn depth(self) -> CheckDepth {
+                match self {
+                    $(Self::$variant => CheckDepth::$depth,)*
+                }
+            }
+
+            /// What mends it; `None` if nothing in this crate does.
+            ///
+            /// ```
+            /// use b2nd_frame::{FindingCode, Remedy};
+            ///
+            /// assert_eq!(FindingCode::OldLayout.remedy(), Some(Remedy::Rewrite));
+            /// assert_eq!(FindingCode::Truncated.remedy(), None);
+            /// ```
+            #[must_use]
+            pub fn remedy(self) -> Option<Remedy> {
+                match self {
+                    $(Self::$variant => remedy!($remedy),)*
+                }
+            }
+
+            /// What is wrong or unusual, in a sentence or two.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $meaning,)*
+                }
+            }
+
+            /// What usually leads to this, in a sentence.
+            ///
+            /// ```
+            /// use b2nd_frame::FindingCode;
+            ///
+            /// assert!(FindingCode::Truncated.cause().starts_with("A copy or download was stopped"));
+            /// ```
+            #[must_use]
+            pub fn cause(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $cause,)*
+                }
+            }
+
+            /// What the owner of the file can do, in a sentence or two.
+            #[must_use]
+            pub fn advice(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $advice,)*
+                }
+            }
+        }
+    };
+}
+
+// After the macro that it uses.
+mod table;
+
+pub use table::FindingCode;
+
+impl fmt::Display for FindingCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for FindingCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl FromStr for FindingCode {
+    type Err = ParseFindingCodeError;
+
+    fn from_str(name: &str) -> Result<Self, ParseFindingCodeError> {
+        let code = Self::ALL.iter().find(|code| code.name() == name);
+        code.copied().ok_or_else(|| ParseFindingCodeError { name: name.into() })
+    }
+}
+
+/// The error of parsing a text that is not the name of a [`FindingCode`].
+///
+/// ```
+/// use b2nd_frame::FindingCode;
+///
+/// let error = "truncate".parse::<FindingCode>().unwrap_err();
+/// assert_eq!(error.to_string(), "`truncate` is not the code of a finding");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseFindingCodeError {
+    name: String,
+}
+
+impl fmt::Display for ParseFindingCodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not the code of a finding", self.name)
+    }
+}
+
+impl error::Error for ParseFindingCodeError {}

@@ -1,0 +1,338 @@
+//! The codes of findings. A row has the name, the severity, the depth of a check that finds it, and the remedy; then the
+//! meaning, the cause and the advice.
+
+use crate::code::{CheckDepth, Remedy, Severity};
+
+/// What changes bytes by itself.
+const DAMAGE: &str =
+    "Bytes were damaged: by a disk, by a transfer, or by a program that wrote into the file.";
+
+codes! {
+    // The file and the header.
+    NotAFrame "not-a-frame" Error Frame -
+        "The file does not begin with the magic bytes of a frame."
+        "It is a file of another kind, or its first bytes were never written or are lost."
+        "Check whether the file has another format. The frames in a zip file can be listed, and a scan finds the \
+         frames in any other file."
+    Truncated "truncated" Error Frame -
+        "The file is shorter than the frame, whose length is in its header."
+        "A copy or download was stopped, the disk was full, or a writer was killed."
+        "Copy or download the file again. The missing part cannot be restored from what is there."
+    LongerFile "longer-file" Warning Frame -
+        "The file is longer than the frame. Readers ignore the bytes after the frame."
+        "Something was appended, or the frame was written over a longer file."
+        "Nothing, if something was appended on purpose."
+    TooLong "too-long" Error Frame -
+        "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer longer than 256 MiB. Real ones have a \
+         few KiB. A length like this is not read, because a damaged file could ask for any amount of memory."
+        DAMAGE
+        "Check whether the file is damaged. If it really is so long, read it with C-Blosc2."
+    NotAZip "not-a-zip" Error Frame -
+        "The file is not a zip file, or its directory, which is at the end, is damaged or cut off."
+        "A copy or download was stopped, or bytes were damaged."
+        "Copy or download the file again. A scan finds the frames in it."
+    ZipMember "zip-member" Error Frame -
+        "A member of the zip file has a damaged local header, or shares bytes with another member."
+        "A copy or download was stopped, or bytes were damaged."
+        "Copy or download the file again. A scan finds the frames in it."
+    HeaderMarker "header-marker" Error Frame -
+        "A value of the header has a wrong marker: the header is damaged, or its generation is unknown."
+        DAMAGE
+        "Restore the header from another copy. The data may still be whole."
+    HeaderLength "header-length" Error Frame -
+        "header_len is too short for the values of a header, or longer than the frame."
+        DAMAGE
+        "Restore the header from another copy."
+    FrameVersion "frame-version" Error Frame -
+        "The version of the frame format is above 3, the last known one."
+        "A newer program wrote the file, or the byte is damaged."
+        "Read the file with a newer C-Blosc2. The other findings may be wrong."
+    FrameType "frame-type" Error Frame -
+        "The frame type is unknown, or does not fit the file: only a sparse frame is a directory, with its header in \
+         chunks.b2frame."
+        "The file was moved out of the directory of a sparse frame, or into one."
+        "Put the file back where it came from."
+    OldFrame "old-frame" Warning Frame Rewrite
+        "The header is older than C-Blosc2 2.0.0-rc1, and C-Blosc2 no longer opens such a frame."
+        "A program with a beta release of C-Blosc2 2.0 wrote the file."
+        "Rewrite the file. This is possible if it begins with the byte 9d, but not with 9c."
+    FilterCount "filter-count" Error Frame -
+        "The header counts more than 6 filters."
+        DAMAGE
+        "Restore the header from another copy."
+    UnknownFilter "unknown-filter" Warning Frame -
+        "A filter has an unknown number below 160. Readers that do not know a filter do not open the file."
+        "A newer program wrote the file, or the byte is damaged."
+        "Read the file with a newer C-Blosc2, or restore the header from another copy."
+    FilterParameter "filter-parameter" Warning Frame -
+        "The parameter of a filter is above 127. C-Blosc2 reads the file, but python-blosc2 4.14.1 does not open it."
+        "Bytes were damaged, or a program gave trunc_prec a negative number of bits."
+        "Read the file with C-Blosc2, or restore the header from another copy."
+    Typesize "typesize" Error Frame -
+        "typesize, the size of an item, is less than 1."
+        DAMAGE
+        "Restore the header from another copy."
+    LostTypesize "lost-typesize" Error Frame Rewrite
+        "typesize is 1, but items of the dtype have more than 255 bytes, and the sizes of chunks and blocks agree with \
+         the dtype. python-blosc2 writes this for an array that is not contiguous in memory, and then cannot read it."
+        "python-blosc2 wrote an array with items of more than 255 bytes that was not contiguous in memory."
+        "Rewrite the file. This writes the item size into the header; then all items can be read."
+    Sizes "sizes" Error Frame -
+        "nbytes, cbytes or chunksize is negative, though there are chunks."
+        DAMAGE
+        "Restore the header from another copy."
+
+    // The metalayers.
+    MetalayerCount "metalayer-count" Error Frame -
+        "The header has more than 16 metalayers."
+        DAMAGE
+        "Restore the header from another copy."
+    IndexMarker "index-marker" Error Frame -
+        "In the index of metalayers, or before the content of one, a byte is wrong where the format has a fixed \
+         marker."
+        DAMAGE
+        "Restore the header from another copy."
+    MetalayerOffset "metalayer-offset" Error Frame -
+        "The offset of a metalayer points outside the header."
+        DAMAGE
+        "Restore the header from another copy."
+    MetalayerLength "metalayer-length" Error Frame -
+        "The length of a metalayer is negative, or reaches beyond the header."
+        DAMAGE
+        "Restore the header from another copy."
+    IndexSize "index-size" Warning Frame -
+        "The size field of the index of metalayers is wrong. Readers ignore it."
+        "A program other than C-Blosc2 wrote the file, or bytes were damaged."
+        "Nothing. The authors of the writing program may want to know."
+    MetalayerList "metalayer-list" Warning Frame Rewrite
+        "The list of metalayers has a wrong marker or count, or its contents do not follow one another up to the end \
+         of the header. Readers ignore this."
+        "A program other than C-Blosc2 wrote the file, or bytes were damaged."
+        "Nothing, if the metalayers can be read. The authors of the writing program may want to know."
+    DuplicateMetalayer "duplicate-metalayer" Warning Frame -
+        "Two metalayers have the same name. Readers use the first one."
+        "A program other than C-Blosc2 wrote the file, or bytes were damaged."
+        "Check which one is right."
+    MisnamedArray "misnamed-array" Warning Frame -
+        "The frame has no metalayer b2nd or caterva, but another metalayer describes an array of exactly this size. \
+         Readers see plain chunks, without shape and dtype."
+        "A byte of the name is damaged, or a program gave the metalayer another name."
+        "If the name is damaged, restore the header from another copy, or write b2nd over the name."
+    ActiveObject "active-object" Warning Frame -
+        "The frame describes its data instead of holding it: a reader must evaluate something in the file, or open or \
+         fetch something elsewhere. python-blosc2 4.14.1 and later refuse to open most such frames unless they are \
+         told to trust them."
+        "A lazy expression, a proxy or a reference to an array elsewhere was saved, as its author wanted."
+        "Open it only if you trust where it comes from, in python-blosc2 with deserialize=\"full\". Shape and dtype \
+         can be read all the same."
+    UnclosedTable "unclosed-table" Warning Frame -
+        "A table of python-blosc2 does not say how many rows it has, which is written last. Its columns may have room for \
+         more rows than were written; _valid_rows.b2nd says which are there."
+        "The program that wrote it was killed or has not closed the table, or still writes."
+        "Open the table in python-blosc2, and look at its last rows: what was not written yet is lost. Copy the rows \
+         into a new table, and close that."
+
+    // The array's metalayer: its bytes.
+    ArrayMarker "array-marker" Error Frame -
+        "A byte of the array's metalayer is wrong where the format has a fixed marker."
+        DAMAGE
+        "Restore the metalayer from another copy. If there is none, the sizes in the header help to find chunks and \
+         blocks."
+    ArrayTruncated "array-truncated" Error Frame -
+        "The array's metalayer ends before its last entry."
+        DAMAGE
+        "Restore the metalayer from another copy."
+    Rank "rank" Error Frame -
+        "The array has more than 16 dimensions."
+        DAMAGE
+        "Restore the metalayer from another copy."
+    DtypeLength "dtype-length" Error Frame -
+        "The length of the dtype is negative, or reaches beyond the metalayer."
+        DAMAGE
+        "Restore the metalayer from another copy."
+    DtypeText "dtype-text" Error Frame -
+        "The dtype is not UTF-8, or contains a NUL."
+        DAMAGE
+        "Restore the metalayer from another copy, or set the dtype anew. The data does not depend on it."
+    StaleTail "stale-tail" Warning Frame -
+        "Old bytes follow the array's metalayer. python-blosc2 2.1 to 3.10 and python-caterva 0.5 to 0.7 left them \
+         there when they squeezed an array."
+        "A release of python-blosc2 or python-caterva squeezed the array."
+        "Nothing. A rewrite removes them."
+    OldLayout "old-layout" Warning Frame Rewrite
+        "The array's metalayer has a layout that C-Blosc2 no longer writes. C-Blosc2 3 and later open a Caterva file \
+         as plain chunks, without a shape; no release of C-Blosc2 reads b2nd-six."
+        "Caterva wrote the file, or a C-Blosc2 of January or February 2023."
+        "Rewrite the file. For a Caterva file you must know the dtype."
+
+    // The array's metalayer: its meaning.
+    ArrayVersion "array-version" Error Frame -
+        "The array's metalayer has a version other than 0, the only known one."
+        "A newer program wrote the file, or the byte is damaged."
+        "Read the file with a newer version of b2nd-serde."
+    NegativeDimension "negative-dimension" Error Frame -
+        "A dimension is negative."
+        DAMAGE
+        "Restore the metalayer from another copy."
+    ZeroBlock "zero-block" Error Frame -
+        "A block has no items along a dimension along which the chunk has some."
+        DAMAGE
+        "Restore the metalayer from another copy."
+    ZeroChunk "zero-chunk" Error Frame -
+        "A chunk has no items along a dimension along which the array has some."
+        DAMAGE
+        "Restore the metalayer from another copy."
+    Overflow "overflow" Error Frame -
+        "A number of items is too large: an array is limited to int64, a chunk or block to int32."
+        DAMAGE
+        "Restore the metalayer from another copy."
+    ChunkTooLarge "chunk-too-large" Error Frame -
+        "A decompressed chunk is larger than Blosc2 allows, about 2 GiB, so it cannot have been written."
+        DAMAGE
+        "Restore the metalayer from another copy."
+    UnsetBlockshape "unset-blockshape" Warning Frame Rewrite
+        "The block shape was never set: Caterva 0.2 and 0.3 did not divide chunks into blocks."
+        "Caterva 0.2 or 0.3 wrote the file."
+        "Use the chunk shape as the block shape. A rewrite does so too."
+    HighRank "high-rank" Warning Frame -
+        "The array has more than 8 dimensions. Readers before C-Blosc2 2.21.3 crash on it."
+        "The array was made with so many dimensions."
+        "Make sure that all readers are newer."
+
+    // The agreement of metalayer and header.
+    ZeroChunksize "zero-chunksize" Error Frame -
+        "chunksize is 0, but the array has items. Readers divide by it."
+        DAMAGE
+        "Restore the header from another copy, or write the number of bytes of a padded chunk there."
+    ChunksizeMismatch "chunksize-mismatch" Error Frame -
+        "chunksize is not the size of a chunk padded to whole blocks: metalayer and data disagree about the chunks."
+        "python-caterva squeezed the array and left its chunks, or bytes were damaged."
+        "Do not trust the shape. If python-caterva squeezed the array, restore the removed dimensions."
+    EmptyChunksize "empty-chunksize" Warning Frame -
+        "The array has no items, and chunksize is neither the size of a chunk nor -1."
+        "The writer left a number that has no meaning as long as there are no items."
+        "Nothing, until the array grows."
+    BlocksizeMismatch "blocksize-mismatch" Error Frame -
+        "blocksize is not the size of a block: metalayer and data disagree about the blocks."
+        DAMAGE
+        "Do not trust the block shape."
+    InterruptedResize "interrupted-resize" Error Frame -
+        "nbytes, the size of all chunks, does not fit the shape: a resize is under way or was interrupted, or nbytes \
+         or a dimension is damaged. C-Blosc2 opens the file all the same; its items may be right, wrong or zero."
+        "A program that resized the array was killed half-way, or is still at work: it writes the sizes and the shape \
+         one after the other."
+        "Check again, in case a writer is at work. Otherwise restore the file from another copy. If there is none, \
+         find the shape that the chunks belong to, and compare the items with what you know of them."
+    DtypeMismatch "dtype-mismatch" Warning Frame -
+        "The item size of the dtype is not the typesize of the frame, which alone determines how the data is laid \
+         out."
+        "The writer stated a dtype that does not fit the data."
+        "Treat the items as opaque bytes, or set a dtype of that size."
+    UnknownDtype "unknown-dtype" Warning Frame -
+        "The dtype is not one of NumPy or ml_dtypes, so the type of the items is unknown."
+        "A library with dtypes of its own wrote the file, or the text is damaged."
+        "Treat the items as opaque bytes, or set the dtype anew. The data does not depend on it."
+    UnknownDtypeFormat "unknown-dtype-format" Warning Frame -
+        "The dtype format is not 0 (NumPy), the only known one."
+        "A newer program wrote the file, or the byte is damaged."
+        "Treat the items as opaque bytes, or read them with the program that wrote the file."
+
+    // The chunk index and the trailer.
+    ChunkIndexPlace "chunk-index-place" Error Frame -
+        "The chunk index is not where header_len and cbytes put it, or it overlaps the trailer."
+        "A writer was killed or is still at work, or bytes were damaged."
+        "Restore the file from another copy. The index can be rebuilt from the chunks."
+    ChunkIndexCount "chunk-index-count" Error Frame -
+        "The number of chunks in the chunk index is not nbytes / chunksize."
+        "A writer was killed or is still at work, or bytes were damaged."
+        "Check again, in case a writer is at work. Otherwise restore the file from another copy."
+    ChunkIndexGap "chunk-index-gap" Warning Frame -
+        "There are bytes between the chunk index and the trailer. C-Blosc2 reads such a file."
+        "A program changed the chunks in the file, and left old bytes there."
+        "Nothing. A copy made by C-Blosc2 does not have the gap."
+    ChunkOffset "chunk-offset" Error Frame -
+        "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for \
+         which it reads the same data twice. In a sparse frame, the number of a file must be at most cbytes - 32 too. \
+         The same goes for a special value that no version of C-Blosc2 knows."
+        DAMAGE
+        "Restore the file from another copy. The index can be rebuilt from the chunks."
+    ChunkIndexData "chunk-index-data" Error Frame -
+        "The chunk index is a Blosc2 chunk that cannot be decompressed, or that does not hold offsets. C-Blosc2 does \
+         not open such a file."
+        DAMAGE
+        "Restore the file from another copy. The index can be rebuilt from the chunks."
+    LostChunkLength "lost-chunk-length" Error Frame -
+        "Chunks have different sizes, and one of them is a special value, for which only the chunk index has an entry. \
+         Its size is not stored anywhere, so C-Blosc2 cannot read it. python-blosc2 writes this where a chunk of zeros \
+         is appended."
+        "python-blosc2 appended a chunk of zeros to chunks of different sizes."
+        "The other chunks can be read. If there is one such chunk, its size is what is left of nbytes."
+    NoData "no-data" Warning Frame -
+        "No chunk is stored: all items are zero, NaN or not initialized. A writer that was killed before its first \
+         chunk leaves such a file, which opens without an error. blosc2.zeros and its like look the same."
+        "A writer was killed, or the array was meant to be so."
+        "Nothing, if the array was meant to be so. Otherwise write it again."
+    NeverWritten "never-written" Warning Frame -
+        "The first chunks are stored, and all that follow are zero, NaN or not initialized. A writer that was killed \
+         leaves such a file, which opens without an error. Data that ends with zeros, an array that was enlarged, and \
+         blosc2.zeros of which only the first items were set look the same."
+        "A writer was killed, or the array was meant to be so."
+        "Compare the last items with what you know of them. If the writer was killed, write the array again."
+    ChunkHeader "chunk-header" Error ChunkHeaders -
+        "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong \
+         items."
+        DAMAGE
+        "Restore the file from another copy. The other chunks can be read."
+    ChunkFilters "chunk-filters" Warning ChunkHeaders -
+        "The header of a chunk has other filters than the frame, or filters that no version of C-Blosc2 knows. If it \
+         is damaged, its data is read wrong, without an error. A program that changed the compression parameters of an \
+         array leaves such chunks too."
+        "A program changed the compression parameters of the array after some chunks, or bytes were damaged."
+        "If the parameters were not changed, restore the file from another copy."
+    ChunkData "chunk-data" Error ChunkData -
+        "The data of a chunk cannot be decompressed. C-Blosc2 cannot read the chunk, or not all of its blocks."
+        DAMAGE
+        "Restore the file from another copy. The other chunks can be read."
+    ChunkOverlap "chunk-overlap" Error ChunkHeaders -
+        "Two chunks share bytes, so one of them was overwritten or has a damaged header."
+        DAMAGE
+        "Restore the file from another copy."
+    ChunkFile "chunk-file" Error Frame -
+        "A chunk file of a sparse frame is missing or not whole. C-Blosc2 cannot read that chunk, and does not open \
+         the frame if it is the first one."
+        "The directory was not copied in full, or a resize was killed."
+        "Copy the whole directory again. The missing chunks cannot be restored from what is there."
+    TrailerMarker "trailer-marker" Error Frame -
+        "A byte of the trailer is wrong where the format has a fixed marker. C-Blosc2 does not open such a file."
+        DAMAGE
+        "Restore the file from another copy. Shape and dtype can be read all the same."
+    TrailerLength "trailer-length" Error Frame -
+        "The trailer is too short, or longer than all that follows the header. C-Blosc2 does not open such a file."
+        DAMAGE
+        "Restore the file from another copy. Shape and dtype can be read all the same."
+    TrailerPlace "trailer-place" Error Frame -
+        "The frame has no chunks, but the trailer does not follow the header, where readers look for it."
+        "A writer was killed or is still at work, or bytes were damaged."
+        "Restore the file from another copy."
+    VlmetalayerFlag "vlmetalayer-flag" Warning Frame -
+        "The header says that there are vlmetalayers but the trailer has none, or the other way round. Readers use the \
+         trailer."
+        "A writer changed the trailer, but not the header."
+        "Nothing."
+    VlmetalayerCount "vlmetalayer-count" Error Frame -
+        "The trailer has more than 8192 vlmetalayers."
+        DAMAGE
+        "Restore the file from another copy."
+    VlmetalayerOffset "vlmetalayer-offset" Error Frame -
+        "The offset of a vlmetalayer points outside the trailer."
+        DAMAGE
+        "Restore the file from another copy."
+    VlmetalayerLength "vlmetalayer-length" Error Frame -
+        "The length of a vlmetalayer is negative, or reaches beyond the trailer."
+        DAMAGE
+        "Restore the file from another copy."
+    VlmetalayerChunk "vlmetalayer-chunk" Warning Frame -
+        "A vlmetalayer is not a Blosc2 chunk, or has another length than its chunk. Its value cannot be read."
+        DAMAGE
+        "Set the vlmetalayer anew."
+}

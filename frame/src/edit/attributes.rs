@@ -1,0 +1,41 @@
+//! What a rewritten frame keeps of the old one: modes, owner and group.
+
+use std::fs::{self, File, Metadata};
+use std::path::Path;
+
+use crate::io::frame::folder_of;
+
+/// Gives a new file the mode of the old one and, in place, its owner, as far as the system allows. Only root can change
+/// the owner, and some file systems have neither owners nor modes.
+pub(super) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
+    #[cfg(unix)]
+    if is_in_place {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
+            let _ = fchown(new, None, Some(old.gid()));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = is_in_place;
+    // After the owner, because a change of owner clears some bits of the mode.
+    let _ = new.set_permissions(old.permissions());
+}
+
+/// Gives a new directory and its chunks the modes that the old frame has, as far as the system allows: those of its
+/// directory, or if it was a file, that of the file, with permission to enter for those who may read.
+pub(super) fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
+    let old = if is_sparse { folder_of(source) } else { source };
+    let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };
+    #[cfg(unix)]
+    if !is_sparse {
+        use std::os::unix::fs::PermissionsExt;
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let _ = fs::set_permissions(entry.path(), old.clone());
+        }
+        let mode = old.mode();
+        let _ = fs::set_permissions(directory, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2));
+        return;
+    }
+    // The chunks have got the modes of the old ones.
+    let _ = fs::set_permissions(directory, old);
+}

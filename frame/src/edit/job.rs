@@ -1,0 +1,328 @@
+//! The work of a rewrite.
+
+use core::ops::Range;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::check::Check;
+use crate::edit::attributes::{keep_attributes, keep_modes};
+use crate::edit::rewritten::{Body, Rewritten};
+use crate::error::Error;
+use crate::finding::{self, Finding};
+use crate::format::chunk_file::{self, SPARSE_INDEX};
+use crate::format::flags::FrameType;
+use crate::format::index::Entry;
+use crate::io::frame::{Frame, folder_of};
+use crate::io::lock::{ExclusiveLock, SharedLock};
+use crate::io::open::{file_with_header, open_at_once};
+use crate::progress::Progress;
+use crate::write::destination::{Destination, NewFrame};
+use crate::write::index::NewIndex;
+use crate::write::output::Output;
+
+/// Bytes that are copied between two reports of progress.
+const PIECE: u64 = 1 << 22;
+
+/// Whether a path leads to the file with the header, or to its directory.
+fn is_same(source: &Path, to: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
+}
+
+/// A rewrite whose paths have been checked.
+pub(super) struct Job<'p> {
+    /// The path as it was given: a directory must hold a sparse frame, so `check` must know whether it is one.
+    from: &'p Path,
+    to: &'p Path,
+    dtype: Option<&'p str>,
+    frame_type: Option<FrameType>,
+    /// The file of `from` that has the header.
+    source: PathBuf,
+    is_in_place: bool,
+    /// Decides which lock the old frame has. No writer changes it.
+    is_sparse: bool,
+    /// Whether a directory is written.
+    makes_directory: bool,
+}
+
+impl<'p> Job<'p> {
+    /// Checks that the new file can be written at its path.
+    pub(super) fn new(
+        from: &'p Path,
+        to: &'p Path,
+        dtype: Option<&'p str>,
+        frame_type: Option<FrameType>,
+    ) -> Result<(Self, Destination), Error> {
+        let source = file_with_header(from)?;
+        let is_in_place = is_same(&source, to);
+        let old_type = Frame::open(&source)?.header().frame_type;
+        let new_type = frame_type.unwrap_or(old_type);
+        if let Some(FrameType::Unknown(number)) = frame_type {
+            return Err(Error::refused(format_args!("frame type {number} cannot be written")));
+        }
+        let makes_directory = !is_in_place && new_type == FrameType::Sparse;
+        let destination = if !is_in_place {
+            Destination::free(to, makes_directory)?
+        } else if new_type == old_type {
+            // Without permission to write a file, it must not be replaced either.
+            let target = fs::canonicalize(&source)
+                .and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
+            Destination::taken(target.map_err(|error| Error::io("write", &source, error))?)?
+        } else {
+            return Err(Error::refused(
+                "a frame of another type cannot replace the old one: give a new path",
+            ));
+        };
+        let is_sparse = old_type == FrameType::Sparse;
+        Ok((
+            Self { from, to, dtype, frame_type, source, is_in_place, is_sparse, makes_directory },
+            destination,
+        ))
+    }
+
+    /// The old frame, and the new one that is made of it: its parts, and the frame as its header shows it. The new frame
+    /// is checked too, because the rules for an older generation do not cover all errors.
+    pub(super) fn read(&self) -> Result<(Frame, Rewritten, Frame<()>), Error> {
+        let mut frame = Frame::open(self.from)?;
+        let rewritten = Rewritten::of(&mut frame, self.dtype, self.frame_type)?;
+        self.check_old(&frame)?;
+        let after = Frame::parse(&rewritten.header)?;
+        let Body::Kept { range, trailer } = &rewritten.body else { return Ok((frame, rewritten, after)) };
+        let new =
+            Unwritten { header: &rewritten.header, kept: range, trailer, old: &frame.reader, position: 0 };
+        match first_error(&after, &self.source, self.from.is_dir(), new)? {
+            None => Ok((frame, rewritten, after)),
+            Some(wrong) => Err(Error::refused(format_args!(
+                "the frame is damaged, and the new one would have the same error: {}",
+                wrong.message()
+            ))),
+        }
+    }
+
+    /// Checks that the old frame is the whole file, and has not changed since it was read.
+    fn check_old(&self, frame: &Frame) -> Result<(), Error> {
+        let file = open_at_once(&self.source).map_err(|error| Error::io("read", &self.source, error));
+        frame.check_whole(&self.source, &mut file?)
+    }
+
+    pub(super) fn apply(self, destination: Destination, progress: &mut Progress<'_>) -> Result<Frame, Error> {
+        let (mut exclusive, mut _shared) = (None, None);
+        if self.is_in_place {
+            exclusive = ExclusiveLock::take(&self.source, self.is_sparse)?;
+        } else {
+            _shared = SharedLock::take(&self.source, self.is_sparse, Some(Instant::now()))?;
+        }
+        let (mut frame, rewritten, after) = self.read()?;
+        let new = destination.begin(self.makes_directory, false)?;
+        progress.advance(0)?;
+        let Rewritten { header, body } = &rewritten;
+        let new = match body {
+            Body::Kept { range, trailer } => {
+                if let Some(directory) = new.directory() {
+                    self.copy_chunks(&new, directory, progress)?;
+                }
+                self.write(&frame, [header, trailer], range, &new, progress)?;
+                new
+            }
+            Body::Moved { index, trailer } => {
+                move_chunks(&mut frame, new, (header, index, trailer), progress)?
+            }
+        };
+        if let Ok(metadata) = frame.reader.metadata() {
+            keep_attributes(new.file(), &metadata, self.is_in_place);
+        }
+        if let Some(directory) = new.directory() {
+            keep_modes(directory, &self.source, self.is_sparse);
+        }
+        new.sync()?;
+        self.check_old(&frame)?;
+        let path = match new.directory() {
+            Some(directory) => directory.join(SPARSE_INDEX),
+            None if self.is_in_place => self.source.clone(),
+            None => self.to.into(),
+        };
+        check_new(&after, &path, new.file())?;
+        // The path as it was given, which may lead through a link.
+        let given = self.is_in_place.then(|| file_with_header(self.to)).transpose()?;
+        progress.advance(0)?;
+        if let Some(lock) = &mut exclusive {
+            lock.raise_counter()?;
+        }
+        // Some systems do not replace a file that is open.
+        drop(frame);
+        let (file, path) = new.rename()?;
+        Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
+    }
+
+    /// Writes the new file that has the header, with bytes of the old one between its two parts.
+    fn write(
+        &self,
+        frame: &Frame,
+        [header, trailer]: [&[u8]; 2],
+        kept: &Range<u64>,
+        new: &NewFrame,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Error> {
+        let (mut old, mut file) = (&frame.reader, new.file());
+        file.write_all(header).map_err(|error| new.unwritable(error))?;
+        old.seek(SeekFrom::Start(kept.start)).map_err(|error| frame.unreadable(error))?;
+        let kept_len = len(kept);
+        if copy_bytes(&mut old.take(kept_len), &self.source, &mut file, new, progress)? != kept_len {
+            return Err(Error::changing(None));
+        }
+        file.write_all(trailer).map_err(|error| new.unwritable(error))
+    }
+
+    fn copy_chunks(&self, new: &NewFrame, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
+        let unwritable = |error| new.unwritable(error);
+        let from = folder_of(&self.source);
+        for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
+            let entry = entry.map_err(|error| Error::io("read", from, error))?;
+            let path = entry.path();
+            if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
+                let unreadable = |error| Error::io("read", &path, error);
+                let mut old = File::open(&path).map_err(unreadable)?;
+                let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
+                let mut file = file.map_err(unwritable)?;
+                copy_bytes(&mut old, &path, &mut file, new, progress)?;
+                keep_attributes(&file, &old.metadata().map_err(unreadable)?, false);
+                file.sync_all().map_err(unwritable)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies all bytes of a reader of the file `path`, and says how many. An error names the file that it is about, which
+/// `io::copy` does not tell.
+fn copy_bytes(
+    old: &mut impl Read,
+    path: &Path,
+    to: &mut impl Write,
+    new: &NewFrame,
+    progress: &mut Progress<'_>,
+) -> Result<u64, Error> {
+    let (mut piece, mut copied) = (Vec::new(), 0);
+    loop {
+        piece.clear();
+        let read = old.by_ref().take(PIECE).read_to_end(&mut piece);
+        let read = read.map_err(|error| Error::io("read", path, error))? as u64;
+        if read == 0 {
+            return Ok(copied);
+        }
+        to.write_all(&piece).map_err(|error| new.unwritable(error))?;
+        copied += read;
+        progress.advance(read)?;
+    }
+}
+
+/// Writes a frame of another type, with the chunks of the old one. They must still be as they were for the new index.
+fn move_chunks(
+    frame: &mut Frame,
+    new: NewFrame,
+    (header, index, trailer): (&[u8], &NewIndex, &[u8]),
+    progress: &mut Progress<'_>,
+) -> Result<NewFrame, Error> {
+    let mut output = Output::begin(new, header.len() as u64)?;
+    let mut chunks = frame.chunks()?;
+    while let Some(entry) = chunks.next().transpose()? {
+        let Some(chunk) = chunks.header(&entry)? else {
+            if chunks.is_repeated() {
+                break;
+            }
+            continue;
+        };
+        let len = chunk.cbytes as u64;
+        let put = output.put(|out| {
+            let mut copied = 0;
+            while copied < len {
+                let piece = chunks.bytes(&entry, copied, PIECE.min(len - copied))?;
+                let piece = piece.map_or_else(Vec::new, |piece| piece.bytes);
+                if piece.is_empty() {
+                    return Err(Error::changing(None));
+                }
+                out.write_all(&piece).map_err(Error::writing)?;
+                copied += piece.len() as u64;
+                progress.advance(piece.len() as u64)?;
+            }
+            Ok(len)
+        })?;
+        if !index.has(entry.number, Entry::Stored(put)) {
+            return Err(Error::changing(None));
+        }
+    }
+    output.finish(header, index, trailer)
+}
+
+/// The number of bytes that are kept.
+fn len(kept: &Range<u64>) -> u64 {
+    kept.end.saturating_sub(kept.start)
+}
+
+/// The bytes of a new frame before they are written.
+struct Unwritten<'j> {
+    header: &'j [u8],
+    kept: &'j Range<u64>,
+    trailer: &'j [u8],
+    old: &'j File,
+    position: u64,
+}
+
+/// The bytes from an offset on.
+fn rest(bytes: &[u8], offset: u64) -> &[u8] {
+    usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
+}
+
+impl Read for Unwritten<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Self { header, kept, trailer, .. } = *self;
+        let kept_len = len(kept);
+        let read = match self.position.checked_sub(header.len() as u64) {
+            None => rest(header, self.position).read(buffer),
+            Some(offset) if offset < kept_len => {
+                self.old.seek(SeekFrom::Start(kept.start.saturating_add(offset)))?;
+                self.old.take(kept_len - offset).read(buffer)
+            }
+            Some(offset) => rest(trailer, offset - kept_len).read(buffer),
+        }?;
+        self.position = self.position.saturating_add(read as u64);
+        Ok(read)
+    }
+}
+
+impl Seek for Unwritten<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let Self { header, kept, trailer, .. } = *self;
+        let len = len(kept).saturating_add((header.len() + trailer.len()) as u64);
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(offset) => len.checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+        };
+        self.position = position.ok_or(ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+/// The first error in the new frame `after`, as it will be found at a path.
+fn first_error(
+    after: &Frame<()>,
+    path: &Path,
+    by_directory: bool,
+    reader: impl Read + Seek,
+) -> Result<Option<Finding>, Error> {
+    let seen = Frame { path: Some(path.into()), by_directory, ..after.clone() };
+    let report = Check::default().run(&mut seen.map_reader(|()| reader))?;
+    Ok(finding::first_error(&report.findings).cloned())
+}
+
+/// Checks the new frame once more before it gets its name: it had no errors when it was only planned, but the old one, or a
+/// chunk file, can have been changed since.
+fn check_new(after: &Frame<()>, path: &Path, new: &File) -> Result<(), Error> {
+    match first_error(after, path, false, new)? {
+        None => Ok(()),
+        wrong => Err(Error::changing(wrong)),
+    }
+}

@@ -1,0 +1,197 @@
+//! The header of a rewritten frame: of the present generation, with the array in the present layout.
+
+use core::ops::Range;
+
+use b2nd_serde::dtype::Dtype;
+use b2nd_serde::{Layout, Meta, to_vec};
+
+use crate::check::Check;
+use crate::code::{FindingCode, Severity};
+use crate::edit::change::{check_dtype, no_array, wrong_dtype};
+use crate::error::Error;
+use crate::format::array::Array;
+use crate::format::fields::{Generation, HeaderField};
+use crate::format::flags::FrameType;
+use crate::format::header_builder::{HeaderBuilder, VERSION};
+use crate::format::index::{ChunkPlace, Entry};
+use crate::format::section::{ARRAY_NAME, Section, SectionRules};
+use crate::format::trailer::Trailer;
+use crate::io::frame::Frame;
+use crate::rules::chunk::ChunkRules;
+use crate::write::index::NewIndex;
+
+/// A frame in the present format: a new header, and what follows it.
+pub(crate) struct Rewritten {
+    pub(crate) header: Vec<u8>,
+    pub(crate) body: Body,
+}
+
+/// What follows the header, with a trailer, which is empty if the old one is kept.
+pub(crate) enum Body {
+    /// Bytes of the old frame, unchanged, because the offsets of chunks count from the end of the header.
+    Kept { range: Range<u64>, trailer: Vec<u8> },
+    /// The chunks one by one, because the frame type changes, and a new index.
+    Moved { index: NewIndex, trailer: Vec<u8> },
+}
+
+impl Rewritten {
+    /// Converts a frame, with another dtype or to a frame type if one is given. A frame with errors is refused, unless the
+    /// only one is a lost type size.
+    pub(crate) fn of(
+        frame: &mut Frame,
+        dtype: Option<&str>,
+        frame_type: Option<FrameType>,
+    ) -> Result<Self, Error> {
+        if frame.header().generation == Generation::Beta1 {
+            return Err(Error::refused(format_args!(
+                "a header of the first generation ({:#04x}) can be read, but not rewritten",
+                Generation::Beta1.marker().to_u8()
+            )));
+        }
+        let typesize = checked_typesize(frame)?;
+        let is_present = frame.header().generation == Generation::Present;
+        let mut header = HeaderBuilder::new();
+        header.copy(frame.header(), frame.header_bytes());
+        header.set(HeaderField::Typesize, &typesize.to_be_bytes());
+        let (body, bytes_after) = match frame_type.filter(|&to| to != frame.header().frame_type) {
+            None => kept(frame)?,
+            Some(to) => {
+                let is_sparse = to == FrameType::Sparse;
+                let (index, cbytes) = moved(frame, is_sparse)?;
+                let trailer = frame.trailer()?;
+                let trailer = if is_present { trailer.bytes().to_vec() } else { present_trailer(&trailer)? };
+                let in_frame = if is_sparse { 0 } else { cbytes };
+                header.set_sparse(is_sparse);
+                header
+                    .set(HeaderField::Cbytes, &i64::try_from(cbytes).map_err(|_| too_large())?.to_be_bytes());
+                let bytes_after =
+                    in_frame.saturating_add(index.written_len()).saturating_add(trailer.len() as u64);
+                (Body::Moved { index, trailer }, bytes_after)
+            }
+        };
+
+        // Without an array, there is nothing to bring into the present layout; but the frame type can change.
+        let array = frame.array()?;
+        if array.is_none() && (frame_type.is_none() || dtype.is_some()) {
+            return Err(no_array());
+        }
+        let value = array.as_ref().map(|array| metalayer(array, typesize, dtype)).transpose()?;
+        if !is_present {
+            let [general, others @ ..] = frame.header().flags;
+            header.set(HeaderField::Flags, &[&[general & 0xf0 | VERSION], &others[..]].concat());
+            let array = array.as_ref().ok_or_else(no_array)?;
+            header.set(HeaderField::Blocksize, &blocksize(array, typesize)?.to_be_bytes());
+        }
+        let layers = frame.metalayers().iter().map(|layer| match (frame.array_metalayer(), &value) {
+            (Some(array), Some(value)) if array == layer => (ARRAY_NAME.as_bytes(), &value[..]),
+            _ => (layer.raw_name(), layer.bytes()),
+        });
+        let section = Section::build(&SectionRules::HEADER, header.len(), &layers.collect::<Vec<_>>());
+        let header = section.and_then(|section| header.finish(&section, bytes_after));
+        Ok(Self { header: header.ok_or_else(too_large)?, body })
+    }
+}
+
+/// The type size of a frame without errors, or the right one if it was lost.
+fn checked_typesize(frame: &mut Frame) -> Result<i32, Error> {
+    let mut typesize = frame.header().typesize;
+    for finding in Check::default().run(frame)?.findings {
+        match (finding.code(), finding.expected().map(i32::try_from)) {
+            // Everything else in the frame shows the right one.
+            (FindingCode::LostTypesize, Some(Ok(size))) => typesize = size,
+            _ if finding.severity() == Severity::Error => return Err(Error::malformed(finding)),
+            _ => {}
+        }
+    }
+    Ok(typesize)
+}
+
+/// The bytes of a frame that are kept, and how many there will be after the header.
+fn kept(frame: &mut Frame) -> Result<(Body, u64), Error> {
+    let (start, mut end) = (frame.header().header_len as u64, frame.header().frame_len);
+    let mut trailer = Vec::new();
+    if frame.header().generation != Generation::Present {
+        let old = frame.trailer()?;
+        end = old.offset();
+        trailer = present_trailer(&old)?;
+    }
+    let bytes_after = end.saturating_sub(start).saturating_add(trailer.len() as u64);
+    Ok((Body::Kept { range: start..end, trailer }, bytes_after))
+}
+
+/// The index of the chunks in a frame of another type, and the size of all chunks as stored.
+fn moved(frame: &mut Frame, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
+    let rules =
+        ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.head.is_array()) };
+    let mut chunks = frame.chunks()?;
+    let mut index = NewIndex::new(chunks.len()).ok_or_else(too_large)?;
+    let (mut cbytes, mut files) = (0_u64, 0);
+    while let Some(entry) = chunks.next().transpose()? {
+        let number = entry.number;
+        let new = match entry.place {
+            ChunkPlace::Special(special) if chunks.is_repeated() => {
+                index.set_others(special);
+                break;
+            }
+            ChunkPlace::Special(special) => Entry::Special(special),
+            _ => {
+                let header = chunks.valid_header(&entry, &rules)?;
+                let place = if is_sparse { files } else { cbytes };
+                files += 1;
+                cbytes = cbytes.saturating_add(header.cbytes as u64);
+                Entry::Stored(place)
+            }
+        };
+        index.reserve(number).map_err(|error| Error::refused(format_args!("chunk {number}: {error}")))?;
+        index.set(number, new);
+    }
+    Ok((index, cbytes))
+}
+
+/// The array's metalayer in the present layout.
+fn metalayer(array: &Array<'_>, typesize: i32, dtype: Option<&str>) -> Result<Vec<u8>, Error> {
+    let parse = |text: &str| text.parse::<Dtype>().map_err(wrong_dtype);
+    let stored = array.meta().and_then(Meta::dtype_format).unwrap_or_default();
+    let (dtype_format, dtype) = match (dtype, array.dtype()) {
+        (Some(given), _) => {
+            let dtype = parse(given)?;
+            check_dtype(&dtype, typesize)?;
+            (0, dtype.type_string().to_string())
+        }
+        // `b2nd-six` spells the dtype as `str(dtype)`.
+        (None, Some(text)) if array.layout() == Some(Layout::B2ndSix) => {
+            (0, parse(text)?.type_string().to_string())
+        }
+        (None, Some(text)) => (stored, text.to_owned()),
+        (None, None) => {
+            let layout = array.layout_name();
+            return Err(Error::refused(format_args!("layout {layout} stores no dtype; give one")));
+        }
+    };
+    let blockshape = array.blockshape().filter(|_| array.has_blocks()).unwrap_or(array.chunkshape());
+    // The version is 0: `check` reports any other as an error.
+    let entries =
+        (0_u8, array.shape().len(), array.shape(), array.chunkshape(), blockshape, dtype_format, dtype);
+    to_vec(&entries).map_err(|error| Error::decode(array.metalayer().name(), error))
+}
+
+/// The size of a block in bytes. A header of the second generation does not have it.
+fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, Error> {
+    let nitems = array.geometry().map_err(Error::refused)?.block_nitems();
+    i32::try_from(i128::from(nitems) * i128::from(typesize)).map_err(|_| too_large())
+}
+
+fn too_large() -> Error {
+    Error::refused("a length or an offset in the new header would be larger than the format allows")
+}
+
+/// Converts a trailer of the second generation, which has at most one content, to the present generation.
+fn present_trailer(old: &Trailer) -> Result<Vec<u8>, Error> {
+    if let Some(user) = old.vlmetalayers().first() {
+        let len = user.chunk().len();
+        return Err(Error::refused(format_args!(
+            "the trailer has {len} bytes of user metadata without a name, which the present format cannot store"
+        )));
+    }
+    Trailer::build(&[], old.fingerprint()).ok_or_else(too_large)
+}

@@ -1,0 +1,48 @@
+//! Decompressing chunks, and how much a few bytes may claim.
+//!
+//! A chunk of 32 bytes can claim 2 GiB of zeros, so whatever is decompressed has a limit by the bytes that it is made of.
+
+use std::borrow::Cow;
+
+use crate::format::chunk::ChunkHeader;
+
+/// The bytes that the value of a metalayer may have, decompressed, besides those for each byte of its chunk.
+const VALUE_LEN: usize = 1 << 20;
+
+/// The bytes of data that are decompressed at once, however few they are made of: of an index, 8 million chunks.
+const ALWAYS_DECOMPRESSED: usize = 1 << 26;
+
+/// Of more data, the bytes that each byte of a chunk may have. Real chunk indexes have up to 800.
+const MAX_RATIO: usize = 1024;
+
+/// The most bytes of data that are decompressed from this number of bytes.
+pub(crate) fn max_data(from: usize) -> usize {
+    from.saturating_mul(MAX_RATIO).max(ALWAYS_DECOMPRESSED)
+}
+
+/// The value in the chunk of a vlmetalayer, of at most `longest` bytes, or why it cannot be read.
+pub(crate) fn value(header: ChunkHeader, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
+    if let Some(data) = header.stored(chunk) {
+        return Ok(Cow::Borrowed(data));
+    }
+    let longest = chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(longest);
+    if header.nbytes > longest {
+        let (nbytes, len) = (header.nbytes, chunk.len());
+        return Err(format!(
+            "the value has {nbytes} bytes, but its chunk of {len} may have at most {longest}"
+        ));
+    }
+    decompress(chunk).map(Cow::Owned)
+}
+
+/// The data of a whole compressed chunk.
+#[cfg(feature = "decompress")]
+pub(crate) fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
+    // Chunks outside of an array's data are too short for a second thread.
+    blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
+}
+
+#[cfg(not(feature = "decompress"))]
+pub(crate) fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
+    Err("the value is compressed; build with the feature `decompress` to read it".into())
+}

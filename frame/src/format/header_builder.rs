@@ -1,0 +1,121 @@
+//! Putting the bytes of a header together.
+
+use crate::format::fields::{Encoding, FRAME_TYPE, Generation, HeaderField};
+use crate::format::flags::{Codec, Filter, MAX_FILTERS, SplitMode};
+use crate::format::header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, offset};
+use crate::format::marker::Marker;
+
+/// The version of the format that is written.
+pub(crate) const VERSION: u8 = 2;
+
+/// The same if chunks may have different sizes.
+const VARIABLE_VERSION: u8 = 3;
+
+/// In the first byte of flags. All writers set it.
+const HAS_64_BIT_OFFSETS: u8 = 0x10;
+
+/// How new chunks are compressed, by the header.
+#[derive(Clone, Debug)]
+pub(crate) struct Compression {
+    pub(crate) codec: Codec,
+    pub(crate) codec_meta: u8,
+    /// At most 15.
+    pub(crate) level: u8,
+    pub(crate) split_mode: SplitMode,
+    /// At most 6, in the order in which they are applied.
+    pub(crate) filters: Vec<Filter>,
+    pub(crate) uses_dictionary: bool,
+}
+
+impl Default for Compression {
+    /// As python-blosc2: zstd at level 5, after a shuffle.
+    fn default() -> Self {
+        Self {
+            codec: Codec::ZSTD,
+            codec_meta: 0,
+            level: 5,
+            split_mode: SplitMode::Auto,
+            filters: [Filter::SHUFFLE].into(),
+            uses_dictionary: false,
+        }
+    }
+}
+
+/// The bytes of a header of the present generation: markers and values, to which the metalayers are added last.
+pub(crate) struct HeaderBuilder {
+    bytes: Vec<u8>,
+}
+
+impl HeaderBuilder {
+    /// A header with the magic, and all other values 0 or false.
+    pub(crate) fn new() -> Self {
+        let mut bytes = vec![Generation::Present.marker().to_u8()];
+        for Encoding { marker, len, .. } in HeaderField::ALL.iter().map(|field| field.encoding()) {
+            bytes.extend(marker);
+            bytes.resize(bytes.len() + len, 0);
+        }
+        let mut builder = Self { bytes };
+        builder.set(HeaderField::Magic, MAGIC);
+        builder.set(HeaderField::HasVlmetalayers, &[Marker::False.to_u8()]);
+        builder
+    }
+
+    /// Copies all values of another header, which has these bytes.
+    pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
+        for &field in HeaderField::ALL {
+            if let Some(value) = header.range(field).and_then(|range| bytes.get(range)) {
+                self.set(field, value);
+            }
+        }
+    }
+
+    /// Gives a value its bytes.
+    pub(crate) fn set(&mut self, field: HeaderField, value: &[u8]) {
+        let slot = self.bytes.iter_mut().skip(offset(field)).take(field.encoding().len);
+        slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
+    }
+
+    /// Sets the flags, the filters and the codec.
+    pub(crate) fn set_compression(
+        &mut self,
+        has_variable_chunks: bool,
+        is_sparse: bool,
+        compression: &Compression,
+    ) {
+        let Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary } = compression;
+        // C-Blosc2 has its one filter in the last place, too.
+        let mut slots = [Filter::NONE; MAX_FILTERS as usize];
+        slots.iter_mut().rev().zip(filters.iter().rev()).for_each(|(slot, &filter)| *slot = filter);
+        let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
+        let codec_flag = codec.0.min(CODEC_WITH_FILTERS);
+        let flags =
+            [version | HAS_64_BIT_OFFSETS, is_sparse.into(), codec_flag | level << 4, split_mode.bits()];
+        self.set(HeaderField::Flags, &flags);
+        let [ids, metas] = [slots.map(|filter| filter.id), slots.map(|filter| filter.meta)];
+        let more_flags = [u8::from(*uses_dictionary)];
+        let parts = [&[MAX_FILTERS][..], &ids, &[codec.0, *codec_meta], &metas, &more_flags];
+        self.set(HeaderField::Filters, &parts.concat());
+    }
+
+    /// Sets the frame type.
+    pub(crate) fn set_sparse(&mut self, is_sparse: bool) {
+        if let Some(slot) = self.bytes.get_mut(offset(HeaderField::Flags) + FRAME_TYPE) {
+            *slot = is_sparse.into();
+        }
+    }
+
+    /// The number of bytes before the metalayers.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The whole header with these metalayers, for a frame with `bytes_after` bytes after the header; `None` if it is
+    /// too long.
+    pub(crate) fn finish(mut self, metalayers: &[u8], bytes_after: u64) -> Option<Vec<u8>> {
+        let len = self.bytes.len() + metalayers.len();
+        self.set(HeaderField::HeaderLen, &i32::try_from(len).ok()?.to_be_bytes());
+        self.set(HeaderField::FrameLen, &bytes_after.checked_add(len as u64)?.to_be_bytes());
+        self.bytes.extend(metalayers);
+        Some(self.bytes)
+    }
+}

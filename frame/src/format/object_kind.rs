@@ -1,0 +1,190 @@
+//! What a frame holds: the kinds of object that python-blosc2 writes, and the metalayers that tell them apart.
+
+use core::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::format::section::{ARRAY_NAMES, Metalayer, map_value};
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal, $holds_data:literal, $action:expr, $what:literal)*) => {
+        /// What a frame or a store holds, by the classes of python-blosc2.
+        ///
+        /// Its name stays the same from release to release. [`Display`](fmt::Display) and serde use it.
+        ///
+        /// ```
+        /// use b2nd_frame::{Frame, ObjectKind};
+        ///
+        /// let kind = Frame::open("tests/data/peers/lazy_expression.b2nd")?.kind();
+        /// assert_eq!((kind, kind.name()), (ObjectKind::LazyExpr, "LazyExpr"));
+        /// assert!(kind.is_active() && !kind.holds_data());
+        /// # Ok::<(), b2nd_frame::Error>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum ObjectKind {
+            $(#[doc = $what] $variant,)*
+        }
+
+        impl ObjectKind {
+            /// All kinds.
+            ///
+            /// ```
+            /// use b2nd_frame::ObjectKind;
+            ///
+            /// assert!(ObjectKind::ALL.contains(&ObjectKind::BatchArray));
+            /// ```
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name of its class in python-blosc2, such as `NDArray`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// Whether it has data of its own. Otherwise the data is computed or is elsewhere; at most, a part of it is
+            /// here as a cache.
+            #[must_use]
+            pub fn holds_data(self) -> bool {
+                match self {
+                    $(Self::$variant => $holds_data,)*
+                }
+            }
+
+            /// What a reader must do to get the data, if it must do more than to read the file.
+            pub(crate) fn action(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => $action,)*
+                }
+            }
+        }
+    };
+}
+
+// The class in python-blosc2; whether it has data of its own; what a reader must do to get the data.
+kinds! {
+    NDArray "NDArray", true, None,
+        "An array. Also one of Caterva, which C-Blosc2 3 and later open as plain chunks."
+    SChunk "SChunk", true, None,
+        "Chunks of bytes, without a shape."
+    LazyExpr "LazyExpr", false, Some("evaluate an expression in the file, and open the arrays that it names"),
+        "An expression that is evaluated when it is read."
+    LazyUdf "LazyUDF", false, Some("run a function in the file, and open the arrays that it names"),
+        "A function of a user that is run when it is read."
+    Proxy "Proxy", false, Some("open the array that it names, or fetch from it"),
+        "A cache in front of another array."
+    RemoteArray "RemoteArray", false, Some("fetch from the source that it names"),
+        "An array in a file elsewhere."
+    C2Array "C2Array", false, Some("fetch from the server that it names"),
+        "An array on a Caterva2 server."
+    UnknownObject "UnknownObject", false, Some("know its kind, and do what that says"),
+        "An object of python-blosc2 whose kind is not one of these."
+    ObjectArray "ObjectArray", true, None,
+        "Python objects, one in each chunk."
+    BatchArray "BatchArray", true, None,
+        "Batches of Python objects, one batch in each chunk."
+    ListArray "ListArray", true, None,
+        "Lists of items of one type."
+    EmbedStore "EmbedStore", true, None,
+        "A store whose members are frames in the compressed data of this frame."
+    DictStore "DictStore", true, None,
+        "A dictionary of frames: a folder or zip file, of which this frame is `embed.b2e`."
+    TreeStore "TreeStore", true, None,
+        "A tree of frames: a folder or zip file, of which this frame is `embed.b2e`."
+    RemoteStore "RemoteStore", false, Some("fetch from the source that it names"),
+        "A tree of frames elsewhere: a folder or zip file, of which this frame is `embed.b2e`."
+    CTable "CTable", true, None,
+        "A table: a tree of frames, one or more for each column. Only a [`Store`](crate::Store) is of this kind."
+}
+
+impl ObjectKind {
+    /// Whether a reader must evaluate something, or fetch something from elsewhere, to get the data.
+    #[must_use]
+    pub fn is_active(self) -> bool {
+        self.action().is_some()
+    }
+
+    /// Whether it is a store, which consists of other frames.
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, ObjectKind};
+    ///
+    /// let kind = Frame::open("tests/data/peers/store.b2e")?.kind();
+    /// assert!(kind == ObjectKind::EmbedStore && kind.is_store());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_store(self) -> bool {
+        matches!(
+            self,
+            Self::EmbedStore | Self::DictStore | Self::TreeStore | Self::RemoteStore | Self::CTable
+        )
+    }
+}
+
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for ObjectKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The metalayers that tell a kind. If there are several, python-blosc2 goes by the first in this order.
+///
+/// The stores come last, because python-blosc2 looks for them only in a file that is called `embed.b2e`, or has the
+/// extension `b2e`.
+const TELLING: &[(&str, Tell)] = &[
+    ("proxy-source", |_| ObjectKind::Proxy),
+    ("b2o", object),
+    ("listarray", |_| ObjectKind::ListArray),
+    ("vlarray", |_| ObjectKind::ObjectArray),
+    ("batcharray", |_| ObjectKind::BatchArray),
+    (LAZY_ARRAY, lazy_array),
+    ("b2remote_store", |_| ObjectKind::RemoteStore),
+    ("b2embed", |_| ObjectKind::EmbedStore),
+    ("b2dict", |_| ObjectKind::DictStore),
+    ("b2tree", |_| ObjectKind::TreeStore),
+];
+
+/// Reads the kind from the metalayer that tells it.
+type Tell = fn(&Metalayer) -> ObjectKind;
+
+/// What python-blosc2 3 wrote for a lazy array. It counts only beside the metalayer `b2nd`.
+const LAZY_ARRAY: &str = "LazyArray";
+
+/// The kind of an object that says it itself, in a map.
+fn object(layer: &Metalayer) -> ObjectKind {
+    match map_value::<String>(layer.bytes(), "kind").as_deref() {
+        Some("lazyexpr") => ObjectKind::LazyExpr,
+        Some("lazyudf") => ObjectKind::LazyUdf,
+        Some("remote_array") => ObjectKind::RemoteArray,
+        Some("c2array") => ObjectKind::C2Array,
+        _ => ObjectKind::UnknownObject,
+    }
+}
+
+fn lazy_array(layer: &Metalayer) -> ObjectKind {
+    match layer.decode() {
+        Ok(0) => ObjectKind::LazyExpr,
+        Ok(1) => ObjectKind::LazyUdf,
+        _ => ObjectKind::UnknownObject,
+    }
+}
+
+/// The kind of a frame that is not just an array or chunks, and the metalayer that tells it.
+pub(crate) fn told_kind(metalayers: &[Metalayer]) -> Option<(ObjectKind, &Metalayer)> {
+    let [b2nd, _] = ARRAY_NAMES;
+    let has_array = || metalayers.iter().any(|layer| layer.name() == b2nd);
+    let rank = |layer: &Metalayer| TELLING.iter().position(|&(name, _)| name == layer.name());
+    let counts = |name| name != LAZY_ARRAY || has_array();
+    let telling = metalayers.iter().filter_map(|layer| Some((rank(layer)?, layer)));
+    let (rank, layer) = telling.filter(|(_, layer)| counts(layer.name())).min_by_key(|&(rank, _)| rank)?;
+    TELLING.get(rank).map(|(_, kind)| (kind(layer), layer))
+}

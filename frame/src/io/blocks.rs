@@ -1,0 +1,131 @@
+//! Reading the table that says where the blocks of a chunk begin.
+
+use std::io::{Read, Seek};
+
+use crate::error::Error;
+use crate::format::blocks::stream_len;
+use crate::format::chunk::{ChunkHeader, INT32};
+use crate::format::index::ChunkEntry;
+use crate::io::chunks::Chunks;
+use crate::rules::blocks::{BlockTable, starts};
+
+/// Bytes of the first read of a chunk: its header, and the table of its blocks if there are not many.
+pub(crate) const FIRST_READ: u64 = 256;
+
+/// Bytes of a longer table of blocks that are read at a time.
+pub(crate) const PIECE: usize = 1 << 16;
+
+/// Why the table of blocks of a chunk is invalid. `first` are the first bytes of the chunk.
+pub(crate) fn wrong_table<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    first: &[u8],
+) -> Result<Option<String>, Error> {
+    let mut table = BlockTable::new(header);
+    if header.has_table() {
+        each_block(chunks, entry, header, first, |number, start| table.take(number, start))?;
+    }
+    Ok(table.wrong)
+}
+
+/// The offset in a compressed chunk at which its last block ends; `None` if that is not known.
+pub(crate) fn streams_end<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+) -> Result<Option<u64>, Error> {
+    let Some(first) = chunks.bytes(entry, 0, FIRST_READ)? else { return Ok(None) };
+    let header = ChunkHeader::parse(&first.bytes);
+    let header = header.filter(|header| header.has_table() && !header.has_variable_blocks);
+    let Some(header) = header else { return Ok(None) };
+    let mut last = (0, 0);
+    each_block(chunks, entry, &header, &first.bytes, |number, start| last = last.max((start, number)))?;
+    let (start, number) = last;
+    // Of all blocks, only the last one can be shorter.
+    let before = header.blocksize.saturating_mul(number);
+    let length = header.nbytes.saturating_sub(before).min(header.blocksize);
+    let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
+    for _ in 0..header.nstreams(length) {
+        let Some(length) = chunks.bytes(entry, end, INT32 as u64)? else { return Ok(None) };
+        let Some(&length) = length.bytes.first_chunk() else { return Ok(None) };
+        end = end.saturating_add((INT32 + stream_len(i32::from_le_bytes(length))) as u64);
+    }
+    Ok(Some(end))
+}
+
+/// Passes on the number and the offset of each block. If the file ends before the table does, so does this.
+fn each_block<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    first: &[u8],
+    mut receive: impl FnMut(usize, i32),
+) -> Result<(), Error> {
+    let length = header.table_len().unwrap_or_default() as u64;
+    let start = header.header_len as u64;
+    let mut number = 0;
+    let mut receive = |piece: &[u8]| {
+        for start in starts(piece) {
+            receive(number, start);
+            number += 1;
+        }
+    };
+    let at_hand =
+        usize::try_from(length).ok().and_then(|length| first.get(header.header_len..)?.get(..length));
+    if let Some(table) = at_hand {
+        receive(table);
+        return Ok(());
+    }
+    for done in (0..length).step_by(PIECE) {
+        let piece = (PIECE as u64).min(length - done);
+        match chunks.bytes(entry, start + done, piece)? {
+            Some(piece) if !piece.bytes.is_empty() => receive(&piece.bytes),
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::{self, Cursor};
+
+    use super::*;
+    use crate::format::index::ChunkPlace;
+    use crate::io::frame::Frame;
+
+    /// A file that counts its seeks.
+    struct Counting<'f> {
+        file: Cursor<&'f [u8]>,
+        count: usize,
+    }
+
+    impl Read for Counting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.file.read(buffer)
+        }
+    }
+
+    impl Seek for Counting<'_> {
+        fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+            self.count += 1;
+            self.file.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_table_of_blocks_is_read_to_the_end_of_the_file_and_no_further() {
+        let file = fs::read("tests/data/int32_3x5.b2nd").unwrap();
+        let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::Frame(165) };
+        let (nbytes, blocksize, cbytes) = (1_u32 << 28, 1_u32, 1_u32 << 30);
+        let sizes = [nbytes, blocksize, cbytes].map(u32::to_le_bytes).concat();
+        let bytes = [&[5, 1, 5, 1], &sizes[..], &[0; 16]].concat();
+        let header = ChunkHeader::parse(&bytes).unwrap();
+        assert_eq!(header.table_len(), Some(1 << 30));
+        let mut frame = Frame::read_at(Counting { file: Cursor::new(&file), count: 0 }, 0).unwrap();
+        each_block(&mut frame.chunks().unwrap(), &entry, &header, &bytes, |_, _| {}).unwrap();
+        let count = frame.reader.count;
+        assert!(count < 20, "{count}");
+    }
+}

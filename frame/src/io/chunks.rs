@@ -1,0 +1,417 @@
+//! The chunks of a frame: where each one is, its header and its bytes.
+
+use core::iter::FusedIterator;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use crate::error::Error;
+use crate::format::chunk::ChunkHeader;
+use crate::format::chunk_file;
+use crate::format::fields::Generation;
+use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
+use crate::io::frame::Frame;
+use crate::io::index::Index;
+use crate::io::open::open_at_once;
+use crate::io::source::{Source, read_up_to};
+use crate::rules::chunk::{ChunkRules, missing, not_a_chunk, wrong};
+use crate::rules::index::index_header;
+
+/// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let mut chunks = frame.chunks()?;
+/// // It is asked about a chunk between two steps, so it is not in a `for` loop.
+/// while let Some(entry) = chunks.next().transpose()? {
+///     if let Some(header) = chunks.header(&entry)? {
+///         println!("chunk {}: {} bytes", entry.number, header.cbytes);
+///     }
+/// }
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Chunks<'f, R> {
+    frame: &'f mut Frame<R>,
+    /// `None` if there are no chunks, or after an error.
+    index: Option<Index>,
+    next: u64,
+    piece: Vec<u8>,
+    /// The number of the piece; `None` before the first one.
+    piece_number: Option<u64>,
+    near: Near,
+    /// What the frame asks of the headers of chunks, once that was needed.
+    rules: Option<ChunkRules>,
+}
+
+/// The bytes that were read last. Where small chunks lie near each other, one read has the headers of many.
+#[derive(Debug, Default)]
+struct Near {
+    start: u64,
+    bytes: Vec<u8>,
+    /// Where the longest of these reads ended. No byte before is read in advance again, in whichever order the chunks are.
+    furthest: u64,
+}
+
+impl Near {
+    /// From one read to the next, the distance up to which more is read than asked for.
+    const DISTANCE: u64 = 1 << 11;
+
+    /// The bytes that are read then.
+    const LEN: u64 = 1 << 15;
+
+    fn get(&self, start: u64, length: u64) -> Option<&[u8]> {
+        let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
+        self.bytes.get(from..)?.get(..usize::try_from(length).ok()?)
+    }
+
+    /// How much to read at an offset.
+    fn length(&self, start: u64, length: u64) -> u64 {
+        let end = self.start.saturating_add(self.bytes.len() as u64);
+        let is_near = start >= self.start && start <= end.saturating_add(Self::DISTANCE);
+        let is_new = start.saturating_add(length) > self.furthest;
+        if is_near && is_new { length.max(Self::LEN) } else { length }
+    }
+}
+
+/// Bytes of a chunk.
+pub(crate) struct ChunkBytes {
+    pub(crate) bytes: Vec<u8>,
+    /// How many the chunk can have, to the end of the chunks or of its file.
+    pub(crate) room: u64,
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the chunk index: for each chunk where it is, or which value all of its items have.
+    ///
+    /// The index is read in pieces, so that memory does not grow with the number of chunks. [`nth`](Iterator::nth) goes to a
+    /// chunk without reading the entries before it. The chunks themselves are not read: [`Chunks::header`] does that.
+    ///
+    /// # Errors
+    ///
+    /// If the index is not where the header puts it, or does not have an entry for each chunk. From the iterator, if a
+    /// piece of the index is damaged. The error is of the kind [`Refused`](crate::ErrorKind::Refused) if the index
+    /// is compressed and the feature `decompress` is off, and for frames older than C-Blosc2 2.0.0-rc1.
+    ///
+    /// ```
+    /// use b2nd_frame::{ChunkPlace, Frame};
+    ///
+    /// // To read the bytes of the third chunk with any Blosc2 decompressor.
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let third = chunks.nth(2).expect("a chunk")?;
+    /// let header = chunks.header(&third)?.expect("a stored chunk");
+    /// let ChunkPlace::Frame(start) = third.place else { panic!("not in the frame") };
+    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// let chunk = &file[start as usize..][..header.cbytes];
+    /// assert_eq!((chunk[0], header.nbytes), (5, 32));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
+        let index = if self.header().nbytes > 0 { Some(self.open_index()?) } else { None };
+        Ok(Chunks {
+            frame: self,
+            index,
+            next: 0,
+            piece: Vec::new(),
+            piece_number: None,
+            near: Near::default(),
+            rules: None,
+        })
+    }
+
+    /// Counts the chunks that are stored, and those that have one value instead.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunks`](Self::chunks) and its iterator.
+    pub fn count_chunks(&mut self) -> Result<ChunkCounts, Error> {
+        let mut counts = ChunkCounts::default();
+        let mut chunks = self.chunks()?;
+        let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
+        while let Some(entry) = chunks.next().transpose()? {
+            let count = counts.of(entry.place);
+            if is_repeated {
+                *count = len;
+                break;
+            }
+            *count += 1;
+        }
+        Ok(counts)
+    }
+
+    fn open_index(&mut self) -> Result<Index, Error> {
+        if self.header().generation != Generation::Present {
+            return Err(Error::refused(
+                "the chunk index of a frame older than C-Blosc2 2.0.0-rc1 is not read",
+            ));
+        }
+        let end = self.header().frame_len;
+        let first = self.index_bytes(end)?;
+        let header = index_header(&first, self.header(), end).map_err(Error::malformed)?;
+        let start = index_start(self.header());
+        Index::new(start, header, first)
+    }
+
+    /// The first bytes of the chunk index, which ends at `end` or before.
+    pub(crate) fn index_bytes(&mut self, end: u64) -> Result<Vec<u8>, Error> {
+        let start = index_start(self.header());
+        let length = end.saturating_sub(start).min(Index::FIRST_READ);
+        if length > 0 { self.read_range(start, length) } else { Ok(Vec::new()) }
+    }
+}
+
+impl<R: Read + Seek> Chunks<'_, R> {
+    /// Reads the header of a chunk; `None` if the chunk is not stored. What it says may be wrong: [`checked_header`] compares
+    /// it with the frame.
+    ///
+    /// [`checked_header`]: Self::checked_header
+    ///
+    /// # Errors
+    ///
+    /// If there is no header of a chunk, or no such file in the directory of a sparse frame. A sparse frame that was not
+    /// opened by its path gives an error of the kind [`Refused`](crate::ErrorKind::Refused).
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, SpecialValue};
+    ///
+    /// let mut frame = Frame::open("tests/data/peers/special_full.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// while let Some(entry) = chunks.next().transpose()? {
+    ///     let header = chunks.header(&entry)?.expect("a stored chunk");
+    ///     assert_eq!(header.special, Some(SpecialValue::Value));
+    /// }
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Error> {
+        if !entry.is_stored() {
+            return Ok(None);
+        }
+        let first = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
+        match ChunkHeader::parse(&first.bytes) {
+            Some(header) => Ok(Some(header)),
+            None => Err(Error::malformed(not_a_chunk(entry))),
+        }
+    }
+
+    /// Reads the header of a chunk, as [`header`](Self::header), and compares it with the frame.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`header`](Self::header), and if the sizes in the header do not fit the frame, or each other. The finding
+    /// is the one of a check to [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::Frame;
+    ///
+    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+    /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// file[229 + 15] = 0x40;
+    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
+    /// let mut chunks = frame.chunks()?;
+    /// let second = chunks.nth(1).expect("a chunk")?;
+    /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes, 1073741888);
+    /// let error = chunks.checked_header(&second).unwrap_err();
+    /// let finding = error.finding().expect("what is wrong");
+    /// assert_eq!(finding.message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn checked_header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Error> {
+        if !entry.is_stored() {
+            return Ok(None);
+        }
+        // The metalayer of the array is read once, however often this is called.
+        let frame = &*self.frame;
+        let rules =
+            self.rules.take().unwrap_or_else(|| ChunkRules::new(frame.header(), frame.head.is_array()));
+        let header = self.valid_header(entry, &rules);
+        self.rules = Some(rules);
+        header.map(Some)
+    }
+
+    /// Reads the header of a stored chunk, which must break no rule.
+    pub(crate) fn valid_header(
+        &mut self,
+        entry: &ChunkEntry,
+        rules: &ChunkRules,
+    ) -> Result<ChunkHeader, Error> {
+        let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
+        let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+        match rules.violation(&header, entry.nbytes, room) {
+            Some(why) => Err(Error::malformed(wrong(entry, &why))),
+            None => Ok(header),
+        }
+    }
+
+    /// Reads a chunk as it is stored, for a Blosc2 decompressor; `None` if it is not stored, but all of one value.
+    ///
+    /// Its header has been compared with the frame, as [`checked_header`](Self::checked_header) does it. What follows the
+    /// header may be damaged.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`checked_header`](Self::checked_header), and if the file became shorter meanwhile.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let first = chunks.next().expect("a chunk")?;
+    /// let chunk = chunks.compressed(&first)?.expect("a stored chunk");
+    /// assert_eq!(chunk, std::fs::read("tests/data/sparse.b2nd/00000000.chunk")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn compressed(&mut self, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
+        let Some(ChunkHeader { cbytes, .. }) = self.checked_header(entry)? else { return Ok(None) };
+        let bytes = self.stored_bytes(entry, cbytes as u64)?.bytes;
+        let found = bytes.len();
+        if found < cbytes {
+            let why = format!("had {cbytes} bytes, but now only {found} can be read");
+            return Err(Error::malformed(wrong(entry, &why)));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// The first bytes of a stored chunk, whose file must be there.
+    fn stored_bytes(&mut self, entry: &ChunkEntry, length: u64) -> Result<ChunkBytes, Error> {
+        self.bytes(entry, 0, length)?.ok_or_else(|| Error::malformed(missing(entry)))
+    }
+
+    /// Bytes of a stored chunk, from one of its bytes on; `None` if its file is missing.
+    pub(crate) fn bytes(
+        &mut self,
+        entry: &ChunkEntry,
+        from: u64,
+        length: u64,
+    ) -> Result<Option<ChunkBytes>, Error> {
+        match entry.place {
+            ChunkPlace::Frame(start) => {
+                let room = self.end().saturating_sub(start);
+                let length = length.min(room.saturating_sub(from));
+                Ok(Some(ChunkBytes { bytes: self.near(start.saturating_add(from), length)?, room }))
+            }
+            ChunkPlace::File(number) => self.file_bytes(number, from, length),
+            ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => {
+                Ok(Some(ChunkBytes { bytes: Vec::new(), room: 0 }))
+            }
+        }
+    }
+
+    /// The same for the file of a chunk in the directory of a sparse frame.
+    fn file_bytes(&self, number: u64, from: u64, length: u64) -> Result<Option<ChunkBytes>, Error> {
+        let Some(directory) = self.frame.directory() else {
+            return Err(Error::refused(
+                "the chunks of a sparse frame are only found if it was opened by its path",
+            ));
+        };
+        let path = directory.join(chunk_file::name(number));
+        let unreadable = |error| Error::io("read", &path, error);
+        let (metadata, mut file) = match open_at_once(&path).and_then(|file| Ok((file.metadata()?, file))) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Ok((metadata, _)) if !metadata.is_file() => return Ok(None),
+            opened => opened.map_err(unreadable)?,
+        };
+        let (mut bytes, room) = (Vec::new(), metadata.len());
+        file.seek(SeekFrom::Start(from))
+            .and_then(|_| read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes))
+            .map_err(unreadable)?;
+        Ok(Some(ChunkBytes { bytes, room }))
+    }
+
+    /// Bytes of the frame that are before the end of the chunks.
+    fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        if let Some(bytes) = self.near.get(start, length) {
+            return Ok(bytes.to_vec());
+        }
+        let longest = self.near.length(start, length).min(self.end().saturating_sub(start));
+        let bytes = self.frame.read_range(start, longest.max(length))?;
+        if length > Near::LEN {
+            return Ok(bytes);
+        }
+        let furthest = self.near.furthest.max(if longest > length { start + longest } else { 0 });
+        self.near = Near { start, bytes, furthest };
+        Ok(self.near.get(start, length).unwrap_or_default().to_vec())
+    }
+
+    /// Bytes of the frame, wherever they are.
+    pub(crate) fn frame_bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        self.frame.read_range(start, length)
+    }
+
+    /// The number of chunks.
+    pub(crate) fn len(&self) -> u64 {
+        self.index.as_ref().map_or(0, Index::len)
+    }
+
+    /// Whether all entries are the same.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.index.as_ref().is_some_and(Index::is_repeated)
+    }
+
+    /// Whether the chunks are in files that are not known.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.frame.header().is_sparse() && self.frame.directory().is_none()
+    }
+
+    /// The byte of the frame at which the chunks end.
+    pub(crate) fn end(&self) -> u64 {
+        index_start(self.frame.header())
+    }
+
+    /// The chunk index; `None` if there are no chunks.
+    pub(crate) fn index(&self) -> Option<&Index> {
+        self.index.as_ref()
+    }
+
+    /// The bytes of an entry in the piece that was read last.
+    pub(crate) fn entry_bytes(&self, number: u64) -> [u8; ENTRY_LEN] {
+        let within = self.index.as_ref().map_or(0, |index| number % index.piece_len());
+        let within = usize::try_from(within).unwrap_or_default() * ENTRY_LEN;
+        self.piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+    }
+
+    /// The entry of the next chunk.
+    fn read(&mut self) -> Result<Option<ChunkEntry>, Error> {
+        let Some(index) = &self.index else { return Ok(None) };
+        let number = self.next;
+        if number >= index.len() {
+            return Ok(None);
+        }
+        let piece_number = number / index.piece_len();
+        if self.piece_number != Some(piece_number) {
+            self.piece = index.piece(self.frame, piece_number)?;
+            self.piece_number = Some(piece_number);
+        }
+        let is_last = number + 1 == index.len();
+        self.next += 1;
+        let value = i64::from_le_bytes(self.entry_bytes(number));
+        Ok(Some(ChunkEntry::new(number, value, is_last, self.frame.header())))
+    }
+}
+
+impl<R: Read + Seek> Iterator for Chunks<'_, R> {
+    type Item = Result<ChunkEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.read();
+        if entry.is_err() {
+            self.index = None;
+        }
+        entry.transpose()
+    }
+
+    fn nth(&mut self, count: usize) -> Option<Self::Item> {
+        self.next = self.next.saturating_add(count as u64);
+        self.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.index.as_ref().map_or(0, |index| index.len().saturating_sub(self.next));
+        // An error is the last item.
+        (usize::from(left > 0), usize::try_from(left).ok())
+    }
+}
+
+impl<R: Read + Seek> FusedIterator for Chunks<'_, R> {}

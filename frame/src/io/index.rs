@@ -1,0 +1,184 @@
+//! Reading the chunk index in pieces, so that memory does not grow with the number of chunks.
+//!
+//! A compressed index is read by making a chunk of one block out of each of its blocks.
+
+use core::fmt;
+
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Finding, Place};
+use crate::format::blocks::single_block;
+use crate::format::chunk::{self, ChunkHeader, SpecialValue};
+use crate::format::decompress::{decompress, max_data};
+use crate::format::index::ENTRY_LEN;
+use crate::io::source::Source;
+
+/// Bytes of an uncompressed index that are read at a time.
+const PIECE_LEN: usize = 1 << 16;
+
+/// The longest block of a compressed index that is read. Real ones have 16 KiB to a few MiB.
+const MAX_BLOCK_LEN: usize = 1 << 24;
+
+/// The chunk index of a frame, which is read piece by piece.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    /// Where it begins in the frame.
+    start: u64,
+    bytes: Vec<u8>,
+    header: ChunkHeader,
+    form: Form,
+}
+
+/// How the index is stored.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Uncompressed,
+    /// All entries are the same.
+    Repeated([u8; ENTRY_LEN]),
+    Blocks,
+}
+
+impl Index {
+    /// Bytes of the first read: the header, and the value of an index that repeats one.
+    pub(crate) const FIRST_READ: u64 = (ChunkHeader::MAX_LEN + ENTRY_LEN) as u64;
+
+    /// Prepares to read the index that begins at an offset of the frame, with this header. `bytes` are those of the first
+    /// read.
+    pub(crate) fn new(start: u64, header: ChunkHeader, mut bytes: Vec<u8>) -> Result<Self, Error> {
+        bytes.truncate(header.cbytes);
+        let form = match header.special {
+            Some(SpecialValue::Zeros) => Form::Repeated([0; ENTRY_LEN]),
+            Some(SpecialValue::Value) => {
+                let value = bytes.get(header.header_len..).unwrap_or_default();
+                let length = header.cbytes - header.header_len;
+                let wrong = || damaged(start, &format_args!("it repeats a value of {length} bytes, not 8"));
+                let value = value.try_into().ok().filter(|_| length == ENTRY_LEN);
+                Form::Repeated(value.ok_or_else(wrong)?)
+            }
+            Some(special) => return Err(damaged(start, &format_args!("its entries are {special:?}"))),
+            None if header.is_uncompressed => {
+                let (nbytes, room) = (header.nbytes, header.cbytes - header.header_len);
+                if nbytes != room {
+                    return Err(damaged(
+                        start,
+                        &format_args!("{nbytes} bytes are not compressed, but there are {room}"),
+                    ));
+                }
+                Form::Uncompressed
+            }
+            None if header.blocksize == 0 => return Err(damaged(start, &"its blocks have 0 bytes")),
+            None => match unsupported(&header) {
+                Some(why) => {
+                    return Err(Error::refused(format_args!("the chunk index cannot be read: {why}")));
+                }
+                None => Form::Blocks,
+            },
+        };
+        Ok(Self { start, bytes, header, form })
+    }
+
+    /// The byte of the frame at which it begins.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Its first bytes, at least the header.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The header that it has as a chunk.
+    pub(crate) fn header(&self) -> &ChunkHeader {
+        &self.header
+    }
+
+    /// The number of entries.
+    pub(crate) fn len(&self) -> u64 {
+        (self.header.nbytes / ENTRY_LEN) as u64
+    }
+
+    /// Whether all entries are the same.
+    pub(crate) fn is_repeated(&self) -> bool {
+        matches!(self.form, Form::Repeated(_))
+    }
+
+    /// The number of entries in a piece; the last one may have fewer.
+    pub(crate) fn piece_len(&self) -> u64 {
+        let bytes = match self.form {
+            Form::Uncompressed | Form::Repeated(_) => PIECE_LEN,
+            Form::Blocks => self.header.blocksize,
+        };
+        (bytes / ENTRY_LEN) as u64
+    }
+
+    /// The entries of a piece, as bytes.
+    pub(crate) fn piece(&self, frame: &mut dyn Source, number: u64) -> Result<Vec<u8>, Error> {
+        let first = number.saturating_mul(self.piece_len());
+        let entries = self.len().saturating_sub(first).min(self.piece_len());
+        let length = entries * ENTRY_LEN as u64;
+        let bytes = match self.form {
+            Form::Repeated(value) => value.repeat(usize::try_from(entries).unwrap_or_default()),
+            Form::Uncompressed => {
+                let at =
+                    (self.header.header_len as u64).saturating_add(first.saturating_mul(ENTRY_LEN as u64));
+                frame.read_range(self.start.saturating_add(at), length)?
+            }
+            Form::Blocks => self.block(frame, number, length)?,
+        };
+        match bytes.len() as u64 {
+            found if found == length => Ok(bytes),
+            found => {
+                Err(damaged(self.start, &format_args!("block {number} has {found} bytes, not {length}")))
+            }
+        }
+    }
+
+    /// A block of a compressed index, which has `length` bytes when decompressed.
+    fn block(&self, frame: &mut dyn Source, number: u64, length: u64) -> Result<Vec<u8>, Error> {
+        const INT32: u64 = chunk::INT32 as u64;
+        let header = &self.header;
+        let at = (header.header_len as u64).saturating_add(number.saturating_mul(INT32));
+        let start = frame.read_range(self.start.saturating_add(at), INT32)?;
+        let start = start.first_chunk().and_then(|&start| u64::try_from(i32::from_le_bytes(start)).ok());
+        let left = start.and_then(|start| (header.cbytes as u64).checked_sub(start));
+        let (Some(start), Some(left)) = (start, left) else {
+            return Err(damaged(self.start, &format_args!("block {number} begins outside of it")));
+        };
+        // A stream for each byte of an item at most, each with its length before it, and none longer than its data.
+        let longest = length.saturating_add(INT32 * u64::from(header.typesize.max(1)));
+        let block = frame.read_range(self.start.saturating_add(start), longest.min(left))?;
+        let chunk = single_block(&self.bytes, &block, usize::try_from(length).unwrap_or_default());
+        let data =
+            chunk.ok_or_else(|| "a stream reaches out of it".into()).and_then(|chunk| decompress(&chunk));
+        data.map_err(|why| damaged(self.start, &why))
+    }
+}
+
+fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
+    let text = format!("the chunk index cannot be read: {why}");
+    Error::malformed(Finding::new(FindingCode::ChunkIndexData, Place::ChunkIndex).at(start).text(text))
+}
+
+/// Why a compressed index cannot be read by this crate, though it may be well-formed.
+fn unsupported(header: &ChunkHeader) -> Option<String> {
+    if cfg!(not(feature = "decompress")) {
+        return Some("it is compressed; build with the feature `decompress`".into());
+    }
+    if !header.has_built_in_codec() {
+        return Some("it is compressed with another codec than those of Blosc2".into());
+    }
+    if header.needs_other_blocks() {
+        return Some("its blocks cannot be decompressed one by one".into());
+    }
+    let (nbytes, cbytes) = (header.nbytes, header.cbytes);
+    let longest = max_data(cbytes);
+    if nbytes > longest {
+        return Some(format!("its {cbytes} bytes claim {nbytes} bytes, but may have at most {longest}"));
+    }
+    let length = header.blocksize;
+    (length % ENTRY_LEN != 0 || length > MAX_BLOCK_LEN).then(|| {
+        format!(
+            "it has blocks of {length} bytes, but must have a multiple of {ENTRY_LEN} up to {MAX_BLOCK_LEN}"
+        )
+    })
+}

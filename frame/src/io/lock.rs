@@ -1,0 +1,166 @@
+//! The lock file beside a frame, with which processes take turns.
+//!
+//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or on `.b2lock` in the directory of a sparse
+//! frame: shared to read, exclusive to write. The file remains after the lock is released.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+#[cfg(not(target_family = "wasm"))]
+use fs4::{FileExt, TryLockError};
+#[cfg(target_family = "wasm")]
+use without::{FileExt, TryLockError};
+
+use crate::error::Error;
+use crate::io::open::{PAUSE, open_at_once};
+use crate::io::source::read_up_to;
+
+const SUFFIX: &str = ".b2lock";
+
+/// The offset in the lock file of the number of writes: 8 bytes, in the byte order of the machine.
+const COUNTER_AT: u64 = 8;
+
+/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic
+/// link to it.
+pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
+    let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
+    let path = target.as_deref().unwrap_or(path);
+    if is_sparse {
+        return path.with_file_name(SUFFIX);
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(SUFFIX);
+    name.into()
+}
+
+/// Whether there is a deadline, and it has passed.
+pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
+/// A locked lock file. Dropping it releases the lock.
+#[derive(Debug)]
+struct Held(File);
+
+impl Drop for Held {
+    /// Closing the file is not enough, because a child process can still have it open.
+    fn drop(&mut self) {
+        // There is nothing to do about an error. The system releases the lock when no process has the file open.
+        let _ = FileExt::unlock(&self.0);
+    }
+}
+
+/// The lock of a reader, held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct SharedLock {
+    _held: Held,
+}
+
+impl SharedLock {
+    /// Takes the lock if there is a lock file. Waits for it until the deadline, if there is one.
+    pub(crate) fn take(
+        path: &Path,
+        is_sparse: bool,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Self>, Error> {
+        let path = sidecar(path, is_sparse);
+        // Without permission to read the lock file, the frame can still be read.
+        let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
+        loop {
+            // `File::try_lock_shared` of the standard library needs a newer compiler than our `rust-version`.
+            match FileExt::try_lock_shared(&sidecar) {
+                Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
+                Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
+                // A frame can be read also where there are no locks.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Ok(None);
+                }
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
+            }
+        }
+    }
+}
+
+/// The lock of a writer, held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct ExclusiveLock {
+    held: Held,
+    path: PathBuf,
+}
+
+impl ExclusiveLock {
+    /// Takes the lock if there is a lock file. Does not wait for it.
+    pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
+        let path = sidecar(path, is_sparse);
+        let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_too_long(&error) => return Ok(None),
+            file => file.map_err(|error| Error::io("open the lock file", &path, error))?,
+        };
+        match FileExt::try_lock(&sidecar) {
+            Ok(()) => Ok(Some(Self { held: Held(sidecar), path })),
+            Err(TryLockError::WouldBlock) => Err(Error::locked(path)),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
+        }
+    }
+
+    /// Increments the counter, which tells other processes to read the frame again. In a file that is too short the
+    /// counter is 0.
+    pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
+        let Self { held: Held(sidecar), path } = self;
+        raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
+    }
+}
+
+fn raise_counter(sidecar: &mut File) -> io::Result<()> {
+    let mut counter = Vec::new();
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    read_up_to(sidecar, 8, &mut counter)?;
+    let counter = counter.try_into().map_or(0, u64::from_ne_bytes);
+    let raised = counter.wrapping_add(1);
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    sidecar.write_all(&raised.to_ne_bytes())
+}
+
+/// Whether the name of a lock file is longer than the system allows, so that the file cannot exist.
+fn is_too_long(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let too_long = libc::ENAMETOOLONG;
+    // ERROR_INVALID_NAME; on Windows a path that is too long is not found.
+    #[cfg(not(unix))]
+    let too_long = 123;
+    error.raw_os_error() == Some(too_long)
+}
+
+/// A system without locks: what has a lock file is read without one, and not written.
+#[cfg(target_family = "wasm")]
+mod without {
+    use std::fs::File;
+    use std::io::{self, ErrorKind};
+
+    /// As fs4 has it, of which nothing but the error can happen here.
+    #[derive(Debug)]
+    #[allow(dead_code, reason = "the same as where there are locks")]
+    pub(super) enum TryLockError {
+        Error(io::Error),
+        WouldBlock,
+    }
+
+    pub(super) trait FileExt {
+        fn try_lock(&self) -> Result<(), TryLockError> {
+            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
+        }
+
+        fn try_lock_shared(&self) -> Result<(), TryLockError> {
+            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
+        }
+
+        fn unlock(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl FileExt for File {}
+}

@@ -1,0 +1,18 @@
+//! All reading of frames: opening them, their chunk index and chunks, and the lock beside them.
+
+// Each module imports only from those above it.
+pub(crate) mod source;
+
+pub(crate) mod frame;
+
+pub(crate) mod open;
+
+pub(crate) mod index;
+
+pub(crate) mod chunks;
+
+pub(crate) mod blocks;
+
+pub(crate) mod lock;
+
+pub(crate) mod stable;

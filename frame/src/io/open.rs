@@ -1,0 +1,251 @@
+//! Opening a frame with few reads: often one, of 512 bytes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::Place;
+use crate::format::chunk_file::SPARSE_INDEX;
+use crate::format::header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long};
+use crate::io::frame::Frame;
+use crate::io::source::{available, read_once, read_up_to};
+
+/// Bytes of the first read: enough for the header of every ordinary array.
+const FIRST_READ: u64 = 512;
+
+/// How long a reader waits before it tries again, while a writer is at work.
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
+
+impl Frame {
+    /// Reads the header of a frame in a file, or in the directory of a sparse frame.
+    ///
+    /// It reads 512 bytes, and the rest if the header is longer. If another process is writing the file, the header may
+    /// be half-written; [`open_stable`](Self::open_stable) avoids this.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or is not a frame. Also if it is shorter than its frame, after a second look. A pipe
+    /// or a device gives an error, and never makes the call wait. [`ErrorKind::Changing`](crate::ErrorKind::Changing)
+    /// if the file becomes shorter while it is read.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// assert!(frame.header().is_sparse());
+    /// assert_eq!(frame.path().unwrap().file_name().unwrap(), "chunks.b2frame");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        match Self::open_file(path) {
+            Err(_) if path.is_dir() => {
+                let frame = Self::open_file(&file_with_header(path)?)?;
+                Ok(Self { by_directory: true, ..frame })
+            }
+            result => result,
+        }
+    }
+
+    fn open_file(path: &Path) -> Result<Self, Error> {
+        let read = |file: File| {
+            let prefix = read_once(FIRST_READ, |bytes| read_start(&file, bytes)).map_err(Error::reading)?;
+            Self::begin_with(prefix, file, 0)
+        };
+        match open_at_once(path).map_err(Error::reading).and_then(read) {
+            Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
+            // Only if a file cannot be read, ask whether it is a pipe or a device.
+            Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
+                let error = io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory");
+                Err(Error::io("read", path, error))
+            }
+            Err(error) => Err(error.at(path)),
+        }
+    }
+}
+
+impl Frame {
+    /// The same frame with the whole file in memory, if one read has all of it. The file is read again, so the header in
+    /// memory may be another one by now.
+    pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
+        if self.header().frame_len >= FIRST_READ {
+            return Ok(None);
+        }
+        let read = read_once(FIRST_READ, |bytes| read_start(&self.reader, bytes));
+        let file = read.map_err(|error| self.unreadable(error))?;
+        if file.len() as u64 == FIRST_READ {
+            return Ok(None);
+        }
+        let Self { head, offset, path, by_directory, reader: _ } = self;
+        let (head, path) = (head.clone(), path.clone());
+        let reader = io::Cursor::new(file);
+        Ok(Some(Frame { head, offset: *offset, path, by_directory: *by_directory, reader }))
+    }
+}
+
+/// Opens a file to read, without blocking, so that a FIFO cannot hang us.
+pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    match options.open(path) {
+        // The content must first be fetched, for example from tape: wait for it.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
+        file => file,
+    }
+}
+
+/// Reads the first bytes of a file by their position. A pipe has no positions, and gives an error.
+fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
+    #[cfg(not(unix))]
+    {
+        let mut file = file;
+        file.seek(SeekFrom::Start(0))?;
+        file.read(bytes)
+    }
+}
+
+/// Whether a path is the directory of a sparse frame.
+///
+/// ```
+/// use b2nd_frame::is_sparse_frame;
+///
+/// assert!(is_sparse_frame("tests/data/sparse.b2nd"));
+/// assert!(!is_sparse_frame("tests/data"));
+/// assert!(!is_sparse_frame("tests/data/int32_3x5.b2nd"));
+/// ```
+pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
+    path.as_ref().join(SPARSE_INDEX).is_file()
+}
+
+/// The path itself, or for a directory, the file in it that has the header.
+pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
+    if !path.is_dir() {
+        return Ok(path.into());
+    }
+    let file = path.join(SPARSE_INDEX);
+    if file.exists() {
+        return Ok(file);
+    }
+    let text = format!("a directory without {SPARSE_INDEX}, so not a sparse frame");
+    Err(Error::io("read", path, io::Error::new(ErrorKind::NotFound, text)))
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
+    ///
+    /// The frame keeps the reader to read its trailer later; a `&mut` reader works too. It reads as many bytes as
+    /// [`open`](Frame::open).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Frame::open).
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut bytes = b"something before ".to_vec();
+    /// let offset = bytes.len() as u64;
+    /// bytes.extend(std::fs::read("tests/data/int32_3x5.b2nd")?);
+    ///
+    /// let frame = Frame::read_at(std::io::Cursor::new(bytes), offset)?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+    /// assert_eq!(frame.offset(), offset);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
+        let prefix = read_first(&mut reader, offset, FIRST_READ)?;
+        Self::begin_with(prefix, reader, offset)
+    }
+
+    /// Reads the rest of a header.
+    fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
+        let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
+            // A writer may have written the new header, but not yet the rest of the file.
+            Err(error) if error.is_about(FindingCode::Truncated) => {
+                read(&mut reader, offset, u64::MAX, u64::MAX)
+            }
+            result => result,
+        }?;
+        Ok(frame.map_reader(|()| reader))
+    }
+}
+
+/// Reads a header of at most `longest` bytes. Checks that the frame fits the rest of the file, or the next `limit`
+/// bytes.
+pub(crate) fn read(
+    reader: &mut (impl Read + Seek),
+    offset: u64,
+    limit: u64,
+    longest: u64,
+) -> Result<Frame<()>, Error> {
+    let prefix = read_first(reader, offset, FIRST_READ.min(limit))?;
+    read_on(prefix, reader, offset, limit, longest)
+}
+
+/// Continues [`read`] after the first bytes.
+fn read_on(
+    mut prefix: Vec<u8>,
+    reader: &mut (impl Read + Seek),
+    offset: u64,
+    limit: u64,
+    longest: u64,
+) -> Result<Frame<()>, Error> {
+    let mut parsed = Frame::parse(&prefix);
+    match &parsed {
+        Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
+            return parsed.map(|frame| Frame { offset, ..frame });
+        }
+        Err(error) if error.needed().is_none() => return parsed,
+        _ => {}
+    }
+    // The length of the file costs a call, so it is asked for only here.
+    let available = available(reader, offset).map_err(Error::reading)?.min(limit);
+    while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
+        if needed as u64 > longest {
+            let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+            return Err(Error::malformed(too_long(Place::Header, HEADER_LEN_OFFSET as u64, longest, needed)));
+        }
+        if needed as u64 > available || available == 0 {
+            break;
+        }
+        reader
+            .seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))
+            .and_then(|_| read_up_to(reader, needed as u64, &mut prefix))
+            .map_err(Error::reading)?;
+        if prefix.len() < needed {
+            // The file has become shorter since it was measured.
+            return Err(Error::changing(None));
+        }
+        parsed = Frame::parse(&prefix);
+    }
+    let (bound, expected) = match &parsed {
+        Ok(frame) => ("", frame.header().frame_len),
+        Err(error) => match error.needed() {
+            Some(_) if available == 0 => {
+                let why = if offset == 0 { "the file is empty" } else { "the file ends before it" };
+                return Err(Error::malformed(not_a_frame(why)));
+            }
+            Some(needed) => ("at least ", needed as u64),
+            None => return parsed,
+        },
+    };
+    if expected > available {
+        return Err(Error::malformed(cut_short(bound, expected, available)));
+    }
+    parsed.map(|frame| Frame { offset, ..frame })
+}
+
+/// Reads up to `length` bytes at an offset with one call.
+fn read_first(reader: &mut (impl Read + Seek), offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+    reader
+        .seek(SeekFrom::Start(offset))
+        .and_then(|_| read_once(length, |bytes| reader.read(bytes)))
+        .map_err(Error::reading)
+}

@@ -1,0 +1,84 @@
+//! Reading the header of a frame that another process may be writing, until two reads agree.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::code::FindingCode;
+use crate::error::{Error, ErrorKind};
+use crate::finding::{Finding, first_error};
+use crate::io::frame::Frame;
+use crate::io::lock::{SharedLock, is_over};
+use crate::io::open::{PAUSE, file_with_header};
+use crate::rules::array::agreement;
+
+impl Frame {
+    /// Reads the header of a frame that another process may be writing. It reads until two reads agree, and the array's
+    /// metalayer agrees with the header.
+    ///
+    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all there yet. If the
+    /// frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is writing, or was interrupted.
+    /// [`check`](crate::check()) can tell which. [`ErrorKind::Locked`] if another process holds the lock for as
+    /// long. Otherwise as [`open`](Self::open).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let frame = Frame::open_stable("tests/data/int32_3x5.b2nd", Duration::from_secs(1))?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
+        let path = path.as_ref();
+        // A patience without an end has no deadline.
+        let deadline = Instant::now().checked_add(patience);
+        // The type of the frame decides which file is the lock, and no writer changes it. If the header cannot be read
+        // yet, a directory must be a sparse frame.
+        let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
+        let file = file_with_header(path)?;
+        let _lock = SharedLock::take(&file, is_sparse, deadline)?;
+        let mut before: Option<Self> = None;
+        loop {
+            let is_first;
+            let error = match Self::open(path) {
+                Ok(frame) => {
+                    let error = frame.disagreement();
+                    let is_same = before.as_ref().is_some_and(|before| before.head.bytes == frame.head.bytes);
+                    if is_same && error.is_none() {
+                        return Ok(frame);
+                    }
+                    is_first = before.replace(frame).is_none();
+                    error
+                }
+                Err(error) if error.is_about(FindingCode::NotAFrame) => return Err(error),
+                Err(error) if error.kind() == ErrorKind::Changing => {
+                    (before, is_first) = (None, false);
+                    None
+                }
+                Err(error) => {
+                    (before, is_first) = (None, false);
+                    Some(error.into_finding()?)
+                }
+            };
+            match error {
+                // If nobody writes, a second read is enough, whatever `patience` is.
+                None if is_first => {}
+                error if is_over(deadline) => return Err(Error::changing(error)),
+                _ => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// The first error in the array's metalayer, or in its agreement with the header.
+    fn disagreement(&self) -> Option<Finding> {
+        match self.head.array() {
+            Ok(array) => first_error(&agreement(&array?, self.header())).cloned(),
+            Err(finding) => Some(finding),
+        }
+    }
+}

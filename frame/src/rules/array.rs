@@ -1,0 +1,226 @@
+//! The array's metalayer: by itself, and against the header.
+
+use b2nd_serde::{Entry, Geometry, Layout, geometry};
+
+use crate::code::FindingCode;
+use crate::finding::{Finding, Place};
+use crate::format::array::Array;
+use crate::format::fields::HeaderField;
+use crate::format::head::Head;
+use crate::format::header::Header;
+
+/// The most dimensions that readers before C-Blosc2 2.21.3 support.
+const OLD_MAX_RANK: usize = 8;
+
+/// The largest item size that C-Blosc2's compression context has room for.
+const MAX_CONTEXT_TYPESIZE: usize = 255;
+
+/// What is wrong with the array of a frame, or unusual.
+pub(crate) fn check(head: &Head) -> Vec<Finding> {
+    match head.array() {
+        Ok(None) => misnamed(head).into_iter().collect(),
+        Ok(Some(array)) => {
+            let mut findings = oddities(&array);
+            let disagreements = agreement(&array, &head.header);
+            let is_lost = disagreements.iter().any(|finding| finding.code() == FindingCode::LostTypesize);
+            findings.extend(disagreements);
+            if !is_lost {
+                findings.extend(dtype(&array, &head.header));
+            }
+            findings
+        }
+        Err(finding) => [finding].into(),
+    }
+}
+
+/// The finding for a metalayer that describes the array, but has another name. Readers see plain chunks.
+fn misnamed(head: &Head) -> Option<Finding> {
+    let header = &head.header;
+    let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
+    head.metalayers().iter().find_map(|layer| {
+        Array::read(layer, header.generation).ok().filter(is_array)?;
+        let text = format!(
+            "metalayer {:?} describes an array and agrees with the header, but its name should be b2nd",
+            layer.name()
+        );
+        Some(Finding::new(FindingCode::MisnamedArray, Place::Metalayers).at(layer.offset() as u64).text(text))
+    })
+}
+
+/// What is unusual about a metalayer.
+fn oddities(array: &Array<'_>) -> Vec<Finding> {
+    let start = array.metalayer().offset();
+    let about = |code: FindingCode, at: usize, text: String| {
+        Finding::new(code, Place::Array).at(at as u64).text(text)
+    };
+    let mut findings = Vec::new();
+    if array.layout() != Some(Layout::B2nd) {
+        let (metalayer, layout) = (array.metalayer().name(), array.layout_name());
+        let text = format!("metalayer {metalayer} has the old layout {layout}");
+        findings.push(about(FindingCode::OldLayout, start, text));
+    }
+    let stale = array.stale_tail().len();
+    if stale > 0 {
+        let end = start + array.metalayer().bytes().len() - stale;
+        let text = format!("{stale} old bytes follow the array's metalayer");
+        findings.push(about(FindingCode::StaleTail, end, text).numbers(0, stale));
+    }
+    if let (Some(blockshape), false) = (array.blockshape(), array.has_blocks()) {
+        let text = format!(
+            "blockshape {blockshape:?} does not fit chunkshape {:?}: it was never set",
+            array.chunkshape()
+        );
+        findings.push(about(FindingCode::UnsetBlockshape, start, text));
+    }
+    let ndim = array.shape().len();
+    if ndim > OLD_MAX_RANK {
+        let text =
+            format!("the array has {ndim} dimensions, but older readers support at most {OLD_MAX_RANK}");
+        findings.push(about(FindingCode::HighRank, start, text).numbers(OLD_MAX_RANK, ndim));
+    }
+    findings
+}
+
+/// Whether the dtype is known, and has the item size of the frame.
+fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
+    let meta = array.meta()?;
+    let dtype = match meta.parse_dtype() {
+        Ok(dtype) => dtype?,
+        Err(error) => {
+            let format = meta.dtype_format().unwrap_or_default();
+            let code = if format == 0 { FindingCode::UnknownDtype } else { FindingCode::UnknownDtypeFormat };
+            let finding = Finding::new(code, Place::Array).at(array.metalayer().offset() as u64);
+            let finding = if format == 0 { finding } else { finding.numbers(0, format) };
+            return Some(finding.text(format!("dtype: {error}")));
+        }
+    };
+    let (expected, found) = (dtype.item_size(), header.typesize);
+    (usize::try_from(found) != Ok(expected)).then(|| {
+        let text = format!("typesize is {found}, but items of dtype {dtype} have {expected} bytes");
+        header.finding(FindingCode::DtypeMismatch, HeaderField::Typesize).numbers(expected, found).text(text)
+    })
+}
+
+/// The errors in the numbers of an array, by themselves and compared with the header.
+pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
+    let geometry = match array.geometry() {
+        Ok(geometry) => geometry,
+        Err(error) => return [meaningless(array, error)].into(),
+    };
+    // The rules of the header report a typesize below 1.
+    let Some(typesize) = usize::try_from(header.typesize).ok().filter(|&typesize| typesize > 0) else {
+        return Vec::new();
+    };
+    match geometry.chunk_nbytes(typesize) {
+        Ok(chunksize) if geometry.nitems() == 0 => without_items(header, chunksize),
+        Ok(chunksize) => match lost_typesize(array, &geometry, header) {
+            Some(finding) => [finding].into_iter().chain(nbytes(&geometry, header)).collect(),
+            None => with_items(&geometry, header, chunksize),
+        },
+        Err(error) => [meaningless(array, error)].into(),
+    }
+}
+
+/// An array without items: there are no chunks, but `chunksize` may already have the size of future ones.
+fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let found = header.nbytes;
+    if found != 0 {
+        let text = format!("nbytes is {found}, but the shape has no items, so it should be 0");
+        findings.push(
+            header.finding(FindingCode::InterruptedResize, HeaderField::Nbytes).numbers(0, found).text(text),
+        );
+    }
+    let found = header.chunksize;
+    if usize::try_from(found) != Ok(chunksize) && found != -1 {
+        let text =
+            format!("chunksize is {found}, but should be {chunksize} or -1, as the array has no items");
+        findings.push(
+            header
+                .finding(FindingCode::EmptyChunksize, HeaderField::Chunksize)
+                .numbers(chunksize, found)
+                .text(text),
+        );
+    }
+    findings
+}
+
+/// C-Blosc2 writes a typesize of 1 if an item has more than 255 bytes, the limit of its compression context. The chunks
+/// and blocks still have the sizes that follow from the true item size.
+fn lost_typesize(array: &Array<'_>, geometry: &Geometry, header: &Header) -> Option<Finding> {
+    if header.typesize != 1 {
+        return None;
+    }
+    let size = array.meta()?.parse_dtype().ok()??.item_size();
+    let chunksize = geometry.chunk_nbytes(size).ok()?;
+    let blocksize = block_nbytes(geometry, i128::try_from(size).ok()?);
+    let is_lost = size > MAX_CONTEXT_TYPESIZE
+        && usize::try_from(header.chunksize) == Ok(chunksize)
+        && header.blocksize.map(i128::from) == Some(blocksize);
+    is_lost.then(|| {
+        let text = format!("typesize is 1, but items, chunks and blocks show that it should be {size}");
+        header.finding(FindingCode::LostTypesize, HeaderField::Typesize).numbers(size, 1).text(text)
+    })
+}
+
+fn with_items(geometry: &Geometry, header: &Header, chunksize: usize) -> Vec<Finding> {
+    let typesize = header.typesize;
+    let mut findings = Vec::new();
+    let found = header.chunksize;
+    if usize::try_from(found) != Ok(chunksize) {
+        let code = if found == 0 { FindingCode::ZeroChunksize } else { FindingCode::ChunksizeMismatch };
+        let items = geometry.padded_chunk_nitems();
+        let text = format!(
+            "chunksize is {found}, but a padded chunk has {items} items of {typesize} bytes, which is {chunksize}"
+        );
+        findings.push(header.finding(code, HeaderField::Chunksize).numbers(chunksize, found).text(text));
+    }
+    let blocksize = block_nbytes(geometry, typesize.into());
+    if let Some(found) = header.blocksize.filter(|&found| i128::from(found) != blocksize) {
+        let items = geometry.block_nitems();
+        let text = format!(
+            "blocksize is {found}, but a block has {items} items of {typesize} bytes, which is {blocksize}"
+        );
+        findings.push(
+            header
+                .finding(FindingCode::BlocksizeMismatch, HeaderField::Blocksize)
+                .numbers(blocksize, found)
+                .text(text),
+        );
+    }
+    findings.extend(nbytes(geometry, header));
+    findings
+}
+
+fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
+    i128::from(geometry.block_nitems()) * typesize
+}
+
+/// Checks the size of all chunks. It uses `chunksize` even if that is wrong, because the number of chunks may be right.
+fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
+    let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
+    let nchunks = geometry.nchunks();
+    let nbytes = i128::from(nchunks) * chunksize;
+    (chunksize > 0 && found >= 0 && i128::from(found) != nbytes).then(|| {
+        let stored = i128::from(found) / chunksize;
+        let text = format!(
+            "nbytes is {found}, enough for {stored} chunks of {chunksize} bytes, but the shape has {nchunks} chunks, \
+             which is {nbytes}"
+        );
+        header.finding(FindingCode::InterruptedResize, HeaderField::Nbytes).numbers(nbytes, found).text(text)
+    })
+}
+
+/// The finding for numbers of an array that are not a valid geometry.
+fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
+    let code = match error.kind() {
+        geometry::ErrorKind::Version => FindingCode::ArrayVersion,
+        geometry::ErrorKind::Negative => FindingCode::NegativeDimension,
+        geometry::ErrorKind::Zero if error.entry() == Some(Entry::Blockshape) => FindingCode::ZeroBlock,
+        geometry::ErrorKind::Zero => FindingCode::ZeroChunk,
+        geometry::ErrorKind::ChunkSize => FindingCode::ChunkTooLarge,
+        _ => FindingCode::Overflow,
+    };
+    let text = format!("metalayer {}: {error}", array.metalayer().name());
+    Finding::new(code, Place::Array).at(array.metalayer().offset() as u64).text(text)
+}

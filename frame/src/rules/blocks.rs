@@ -1,0 +1,54 @@
+//! The table that says where the blocks of a compressed chunk begin.
+
+use crate::format::chunk::{ChunkHeader, INT32};
+
+/// A check of a table of blocks, one offset after the other.
+pub(crate) struct BlockTable {
+    /// Where the table ends.
+    end: usize,
+    cbytes: usize,
+    has_variable_blocks: bool,
+    /// The least start that a block of different size can have: after that of the block before it.
+    after: usize,
+    pub(crate) wrong: Option<String>,
+}
+
+impl BlockTable {
+    pub(crate) fn new(header: &ChunkHeader) -> Self {
+        let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
+        let end = header_len + header.table_len().unwrap_or_default();
+        Self { end, cbytes, has_variable_blocks, after: 0, wrong: None }
+    }
+
+    pub(crate) fn take(&mut self, number: usize, start: i32) {
+        let (end, cbytes) = (self.end, self.cbytes);
+        let least = if self.has_variable_blocks { end.max(self.after) } else { end };
+        match usize::try_from(start) {
+            Ok(start) if start >= least && start < cbytes => self.after = start + 1,
+            _ if self.wrong.is_none() => {
+                self.wrong = Some(format!(
+                    "has block {number} at byte {start} of it, but must have it at {least} or after, and before {cbytes}"
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The offsets of blocks in a part of a table.
+pub(crate) fn starts(table: &[u8]) -> impl Iterator<Item = i32> {
+    table.chunks_exact(INT32).filter_map(<[u8]>::first_chunk).map(|start| i32::from_le_bytes(*start))
+}
+
+/// Why the table of blocks of a whole chunk is invalid.
+pub(crate) fn wrong_table(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
+    let mut table = BlockTable::new(header);
+    if header.has_table() {
+        let bytes = chunk.get(header.header_len..).unwrap_or_default();
+        let length = header.table_len().unwrap_or_default();
+        starts(bytes.get(..length).unwrap_or_default())
+            .zip(0..)
+            .for_each(|(start, number)| table.take(number, start));
+    }
+    table.wrong
+}

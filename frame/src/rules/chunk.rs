@@ -1,0 +1,182 @@
+//! The header of a chunk: by itself, and against the frame.
+
+use crate::code::FindingCode;
+use crate::finding::{Finding, Place};
+use crate::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, SpecialValue, typesize_byte};
+use crate::format::flags::Filter;
+use crate::format::header::Header;
+use crate::format::index::{ChunkEntry, ChunkPlace};
+use crate::rules::blocks::wrong_table;
+
+/// What a frame asks of the headers of its chunks. Only those of an array are known: to another frame, a chunk of any origin
+/// can be appended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChunkRules {
+    /// The size of an item as a chunk has it.
+    pub(crate) typesize: Option<u8>,
+    /// The same without the limit of a byte.
+    pub(crate) itemsize: Option<usize>,
+    pub(crate) blocksize: Option<usize>,
+    /// The filters in use. A chunk with others is unusual.
+    pub(crate) filters: Option<Vec<Filter>>,
+    /// Whether a chunk may be shorter than the longest header.
+    pub(crate) may_be_short: bool,
+}
+
+impl ChunkRules {
+    pub(crate) fn new(header: &Header, is_array: bool) -> Self {
+        if !is_array {
+            return Self { may_be_short: header.is_sparse(), ..Self::default() };
+        }
+        Self {
+            typesize: Some(typesize_byte(header.typesize)),
+            // A type size of 1 may be one that was lost.
+            itemsize: usize::try_from(header.typesize).ok().filter(|&size| size > 1),
+            blocksize: header.blocksize.and_then(|size| usize::try_from(size).ok()),
+            filters: Some(header.pipeline().collect()),
+            may_be_short: header.is_sparse(),
+        }
+    }
+
+    /// Why a header is invalid for a chunk of `expected` decompressed and at most `room` stored bytes.
+    pub(crate) fn violation(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Option<String> {
+        self.wrong_size(header, expected, room).or_else(|| wrong_body(header))
+    }
+
+    /// The same, without what depends on how the data is stored.
+    pub(crate) fn wrong_size(
+        &self,
+        header: &ChunkHeader,
+        expected: Option<u64>,
+        room: u64,
+    ) -> Option<String> {
+        let ChunkHeader { nbytes, blocksize, cbytes, typesize, .. } = *header;
+        if let Some(expected) = expected.filter(|&expected| expected != nbytes as u64) {
+            return Some(format!("has {nbytes} bytes of data, but must have {expected}"));
+        }
+        if cbytes as u64 > room {
+            return Some(format!("has {cbytes} bytes, but at most {room} are left for it"));
+        }
+        // C-Blosc2 reads this number of bytes of every chunk in a contiguous frame.
+        if cbytes < ChunkHeader::MAX_LEN && !self.may_be_short {
+            let least = ChunkHeader::MAX_LEN;
+            return Some(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
+        }
+        if typesize == 0 || self.typesize.is_some_and(|expected| expected != typesize) {
+            let expected = self.typesize.unwrap_or(1);
+            return Some(format!("has items of {typesize} bytes, but must have {expected}"));
+        }
+        if blocksize == 0 || blocksize > MAX_BLOCKSIZE {
+            return Some(format!("has blocks of {blocksize} bytes, but must have 1 to {MAX_BLOCKSIZE}"));
+        }
+        let expected = self.blocksize?;
+        if header.has_variable_blocks {
+            return Some(format!(
+                "has {blocksize} blocks of different sizes, but must have blocks of {expected} bytes"
+            ));
+        }
+        (blocksize != expected).then(|| format!("has blocks of {blocksize} bytes, but must have {expected}"))
+    }
+
+    /// Why a chunk of one value is invalid: the value is not one item.
+    pub(crate) fn wrong_value(&self, header: &ChunkHeader) -> Option<String> {
+        let body = header.cbytes.saturating_sub(header.header_len);
+        let itemsize = self.itemsize.filter(|&itemsize| itemsize != body)?;
+        (header.special == Some(SpecialValue::Value))
+            .then(|| format!("repeats a value of {body} bytes, but items have {itemsize}"))
+    }
+
+    /// The filters of a chunk, if they are not those of the frame or not known.
+    pub(crate) fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
+        if !header.has_table() || header.header_len < ChunkHeader::MAX_LEN {
+            return None;
+        }
+        let filters = || header.filters.iter().filter(|filter| filter.id != 0);
+        let is_other = match &self.filters {
+            Some(expected) => !filters().eq(expected),
+            None => filters().any(|filter| filter.is_unknown()),
+        };
+        is_other.then(|| list(filters()))
+    }
+}
+
+/// Why a chunk of a special value is invalid: it also has data or a dictionary.
+pub(crate) fn wrong_special(header: &ChunkHeader) -> Option<String> {
+    let has_more = header.is_uncompressed || header.has_dictionary;
+    (header.special.is_some() && has_more).then(|| "has one value, but also data or a dictionary".into())
+}
+
+/// Why a whole chunk outside of the data of a frame is invalid.
+pub(crate) fn wrong_alone(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
+    let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
+    rules.violation(header, None, chunk.len() as u64).or_else(|| wrong_table(header, chunk))
+}
+
+/// Why what follows a header does not fit it.
+fn wrong_body(header: &ChunkHeader) -> Option<String> {
+    let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
+    let body = cbytes - header_len;
+    if let Some(why) = wrong_special(header) {
+        return Some(why);
+    }
+    if header.has_variable_blocks && !header.has_table() {
+        return Some("has blocks of any length, but none is compressed".into());
+    }
+    match header.special {
+        Some(SpecialValue::Value) => {
+            let fits = body > 0 && nbytes % body == 0;
+            (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
+        }
+        Some(special) => Some(format!("is stored, but has no data: it is of the kind {}", special.name())),
+        None if header.special_bits != 0 => {
+            let bits = header.special_bits;
+            Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
+        }
+        None if header.is_uncompressed => {
+            (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))
+        }
+        None => match header.table_len() {
+            Some(length) if length <= body => None,
+            _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
+        },
+    }
+}
+
+pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
+    let names: Vec<String> = filters.map(ToString::to_string).collect();
+    if names.is_empty() { "no filter".into() } else { names.join(", ") }
+}
+
+/// A finding about a stored chunk.
+pub(crate) fn about(code: FindingCode, entry: &ChunkEntry) -> Finding {
+    let finding = Finding::new(code, Place::Chunk).of_chunk(entry.number);
+    match entry.place {
+        ChunkPlace::Frame(start) => finding.at(start),
+        _ => finding,
+    }
+}
+
+/// The finding for bytes that are not the header of a chunk.
+pub(crate) fn not_a_chunk(entry: &ChunkEntry) -> Finding {
+    let where_ = entry.file_name().map_or("here".into(), |name| format!("in {name}"));
+    let text = format!(
+        "chunk {} should begin {where_}, but these bytes are not the header of a chunk",
+        entry.number
+    );
+    about(FindingCode::ChunkHeader, entry).text(text)
+}
+
+/// The finding for a chunk whose file is missing.
+pub(crate) fn missing(entry: &ChunkEntry) -> Finding {
+    let name = entry.file_name().unwrap_or_default();
+    about(FindingCode::ChunkFile, entry)
+        .text(format!("chunk {} should be in {name}, which is missing", entry.number))
+}
+
+/// The finding for a chunk whose header is invalid.
+pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
+    about(FindingCode::ChunkHeader, entry).text(match entry.file_name() {
+        Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
+        None => format!("chunk {} {why}", entry.number),
+    })
+}

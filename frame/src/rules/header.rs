@@ -1,0 +1,216 @@
+//! The header, and its index of metalayers.
+
+use crate::code::FindingCode;
+use crate::finding::{Escaped, Finding, Place};
+use crate::format::chunk_file::SPARSE_INDEX;
+use crate::format::fields::{FRAME_TYPE, Generation, HeaderField, filters};
+use crate::format::flags::{FrameType, MAX_FILTERS};
+use crate::format::head::Head;
+use crate::format::header::{Header, cut_short};
+use crate::format::marker::Marker;
+use crate::format::object_kind::told_kind;
+use crate::format::section::{CONTENT_HEADER, Metalayer, Section};
+
+/// The last version of the format that is known.
+const LAST_VERSION: u8 = 3;
+
+/// The marker of the list of metalayers.
+const LIST_MARKER: u8 = Marker::Array16.to_u8();
+
+/// The largest parameter of a filter that python-blosc2 opens.
+const MAX_PARAMETER: u8 = i8::MAX as u8;
+
+/// Where the header was read, of which only a sparse frame asks something.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Surroundings {
+    /// Whether it is in a file with another name than that of a sparse frame's.
+    pub(crate) is_elsewhere: bool,
+    /// Whether it was opened with the path of a directory.
+    pub(crate) by_directory: bool,
+}
+
+/// What is wrong with a header by itself, or unusual.
+pub(crate) fn check(head: &Head, surroundings: Surroundings) -> Vec<Finding> {
+    let header = &head.header;
+    let mut findings = Vec::new();
+    findings.extend(version(header));
+    let type_at = header.range(HeaderField::Flags).map_or(0, |flags| flags.start + FRAME_TYPE);
+    let about_type = |text| Finding::new(FindingCode::FrameType, Place::Header).at(type_at as u64).text(text);
+    findings.extend(frame_type(header, surroundings).map(about_type));
+    findings.extend(filters(header));
+    findings.extend(sizes(header));
+    findings.extend(index_size(&head.section));
+    findings.extend(list(head));
+    findings.extend(duplicates(head.metalayers()));
+    findings.extend(active_object(head));
+    findings
+}
+
+/// A header that C-Blosc2 no longer opens, or that is newer than this crate.
+fn version(header: &Header) -> Option<Finding> {
+    if header.generation != Generation::Present {
+        let [expected, marker] = [Generation::Present, header.generation].map(|of| of.marker().to_u8());
+        let text =
+            format!("the header has {} values, and C-Blosc2 no longer opens such a frame", marker & 0x0f);
+        let finding = Finding::new(FindingCode::OldFrame, Place::Header).at(0);
+        return Some(finding.numbers(expected, marker).text(text));
+    }
+    let version = header.version;
+    (version > LAST_VERSION).then(|| {
+        let text = format!("the format version is {version}, but must be at most {LAST_VERSION}");
+        header
+            .finding(FindingCode::FrameVersion, HeaderField::Flags)
+            .numbers(LAST_VERSION, version)
+            .text(text)
+    })
+}
+
+fn filters(header: &Header) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let count = header.nfilters;
+    if count > MAX_FILTERS {
+        let text = format!("the header counts {count} filters, but must count at most {MAX_FILTERS}");
+        let finding = header.finding(FindingCode::FilterCount, HeaderField::Filters);
+        findings.push(finding.numbers(MAX_FILTERS, count).text(text));
+    }
+    for filter in header.pipeline().filter(|filter| filter.is_unknown()) {
+        let text = format!("{filter} is unknown");
+        findings.push(header.finding(FindingCode::UnknownFilter, HeaderField::Filters).text(text));
+    }
+    findings.extend(filter_parameter(header));
+    findings
+}
+
+fn sizes(header: &Header) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if header.typesize < 1 {
+        let text = format!("typesize is {}, but must be at least 1", header.typesize);
+        findings.push(
+            header
+                .finding(FindingCode::Typesize, HeaderField::Typesize)
+                .numbers(1, header.typesize)
+                .text(text),
+        );
+    }
+    let has_chunks = header.nbytes > 0;
+    for (field, value, counts) in [
+        (HeaderField::Nbytes, header.nbytes, true),
+        (HeaderField::Cbytes, header.cbytes, has_chunks),
+        (HeaderField::Chunksize, header.chunksize.into(), has_chunks),
+    ] {
+        if counts && value < 0 {
+            let text = format!("{} is {value}, but must not be negative", field.encoding().name);
+            findings.push(header.finding(FindingCode::Sizes, field).numbers(0, value).text(text));
+        }
+    }
+    findings
+}
+
+/// What is wrong with the type of a frame, which must fit the name of its file.
+fn frame_type(header: &Header, surroundings: Surroundings) -> Option<String> {
+    let Surroundings { is_elsewhere, by_directory } = surroundings;
+    match header.frame_type {
+        FrameType::Unknown(unknown) => {
+            Some(format!("the frame type is {unknown}, but must be 0 (contiguous) or 1 (sparse)"))
+        }
+        FrameType::Contiguous if by_directory => {
+            Some("the header says that the frame is contiguous, but in a directory it must be sparse".into())
+        }
+        FrameType::Sparse if is_elsewhere => Some(format!(
+            "the header says that the frame is sparse, but the file is not called {SPARSE_INDEX}"
+        )),
+        _ => None,
+    }
+}
+
+/// The first parameter that python-blosc2 takes for a number that does not fit: it has all six, of filters in use or not.
+fn filter_parameter(header: &Header) -> Option<Finding> {
+    let index = header.filters.iter().position(|filter| filter.meta > MAX_PARAMETER)?;
+    let (filter, at) =
+        (header.filters.get(index)?, header.range(HeaderField::Filters)?.start + filters::METAS + index);
+    let unused = if filter.id == 0 { ", which is not in use," } else { "" };
+    let text = format!(
+        "the parameter of filter {index}{unused} is {}, but python-blosc2 opens at most {MAX_PARAMETER}",
+        filter.meta
+    );
+    let finding = Finding::new(FindingCode::FilterParameter, Place::Header).at(at as u64);
+    Some(finding.numbers(MAX_PARAMETER, filter.meta).text(text))
+}
+
+fn index_size(section: &Section) -> Option<Finding> {
+    let (expected, found) = (section.list - section.start, section.index_size);
+    (expected != usize::from(found)).then(|| {
+        let text = format!("the index of metalayers has {expected} bytes, but its size field says {found}");
+        let at = section.index_size_offset() as u64;
+        Finding::new(FindingCode::IndexSize, Place::Metalayers).at(at).numbers(expected, found).text(text)
+    })
+}
+
+/// Checks the list of contents: its marker, its count, and whether the contents follow one another.
+fn list(head: &Head) -> Option<Finding> {
+    let (section, count) = (&head.section, head.metalayers().len());
+    let about = |at: usize| Finding::new(FindingCode::MetalayerList, Place::Metalayers).at(at as u64);
+    let Some((marker, listed)) = section.list_header else {
+        return Some(about(section.list).text("the header ends before the list of metalayers".into()));
+    };
+    if marker != LIST_MARKER {
+        let text = format!(
+            "the list of metalayers begins with {marker:#04x}, but must begin with {LIST_MARKER:#04x}"
+        );
+        return Some(about(section.list).numbers(LIST_MARKER, marker).text(text));
+    }
+    if usize::from(listed) != count {
+        let text = format!("the list of metalayers counts {listed}, but their index has {count}");
+        return Some(about(section.list).numbers(count, listed).text(text));
+    }
+    let mut end = section.contents();
+    for layer in head.metalayers() {
+        if layer.offset() != end + CONTENT_HEADER {
+            let (found, name) = (layer.offset() - CONTENT_HEADER, Escaped(layer.name()));
+            let text =
+                format!("metalayer {name} begins at byte {found}, but the one before it ends at byte {end}");
+            return Some(about(layer.offset_field()).numbers(end, found).text(text));
+        }
+        end = layer.offset() + layer.bytes().len();
+    }
+    let header_len = head.header.header_len;
+    (end != header_len).then(|| {
+        let text = format!("the metalayers end at byte {end}, but the header at byte {header_len}");
+        about(end).numbers(header_len, end).text(text)
+    })
+}
+
+fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
+    let again = move |(index, layer): (usize, &'_ Metalayer)| {
+        let before = layers.iter().take(index).any(|other| other.name() == layer.name());
+        before.then(|| {
+            let text = format!("metalayer {} occurs more than once", Escaped(layer.name()));
+            Finding::new(FindingCode::DuplicateMetalayer, Place::Metalayers)
+                .at(layer.offset() as u64)
+                .text(text)
+        })
+    };
+    layers.iter().enumerate().filter_map(again)
+}
+
+/// What a reader must do to get the data, where that is more than to read the file.
+fn active_object(head: &Head) -> Option<Finding> {
+    let (kind, layer) = told_kind(head.metalayers())?;
+    let action = kind.action()?;
+    let name = layer.name();
+    let text =
+        format!("by metalayer {name}, the frame is of kind {kind}: to get its data, a reader must {action}");
+    Some(Finding::new(FindingCode::ActiveObject, Place::Metalayers).at(layer.offset() as u64).text(text))
+}
+
+/// What is wrong with the length of a file, or unusual. A frame inside of another file may be followed by anything.
+pub(crate) fn file_length(header: &Header, is_inside: bool, available: u64) -> Option<Finding> {
+    let frame_len = header.frame_len;
+    if available < frame_len {
+        return Some(cut_short("", frame_len, available));
+    }
+    (available > frame_len && !is_inside).then(|| {
+        let text = format!("the frame has {frame_len} bytes, but the file {available}");
+        Finding::new(FindingCode::LongerFile, Place::File).numbers(frame_len, available).text(text)
+    })
+}

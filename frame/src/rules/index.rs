@@ -1,0 +1,177 @@
+//! The chunk index: its place, its header and its entries.
+
+use b2nd_serde::Geometry;
+
+use crate::code::FindingCode;
+use crate::finding::{Finding, Place};
+use crate::format::chunk::ChunkHeader;
+use crate::format::chunk_file;
+use crate::format::header::Header;
+use crate::format::index::{ChunkCounts, ChunkPlace, ENTRY_LEN, index_start, max_offset};
+
+/// The most chunks that are compared with each other: their offsets in 64 MiB of memory, where they begin and end in 192 MiB.
+/// Of more, each is only looked at alone.
+pub(crate) const MAX_COMPARED: usize = 1 << 23;
+
+/// A finding about the chunk index as a whole.
+pub(crate) fn about(code: FindingCode, header: &Header) -> Finding {
+    Finding::new(code, Place::ChunkIndex).at(index_start(header))
+}
+
+/// The header that the chunk index has as a chunk, by the bytes at the place where it should begin. It must end at `end` or
+/// before.
+pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<ChunkHeader, Finding> {
+    let left = end.saturating_sub(index_start(header));
+    let Some(index) = ChunkHeader::parse(bytes).filter(|index| index.cbytes as u64 <= left) else {
+        let text = match left {
+            0 => "no bytes are left for the chunk index, which should begin here".into(),
+            _ => format!("the chunk index should begin here, in at most {left} bytes"),
+        };
+        return Err(about(FindingCode::ChunkIndexPlace, header).text(text));
+    };
+    let nchunks = header.nchunks();
+    let expected = nchunks.map(|nchunks| nchunks.checked_mul(ENTRY_LEN as u64));
+    if let Some(nchunks) = nchunks.filter(|_| expected != Some(Some(index.nbytes as u64))) {
+        let found = index.nbytes / ENTRY_LEN;
+        let text = format!("the chunk index has {found} chunks, but nbytes and chunksize give {nchunks}");
+        return Err(about(FindingCode::ChunkIndexCount, header).numbers(nchunks, found).text(text));
+    }
+    Ok(index)
+}
+
+/// What the entries of a chunk index have in common.
+#[derive(Default)]
+pub(crate) struct IndexScan {
+    pub(crate) counts: ChunkCounts,
+    /// Offsets, or numbers of files.
+    pub(crate) stored: Vec<u64>,
+    /// How many are stored before the first special one.
+    nfirst: u64,
+    /// Whether a stored one follows a special one.
+    is_mixed: bool,
+    /// The largest entry that is neither.
+    invalid: Option<i64>,
+}
+
+impl IndexScan {
+    pub(crate) fn take(&mut self, place: ChunkPlace, header: &Header) {
+        match place {
+            ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
+            ChunkPlace::File(number) => self.store(number),
+            ChunkPlace::Special(_) => {}
+            ChunkPlace::Invalid(value) => self.invalid = self.invalid.max(Some(value)),
+        }
+        *self.counts.of(place) += 1;
+    }
+
+    fn store(&mut self, number: u64) {
+        if self.stored.len() < MAX_COMPARED {
+            self.stored.push(number);
+        }
+        if self.counts.special() == 0 {
+            self.nfirst += 1;
+        } else {
+            self.is_mixed = true;
+        }
+    }
+
+    /// The first entry that C-Blosc2 does not accept, and why. The stored ones must be in ascending order.
+    pub(crate) fn wrong_offset(&self, header: &Header) -> Option<Finding> {
+        let finding = about(FindingCode::ChunkOffset, header);
+        if let Some(value) = self.invalid {
+            return Some(invalid(value, header, finding));
+        }
+        let last = self.stored.last().copied().filter(|_| header.is_sparse());
+        let most = chunk_file::last_number(header.cbytes);
+        if let Some(last) = last.filter(|&last| i128::from(last) > most.into()) {
+            let (name, cbytes) = (chunk_file::name(last), header.cbytes);
+            let text = format!(
+                "a chunk is in {name}, number {last}, but with {cbytes} bytes of chunks C-Blosc2 opens numbers up to {most}"
+            );
+            return Some(finding.numbers(most, last).text(text));
+        }
+        let twice = self.stored.windows(2).find_map(|pair| match pair {
+            [a, b] if a == b => Some(*a),
+            _ => None,
+        })?;
+        let what = if header.is_sparse() { "file number" } else { "offset" };
+        Some(finding.text(format!("two chunks have the {what} {twice}")))
+    }
+
+    /// Special chunks among chunks of different sizes: only the header of a stored chunk has its size.
+    pub(crate) fn lost_length(&self, header: &Header) -> Option<Finding> {
+        let (special, total) = (self.counts.special(), self.counts.total());
+        (header.nchunks().is_none() && special > 0).then(|| {
+            about(FindingCode::LostChunkLength, header).text(format!(
+                "{special} of {total} chunks are one value, but how many items they have is not stored"
+            ))
+        })
+    }
+
+    /// Whether the data was ever written. There is no certain sign of it.
+    pub(crate) fn unwritten(
+        &self,
+        header: &Header,
+        geometry: impl FnOnce() -> Option<Geometry>,
+    ) -> Option<Finding> {
+        let (count, nfirst) = (self.counts.total(), self.nfirst);
+        if self.invalid.is_some() || self.counts.special() == 0 || self.is_mixed {
+            return None;
+        }
+        if nfirst > 0 {
+            let stored = match nfirst {
+                1 => "first".into(),
+                _ => format!("first {nfirst}"),
+            };
+            let verb = if nfirst == 1 { "is" } else { "are" };
+            let text = format!("only the {stored} of {count} chunks {verb} stored");
+            let text = match geometry().as_ref().and_then(|geometry| geometry.chunk(nfirst)) {
+                Some(chunk) => {
+                    format!("{text}, none from coordinate {:?} of the grid on", chunk.coordinate())
+                }
+                None => text,
+            };
+            return Some(about(FindingCode::NeverWritten, header).numbers(count, nfirst).text(text));
+        }
+        let text = match count {
+            1 => "the only chunk is not stored".into(),
+            _ => format!("none of {count} chunks is stored"),
+        };
+        Some(about(FindingCode::NoData, header).numbers(count, 0).text(text))
+    }
+}
+
+/// Completes the finding for an entry that is neither a place nor a special value.
+fn invalid(value: i64, header: &Header, finding: Finding) -> Finding {
+    match (u64::try_from(value), max_offset(header)) {
+        (Err(_), _) => {
+            let byte = value >> 56 & 0xff;
+            finding.text(format!("an entry ends with {byte:#04x}, which is not a special value"))
+        }
+        (Ok(offset), Some(most)) => {
+            let text = format!("a chunk has the offset {offset}, but must have at most {most}");
+            finding.numbers(most, offset).text(text)
+        }
+        (Ok(offset), None) => {
+            let length = header.cbytes;
+            let text = format!(
+                "a chunk has the offset {offset}, but all chunks have {length} bytes, too few for one"
+            );
+            finding.text(text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_any_number_of_chunks_64_mebibytes_are_kept() {
+        let mut scan = IndexScan::default();
+        let count = MAX_COMPARED as u64 + 1;
+        (0..count).for_each(|number| scan.store(number));
+        assert_eq!((scan.stored.len(), scan.nfirst), (MAX_COMPARED, count));
+        assert_eq!(size_of_val(&scan.stored[..]), 64 << 20);
+    }
+}

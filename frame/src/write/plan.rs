@@ -1,0 +1,267 @@
+//! All of a new frame that does not depend on its chunks.
+
+use core::iter;
+
+use b2nd_serde::dtype::{self, Dtype};
+use b2nd_serde::{Layout, Meta, to_vec};
+
+use crate::error::Error;
+use crate::format::chunk::{MAX_BLOCKSIZE, typesize_byte};
+use crate::format::fields::HeaderField;
+use crate::format::flags::{Codec, MAX_FILTERS};
+use crate::format::header::MAX_HEADER_LEN;
+use crate::format::header_builder::{Compression, HeaderBuilder};
+use crate::format::marker::Marker;
+use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
+use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
+use crate::rules::chunk::ChunkRules;
+use crate::write::index::{MAX_CHUNKS, NewIndex};
+
+/// The most vlmetalayers of a frame that C-Blosc2 changes; it reads more.
+const MAX_VLMETALAYERS: usize = 16;
+
+const MAX_LEVEL: u8 = 9;
+
+/// Codecs from this number on are those of plugins and of users.
+const FIRST_CODEC_OF_PLUGINS: u8 = 32;
+
+/// A named metalayer, or the deferred error of encoding it. Of a vlmetalayer, it is the chunk.
+pub(crate) type Layer = (String, Result<Vec<u8>, Error>);
+
+/// What a new frame is made of, besides its chunks.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) meta: Meta,
+    pub(crate) typesize: Option<usize>,
+    pub(crate) compression: Compression,
+    pub(crate) metalayers: Vec<Layer>,
+    pub(crate) vlmetalayers: Vec<Layer>,
+}
+
+/// The sizes of an array's parts in bytes, and the number of its chunks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) typesize: i32,
+    pub(crate) blocksize: i32,
+    pub(crate) chunksize: i32,
+    pub(crate) nbytes: i64,
+    pub(crate) nchunks: u64,
+}
+
+/// All of a new frame that does not depend on its chunks.
+pub(crate) struct Plan {
+    pub(crate) header: HeaderBuilder,
+    pub(crate) section: Vec<u8>,
+    pub(crate) trailer: Vec<u8>,
+    pub(crate) index: NewIndex,
+    pub(crate) sizes: Sizes,
+    pub(crate) is_sparse: bool,
+    /// Whether a chunk of NaN is one to every reader.
+    pub(crate) can_be_nan: bool,
+}
+
+impl Plan {
+    /// Checks everything, and makes all bytes that do not depend on the chunks.
+    pub(crate) fn new(contents: Contents, is_sparse: bool) -> Result<Self, Error> {
+        let Contents { meta, typesize, compression, metalayers, vlmetalayers } = contents;
+        if meta.layout() != Layout::B2nd {
+            let layout = meta.layout();
+            return Err(Error::refused(format_args!("layout {layout} cannot be written; only b2nd can")));
+        }
+        let dtype = meta.parse_dtype();
+        let sizes = Sizes::new(&meta, item_size(&dtype, typesize)?)?;
+        let can_be_nan = match dtype {
+            Ok(Some(dtype)) => ["<f4", "<f8"].contains(&&*dtype.type_string().to_string()),
+            _ => matches!(sizes.typesize, 4 | 8),
+        };
+        check_compression(&compression)?;
+        let metalayers = layers(metalayers, "metalayer", &ARRAY_NAMES)?;
+        let vlmetalayers = layers(vlmetalayers, "vlmetalayer", &[])?;
+        at_most(
+            usize::from(SectionRules::HEADER.max_count),
+            1 + metalayers.len(),
+            "metalayers, with that of the array",
+        )?;
+        at_most(MAX_VLMETALAYERS, vlmetalayers.len(), "vlmetalayers")?;
+        let array = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
+        let header = header(&sizes, is_sparse, &compression, !vlmetalayers.is_empty());
+        let array = iter::once((ARRAY_NAME.as_bytes(), &array[..]));
+        let section = Section::build(
+            &SectionRules::HEADER,
+            header.len(),
+            &array.chain(refs(&metalayers)).collect::<Vec<_>>(),
+        );
+        let section = section.filter(|section| header.len() + section.len() <= MAX_HEADER_LEN);
+        let section = section.ok_or_else(|| too_large("header", MAX_HEADER_LEN))?;
+        let trailer = Trailer::build(&refs(&vlmetalayers).collect::<Vec<_>>(), <_>::default());
+        let trailer = trailer.filter(|trailer| trailer.len() <= MAX_TRAILER_LEN);
+        let trailer = trailer.ok_or_else(|| too_large("trailer", MAX_TRAILER_LEN))?;
+        let nchunks = sizes.nchunks;
+        let index = NewIndex::new(nchunks).ok_or_else(|| {
+            Error::refused(format_args!(
+                "the array has {nchunks} chunks, but a frame can have at most {MAX_CHUNKS}"
+            ))
+        })?;
+        Ok(Self { header, section, trailer, index, sizes, is_sparse, can_be_nan })
+    }
+
+    pub(crate) fn header_len(&self) -> u64 {
+        (self.header.len() + self.section.len()) as u64
+    }
+
+    pub(crate) fn rules(&self) -> ChunkRules {
+        ChunkRules {
+            typesize: Some(typesize_byte(self.sizes.typesize)),
+            itemsize: usize::try_from(self.sizes.typesize).ok(),
+            blocksize: usize::try_from(self.sizes.blocksize).ok(),
+            filters: None,
+            may_be_short: false,
+        }
+    }
+}
+
+/// The values of a header that do not depend on the chunks.
+fn header(
+    sizes: &Sizes,
+    is_sparse: bool,
+    compression: &Compression,
+    has_vlmetalayers: bool,
+) -> HeaderBuilder {
+    let Sizes { typesize, blocksize, chunksize, nbytes, .. } = *sizes;
+    let mut header = HeaderBuilder::new();
+    header.set_compression(chunksize == 0, is_sparse, compression);
+    for (field, value) in [
+        (HeaderField::Typesize, typesize),
+        (HeaderField::Blocksize, blocksize),
+        (HeaderField::Chunksize, chunksize),
+    ] {
+        header.set(field, &value.to_be_bytes());
+    }
+    header.set(HeaderField::Nbytes, &nbytes.to_be_bytes());
+    // Nothing was compressed. Readers bring their own.
+    header.set(HeaderField::CompressionThreads, &1_i16.to_be_bytes());
+    header.set(HeaderField::DecompressionThreads, &1_i16.to_be_bytes());
+    if has_vlmetalayers {
+        header.set(HeaderField::HasVlmetalayers, &[Marker::True.to_u8()]);
+    }
+    header
+}
+
+impl Sizes {
+    /// The sizes that follow from the size of an item.
+    fn new(meta: &Meta, typesize: usize) -> Result<Self, Error> {
+        let geometry = meta.geometry().map_err(Error::refused)?;
+        let chunksize = geometry.chunk_nbytes(typesize).map_err(Error::refused)?;
+        let nchunks = geometry.nchunks();
+        let items = geometry.block_nitems();
+        let blocksize = usize::try_from(items).ok().and_then(|items| items.checked_mul(typesize));
+        let blocksize = blocksize.filter(|&size| size <= MAX_BLOCKSIZE).ok_or_else(|| {
+            Error::refused(format_args!(
+                "blockshape: a block has {items} items of {typesize} bytes, but can have at most {MAX_BLOCKSIZE} bytes"
+            ))
+        })?;
+        let nbytes = i64::try_from(u128::from(nchunks) * chunksize as u128);
+        let nbytes = nbytes.map_err(|_| {
+            Error::refused(format_args!(
+                "{nchunks} chunks of {chunksize} bytes have more than the format can count"
+            ))
+        })?;
+        let int32 = |size: usize| i32::try_from(size).map_err(|_| too_large("item", MAX_BLOCKSIZE));
+        Ok(Self {
+            typesize: int32(typesize)?,
+            blocksize: int32(blocksize)?,
+            chunksize: int32(chunksize)?,
+            nbytes,
+            nchunks,
+        })
+    }
+}
+
+/// The size of an item, by the dtype if that is known.
+fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize>) -> Result<usize, Error> {
+    let size = match (dtype, typesize) {
+        (Ok(Some(dtype)), given) => {
+            let size = dtype.item_size();
+            if let Some(given) = given.filter(|&given| given != size) {
+                return Err(Error::refused(format_args!(
+                    "typesize is {given}, but items of dtype `{dtype}` have {size} bytes"
+                )));
+            }
+            size
+        }
+        (_, Some(given)) => given,
+        (Err(error), None) => {
+            return Err(Error::refused(format_args!("dtype: {error}; give the typesize if it is right")));
+        }
+        (Ok(None), None) => return Err(Error::refused("there is neither a dtype nor a typesize")),
+    };
+    if (1..=MAX_BLOCKSIZE).contains(&size) {
+        return Ok(size);
+    }
+    Err(Error::refused(format_args!("an item has {size} bytes, but must have 1 to {MAX_BLOCKSIZE}")))
+}
+
+fn check_compression(compression: &Compression) -> Result<(), Error> {
+    let Compression { codec, level, ref filters, uses_dictionary, .. } = *compression;
+    if level > MAX_LEVEL {
+        return Err(Error::refused(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
+    }
+    if codec.0 < FIRST_CODEC_OF_PLUGINS {
+        let Some(name) = codec.name() else {
+            return Err(Error::refused(format_args!("{codec} is unknown")));
+        };
+        if uses_dictionary && ![Codec::LZ4, Codec::LZ4HC, Codec::ZSTD].contains(&codec) {
+            return Err(Error::refused(format_args!("{name} has no dictionaries; lz4, lz4hc and zstd have")));
+        }
+    }
+    at_most(MAX_FILTERS.into(), filters.len(), "filters")?;
+    match filters.iter().find(|filter| filter.is_unknown()) {
+        Some(unknown) => Err(Error::refused(format_args!("{unknown} is unknown"))),
+        None => Ok(()),
+    }
+}
+
+/// Checks the names of metalayers, and that all have bytes.
+fn layers(layers: Vec<Layer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let mut checked: Vec<(String, Vec<u8>)> = Vec::with_capacity(layers.len());
+    for (name, bytes) in layers {
+        let len = name.len();
+        if len > MAX_NAME_LEN {
+            return Err(Error::refused(format_args!(
+                "the name of a {what} can have at most {MAX_NAME_LEN} bytes, but `{name}` has {len}"
+            )));
+        }
+        if name.contains('\0') {
+            return Err(Error::refused(format_args!(
+                "the name {name:?} of a {what} has a NUL, at which it would end"
+            )));
+        }
+        if taken.contains(&&*name) {
+            return Err(Error::refused(format_args!(
+                "{what} `{name}` is that of the array, which the frame has already"
+            )));
+        }
+        if checked.iter().any(|(other, _)| *other == name) {
+            return Err(Error::refused(format_args!("there are two {what}s `{name}`")));
+        }
+        checked.push((name, bytes?));
+    }
+    Ok(checked)
+}
+
+fn refs(layers: &[(String, Vec<u8>)]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    layers.iter().map(|(name, bytes)| (name.as_bytes(), &bytes[..]))
+}
+
+fn at_most(most: usize, found: usize, what: &str) -> Result<(), Error> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(Error::refused(format_args!("there are {found} {what}, but a frame can have at most {most}")))
+}
+
+fn too_large(what: &str, most: usize) -> Error {
+    Error::refused(format_args!(
+        "the {what} would have more than {most} bytes, or an offset that does not fit"
+    ))
+}

@@ -1,0 +1,291 @@
+"""Damages every byte of the headers of frames, and asks python-blosc2 and `b2nd check` what they make of it.
+
+Each byte gets all 255 other values; with --quick, some thousand of these changes are made. python-blosc2 opens each damaged frame,
+and reads all data and metadata if it can.
+"""
+
+import collections
+import dataclasses
+import random
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+from study import CRASH, HANG, IS_QUICK, SECONDS, Frame, b2nd, change, damage, examples, grouped, report, scratch, table
+
+SAMPLE = 3000
+LEAST_SEEN = 0.998
+
+# What python-blosc2 then shows, worst first. Of the first five a report is wanted.
+RESULTS = [
+    CRASH,
+    HANG,
+    "error",
+    "no array",
+    "other shape, chunks or blocks",
+    "other dtype",
+    "error while reading",
+    "other data",
+    "other metadata",
+    "same",
+]
+ERROR, NO_ARRAY, GRID, DTYPE, NO_DATA, DATA, METADATA, SAME = RESULTS[2:]
+WANTED = RESULTS[:5]
+
+
+# The files. No item is 0, so that lost data is told from data.
+
+
+def items(shape, dtype="<i4"):
+    return (1 + np.arange(np.prod(shape))).astype(dtype).reshape(shape)
+
+
+def write(path, array, chunks, blocks, contiguous=True, **more):
+    cparams = {"nthreads": 1, "typesize": array.dtype.itemsize}
+    return blosc2.asarray(array, chunks=chunks, blocks=blocks, urlpath=path, contiguous=contiguous, cparams=cparams, **more)
+
+
+def struct(path):
+    array = np.zeros(90, [("id", "<i8"), ("at", "<f4", (2,)), ("name", "S7")])
+    array["id"], array["at"], array["name"] = items(90), 0.5, b"b2nd"
+    write(path, array, (40,), (10,))
+
+
+def vlmetalayers(path):
+    array = write(path, items((7, 90), "<f8"), (4, 30), (2, 10), meta={"vendor": {"serial": 7, "tags": ["a", "b"]}})
+    array.schunk.vlmeta["unit"], array.schunk.vlmeta["notes"] = "kelvin", ["one", "two"] * 40
+
+
+def empty(path):
+    blosc2.empty((0, 90), dtype="<i4", chunks=(4, 30), blocks=(2, 10), urlpath=path, cparams={"nthreads": 1})
+
+
+KINDS = {
+    "plain": lambda path: write(path, items((7, 90)), (4, 30), (2, 10)),
+    "struct": struct,
+    "8 dimensions": lambda path: write(path, items((3, 4, 2, 1) * 2, "<i2"), (2, 2, 2, 1) * 2, (1, 2, 1, 1) * 2),
+    "16 dimensions": lambda path: write(path, items((3, 2, 1, 1) * 4, "<f4"), (2, 2, 1, 1) * 4, (1, 2, 1, 1) * 4),
+    "sparse": lambda path: write(path, items((7, 90)), (4, 30), (2, 10), contiguous=False),
+    "vlmetalayers": vlmetalayers,
+    "empty": empty,
+}
+
+
+class HeaderFrame(Frame):
+    """A frame with what each byte of its header belongs to, and what python-blosc2 shows of it."""
+
+    def __init__(self, folder, name):
+        super().__init__(folder, name, KINDS[name])
+        if self.path.is_dir():
+            self.file = self.path / "chunks.b2frame"
+        assert self.healthy == ([("warning", "high-rank")] if name == "16 dimensions" else []), f"{name}: {self.healthy}"
+        self.bytes = self.file.read_bytes()
+        self.header_len = int.from_bytes(self.bytes[11:15])
+        self.expected = dict(differences(self.path))
+        assert self.expected[NO_ARRAY] and DATA in self.expected and isinstance(self.expected[METADATA], list), name
+        self.fields = fields(self.path, self.header_len)
+
+
+def fields(path, header_len):
+    """What each byte of the header belongs to."""
+    [dump] = b2nd("dump", "--json", path)
+    owners, part, names = [], "header", []
+    for row in dump["values"]:
+        name, kind, length = row["field"], row["type"], len(row["hex"]) // 2
+        if name in ("metalayers", "content"):
+            part = "metalayers"
+        if name == "name":
+            names.append(row["value"])
+        single = name.split("[")[0] if part != "header" else name
+        value = {"": "dtype", "dtype": "length of the dtype"}.get(single, single)
+        has_marker = kind and (length > 1 or kind not in ("fixint", "bool"))
+        of_row = [f"{part}: {value}"] * length
+        if has_marker:
+            of_row[0] = f"{part}: markers"
+        owners += [f"{part}: content"] * length if part == "other metalayer" else of_row
+        if name == "content":
+            part = "b2nd" if names.pop(0) == "b2nd" else "other metalayer"
+    assert len(owners) == header_len, path
+    return owners
+
+
+# What python-blosc2 makes of a file.
+
+
+def differences(path):
+    """What python-blosc2 shows of an array, part by part; no later part is asked for where an earlier one differs."""
+    array = blosc2.open(str(path), mode="r")
+    is_array = isinstance(array, blosc2.NDArray)
+    yield NO_ARRAY, is_array
+    if not is_array:
+        return
+    yield GRID, (array.shape, array.chunks, array.blocks)
+    yield DTYPE, str(array.dtype)
+    try:
+        data = array[...].tobytes()
+    except Exception:
+        yield NO_DATA, True
+    else:
+        yield DATA, data
+    yield METADATA, metadata(array.schunk)
+
+
+def metadata(schunk):
+    try:
+        cparams = {name: str(value) for name, value in dataclasses.asdict(schunk.cparams).items()}
+        meta = {name: schunk.meta[name] for name in schunk.meta if name != "b2nd"}
+        return [schunk.typesize, schunk.nbytes, schunk.cbytes, cparams, meta, dict(schunk.vlmeta.getall())]
+    except Exception as error:
+        return type(error).__name__
+
+
+def verdict(frame, path):
+    """The first and worst difference, and the grid if that is it."""
+    try:
+        for part, seen in differences(path):
+            if seen != frame.expected.get(part):
+                return part, seen if part == GRID else None
+    except Exception:
+        return ERROR, None
+    return SAME, None
+
+
+# What is told of it.
+
+SAME_GRID = "a shape or chunk shape in the same grid"
+EMPTY = "an array without items"
+
+
+def why(frame, result, grid):
+    """Why nothing in the structure of the file shows it."""
+    if result not in WANTED:
+        return None
+    if frame.name == "empty":
+        return EMPTY
+    return SAME_GRID if result == GRID and structure(grid) == structure(frame.expected[GRID]) else None
+
+
+def structure(grid):
+    """What the structure of a file depends on: the chunks along each dimension, their padded size, and the blocks."""
+    shape, chunks, blocks = grid
+    if len(shape) != len(chunks) or 0 in (*chunks, *blocks):
+        return grid
+    nblocks = rounded_up(chunks, blocks)
+    return rounded_up(shape, chunks), [count * size for count, size in zip(nblocks, blocks)], list(blocks)
+
+
+def rounded_up(items, sizes):
+    return [-(-count // size) for count, size in zip(items, sizes)]
+
+
+INTRODUCTION = """\
+# What damage to the header of a frame does, and who sees it
+
+Written by `lab/run headers`. Each byte of the headers of {files} files gets {values}, one at a time: {count} changes. After
+each, python-blosc2 opens the file, and reads all data and metadata if it still shows the same array. "No array" means that it
+gives an error, opens something else, crashes, or gives no answer within {seconds} seconds; "grid" is shape, chunks and blocks; "data"
+means other data, or an error while reading. `b2nd check` sees what it reports as an error or a warning, without reading
+chunks.
+
+"""
+
+NO_TRACE = {
+    SAME_GRID: "There are as many chunks along each dimension, and each one has the same size with its padding.",
+    EMPTY: "There are no chunks to count, and only the product of the chunk shape is stored a second time.",
+}
+
+
+def is_wanted(case):
+    return case["python"] in WANTED
+
+
+def is_missed(case):
+    return is_wanted(case) and not case[""] and not case["why"]
+
+
+def seen_of(of, *results):
+    of = [case for case in of if case["python"] in results]
+    return f"{sum(bool(case['']) for case in of)} of {len(of)}"
+
+
+def row(name, of):
+    counts = collections.Counter(case["python"] for case in of)
+    wanted = [case for case in of if is_wanted(case)]
+    seen = sum(bool(case[""]) for case in wanted)
+    hidden = sum(bool(not case[""] and case["why"]) for case in wanted)
+    none = sum(counts[result] for result in (CRASH, HANG, ERROR, NO_ARRAY))
+    rest = [seen_of(of, DTYPE), seen_of(of, NO_DATA, DATA), seen_of(of, METADATA), seen_of(of, SAME)]
+    return name, len(of), none, counts[GRID], seen, hidden, sum(map(is_missed, of)), *rest
+
+
+COLUMNS = " | ".join(
+    f"{name}:"
+    for name in "changes|no array|other grid|of both, seen|no trace|missed|other dtype, seen|other data, seen|other metadata, seen|same, but reported".split("|")
+)
+
+
+def by(what, groups):
+    return table(f"{what} | {COLUMNS}", (row(name, of) for name, of in groups.items()))
+
+
+def listed(of):
+    return table(
+        "field | python-blosc2 | changes: | file, byte: old to new | seen by `check --data`:",
+        (
+            (*group, len(cases), examples(cases, lambda case: f"{case['frame']}, {change(case)}", "; …"), sum(bool(case["--data"]) for case in cases))
+            for group, cases in sorted(grouped(of, lambda case: (case["field"], case["python"])).items())
+        ),
+    )
+
+
+def page(cases, files):
+    wanted = [case for case in cases if is_wanted(case)]
+    seen = sum(bool(case[""]) for case in wanted)
+    hidden = collections.Counter(case["why"] for case in wanted if not case[""] and case["why"])
+    missed = [case for case in wanted if is_missed(case)]
+    values = "some other values" if IS_QUICK else "all 255 other values"
+    text = INTRODUCTION.format(files=files, values=values, count=len(cases), seconds=SECONDS)
+    text += f"After {len(wanted)} of the changes python-blosc2 shows no array or another grid. `check` sees {seen} of them. Nothing in the\n"
+    text += f"structure of the file shows {hidden.total()}:\n\n"
+    text += table("what | changes: | why", ((what, hidden[what], reason) for what, reason in NO_TRACE.items()))
+    share = 100 * seen / (seen + len(missed))
+    text += f"\nOf the others `check` misses {len(missed)} of {seen + len(missed)}, and sees {share:.3f} %. The text of the dtype has no redundancy either, but for the\n"
+    text += "size of its items: what shows another dtype has a column of its own.\n\n"
+    text += by("file", grouped(cases, lambda case: case["frame"])) + "\n"
+    text += by("field", grouped(cases, lambda case: case["field"])) + "\n"
+    for title, of in [
+        ("What `check` misses:", missed),
+        ("Other data that `check` does not see:", [case for case in cases if case["python"] in (NO_DATA, DATA) and not case[""]]),
+        ("Other metadata that `check` does not see:", [case for case in cases if case["python"] == METADATA and not case[""]]),
+    ]:
+        if of:
+            text += f"{title}\n\n{listed(of)}\n"
+    crashes = collections.Counter(case["python"] for case in wanted)
+    return text + f"python-blosc2 crashed {crashes[CRASH]} times, and gave no answer {crashes[HANG]} times.\n"
+
+
+def main():
+    with scratch() as folder:
+        frames = {name: HeaderFrame(folder, name) for name in KINDS}
+        changes = [
+            (frame, at, value) for frame in frames.values() for at in range(frame.header_len) for value in range(256) if value != frame.bytes[at]
+        ]
+        if IS_QUICK:
+            order = {name: number for number, name in enumerate(KINDS)}
+            changes = random.Random(1).sample(changes, SAMPLE)
+            changes.sort(key=lambda change: (order[change[0].name], *change[1:]))
+        jobs = [(place, [value for *_, value in of]) for place, of in grouped(changes, lambda change: change[:2]).items()]
+        cases = damage(jobs, verdict, ["", "--data"], folder)
+    for case in cases:
+        # A process that ended has no grid.
+        seen, frame = case["python"], frames[case["frame"]]
+        case["python"], grid = seen if isinstance(seen, list) else (seen, None)
+        case |= {"field": frame.fields[case["at"]], "why": why(frame, case["python"], grid)}
+    missed, wanted = (sum(map(which, cases)) for which in (is_missed, is_wanted))
+    fault = f"{missed} of {wanted} changes are not seen, more than {1 - LEAST_SEEN:.1%}" if missed > (1 - LEAST_SEEN) * wanted else None
+    figure = f"{len(cases)} changes; of {wanted} that show no array or another grid, {missed} are missed without a reason"
+    report("headers", page(cases, len(frames)), figure, fault, "DAMAGE_HEADER.md")
+
+
+main()

@@ -1,0 +1,339 @@
+"""Kills python-blosc2 while it writes, and asks python-blosc2 and `b2nd check` what they make of what is left.
+
+Each writer is a process that is stopped at each system call, by ptrace. It is killed before one that changes a file: before each
+of them in turn, or before some of many. All that is left of a killed process is what its calls did before, so this is every
+state that a killed writer can leave, except that of a call half done. Where there is no ptrace for this, and in addition, it
+is killed at random moments, by the seed B2ND_SEED.
+"""
+
+import ctypes
+import os
+import platform
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+from kill import resized, values
+from study import CRASH, HANG, IS_QUICK, answers, grouped, report, reported, scratch, table
+
+CHUNKS, BLOCKS, SHAPE = (4, 4), (2, 4), (12, 12)
+# At how many random moments, and before which of the changes.
+RANDOM, STEP = (1, 8) if IS_QUICK else (8, 1)
+SEED = os.environ.get("B2ND_SEED", "1")
+DEPTHS = ["", "--chunks", "--data"]
+
+BEFORE, AFTER, MIXED, ZEROS, OTHER, ERROR, NO_ARRAY, NOTHING = VERDICTS = [
+    "before",
+    "after",
+    "mixed",
+    "zeros",
+    "other",
+    "error",
+    "no array",
+    "no file",
+]
+BAD = [ZEROS, OTHER, ERROR]
+
+
+# The writers: what is in a file before, what is done to it, and what is in it after, as data and vlmetalayers.
+
+BEFORE_ALL = (values(SHAPE), {"unit": "kelvin"})
+
+
+def write(path, contiguous, data, vlmeta):
+    chunks, blocks = CHUNKS[: data.ndim], BLOCKS[: data.ndim]
+    array = blosc2.asarray(data, chunks=chunks, blocks=blocks, urlpath=path, contiguous=contiguous, cparams={"nthreads": 1})
+    for name, value in vlmeta.items():
+        array.schunk.vlmeta[name] = value
+
+
+class Resize:
+    before = BEFORE_ALL
+
+    def __init__(self, shape):
+        self.shape = shape
+        self.after = (resized(values(SHAPE), shape), self.before[1])
+
+    def __call__(self, path, contiguous):
+        blosc2.open(path, mode="a").resize(self.shape)
+
+
+class Append:
+    items = values((1, 60))[0]
+    before = (items[:36], {"unit": "kelvin"})
+    after = (items, {"unit": "kelvin"})
+
+    def __call__(self, path, contiguous):
+        blosc2.open(path, mode="a").append(self.items[36:])
+
+
+class Assign:
+    before = BEFORE_ALL
+    after = (values(SHAPE) + 1000, before[1])
+
+    def __call__(self, path, contiguous):
+        blosc2.open(path, mode="a")[...] = self.after[0]
+
+
+class AsArray:
+    before = None
+    after = (values(SHAPE), {})
+
+    def __call__(self, path, contiguous):
+        write(path, contiguous, *self.after)
+
+
+class Vlmeta:
+    before = BEFORE_ALL
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+        self.after = (self.before[0], self.before[1] | {name: value})
+
+    def __call__(self, path, contiguous):
+        array = blosc2.open(path, mode="a")
+        array.schunk.vlmeta[self.name] = self.value
+
+
+WRITERS = {
+    "resize, more rows": Resize((24, 12)),
+    "resize, more columns": Resize((12, 24)),
+    "resize, fewer rows": Resize((4, 12)),
+    "resize, fewer columns": Resize((12, 4)),
+    "append": Append(),
+    "a[...] = x": Assign(),
+    "asarray(urlpath=)": AsArray(),
+    "a new vlmetalayer": Vlmeta("notes", ["one", "two"] * 40),
+    "another value of a vlmetalayer": Vlmeta("unit", "celsius, or kelvin less 273.15"),
+}
+
+
+# Killing.
+
+PTRACE_TRACEME, PTRACE_PEEKUSER, PTRACE_SYSCALL, PTRACE_SETOPTIONS = 0, 3, 24, 0x4200
+PTRACE_O_TRACESYSGOOD = 1
+ORIG_RAX, RSI, RDX = 15 * 8, 13 * 8, 12 * 8
+O_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+# The system calls of x86-64 that change files: write, pwrite64, writev, ftruncate, rename, mkdir, rmdir, unlink, ...
+CHANGES = {1, 18, 20, 76, 77, 82, 83, 84, 87, 258, 263, 264, 285, 296, 316}
+OPENAT = 257
+CAN_TRACE = sys.platform == "linux" and platform.machine() == "x86_64"
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.restype = ctypes.c_long
+
+
+def ptrace(request, child, address=0, data=0):
+    return libc.ptrace(request, child, ctypes.c_void_p(address), ctypes.c_void_p(data))
+
+
+def changes_files(child):
+    number = ptrace(PTRACE_PEEKUSER, child, ORIG_RAX)
+    return number in CHANGES or number == OPENAT and ptrace(PTRACE_PEEKUSER, child, RDX) & O_WRITES != 0
+
+
+def start(writer, path, contiguous, is_traced):
+    """A process that waits until it may write."""
+    child = os.fork()
+    if child == 0:
+        if is_traced:
+            ptrace(PTRACE_TRACEME, 0)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        writer(path, contiguous)
+        os._exit(0)
+    os.waitpid(child, os.WUNTRACED)
+    return child
+
+
+def kill_before(writer, path, contiguous, last):
+    """Kills it before its change of this number. Returns how many changes it made, which are fewer if it came to its end."""
+    child = start(writer, path, contiguous, True)
+    ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD)
+    done, is_entry = 0, True
+    ptrace(PTRACE_SYSCALL, child)
+    while True:
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSTOPPED(status):
+            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, f"the writer failed: {status}"
+            return done
+        passed_on = 0
+        if os.WSTOPSIG(status) == signal.SIGTRAP | 0x80:
+            if is_entry and changes_files(child):
+                if done == last:
+                    os.kill(child, signal.SIGKILL)
+                    os.waitpid(child, 0)
+                    return done
+                done += 1
+            is_entry = not is_entry
+        elif os.WSTOPSIG(status) != signal.SIGSTOP:
+            passed_on = os.WSTOPSIG(status)
+        ptrace(PTRACE_SYSCALL, child, 0, passed_on)
+
+
+def kill_after(writer, path, contiguous, delay):
+    child = start(writer, path, contiguous, False)
+    os.kill(child, signal.SIGCONT)
+    time.sleep(delay)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+# What is left.
+
+
+def state(path):
+    """The data and the vlmetalayers; none of an empty super-chunk, which an array is at first."""
+    array = blosc2.open(str(path), mode="r")
+    if not isinstance(array, blosc2.NDArray):
+        return None
+    return array[...], dict(array.schunk.vlmeta.getall())
+
+
+def is_same(one, other):
+    return one[0].shape == other[0].shape and np.array_equal(one[0], other[0]) and one[1] == other[1]
+
+
+def verdict(path, before, after):
+    if not os.path.lexists(path) or os.path.isdir(path) and not os.listdir(path):
+        return NOTHING
+    try:
+        seen = state(path)
+    except Exception:
+        return ERROR
+    if seen is None:
+        return NO_ARRAY
+    data, vlmeta = seen
+    if before and is_same(seen, before):
+        return BEFORE
+    if is_same(seen, after):
+        return AFTER
+    known = [known for known in (before, after) if known]
+    if not any(vlmeta == metadata for _, metadata in [*known, (None, {})]):
+        return OTHER
+    known = [items for items, _ in known if items.shape == data.shape]
+    right = np.any([data == items for items in known], axis=0) if known else np.zeros(data.shape, bool)
+    if known and right.all():
+        return MIXED
+    return ZEROS if known and (right | (data == 0)).all() else OTHER
+
+
+def kills(folder, name, contiguous):
+    """The paths of all that a killed writer left, and the number of its changes."""
+    writer, folder = WRITERS[name], Path(folder)
+    folder.mkdir()
+
+    def prepared(label):
+        path = str(folder / f"{label}.b2nd")
+        if writer.before:
+            write(path, contiguous, *writer.before)
+        return path
+
+    begun = time.perf_counter()
+    writer(prepared("whole"), contiguous)
+    duration = time.perf_counter() - begun
+    assert verdict(folder / "whole.b2nd", None, writer.after) == AFTER, name
+    paths, changes = [], None
+    if CAN_TRACE:
+        changes = kill_before(writer, prepared("counted"), contiguous, -1)
+        for step in range(0, changes, STEP):
+            paths.append(prepared(f"before change {step}"))
+            kill_before(writer, paths[-1], contiguous, step)
+    for number in range(RANDOM):
+        paths.append(prepared(f"at random {number}"))
+        kill_after(writer, paths[-1], contiguous, random.uniform(0, duration))
+    return paths, changes
+
+
+# What is told of it.
+
+INTRODUCTION = """\
+# What a killed writer leaves, and who sees it
+
+Written by `lab/run killed`. It kills python-blosc2 {count} times while it writes a small array: before each system call
+that changes a file, {each} of them in turn, and {random} times each at random moments. What those leave depends
+on the speed of the machine. python-blosc2 then reads what is left:
+
+- **before**, **after**: the data and the vlmetalayers are those before, or those after.
+- **mixed**: the shape is right, and each item is the old or the new one. An array that is changed in place has no better
+  state, and nothing in the file shows it.
+- **zeros**: zeros instead of items; **other**: another shape than both, other items, or other vlmetalayers; **error**: it
+  cannot be opened, or not read.
+- **no array**: a frame without chunks and metalayers, which may be meant; **no file**: nothing, or an empty folder.
+
+"Seen" is an error of `b2nd check`, of its depths `check`, `--chunks` and `--data`; in brackets those with no more than a
+warning. A frame can also read well and have an error: chunks that are left over, or an array that is not yet as large as
+its chunks.
+
+"""
+
+
+def seen_of(cases, depth):
+    errors = sum(any(severity == "error" for severity, _ in case[depth]) for case in cases)
+    warnings = sum(bool(case[depth]) for case in cases) - errors
+    return f"{errors} (+ {warnings}) of {len(cases)}" if warnings else f"{errors} of {len(cases)}"
+
+
+def row(name, frame, changes, cases):
+    counts = [sum(case["verdict"] == verdict for case in cases) for verdict in VERDICTS]
+    bad = [case for case in cases if case["verdict"] in BAD]
+    good = [case for case in cases if case["verdict"] in (BEFORE, AFTER, MIXED)]
+    needless = sum(any(severity == "error" for severity, _ in case["--data"]) for case in good)
+    return name, frame, changes, len(cases), *counts, *(seen_of(bad, depth) for depth in DEPTHS), f"{needless} of {len(good)}"
+
+
+def is_unseen(case):
+    return case["verdict"] in BAD and not any(severity == "error" for depth in DEPTHS for severity, _ in case[depth])
+
+
+def unseen(all_cases):
+    """What no depth calls an error, by what it is and what is warned of."""
+    codes = lambda case: ", ".join(sorted({code for _, code in case["--data"]})) or "nothing"
+    groups = grouped(filter(is_unseen, all_cases), lambda case: (case["name"], case["frame"], case["verdict"], codes(case)))
+    rows = ((*what, len(of), codes) for (*what, codes), of in groups.items())
+    return table("writer | frame | python-blosc2 reads | kills: | `check --data` warns of", rows)
+
+
+def cases_of(folder, name, frame):
+    """What is left by each kill, what both say of it, and the number of changes that the writer makes."""
+    writer = WRITERS[name]
+    paths, changes = kills(folder, name, frame == "contiguous")
+    verdicts = answers(lambda path: verdict(path, writer.before, writer.after), paths)
+    there = [path for path in paths if os.path.lexists(path)]
+    said = {depth: dict(zip(there, reported(there, *depth.split()))) for depth in DEPTHS}
+    cases = []
+    for path, seen in zip(paths, verdicts):
+        cases.append({"name": name, "frame": frame, "path": path, "verdict": ERROR if seen in (CRASH, HANG) else seen})
+        cases[-1] |= {depth: said[depth].get(path, []) for depth in DEPTHS}
+    return cases, "?" if changes is None else changes
+
+
+def main():
+    random.seed(SEED)
+    all_cases, rows = [], []
+    with scratch() as folder:
+        for number, name in enumerate(WRITERS):
+            for frame in "contiguous", "sparse":
+                cases, changes = cases_of(f"{folder}/{number}{frame}", name, frame)
+                all_cases += cases
+                rows.append(row(name, frame, changes, cases))
+    rows.append(row("**all**", "", "", all_cases))
+    each = "each" if STEP == 1 else f"every {STEP}th"
+    text = INTRODUCTION.format(count=len(all_cases), each=each, random=RANDOM)
+    text += table(
+        f"writer | frame | changes: | kills: | {' | '.join(f'{verdict}:' for verdict in VERDICTS)} | "
+        "zeros, other, error: `check` sees: | `--chunks`: | `--data`: | reads well, but has an error:",
+        rows,
+    )
+    text += "\nWhat python-blosc2 reads as zeros, reads otherwise or does not read, and no depth of `check` calls an error:\n\n" + unseen(all_cases)
+    bad = [case for case in all_cases if case["verdict"] in BAD]
+    silent = [case for case in bad if not case[""]]
+    fault = f"of {len(silent)} files with wrong data `check` says nothing, such as {silent[0]}" if silent else None
+    figure = f"{len(all_cases)} kills leave {len(bad)} bad files; `check` says nothing of {len(silent)}"
+    report("killed", text, figure, fault, "KILLED.md", f", seed {SEED}")
+
+
+main()

@@ -1,0 +1,104 @@
+"""What python-blosc2 says of a frame.
+
+`opens` is the type that `blosc2.open` makes of the file, or the name of its exception. It refuses, for example, what
+would have to run code or to reach for another file. What the frame holds comes from one level below, which opens all.
+"""
+
+import zipfile
+
+import blosc2
+import numpy as np
+
+MAGIC = b"b2frame\0"
+# The most that is read of one frame.
+MOST = 1 << 30
+
+
+def places(path):
+    """The frames in a file: member, offset. Compressed members too, which python-blosc2 refuses."""
+    if not path.endswith(".b2z"):
+        yield None, 0
+        return
+    with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
+        for member in archive.infolist():
+            with archive.open(member) as content:
+                is_frame = content.read(10)[2:] == MAGIC
+            if is_frame:
+                # A local header is 30 bytes, a name and extra fields.
+                file.seek(member.header_offset + 26)
+                lengths = file.read(4)
+                offset = member.header_offset + 30 + int.from_bytes(lengths[:2], "little")
+                yield member.filename, offset + int.from_bytes(lengths[2:], "little")
+
+
+def opens_as(path, offset=0):
+    try:
+        return type(blosc2.open(path, mode="r", offset=offset)).__name__
+    except Exception as error:
+        return type(error).__name__
+
+
+def says(path, offset=0, read=False):
+    opened = blosc2.blosc2_ext.open(path, "r", offset)
+    is_array = isinstance(opened, blosc2.NDArray)
+    schunk = opened.schunk if is_array else opened
+    cparams = schunk.cparams
+    said = {
+        "container": "cframe" if schunk.contiguous else "sframe",
+        "is_array": is_array,
+        "typesize": schunk.typesize,
+        "stored_nbytes": schunk.nbytes,
+        "cbytes": schunk.cbytes,
+        "nchunks": schunk.nchunks,
+        "codec": name_of(cparams.codec, "codec"),
+        "clevel": cparams.clevel,
+        "filters": [name_of(filter, "filter") for filter in cparams.filters if int_of(filter) != 0],
+        "metalayers": sorted(schunk.meta),
+        "vlmetalayers": sorted(schunk.vlmeta),
+    }
+    if is_array:
+        said |= {
+            "shape": opened.shape,
+            "chunks": opened.chunks,
+            "blocks": opened.blocks,
+            "ndim": opened.ndim,
+            "nbytes": int(np.prod(opened.shape, dtype=object)) * opened.dtype.itemsize,
+            "dtype": text_of(opened.dtype),
+        }
+    if read:
+        read_all(opened)
+    return said
+
+
+def text_of(dtype):
+    """As python-blosc2 writes it: the short form is not whole where there are fields or subarrays."""
+    return str(dtype) if dtype.names or dtype.subdtype else dtype.str
+
+
+def int_of(number):
+    return getattr(number, "value", number)
+
+
+def name_of(number, kind):
+    """The name of a codec or a filter, or its number where it has no name."""
+    return number.name.lower() if hasattr(number, "name") else f"{kind} {number}"
+
+
+def read_all(opened):
+    """Reads all items, or all chunks, as far as memory goes."""
+    if isinstance(opened, blosc2.NDArray):
+        if opened.schunk.nbytes <= MOST:
+            opened[...]
+        return
+    for number in range(min(opened.nchunks, MOST // max(opened.chunksize, 1))):
+        opened.decompress_chunk(number)
+
+
+def answer(path, offset, read):
+    """All of it, or why it refuses the frame; with `read` also if it refuses some of the data."""
+    said = {"opens": opens_as(path, offset)}
+    try:
+        said["frame"] = says(path, offset, read)
+    except Exception as error:
+        said["refused"] = f"{type(error).__name__}: {error}".replace(path, "FRAME")
+    return said

@@ -1,0 +1,246 @@
+"""Holds what the command b2nd says of each kept frame against what python-blosc2 says of it: `compare.py KEPT`.
+
+Exit status 1 if a value differs, or if a frame that python-blosc2 reads is refused or has an error. Of a part of the tests, with
+--quick, no row of lab/RESULTS.md is written.
+"""
+
+import ast
+import collections
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1]))
+from study import CRASH, HANG, answers, b2nd, report  # noqa: E402, of the folder above
+
+from ask import answer, places  # noqa: E402
+
+# What both say of every frame, and what they say of an array. Of chunks of different sizes only python-blosc2 says the
+# number, as it is not in the header.
+FRAME_FIELDS = "container", "typesize", "stored_nbytes", "cbytes", "nchunks", "codec", "clevel", "filters"
+ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
+
+# Why an error of `check` is right although python-blosc2 opens the frame and says the same values.
+WRITTEN_REASONS = {}
+
+# So many frames are asked for at once.
+BATCH = 400
+
+
+def main(kept):
+    warnings.simplefilter("ignore")
+    files = sorted(str(path) for path in kept.glob("*/*") if not path.name.endswith(".partial"))
+    if not files:
+        sys.exit(f"no frames in {kept}")
+    python = ask(files)
+    # `info` shows a zip file as a store, unless it is asked for a member.
+    addresses = [path if member is None else f"{path}:{member}" for path, member in python]
+    info = [line for addresses in batches(addresses) for line in b2nd("info", "--json", "--meta", *addresses)]
+    ours = {
+        "info": Said(info),
+        "ls": Said(b2nd("ls", "--json", "--unordered", paths=files)),
+        "check": Said(b2nd("check", "--json", "--unordered", paths=files)),
+    }
+    comparison = Report(read_origins(kept))
+    comparison.python(python)
+    for command, said in ours.items():
+        comparison.compare(command, python, said)
+    comparison.check(python, ours["check"].frames)
+    comparison.end(files, len(python))
+
+
+def batches(items):
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+
+
+class Said:
+    """What b2nd prints: the records of frames and of what cannot be read, by path and member, and the names of tables. A store
+    has a record too, which is about no frame, and a table has one for all of its frames."""
+
+    def __init__(self, records):
+        key = lambda record: (record["path"], record.get("member"))
+        self.frames = {key(record): record for record in records if "offset" in record or "error" in record}
+        self.tables = {key(record) for record in records if "rows" in record}
+
+    def is_in_table(self, path, member):
+        parts = (member or "").split("/")
+        return any((path, "/".join(parts[:count]) or None) in self.tables for count in range(len(parts)))
+
+
+def ask(files, read=False):
+    """What python-blosc2 says, by path and member."""
+    frames = [(path, member, offset) for path in files for member, offset in places(path)]
+    said = [said for some in batches(frames) for said in answers(lambda frame: answer(frame[0], frame[2], read), some)]
+    ended = lambda said: {"opens": said, "refused": said} if said in (CRASH, HANG) else said
+    return {(path, member): ended(said) for (path, member, _), said in zip(frames, said)}
+
+
+def read_origins(kept):
+    """The test that made each file, and how often a frame was too large or could not be kept."""
+    tests = {}
+    notes = collections.Counter()
+    for origins in kept.glob("origins-*.tsv"):
+        for line in origins.read_text().splitlines():
+            what, how, test = line.split("\t")
+            if what in ("large", "failed"):
+                notes[f"{what}: {how}"] += 1
+            else:
+                tests[what] = f"{test} ({how})"
+    return tests, notes
+
+
+class Report:
+    def __init__(self, origins):
+        self.origins, self.notes = origins
+        self.failures = 0
+        self.lines = []
+
+    def say(self, line):
+        self.lines.append(line)
+
+    def counts(self, title, counter):
+        if counter:
+            self.say(f"{title}:")
+            for what, count in counter.most_common():
+                self.say(f"  {count:6}  {what}")
+
+    def wrong(self, what, key):
+        """A difference; the first ones are printed with the test that they are from."""
+        self.failures += 1
+        if self.failures <= 40:
+            path, member = key
+            place = path if member is None else f"{path}:{member}"
+            self.say(f"  {what}\n    {place}\n    from {self.origins.get(Path(path).name)}")
+
+    def python(self, answers):
+        refused = {key: answer for key, answer in answers.items() if "refused" in answer}
+        self.say(f"frames: {len(answers)}, of which python-blosc2 reads {len(answers) - len(refused)}")
+        kinds = collections.Counter()
+        for answer in answers.values():
+            layers = ", ".join(answer["frame"]["metalayers"]) if "frame" in answer else "?"
+            kinds[f"{layers or '(no metalayer)'}: opened as {answer['opens']}"] += 1
+        self.counts("kinds, by metalayers", kinds)
+        self.counts("refused", collections.Counter(answer["refused"] for answer in refused.values()))
+
+    def compare(self, command, python, said):
+        """Holds one command's records against python's answers."""
+        records = said.frames
+        compared, left_out, without_nchunks = 0, 0, 0
+        differing = collections.Counter()
+        both_refuse = collections.Counter()
+        only_python_refuses = collections.Counter()
+        for key, answer in python.items():
+            # Of a file that cannot be read as a zip file or a frame there is one record, without a member.
+            record = records.get(key) or records.get((key[0], None))
+            is_array = answer.get("frame", {"is_array": False})["is_array"]
+            if record is None and command == "ls" and (not is_array or said.is_in_table(*key)):
+                left_out += 1
+            elif record is None:
+                differing["missing"] += 1
+                self.wrong(f"{command} says nothing", key)
+            elif "refused" in answer:
+                counter = both_refuse if "error" in record else only_python_refuses
+                counter[outcome(record)] += 1
+            elif "error" in record:
+                differing["refused"] += 1
+                self.wrong(f"{command} refuses: {record['error']}", key)
+            else:
+                compared += 1
+                without_nchunks += record["nchunks"] is None
+                for field, theirs, our in differences(answer["frame"], record):
+                    differing[field] += 1
+                    self.wrong(f"{command}: {field} is {our!r}, to python-blosc2 {theirs!r}", key)
+        for key in records.keys() - python.keys():
+            if key[1] is not None or "error" not in records[key]:
+                differing["unknown to python"] += 1
+                self.wrong(f"{command} finds a frame that python-blosc2 does not", key)
+        self.say(f"{command}: {compared} compared, {differing.total()} values differ")
+        if left_out:
+            self.say(f"  {left_out:6}  without an array or in a table, which ls does not list")
+        if without_nchunks:
+            self.say(f"  {without_nchunks:6}  without a number of chunks, as they have different sizes")
+        self.counts("differing, by field", differing)
+        self.counts("refused by both", both_refuse)
+        self.counts("refused by python-blosc2 only, and what b2nd says", only_python_refuses)
+
+    def check(self, python, records):
+        """An error is right only where python-blosc2 does not read all the data."""
+        with_errors = {key: record for key, record in records.items() if errors(record)}
+        reads = ask(sorted({path for path, _ in with_errors}), read=True)
+        right = collections.Counter()
+        false_alarms = collections.Counter()
+        for key, record in with_errors.items():
+            answer = reads.get(key, {"refused": "not opened"})
+            for code in errors(record):
+                reason = answer.get("refused") or WRITTEN_REASONS.get(code)
+                if reason:
+                    right[f"{code}: {reason}"] += 1
+                else:
+                    false_alarms[code] += 1
+                    self.wrong(f"check: {code}, but python-blosc2 reads it: {record['findings']}", key)
+        warnings = collections.Counter(
+            finding["code"]
+            for record in records.values()
+            for finding in record.get("findings", [])
+            if finding["severity"] == "warning"
+        )
+        self.counts("warnings of check", warnings)
+        self.counts("errors of check, and what python-blosc2 says when it reads the data", right)
+        self.counts("false alarms of check", false_alarms)
+
+    def end(self, files, frames):
+        self.counts("not kept", self.notes)
+        self.say(f"{len(files)} files, {self.failures} faults")
+        fault = f"{self.failures} faults" if self.failures else None
+        report("peers", "".join(f"{line}\n" for line in self.lines), f"{frames} frames, {self.failures} faults", fault)
+
+
+def outcome(record):
+    """What b2nd makes of a frame that python-blosc2 does not read."""
+    if "error" in record:
+        return record["error"]["kind"]
+    return ", ".join(errors(record)) or "no error"
+
+
+def errors(record):
+    return [finding["code"] for finding in record.get("findings", []) if finding["severity"] == "error"]
+
+
+def differences(theirs, ours):
+    """The fields whose values differ: name, theirs, ours."""
+    for field in FRAME_FIELDS:
+        is_left_out = field == "nchunks" and ours[field] is None
+        if ours[field] != theirs[field] and not is_left_out:
+            yield field, theirs[field], ours[field]
+    if theirs["is_array"] != (ours["metalayer"] == "b2nd"):
+        yield "array", theirs["is_array"], ours["metalayer"]
+    elif theirs["is_array"]:
+        for field in ARRAY_FIELDS:
+            is_same = same_dtype if field == "dtype" else lambda a, b: a == b
+            if not is_same(ours[field], theirs[field]):
+                yield field, theirs[field], ours[field]
+    names = sorted(layer["name"] for layer in ours["metalayers"])
+    if names != theirs["metalayers"]:
+        yield "metalayers", theirs["metalayers"], names
+    if ours["has_vlmetalayers"] != bool(theirs["vlmetalayers"]):
+        yield "has_vlmetalayers", theirs["vlmetalayers"], ours["has_vlmetalayers"]
+    # Only `info` reads the trailer.
+    if "vlmetalayers" in ours:
+        names = sorted(layer["name"] for layer in ours["vlmetalayers"])
+        if names != theirs["vlmetalayers"]:
+            yield "vlmetalayers", theirs["vlmetalayers"], names
+
+
+def same_dtype(ours, theirs):
+    return ours == theirs or as_dtype(ours) == as_dtype(theirs)
+
+
+def as_dtype(text):
+    """A dtype by its text, which is a literal for structured ones."""
+    return np.dtype(ast.literal_eval(text) if text[0] in "[{(" else text)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

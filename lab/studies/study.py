@@ -1,0 +1,183 @@
+"""What the studies share: python-blosc2 and `b2nd check` as judges of files, tables, and the report.
+
+    lab/run STUDY            all of it; writes the study's page in docs and its row of lab/RESULTS.md
+    lab/run STUDY --quick    a small part by a fixed seed, for CI; prints the page only
+"""
+
+import collections
+import contextlib
+import datetime
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import blosc2
+
+ROOT = Path(__file__).parents[2]
+B2ND = os.environ["B2ND"]
+IS_QUICK = "--quick" in sys.argv
+
+# The limits of a process that reads with python-blosc2.
+CRASH, HANG = "crash", "no answer"
+SECONDS = 10
+MEMORY = 4 << 30
+
+blosc2.set_nthreads(1)
+
+
+# The judges.
+
+
+def scratch():
+    """A temporary folder, in memory where the system has one there."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.TemporaryDirectory(dir=memory)
+
+
+def answers(ask, items):
+    """What a function returns for each item, in a process with limits on time and memory: CRASH or HANG where that ends."""
+    results = []
+    while len(results) < len(items):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            silence()
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            for item in items[len(results) :]:
+                signal.setitimer(signal.ITIMER_REAL, SECONDS)
+                os.write(writer, f"{json.dumps(ask(item))}\n".encode())
+            os._exit(0)
+        os.close(writer)
+        with open(reader) as lines:
+            results += map(json.loads, lines)
+        status = os.waitpid(child, 0)[1]
+        if len(results) < len(items):
+            is_late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+            results.append(HANG if is_late else CRASH)
+    return results
+
+
+def silence():
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+
+
+def b2nd(*arguments, paths=None):
+    """The lines of JSON that the command prints, of these paths if there are some."""
+    more, lines = (["--files-from", "-"], "".join(f"{path}\n" for path in paths)) if paths else ([], "")
+    run = subprocess.run([B2ND, *arguments, *more], input=lines, capture_output=True, text=True)
+    if run.returncode not in (0, 1):
+        sys.exit(f"b2nd {arguments[0]}: status {run.returncode}: {run.stderr}")
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def reported(paths, *depth):
+    """For each file the codes of what `b2nd check` reports, by severity; none if it says nothing, as of an empty folder."""
+    found = {}
+    for line in b2nd("check", "--json", "--jobs", "64", *depth, paths=paths) if paths else []:
+        findings = line.get("findings") or ([{"code": "unreadable", "severity": "error"}] if "error" in line else [])
+        found[line["path"]] = [(finding["severity"], finding["code"]) for finding in findings]
+    return [found.get(str(path), []) for path in paths]
+
+
+# Damage.
+
+
+class Frame:
+    """A healthy frame, and the file and the offset in it at which the bytes to damage begin."""
+
+    def __init__(self, folder, name, write):
+        self.name = name
+        self.path = Path(folder, f"{name}.b2nd")
+        write(str(self.path))
+        self.file, self.start = self.path, 0
+        # Of all of them there is no error, and no warning of most.
+        self.healthy = reported([self.path], "--data")[0]
+        assert all(severity == "warning" for severity, _ in self.healthy), f"{name}: {self.healthy}"
+
+    def damaged(self, path, at, value):
+        """A copy with another byte. Of a sparse frame, the files that are as before are links."""
+        content = bytearray(self.file.read_bytes())
+        content[self.start + at] = value
+        if self.path.is_dir():
+            path.mkdir()
+            for file in self.path.iterdir():
+                if file != self.file:
+                    os.link(file, path / file.name)
+            path = path / self.file.name
+        path.write_bytes(content)
+
+
+def damage(frames, verdict, depths, folder):
+    """Makes each of the changes: pairs of a frame and an offset, and the new values. Returns a dict for each change with what
+    `verdict` says of the frame and the path, and with what `check` reports at each depth."""
+    jobs = [(frame, at, values, verdict, depths, folder) for (frame, at), values in frames]
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        return [case for cases in pool.imap(_damage, jobs) for case in cases]
+
+
+def _damage(job):
+    frame, at, values, verdict, depths, folder = job
+    with tempfile.TemporaryDirectory(dir=folder) as folder:
+        paths = [Path(folder, f"{value}.b2nd") for value in values]
+        for path, value in zip(paths, values):
+            frame.damaged(path, at, value)
+        cases = []
+        old = frame.file.read_bytes()[frame.start + at]
+        for value, seen in zip(values, answers(lambda path: verdict(frame, path), paths)):
+            cases.append({"frame": frame.name, "at": at, "old": old, "new": value, "python": seen})
+        for depth in depths:
+            for case, codes in zip(cases, reported(paths, *depth.split())):
+                case[depth] = [code for code in codes if code not in frame.healthy]
+        return cases
+
+
+# The report.
+
+
+def table(head, rows):
+    """A table of Markdown. In the head, a column whose name ends with a colon has numbers."""
+    names = head.split(" | ")
+    rule = "|".join("---:" if name.endswith(":") else "---" for name in names)
+    lines = [f"| {' | '.join(map(str, row))} |\n" for row in ([name.rstrip(":") for name in names], *rows)]
+    return "".join([lines[0], f"|{rule}|\n", *lines[1:]])
+
+
+def grouped(cases, key):
+    groups = collections.defaultdict(list)
+    for case in cases:
+        groups[key(case)].append(case)
+    return groups
+
+
+def examples(cases, show, end=", …"):
+    """The first three."""
+    return ", ".join(map(show, cases[:3])) + (end if len(cases) > 3 else "")
+
+
+def change(case):
+    return f"{case['at']}: {case['old']:02x} to {case['new']:02x}"
+
+
+def report(name, text, figure, fault=None, page=None, more=""):
+    """Prints a study's text; of a whole run, writes it to its page and its figure to lab/RESULTS.md. Ends with a fault."""
+    version = subprocess.run([B2ND, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    text += f"\n{datetime.date.today().isoformat()}: python-blosc2 {blosc2.__version__}, {version}{more}.\n"
+    # Who reads the output may have seen enough.
+    with contextlib.suppress(BrokenPipeError):
+        print(text, flush=True)
+    if not IS_QUICK:
+        if page:
+            (ROOT / "docs" / page).write_text(text)
+        verdict = f"FAILED: {fault}; {figure}" if fault else figure
+        subprocess.run([ROOT / "lab/run", "--record", name, verdict], check=True)
+    if fault:
+        sys.exit(fault)
