@@ -146,7 +146,7 @@
 //! The table is for reading and for writing. The one difference is `&[u8]`, which can read a dtype. To serde it is a
 //! sequence, as `Vec<u8>` is, so it needs `serde_bytes` to be written as a dtype.
 //!
-//! - An array is a tuple. Serde knows those of a fixed length; [`dims`] is for fields of any length, and reads faster.
+//! - An array is a tuple. Serde knows those of a fixed length; [`dims`] is for fields whose length is a const generic.
 //! - A type that serializes through its `Display` (`collect_str`) is a string.
 //! - `flatten` turns a struct into a map, so it cannot be used.
 //! - An `untagged` enum is written as its variant. It reads the value into a buffer before it tries a variant, so an

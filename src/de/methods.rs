@@ -1,10 +1,10 @@
-//! Methods that the deserializers share: for wrappers (`Option`, newtypes), and for types that they refuse.
+//! Methods that the deserializers share.
 
 /// Makes the methods of [`serde::Deserializer`] for wrappers, which are read as their content, and `is_human_readable`.
 macro_rules! transparent {
     () => {
         #[inline]
-        fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
             visitor.visit_some(self)
         }
 
@@ -13,7 +13,7 @@ macro_rules! transparent {
             self,
             _name: &'static str,
             visitor: V,
-        ) -> Result<V::Value, Error> {
+        ) -> Result<V::Value, Self::Error> {
             visitor.visit_newtype_struct(self)
         }
 
@@ -27,10 +27,56 @@ macro_rules! transparent {
 /// Makes methods of [`serde::Deserializer`] that refuse the requested type. The types in brackets are their arguments.
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
-        fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Error> {
-            Err(Error::new(Detail::Unsupported(ValueType::$found)))
+        fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
+            Err(Fault::new(Detail::Unsupported(ValueType::$found)))
         }
     )* )* };
 }
 
-pub(super) use {refuse, transparent};
+/// Makes the methods of [`serde::Deserializer`] for a whole metalayer, which call `take` with the entries that a type takes.
+macro_rules! whole {
+    () => {
+        #[inline]
+        fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.take(Takes::Any, visitor)
+        }
+
+        #[inline]
+        fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
+            self.take(Takes::Count(len), visitor)
+        }
+
+        #[inline]
+        fn deserialize_tuple_struct<V: Visitor<'de>>(
+            self,
+            _name: &'static str,
+            len: usize,
+            visitor: V,
+        ) -> Result<V::Value, Error> {
+            self.take(Takes::Count(len), visitor)
+        }
+
+        #[inline]
+        fn deserialize_struct<V: Visitor<'de>>(
+            self,
+            name: &'static str,
+            fields: &'static [&'static str],
+            visitor: V,
+        ) -> Result<V::Value, Error> {
+            self.take(Takes::of_struct(name, fields), visitor)
+        }
+
+        fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.take(Takes::Map, visitor)
+        }
+
+        transparent! {}
+
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+            enum identifier ignored_any
+        }
+    };
+}
+
+pub(super) use {refuse, transparent, whole};

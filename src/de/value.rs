@@ -1,73 +1,112 @@
 //! A deserializer for one value of an entry: an integer or the dtype.
 
+use core::marker::PhantomData;
+
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::fault::Fault;
 use super::methods::{refuse, transparent};
-use crate::error::{Detail, Error, ValueType};
+use crate::error::{Detail, ValueType};
+use crate::wire::FixedInt;
 
 /// A value that has been read and checked.
-pub(super) struct Value<T>(pub(super) T);
+pub(super) struct Value<T, F> {
+    value: T,
+    fault: PhantomData<F>,
+}
+
+impl<T, F> Value<T, F> {
+    #[inline]
+    pub(super) fn new(value: T) -> Self {
+        Self { value, fault: PhantomData }
+    }
+}
 
 /// A value that can be given to a visitor.
 pub(super) trait Visit<'de>: Sized {
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error>;
+    fn visit<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F>;
 
-    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    /// The same for a type that asks for an unsigned integer.
+    #[inline]
+    fn visit_as_unsigned<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+        self.visit(visitor)
+    }
+
+    #[inline]
+    fn visit_as_bytes<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
         self.visit(visitor)
     }
 }
 
 impl<'de> Visit<'de> for u8 {
     #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn visit<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
         visitor.visit_u8(self)
     }
 }
 
-impl<'de> Visit<'de> for i32 {
-    #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_i32(self)
-    }
+/// A dimension. A type that asks for an unsigned integer of as many bits cannot refuse it, so that a loop over the dimensions
+/// has no way out for an error.
+macro_rules! visit_dimension {
+    ($type:ty, $signed:ident, $unsigned:ident) => {
+        impl<'de> Visit<'de> for $type {
+            #[inline]
+            fn visit<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+                visitor.$signed(self)
+            }
+
+            #[inline]
+            fn visit_as_unsigned<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+                if F::IS_NATURAL { visitor.$unsigned(self.unsigned()) } else { self.visit(visitor) }
+            }
+        }
+    };
 }
 
-impl<'de> Visit<'de> for i64 {
-    #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_i64(self)
-    }
-}
+visit_dimension!(i32, visit_i32, visit_u32);
+visit_dimension!(i64, visit_i64, visit_u64);
 
 impl<'de> Visit<'de> for &'de str {
     #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn visit<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
         visitor.visit_borrowed_str(self)
     }
 
     #[inline]
-    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn visit_as_bytes<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
         visitor.visit_borrowed_bytes(self.as_bytes())
     }
 }
 
-impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
-    type Error = Error;
+macro_rules! unsigned {
+    ($($method:ident)*) => { $(
+        #[inline]
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+            self.value.visit_as_unsigned(visitor)
+        }
+    )* };
+}
+
+impl<'de, T: Visit<'de>, F: Fault> Deserializer<'de> for Value<T, F> {
+    type Error = F;
 
     #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.0.visit(visitor)
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        self.value.visit(visitor)
     }
 
     #[inline]
-    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.0.visit_as_bytes(visitor)
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        self.value.visit_as_bytes(visitor)
     }
 
     #[inline]
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.0.visit_as_bytes(visitor)
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        self.value.visit_as_bytes(visitor)
     }
+
+    unsigned! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 }
 
     transparent! {}
 
@@ -76,11 +115,10 @@ impl<'de, T: Visit<'de>> Deserializer<'de> for Value<T> {
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();
-        Enum: deserialize_identifier();
+        Enum: deserialize_identifier() deserialize_enum(&'static str, &'static [&'static str]);
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 str string unit unit_struct seq tuple tuple_struct map
-        struct enum ignored_any
+        bool i8 i16 i32 i64 i128 str string unit unit_struct seq tuple tuple_struct map struct ignored_any
     }
 }

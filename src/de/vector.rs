@@ -1,32 +1,45 @@
 //! A deserializer for a dimension vector.
 
+use core::marker::PhantomData;
+
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::fault::Fault;
 use super::methods::{refuse, transparent};
 use super::value::{Value, Visit};
-use crate::error::{Detail, Error, ValueType};
+use crate::error::{Detail, ValueType};
 use crate::wire::{FixedInt, Items};
 
 /// A dimension vector.
-pub(super) struct Vector<'de, W>(pub(super) Items<'de, W>);
+pub(super) struct Vector<'de, W, F> {
+    items: Items<'de, W>,
+    fault: PhantomData<F>,
+}
 
-impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
+impl<'de, W: FixedInt + Visit<'de>, F: Fault> Vector<'de, W, F> {
+    #[inline]
+    pub(super) fn new(items: Items<'de, W>) -> Self {
+        Self { items, fault: PhantomData }
+    }
+
     /// Lets a visitor take the dimensions. It must take all of them.
     #[inline]
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let ndim = self.0.len();
-        let mut dimensions = Dimensions { items: self.0, ndim };
-        match visitor.visit_seq(&mut dimensions) {
-            Ok(_) if !dimensions.items.has_exactly(0) => Err(takes_dimensions(dimensions.drawn(), ndim)),
-            value => value,
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        let ndim = self.items.len();
+        let mut dimensions = Dimensions::<W, F> { items: self.items, ndim, fault: PhantomData };
+        let value = visitor.visit_seq(&mut dimensions)?;
+        if dimensions.items.has_exactly(0) {
+            Ok(value)
+        } else {
+            Err(takes_dimensions(dimensions.drawn(), ndim))
         }
     }
 
     #[inline]
-    fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, Error> {
-        if !self.0.has_exactly(takes) {
-            return Err(takes_dimensions(takes, self.0.len()));
+    fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, F> {
+        if !self.items.has_exactly(takes) {
+            return Err(takes_dimensions(takes, self.items.len()));
         }
         self.visit(visitor)
     }
@@ -34,34 +47,35 @@ impl<'de, W: FixedInt + Visit<'de>> Vector<'de, W> {
 
 /// The error for a type that takes another number of dimensions than there are.
 #[cold]
-fn takes_dimensions(takes: usize, ndim: usize) -> Error {
-    Error::new(Detail::TakesDimensions { takes, ndim })
+fn takes_dimensions<F: Fault>(takes: usize, ndim: usize) -> F {
+    F::new(Detail::TakesDimensions { takes, ndim })
 }
 
 /// Gives the dimensions to a visitor. The caller adds the entry and the offset to an error, so that this struct is
 /// small enough for registers.
-struct Dimensions<'de, W> {
+struct Dimensions<'de, W, F> {
     items: Items<'de, W>,
     ndim: usize,
+    fault: PhantomData<F>,
 }
 
-impl<W: FixedInt> Dimensions<'_, W> {
+impl<W: FixedInt, F> Dimensions<'_, W, F> {
     #[inline]
     fn drawn(&self) -> usize {
         self.ndim - self.items.len()
     }
 }
 
-impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
-    type Error = Error;
+impl<'de, W: FixedInt + Visit<'de>, F: Fault> Deserializer<'de> for Vector<'de, W, F> {
+    type Error = F;
 
     #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
         self.visit(visitor)
     }
 
     #[inline]
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, F> {
         self.tuple(len, visitor)
     }
 
@@ -71,7 +85,7 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
         _name: &'static str,
         len: usize,
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, F> {
         self.tuple(len, visitor)
     }
 
@@ -89,13 +103,13 @@ impl<'de, W: FixedInt + Visit<'de>> Deserializer<'de> for Vector<'de, W> {
     }
 }
 
-impl<'de, W: FixedInt + Visit<'de>> SeqAccess<'de> for Dimensions<'de, W> {
-    type Error = Error;
+impl<'de, W: FixedInt + Visit<'de>, F: Fault> SeqAccess<'de> for Dimensions<'de, W, F> {
+    type Error = F;
 
     #[inline]
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, F> {
         let Some(item) = self.items.next() else { return Ok(None) };
-        match seed.deserialize(Value(item)) {
+        match seed.deserialize(Value::<W, F>::new(item)) {
             Ok(value) => Ok(Some(value)),
             Err(error) => Err(error.at_dimension(self.drawn() - 1)),
         }

@@ -75,7 +75,7 @@ impl ValueType {
             Self::Bytes => "bytes",
             Self::None => "None",
             Self::Unit => "a unit",
-            Self::Enum => "a tagged enum",
+            Self::Enum => "an enum",
             Self::Sequence => "a sequence",
             Self::Map => "a map",
             Self::Struct => "a struct",
@@ -125,6 +125,53 @@ impl TextFault {
     }
 }
 
+impl fmt::Display for TextFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUtf8 { at } => write!(f, "must be UTF-8, but is not valid at its byte {at}"),
+            Self::Nul { at } => write!(f, "must not contain a NUL, but has one at its byte {at}"),
+            Self::TooLong { length } => {
+                write!(f, "has {length} bytes, but must have at most {MAX_DTYPE_LEN}")
+            }
+        }
+    }
+}
+
+/// How a type or a value does not fit a layout.
+#[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta`"))]
+#[derive(Clone, Copy)]
+pub(crate) enum LayoutFault {
+    /// The type takes another number of entries than the layout has.
+    Takes { layout: Layout, takes: usize },
+    /// The type takes more entries than the layout has.
+    TakesMore { layout: Layout },
+    /// The names of the fields do not show which of them take the entries of the layout.
+    Unplaced { layout: Layout },
+    /// The value written has another number of entries than the layout.
+    Gives { layout: Layout, gives: usize },
+    /// No layout has this number of entries.
+    NoLayout { gives: usize },
+    /// A sequence does not say how many entries will come.
+    UnknownCount,
+    /// A `Meta` of one layout is written where another was asked for.
+    OtherLayout { value: Layout, asked: Layout },
+    /// The layout has the entry, but the value does not.
+    Absent { layout: Layout },
+    /// The value has the entry, but its layout does not.
+    Surplus { layout: Layout },
+    /// The field has the name of one entry, but is in the position of another.
+    FieldOrder { field: &'static str, layout: Layout },
+    /// The field comes after the field of a later entry.
+    FieldAfter { field: &'static str, layout: Layout },
+}
+
+impl LayoutFault {
+    #[cold]
+    pub(crate) fn error(self) -> Error {
+        Error::new(Detail::Fit(self))
+    }
+}
+
 /// What went wrong, apart from where.
 #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta` and `to_vec`"))]
 pub(crate) enum Detail {
@@ -166,49 +213,8 @@ pub(crate) enum Detail {
     Trailing {
         count: usize,
     },
-    /// The type takes another number of entries than the layout has.
-    Takes {
-        layout: Layout,
-        takes: usize,
-    },
-    /// The value written has another number of entries than the layout.
-    Gives {
-        layout: Layout,
-        gives: usize,
-    },
-    /// No layout has this number of entries.
-    NoLayout {
-        gives: usize,
-    },
-    /// A sequence does not say how many entries will come.
-    UnknownCount,
-    /// A `Meta` of one layout is written where another was asked for.
-    OtherLayout {
-        value: Layout,
-        asked: Layout,
-    },
-    /// The layout has the entry, but the value does not.
-    Absent {
-        layout: Layout,
-    },
-    /// The value has the entry, but its layout does not.
-    Surplus {
-        layout: Layout,
-    },
-    /// The field has the name of one entry, but is in the position of another.
-    FieldOrder {
-        field: &'static str,
-        layout: Layout,
-    },
-    /// The field comes after the field of a later entry.
-    FieldAfter {
-        field: &'static str,
-        layout: Layout,
-    },
-    /// The names of the fields do not show which of them take the entries of the layout.
-    Unplaced {
-        layout: Layout,
-    },
+    /// The type or the value does not fit the layout.
+    Fit(LayoutFault),
     Unsupported(ValueType),
     BufferTooSmall {
         needed: usize,
@@ -216,6 +222,8 @@ pub(crate) enum Detail {
     },
     /// The type ignored an error in one of its entries.
     PassedOver,
+    /// The type refused an ordinary metalayer, and then took it.
+    Misfit,
     /// A `Display` or `Serialize` gave another value when asked a second time.
     Unstable,
     #[cfg(feature = "std")]
@@ -239,20 +247,15 @@ impl Detail {
             Self::Text(TextFault::Nul { .. }) => ErrorKind::Nul,
             Self::Text(TextFault::TooLong { .. }) => ErrorKind::DtypeLength,
             Self::Trailing { .. } => ErrorKind::TrailingBytes,
-            Self::Takes { .. }
-            | Self::Gives { .. }
-            | Self::NoLayout { .. }
-            | Self::UnknownCount
-            | Self::Unplaced { .. }
-            | Self::OtherLayout { .. }
-            | Self::Absent { .. }
-            | Self::Surplus { .. } => ErrorKind::EntryCount,
-            Self::FieldOrder { .. } | Self::FieldAfter { .. } => ErrorKind::FieldOrder,
+            Self::Fit(LayoutFault::FieldOrder { .. } | LayoutFault::FieldAfter { .. }) => {
+                ErrorKind::FieldOrder
+            }
+            Self::Fit(_) => ErrorKind::EntryCount,
             Self::Unsupported(_) => ErrorKind::UnsupportedType,
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
             Self::Reader(_) | Self::Writer(_) => ErrorKind::Io,
-            Self::Unstable | Self::PassedOver | Self::Custom(..) => ErrorKind::Custom,
+            Self::Unstable | Self::Misfit | Self::PassedOver | Self::Custom(..) => ErrorKind::Custom,
         }
     }
 }
@@ -378,83 +381,77 @@ impl Parts {
             &Detail::TakesDimensions { takes, ndim } => {
                 write!(f, "{place} has {}, but the type takes {takes}", dimensions(ndim))
             }
-            Detail::OutOfRange(value) => {
-                write!(f, "{place} is {value}, but must ")?;
-                match (self.entry, self.encoding()) {
-                    (_, Some(Encoding::Int64s)) => f.write_str("fit int64"),
-                    (_, Some(Encoding::Int32s)) => f.write_str("fit int32"),
-                    (Some(Entry::Ndim), _) => write!(f, "be 0 to {MAX_NDIM}"),
-                    _ => f.write_str("be 0 to 127"),
-                }
-            }
-            Detail::Text(TextFault::NotUtf8 { at }) => {
-                write!(f, "{place} must be UTF-8, but is not valid at its byte {at}")
-            }
-            Detail::Text(TextFault::Nul { at }) => {
-                write!(f, "{place} must not contain a NUL, but has one at its byte {at}")
-            }
-            Detail::Text(TextFault::TooLong { length }) => {
-                write!(f, "{place} has {length} bytes, but must have at most {MAX_DTYPE_LEN}")
-            }
+            Detail::OutOfRange(value) => write!(f, "{place} is {value}, but must {}", self.range()),
+            Detail::Text(fault) => write!(f, "{place} {fault}"),
             &Detail::Trailing { count } => {
                 let verb = if count == 1 { "is" } else { "are" };
                 write!(f, "{} {verb} left after the metalayer", bytes(count))
             }
+            Detail::Fit(fault) => self.layout_message(*fault, f),
             Detail::BufferTooSmall { needed, given } => {
                 write!(f, "the metalayer has {}, but the buffer has {given}", bytes(*needed))
             }
             Detail::Unsupported(found) => self.unsupported(*found, f),
+            Detail::PassedOver => f.write_str("the type ignored an error in one of its entries"),
+            Detail::Misfit => f.write_str("the type refused the metalayer, and took it the next time"),
+            Detail::Unstable => f.write_str("the value changed between two calls of its `Serialize`"),
             #[cfg(feature = "std")]
             Detail::Reader(_) => f.write_str("the reader failed"),
             #[cfg(feature = "std")]
             Detail::Writer(_) => f.write_str("the writer failed"),
             Detail::Custom(..) => self.custom(f),
-            _ => self.layout_message(f),
+        }
+    }
+
+    /// The numbers that the entry can be.
+    fn range(&self) -> &'static str {
+        match (self.entry, self.encoding()) {
+            (_, Some(Encoding::Int64s)) => "fit int64",
+            (_, Some(Encoding::Int32s)) => "fit int32",
+            (Some(Entry::Ndim), _) => "be 0 to 16",
+            _ => "be 0 to 127",
         }
     }
 
     /// The messages about a value and a layout that do not fit each other.
-    fn layout_message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn layout_message(&self, fault: LayoutFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
-        match self.detail {
-            Detail::Takes { layout, takes } => {
+        match fault {
+            LayoutFault::Takes { layout, takes } => {
                 write!(f, "{}, but the type takes {takes}", LayoutHas(layout))
             }
-            Detail::Gives { layout, gives } => {
+            LayoutFault::TakesMore { layout } => write!(f, "{}, but the type takes more", LayoutHas(layout)),
+            LayoutFault::Unplaced { layout } => write!(
+                f,
+                "{}, but the field names do not show which fields take them; name the fields after the entries",
+                LayoutHas(layout)
+            ),
+            LayoutFault::Gives { layout, gives } => {
                 write!(f, "{}, but the value gives {gives}", LayoutHas(layout))
             }
-            Detail::NoLayout { gives } => {
+            LayoutFault::NoLayout { gives } => {
                 write!(f, "the value has {}, but a layout has {}", entries(gives), entry_counts())
             }
-            Detail::UnknownCount => write!(
+            LayoutFault::UnknownCount => write!(
                 f,
                 "the length of the sequence is not known: it must be {}, or set by `Serializer::with_layout`",
                 entry_counts()
             ),
-            Detail::OtherLayout { value, asked } => {
+            LayoutFault::OtherLayout { value, asked } => {
                 write!(f, "the value has layout {value}, but the serializer was given {asked}")
             }
-            Detail::Absent { layout } => {
+            LayoutFault::Absent { layout } => {
                 write!(f, "layout {layout} needs an entry {place}, but the value has none")
             }
-            Detail::Surplus { layout } => {
+            LayoutFault::Surplus { layout } => {
                 write!(f, "layout {layout} has no entry {place}, but the value has one")
             }
-            Detail::FieldOrder { field, layout } => {
+            LayoutFault::FieldOrder { field, layout } => {
                 write!(f, "field `{field}` is in the position of `{place}`: {}", OrderOf(layout))
             }
-            Detail::FieldAfter { field, layout } => {
+            LayoutFault::FieldAfter { field, layout } => {
                 write!(f, "field `{field}` comes after `{place}`: {}", OrderOf(layout))
             }
-            Detail::Unplaced { layout } => {
-                write!(
-                    f,
-                    "{}, but the field names do not show which fields take them; name the fields after the entries",
-                    LayoutHas(layout)
-                )
-            }
-            Detail::PassedOver => f.write_str("the type ignored an error in one of its entries"),
-            _ => f.write_str("the value changed between two calls of its `Serialize`"),
         }
     }
 
@@ -484,6 +481,7 @@ impl Parts {
         f.write_str(match (self.encoding(), found) {
             (Some(_), ValueType::None) => " (to leave the entry out, use `skip_serializing_if`)",
             (Some(Encoding::Str32), ValueType::Sequence) => " (for bytes, use `serde_bytes`)",
+            (Some(Encoding::Str32), ValueType::Enum) => " (for the name of a variant, use a string)",
             (None, ValueType::Map) => " (`flatten` turns a struct into a map)",
             _ => "",
         })

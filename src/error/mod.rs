@@ -15,7 +15,7 @@ use detail::Parts;
 
 mod detail;
 
-pub(crate) use detail::{Detail, TextFault, ValueType};
+pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 
 /// Why a metalayer could not be read or written.
 ///
@@ -151,6 +151,11 @@ impl Error {
     pub(crate) fn of_version(mut self, version: u8) -> Self {
         self.0.version = NonZeroU8::new(version);
         self
+    }
+
+    /// Whether a type does not fit, and it is not known yet why.
+    pub(crate) fn is_misfit(&self) -> bool {
+        matches!(self.0.detail, Detail::Misfit)
     }
 
     /// The kind of error.

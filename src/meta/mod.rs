@@ -6,7 +6,7 @@ use ecow::EcoString;
 use smallvec::SmallVec;
 
 use crate::entry::{Entry, MAX_NDIM};
-use crate::error::{Detail, Error};
+use crate::error::{Detail, Error, LayoutFault};
 use crate::layout::Layout;
 use crate::shapes::Shapes;
 use crate::{marker, wire};
@@ -191,7 +191,7 @@ impl Meta {
     /// ```
     pub fn with_layout(mut self, layout: Layout) -> Result<Self, Error> {
         if layout.has(Entry::Dtype) && !self.layout.has(Entry::Dtype) {
-            return Err(Error::new(Detail::Absent { layout }).in_entry(Entry::Dtype));
+            return Err(LayoutFault::Absent { layout }.error().in_entry(Entry::Dtype));
         }
         if !layout.has(Entry::Dtype) {
             self.dtype = EcoString::new();
@@ -241,7 +241,7 @@ impl Meta {
     /// ```
     pub fn with_dtype(mut self, dtype: &str) -> Result<Self, Error> {
         if !self.layout.has(Entry::Dtype) {
-            return Err(Error::new(Detail::Surplus { layout: self.layout }).in_entry(Entry::Dtype));
+            return Err(LayoutFault::Surplus { layout: self.layout }.error().in_entry(Entry::Dtype));
         }
         check_dtype(dtype)?;
         self.dtype = dtype.into();

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::{IN_PLACE, Meta, Vector};
 use crate::entry::{Entry, MAX_NDIM, META_FIELDS};
-use crate::error::{Detail, Error};
+use crate::error::{Error, LayoutFault};
 use crate::layout::{EntrySet, Layout, META_STRUCT};
 
 impl Serialize for Meta {
@@ -170,8 +170,9 @@ fn check_entries(layout: Layout, given: EntrySet) -> Result<(), Error> {
     }
     let wrong = Entry::ALL.iter().copied().find(|&entry| layout.has(entry) != given.contains(entry));
     wrong.map_or(Ok(()), |entry| {
-        let detail = if layout.has(entry) { Detail::Absent { layout } } else { Detail::Surplus { layout } };
-        Err(Error::new(detail).in_entry(entry))
+        let fault =
+            if layout.has(entry) { LayoutFault::Absent { layout } } else { LayoutFault::Surplus { layout } };
+        Err(fault.error().in_entry(entry))
     })
 }
 

@@ -10,24 +10,30 @@ mod vector;
 
 mod entries;
 
+mod start;
+
 #[cfg(feature = "alloc")]
-use alloc::vec::Vec;
-#[cfg(feature = "alloc")]
-use core::iter;
+use alloc::{boxed::Box, vec::Vec};
 
 use serde::Serialize;
 use serde::ser::Impossible;
 
-use crate::error::{Detail, Error};
+#[cfg(feature = "alloc")]
+use crate::error::Detail;
+use crate::error::Error;
 use crate::layout::Layout;
+#[cfg(feature = "alloc")]
+use crate::wire::NewBytes;
+use crate::wire::{After, NoRoom};
 use entries::Entries;
 use methods::{refuse, transparent};
+use start::Start;
 
-/// Enough for a metalayer of 16 dimensions and a dtype of 36 bytes.
+/// Bytes for the dtype in a new vector: enough for every dtype but structs and subarrays.
 #[cfg(feature = "alloc")]
-const STACK_LEN: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
+const DTYPE_ROOM: usize = 16;
 
-/// Writes a value as a metalayer into a new vector.
+/// Writes a value as a metalayer into a new vector, whose capacity can be some bytes more than its length.
 ///
 /// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct that
 /// forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** To name the layout is safer:
@@ -49,7 +55,7 @@ const STACK_LEN: usize = crate::wire::LONGEST_BEFORE_DTYPE + 36;
 #[cfg(feature = "alloc")]
 #[inline]
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
-    with_bytes(value, None, <[u8]>::to_vec)
+    new_vec(value, None)
 }
 
 /// Writes a value as a metalayer of this layout into a new vector.
@@ -72,7 +78,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
 /// ```
 #[cfg(feature = "alloc")]
 pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> Result<Vec<u8>, Error> {
-    with_bytes(value, Some(layout), <[u8]>::to_vec)
+    new_vec(value, Some(layout))
 }
 
 /// Writes a value as a metalayer to the front of a buffer, and returns the written part.
@@ -91,9 +97,8 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// ```
 #[inline]
 pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
-    let mut serializer = Serializer::new(buffer);
-    value.serialize(&mut serializer)?;
-    Ok(serializer.into_written())
+    let length = value.serialize(Start { buffer: &mut *buffer, layout: None })?;
+    Ok(buffer.get_mut(..length).unwrap_or_default())
 }
 
 /// Writes a value as a metalayer to a writer, in one call of `write_all`.
@@ -111,9 +116,7 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 /// ```
 #[cfg(feature = "std")]
 pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value: &T) -> Result<(), Error> {
-    with_bytes(value, None, |bytes| {
-        writer.write_all(bytes).map_err(|error| Error::new(Detail::Writer(error)))
-    })?
+    writer.write_all(&to_vec(value)?).map_err(|error| Error::new(Detail::Writer(error)))
 }
 
 /// The number of bytes that a value has as a metalayer.
@@ -128,40 +131,46 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 /// ```
 #[inline]
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
-    let mut serializer = Serializer::counting(&mut []);
-    value.serialize(&mut serializer)?;
-    Ok(serializer.offset())
+    value.serialize(Start { buffer: NoRoom, layout: None })
 }
 
-/// Writes the metalayer of a value and calls `use_bytes` with it. It is on the stack if it fits, else on the heap.
 #[cfg(feature = "alloc")]
 #[inline]
-fn with_bytes<T: Serialize + ?Sized, R>(
+fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
+    let mut bytes = Box::default();
+    let length = value.serialize(Start { buffer: NewBytes::new(&mut bytes, DTYPE_ROOM), layout })?;
+    match length.checked_sub(bytes.len()) {
+        None | Some(0) => Ok(shortened(bytes, length)),
+        Some(missing) => with_long_dtype(value, layout, length, DTYPE_ROOM + missing),
+    }
+}
+
+/// Writes a metalayer of this length. Only the first call of `Serialize` can tell how much room its dtype needs.
+#[cfg(feature = "alloc")]
+#[cold]
+#[inline(never)]
+fn with_long_dtype<T: Serialize + ?Sized>(
     value: &T,
     layout: Option<Layout>,
-    use_bytes: impl FnOnce(&[u8]) -> R,
-) -> Result<R, Error> {
-    let mut stack = [0; STACK_LEN];
-    let mut serializer = Serializer { layout, ..Serializer::counting(&mut stack) };
-    value.serialize(&mut serializer)?;
-    let size = serializer.offset();
-    match stack.get(..size) {
-        Some(bytes) => Ok(use_bytes(bytes)),
-        None => with_long_bytes(value, layout, size).map(|bytes| use_bytes(&bytes)),
+    length: usize,
+    dtype_room: usize,
+) -> Result<Vec<u8>, Error> {
+    let mut bytes = Box::default();
+    let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
+    // Other dimensions and another dtype can have the same length together, and not fit.
+    if written == length && length <= bytes.len() {
+        Ok(shortened(bytes, length))
+    } else {
+        Err(Error::new(Detail::Unstable))
     }
 }
 
 #[cfg(feature = "alloc")]
-#[cold]
-fn with_long_bytes<T: Serialize + ?Sized>(
-    value: &T,
-    layout: Option<Layout>,
-    size: usize,
-) -> Result<Vec<u8>, Error> {
-    let mut bytes: Vec<u8> = iter::repeat_n(0, size).collect();
-    let mut serializer = Serializer { layout, ..Serializer::counting(&mut bytes) };
-    value.serialize(&mut serializer)?;
-    if serializer.offset() == size { Ok(bytes) } else { Err(Error::new(Detail::Unstable)) }
+#[inline(always)]
+fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::from(bytes);
+    bytes.truncate(length);
+    bytes
 }
 
 /// A serde serializer that writes metalayers into a buffer.
@@ -186,8 +195,6 @@ pub struct Serializer<'a> {
     buffer: &'a mut [u8],
     position: usize,
     layout: Option<Layout>,
-    /// Bytes that do not fit the buffer are only counted; they are not an error.
-    counting: bool,
 }
 
 impl<'a> Serializer<'a> {
@@ -195,12 +202,7 @@ impl<'a> Serializer<'a> {
     #[must_use]
     #[inline]
     pub fn new(buffer: &'a mut [u8]) -> Self {
-        Self { buffer, position: 0, layout: None, counting: false }
-    }
-
-    #[inline]
-    fn counting(buffer: &'a mut [u8]) -> Self {
-        Self { counting: true, ..Self::new(buffer) }
+        Self { buffer, position: 0, layout: None }
     }
 
     /// Selects the layout directly, not by the number of entries. A value with another number of entries gives an
@@ -230,68 +232,47 @@ impl<'a> Serializer<'a> {
         self.position
     }
 
+    /// The start of the next metalayer.
     #[inline]
-    fn into_written(self) -> &'a mut [u8] {
-        self.buffer.get_mut(..self.position).unwrap_or_default()
-    }
-
-    /// The layout of a value with this number of entries.
-    #[inline]
-    fn layout_of(&self, gives: usize) -> Result<Layout, Error> {
-        match self.layout {
-            None => Layout::of_entries(gives).ok_or_else(|| Error::new(Detail::NoLayout { gives })),
-            Some(layout) if layout.entries().len() == gives => Ok(layout),
-            Some(layout) => Err(Error::new(Detail::Gives { layout, gives })),
-        }
+    fn start(&mut self) -> Start<After<'_>> {
+        let bytes = self.buffer.get_mut(self.position..).unwrap_or_default();
+        Start { buffer: After { bytes, position: &mut self.position }, layout: self.layout }
     }
 }
 
 impl<'s> serde::Serializer for &'s mut Serializer<'_> {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = Entries<'s>;
-    type SerializeTuple = Entries<'s>;
-    type SerializeTupleStruct = Entries<'s>;
+    type SerializeSeq = Entries<After<'s>>;
+    type SerializeTuple = Entries<After<'s>>;
+    type SerializeTupleStruct = Entries<After<'s>>;
     type SerializeTupleVariant = Impossible<(), Error>;
     type SerializeMap = Impossible<(), Error>;
-    type SerializeStruct = Entries<'s>;
+    type SerializeStruct = Entries<After<'s>>;
     type SerializeStructVariant = Impossible<(), Error>;
 
     #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
-        match (len, self.layout) {
-            (Some(len), _) => self.serialize_tuple(len),
-            (None, Some(layout)) => Ok(Entries::new(self, layout)),
-            (None, None) => Err(Error::new(Detail::UnknownCount)),
-        }
+        self.start().serialize_seq(len)
     }
 
     #[inline]
     fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
-        let layout = self.layout_of(len)?;
-        Ok(Entries::new(self, layout))
+        self.start().serialize_tuple(len)
     }
 
     #[inline]
     fn serialize_tuple_struct(
         self,
-        _name: &'static str,
+        name: &'static str,
         len: usize,
     ) -> Result<Self::SerializeTupleStruct, Error> {
-        self.serialize_tuple(len)
+        self.start().serialize_tuple_struct(name, len)
     }
 
     #[inline]
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
-        #[cfg(feature = "alloc")]
-        if let Some(value) = Layout::of_meta_struct(name) {
-            return match self.layout {
-                Some(asked) if asked != value => Err(Error::new(Detail::OtherLayout { value, asked })),
-                _ => Ok(Entries::of_meta(self, value)),
-            };
-        }
-        let _ = name;
-        self.serialize_tuple(len)
+        self.start().serialize_struct(name, len)
     }
 
     transparent! {}

@@ -71,7 +71,7 @@ impl serde::Serializer for TextSerializer<'_> {
 
 /// Text that comes in pieces.
 struct Parts<'s> {
-    output: Output<'s>,
+    output: Output<&'s mut [u8]>,
     /// Why a piece was refused. [`fmt::Error`] has no room for a reason.
     error: Option<Error>,
 }

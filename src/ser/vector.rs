@@ -94,7 +94,7 @@ pub(super) struct Dimensions<'s, W> {
 }
 
 impl<W: FixedInt + Width> Dimensions<'_, W> {
-    #[inline]
+    #[inline(always)]
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         match integer(value) {
             Ok(dimension) => self.slots.put(dimension),

@@ -312,7 +312,7 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
     };
     case("two fields are swapped", to_vec(&swapped));
     case("a sequence that does not say how many entries it has", to_vec(&Endless));
-    case("a value that changes while it is written", to_vec(&Fickle::default()));
+    case("a value that changes while it is written", to_vec(&Fickle::new([(0, 700), (0, 600)])));
 
     let into = |size| to_slice(&seven(), &mut vec![0; size]).map(|bytes| bytes.to_vec());
     case("a buffer of 52 bytes", into(52));
@@ -374,15 +374,52 @@ impl serde::Serialize for Endless {
     }
 }
 
-/// A dtype too long for the stack, that is shorter the second time.
-#[derive(Default)]
-struct Fickle(std::cell::Cell<bool>);
+/// A value whose number of dimensions and length of the dtype are others when it is written once more.
+struct Fickle {
+    forms: [(u8, usize); 2],
+    calls: std::cell::Cell<usize>,
+}
+
+impl Fickle {
+    fn new(forms: [(u8, usize); 2]) -> Self {
+        Self { forms, calls: std::cell::Cell::default() }
+    }
+
+    fn form((ndim, length): (u8, usize)) -> (u8, u8, Vec<u64>, Vec<u32>, Vec<u32>, u8, String) {
+        let dimensions = usize::from(ndim);
+        (0, ndim, vec![1; dimensions], vec![1; dimensions], vec![1; dimensions], 0, "x".repeat(length))
+    }
+}
 
 impl serde::Serialize for Fickle {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let dtype = if self.0.replace(true) { "x".repeat(600) } else { "x".repeat(700) };
-        (0, 0, [0; 0], [0; 0], [0; 0], 0, dtype).serialize(serializer)
+        Self::form(self.forms[self.calls.replace(1)]).serialize(serializer)
     }
+}
+
+#[test]
+fn a_value_that_changes_while_it_is_written_is_refused_or_written_as_it_was() {
+    // One dimension more is 19 bytes more.
+    let dtypes = [0, 3, 16, 17, 17 + 19, 36, 36 + 19, 700, 700 + 19, 700 + 2 * 19];
+    let forms: Vec<_> = (0..3).flat_map(|ndim| dtypes.map(|length| (ndim, length))).collect();
+    let mut refused = 0;
+    for &first in &forms {
+        for &second in &forms {
+            let value = Fickle::new([first, second]);
+            match to_vec(&value) {
+                Ok(bytes) => {
+                    let one_of = [first, second].map(|form| to_vec(&Fickle::form(form)).unwrap());
+                    assert!(one_of.contains(&bytes), "{first:?}, then {second:?}: {bytes:02x?}");
+                }
+                Err(error) => {
+                    let text = "the value changed between two calls of its `Serialize`";
+                    assert_eq!(error.to_string(), text, "{first:?}, then {second:?}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 0);
 }
 
 #[test]

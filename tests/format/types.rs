@@ -536,9 +536,8 @@ fn a_wrong_marker_comes_before_what_the_type_says_of_the_vector() {
 }
 
 #[test]
-fn a_field_of_no_entry_takes_the_next_entry() {
+fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() {
     #[derive(Debug, Deserialize)]
-    #[allow(dead_code, reason = "it cannot be read")]
     struct Eight {
         version: u8,
         ndim: u8,
@@ -550,8 +549,32 @@ fn a_field_of_no_entry_takes_the_next_entry() {
         dtype_format: u8,
         dtype: String,
     }
-    let error = from_slice::<Eight>(&to_vec(&seven()).unwrap()).unwrap_err();
-    assert_eq!(error.to_string(), "byte 3: shape: invalid type: sequence, expected a boolean");
+    let bytes = to_vec(&seven()).unwrap();
+    let eight = from_slice::<Eight>(&bytes).unwrap();
+    assert_eq!((eight.version, eight.ndim, eight.dtype_format, eight.extra), (0, 2, 0, false));
+    assert_eq!((eight.shape, eight.chunkshape, eight.blockshape), (vec![3, 5], vec![2, 3], vec![1, 2]));
+    assert_eq!(eight.dtype, "<i4");
+
+    // Under other names there is no telling.
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "it cannot be read")]
+    struct OwnNames(u8, u8, Vec<u64>, Vec<u32>, Vec<u32>, u8, String, u8);
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "it cannot be read")]
+    struct Letters {
+        a: u8,
+        b: u8,
+        c: Vec<u64>,
+        d: Vec<u32>,
+        e: Vec<u32>,
+        f: u8,
+        g: String,
+        h: u8,
+    }
+    let error = from_slice::<OwnNames>(&bytes).unwrap_err();
+    assert_eq!(error.to_string(), "byte 0: layout b2nd has 7 entries, but the type takes 8");
+    let error = from_slice::<Letters>(&bytes).unwrap_err();
+    assert_eq!(error.to_string(), "byte 0: layout b2nd has 7 entries, but the type takes more");
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! The general way to read: every layout, every type, and an error that says all.
+
+use serde::de::Visitor;
+use serde::forward_to_deserialize_any;
+
+#[cfg(feature = "alloc")]
+use super::entries::AsMeta;
+use super::entries::InOrder;
+use super::methods::{transparent, whole};
+use super::names::{ByName, Names};
+use super::takes::Takes;
+use crate::error::{Detail, Error, LayoutFault, ValueType};
+use crate::layout::Layout;
+use crate::wire::{Input, Metalayer};
+
+/// A serde deserializer that reads metalayers from a slice.
+///
+/// It can be read into a struct, tuple, tuple struct, sequence or `Meta`. The [crate's page](crate#serdes-data-model)
+/// has a table of what each type can read. [`from_slice`](crate::from_slice()) is faster.
+///
+/// ```
+/// use b2nd_serde::{Deserializer, Layout};
+/// use serde::Deserialize;
+///
+/// let mut deserializer = Deserializer::new(b"\x95\x00\x00\x90\x90\x90");
+/// assert_eq!(deserializer.layout()?, Layout::Caterva);
+/// let value = serde_json::Value::deserialize(&mut deserializer)?;
+/// assert_eq!(deserializer.offset(), 6);
+/// deserializer.end()?;
+/// assert_eq!(value, serde_json::json!([0, 0, [], [], []]));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Deserializer<'de> {
+    input: Input<'de>,
+}
+
+impl<'de> Deserializer<'de> {
+    /// A deserializer for the metalayer at the front of a slice.
+    #[must_use]
+    #[inline]
+    pub fn new(bytes: &'de [u8]) -> Self {
+        Self { input: Input::new(bytes) }
+    }
+
+    /// The layout of the next metalayer. The position does not change.
+    ///
+    /// The first byte tells the layout; after `96`, the byte after `blockshape` decides.
+    ///
+    /// # Errors
+    ///
+    /// If no layout begins with the first byte. After `96`, also if one of the bytes up to the deciding one is wrong.
+    pub fn layout(&self) -> Result<Layout, Error> {
+        self.input.layout()
+    }
+
+    /// The number of bytes of the metalayers that have been read. After an error it is that before the metalayer.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.input.position()
+    }
+
+    /// Checks that no bytes are left.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TrailingBytes`](crate::ErrorKind::TrailingBytes) if bytes are left; the message says how many.
+    pub fn end(&self) -> Result<(), Error> {
+        self.input.end()
+    }
+
+    /// The bytes that are left.
+    pub(super) fn rest(&self) -> &'de [u8] {
+        self.input.rest()
+    }
+
+    /// Lets a type take the next metalayer, all of which is checked first.
+    pub(super) fn take<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
+        let start = self.offset();
+        let metalayer = Metalayer::read(self.input.clone())?;
+        let value = visit(&metalayer, start, takes, visitor).map_err(|error| error.at(start))?;
+        self.input.skip_to(metalayer.rest);
+        Ok(value)
+    }
+}
+
+/// Lets a type take the entries of a metalayer that begins at `start` of the input.
+fn visit<'de, V: Visitor<'de>>(
+    metalayer: &Metalayer<'de>,
+    start: usize,
+    takes: Takes,
+    visitor: V,
+) -> Result<V::Value, Error> {
+    let layout = metalayer.layout;
+    let count = layout.entries().len();
+    let mut entries = InOrder::new(metalayer, start);
+    let value = match takes {
+        Takes::Count(takes) if takes != count => return Err(LayoutFault::Takes { layout, takes }.error()),
+        Takes::Any | Takes::Count(_) => visitor.visit_seq(&mut entries),
+        Takes::Fields(fields) => match Names::place(fields, layout)? {
+            None => visitor.visit_seq(&mut entries),
+            Some(names) => visitor.visit_map(ByName { entries: &mut entries, names }),
+        },
+        #[cfg(feature = "alloc")]
+        Takes::Meta => return visitor.visit_seq(AsMeta::new(metalayer, start)),
+        Takes::Map => return Err(Error::new(Detail::Unsupported(ValueType::Map))),
+    };
+    match (value, entries.taken()) {
+        (Ok(value), takes) if takes == count => Ok(value),
+        // A struct says of it: "invalid length 7".
+        (Err(error), _) if error.entry().is_none() && entries.is_over() => {
+            Err(LayoutFault::TakesMore { layout }.error())
+        }
+        (Err(error), _) => Err(error),
+        (Ok(_), takes) => Err(LayoutFault::Takes { layout, takes }.error()),
+    }
+}
+
+impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
+    type Error = Error;
+
+    whole! {}
+}

@@ -1,0 +1,87 @@
+//! Errors of the two ways to read: one says all, the other one nothing.
+
+use core::fmt;
+
+use serde::de;
+
+use crate::entry::Entry;
+use crate::error::{Detail, Error};
+use crate::layout::Layout;
+use crate::wire::{FixedInt, bytes_before};
+
+/// The error of one of the two ways to read.
+pub(super) trait Fault: de::Error {
+    /// Whether no dimension is negative where this error is used.
+    const IS_NATURAL: bool;
+
+    fn new(detail: Detail) -> Self;
+
+    /// Adds the dimension, unless the error names an entry.
+    fn at_dimension(self, dimension: usize) -> Self;
+
+    /// Adds the entry and its byte, in a metalayer that begins at `start`.
+    fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self;
+}
+
+impl Fault for Error {
+    const IS_NATURAL: bool = false;
+
+    #[cold]
+    fn new(detail: Detail) -> Self {
+        Self::new(detail)
+    }
+
+    #[cold]
+    fn at_dimension(self, dimension: usize) -> Self {
+        self.at_dimension(dimension)
+    }
+
+    /// The byte is that of the dimension that the error names, else the first of the entry.
+    #[cold]
+    fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self {
+        let width = if entry == Entry::Shape { i64::WIDTH } else { i32::WIDTH };
+        let within = self.dimension().map_or(0, |dimension| 1 + dimension * width);
+        self.in_entry(entry).at(start + bytes_before(entry, layout, ndim) + within)
+    }
+}
+
+/// The type does not fit an ordinary metalayer.
+///
+/// It has no room for a reason: what takes no memory takes no part in the layout of a `Result`, so that arrays stay in
+/// registers, and code that makes messages stays off the fast way. Whoever gets it reads once more, the general way.
+#[derive(Debug)]
+pub(super) struct Misfit;
+
+impl Fault for Misfit {
+    const IS_NATURAL: bool = true;
+
+    #[inline]
+    fn new(_detail: Detail) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn at_dimension(self, _dimension: usize) -> Self {
+        self
+    }
+
+    #[inline]
+    fn in_entry(self, _entry: Entry, _layout: Layout, _ndim: u8, _start: usize) -> Self {
+        self
+    }
+}
+
+impl de::Error for Misfit {
+    #[inline]
+    fn custom<T: fmt::Display>(_message: T) -> Self {
+        Self
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the type does not fit the metalayer")
+    }
+}
+
+impl core::error::Error for Misfit {}

@@ -1,0 +1,105 @@
+//! Which field of a struct takes which entry.
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
+
+use super::entries::InOrder;
+use crate::entry::Entry;
+use crate::error::{Error, LayoutFault};
+use crate::layout::Layout;
+
+/// The names of the fields that take the entries of a layout.
+pub(super) enum Names {
+    /// The names of the seven entries, in their order.
+    Seven(&'static [&'static str]),
+    /// Well-known names of all entries of the layout are among these.
+    Known(&'static [&'static str]),
+}
+
+impl Names {
+    /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in their order.
+    ///
+    /// It must take them by name if it has a field for an entry that the layout lacks, because serde's `visit_seq` cannot leave
+    /// out a field in the middle. `fields` also has the names of aliases, so it does not say how many entries a struct takes:
+    /// only one that has a name for each entry, or seven names, is sure to be meant.
+    pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
+        if fields.len() == layout.entries().len() {
+            return check_positions(fields, layout).map(|()| None);
+        }
+        if fields.len() == Entry::ALL.len() && check_positions(fields, Layout::B2nd).is_ok() {
+            return Ok(Some(Self::Seven(fields)));
+        }
+        check_order(fields, layout)?;
+        if layout.entries().iter().all(|&entry| known(fields, entry).is_some()) {
+            return Ok(Some(Self::Known(fields)));
+        }
+        if fields.iter().all(|field| Entry::of_field(field).is_some()) {
+            let takes = Entry::ALL.iter().filter(|&&entry| known(fields, entry).is_some()).count();
+            return Err(LayoutFault::Takes { layout, takes }.error());
+        }
+        // In order, the fields after the one that the layout lacks would take wrong entries.
+        let is_lacking = |entry: Entry| !layout.entries().contains(&entry);
+        if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
+            return Err(LayoutFault::Unplaced { layout }.error());
+        }
+        Ok(None)
+    }
+
+    fn of(&self, entry: Entry) -> &'static str {
+        let name = match self {
+            Self::Seven(fields) => fields.get(entry as usize).copied(),
+            Self::Known(fields) => known(fields, entry),
+        };
+        name.unwrap_or(entry.name())
+    }
+}
+
+/// Checks that each well-known name is in the position of its own entry.
+fn check_positions(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
+    for (&field, &entry) in fields.iter().zip(layout.entries()) {
+        if !entry.can_be_field(field) {
+            return Err(LayoutFault::FieldOrder { field, layout }.error().in_entry(entry));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that no well-known name comes after one whose entry is later.
+fn check_order(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
+    let mut latest = Entry::Version;
+    for &field in fields {
+        let Some(entry) = Entry::of_field(field) else { continue };
+        if entry < latest {
+            return Err(LayoutFault::FieldAfter { field, layout }.error().in_entry(latest));
+        }
+        latest = entry;
+    }
+    Ok(())
+}
+
+fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
+    fields.iter().copied().find(|field| Entry::of_field(field) == Some(entry))
+}
+
+/// The entries, each with the name of the field that takes it.
+pub(super) struct ByName<'e, 'm, 'de> {
+    pub(super) entries: &'e mut InOrder<'m, 'de, Error>,
+    pub(super) names: Names,
+}
+
+impl<'de> MapAccess<'de> for ByName<'_, '_, 'de> {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+        let Some(entry) = self.entries.next_entry() else { return Ok(None) };
+        let name: StrDeserializer<'_, Error> = self.names.of(entry).into_deserializer();
+        seed.deserialize(name).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        match SeqAccess::next_element_seed(&mut &mut *self.entries, seed)? {
+            Some(value) => Ok(value),
+            None => Err(serde::de::Error::custom("a value was asked for without its key")),
+        }
+    }
+}

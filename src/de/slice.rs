@@ -1,0 +1,132 @@
+//! The fast way to read, for ordinary metalayers, and from it to the general one.
+
+use serde::de::{Deserialize, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::deserializer::Deserializer;
+#[cfg(feature = "alloc")]
+use super::entries::AsMeta;
+use super::entries::InOrder;
+use super::fault::Misfit;
+use super::methods::{transparent, whole};
+use super::takes::Takes;
+use crate::error::{Detail, Error};
+use crate::wire::Metalayer;
+
+/// Reads a value from the metalayer at the front of some bytes. `rest` gets the bytes after it; without, there must be none.
+#[inline(always)]
+pub(super) fn read<'de, T: Deserialize<'de>>(
+    bytes: &'de [u8],
+    rest: Option<&mut &'de [u8]>,
+) -> Result<T, Error> {
+    let result = T::deserialize(SliceDeserializer { bytes, rest });
+    if let Err(error) = result {
+        return Err(explain::<T>(bytes, error));
+    }
+    // As it came: a value that is taken out of its result and put into another one is copied.
+    result
+}
+
+/// Reads an ordinary metalayer once more, to find out why the type does not fit it.
+#[cold]
+fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
+    if !error.is_misfit() {
+        return error.at(0);
+    }
+    match T::deserialize(&mut Deserializer::new(bytes)) {
+        Err(error) => error.at(0),
+        Ok(_) => error,
+    }
+}
+
+/// A deserializer for a metalayer at the front of some bytes.
+struct SliceDeserializer<'r, 'de> {
+    bytes: &'de [u8],
+    /// Gets the bytes after the metalayer; `None` if there must be none.
+    rest: Option<&'r mut &'de [u8]>,
+}
+
+impl<'de> SliceDeserializer<'_, 'de> {
+    #[inline(always)]
+    fn take<V: Visitor<'de>>(self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
+        let Self { bytes, rest } = self;
+        match Metalayer::ordinary(bytes) {
+            Some(metalayer) if takes.is_ordinary() && (rest.is_some() || metalayer.rest.is_empty()) => {
+                if let Some(rest) = rest {
+                    *rest = metalayer.rest;
+                }
+                visit(&metalayer, takes, visitor).map_err(|Misfit| misfit())
+            }
+            _ => unboxed(take_other(bytes, rest, takes, visitor)),
+        }
+    }
+}
+
+/// Lets a type that takes the entries of an ordinary metalayer take them.
+#[inline(always)]
+fn visit<'de, V: Visitor<'de>>(
+    metalayer: &Metalayer<'de>,
+    takes: Takes,
+    visitor: V,
+) -> Result<V::Value, Misfit> {
+    #[cfg(feature = "alloc")]
+    if let Takes::Meta = takes {
+        return visitor.visit_seq(AsMeta::new(metalayer, 0));
+    }
+    let _ = takes;
+    let mut entries = InOrder::new(metalayer, 0);
+    let value = visitor.visit_seq(&mut entries)?;
+    if entries.taken() == metalayer.layout.entries().len() { Ok(value) } else { Err(Misfit) }
+}
+
+#[cold]
+#[inline(never)]
+fn misfit() -> Error {
+    Error::new(Detail::Misfit)
+}
+
+/// Lets a type take what is not an ordinary metalayer, or not all that it could take.
+#[cold]
+#[inline(never)]
+fn take_other<'de, V: Visitor<'de>>(
+    bytes: &'de [u8],
+    rest: Option<&mut &'de [u8]>,
+    takes: Takes,
+    visitor: V,
+) -> Result<Boxed<V::Value>, Error> {
+    let mut deserializer = Deserializer::new(bytes);
+    let value = deserializer.take(takes, visitor)?;
+    match rest {
+        Some(rest) => *rest = deserializer.rest(),
+        None => deserializer.end()?,
+    }
+    Ok(boxed(value))
+}
+
+/// A value on the heap, if there is one. As the plain result of a call, it would have an address, and so would that of the
+/// fast way, which becomes the same result: it could not stay in registers.
+#[cfg(feature = "alloc")]
+type Boxed<T> = alloc::boxed::Box<T>;
+#[cfg(not(feature = "alloc"))]
+type Boxed<T> = T;
+
+fn boxed<T>(value: T) -> Boxed<T> {
+    #[cfg(feature = "alloc")]
+    return alloc::boxed::Box::new(value);
+    #[cfg(not(feature = "alloc"))]
+    value
+}
+
+#[inline(always)]
+fn unboxed<T>(value: Result<Boxed<T>, Error>) -> Result<T, Error> {
+    #[cfg(feature = "alloc")]
+    return value.map(|value| *value);
+    #[cfg(not(feature = "alloc"))]
+    value
+}
+
+impl<'de> serde::Deserializer<'de> for SliceDeserializer<'_, 'de> {
+    type Error = Error;
+
+    whole! {}
+}

@@ -1,0 +1,147 @@
+//! Integers of a fixed width, and the vectors of them.
+
+use core::marker::PhantomData;
+
+use crate::layout::vector_marker;
+use crate::marker::{INT32, INT64};
+
+/// A signed integer that always takes the same number of bytes.
+pub(crate) trait FixedInt: Copy + Into<i64> {
+    const MARKER: u8;
+    /// Bytes with the marker.
+    const WIDTH: usize;
+
+    /// The unsigned integer of the same size.
+    type Unsigned;
+
+    /// Writes marker and value into a slice of [`WIDTH`](Self::WIDTH) bytes.
+    fn encode(self, item: &mut [u8]);
+
+    /// Reads a slice of [`WIDTH`](Self::WIDTH) bytes, whose marker has been checked; `None` for another length.
+    fn decode(item: &[u8]) -> Option<Self>;
+
+    /// The same number, which must not be negative.
+    fn unsigned(self) -> Self::Unsigned;
+
+    /// Whether each of some integers has its marker and is not negative.
+    fn are_natural(items: &[u8]) -> bool;
+}
+
+macro_rules! fixed_int {
+    ($type:ty, $unsigned:ty, $marker:expr) => {
+        impl FixedInt for $type {
+            const MARKER: u8 = $marker;
+            const WIDTH: usize = 1 + size_of::<$type>();
+
+            type Unsigned = $unsigned;
+
+            #[inline]
+            fn encode(self, item: &mut [u8]) {
+                if let Some((marker, value)) = item.split_first_mut() {
+                    *marker = Self::MARKER;
+                    value.copy_from_slice(&self.to_be_bytes());
+                }
+            }
+
+            #[inline]
+            fn decode(item: &[u8]) -> Option<Self> {
+                let (_, value) = item.split_first()?;
+                Some(Self::from_be_bytes(value.try_into().ok()?))
+            }
+
+            #[inline]
+            fn unsigned(self) -> $unsigned {
+                <$unsigned>::from_ne_bytes(self.to_ne_bytes())
+            }
+
+            #[inline(always)]
+            fn are_natural(mut items: &[u8]) -> bool {
+                // Without a branch for each integer: a bit that is wrong in any of them stays.
+                let mut wrong = 0;
+                while let Some((&[marker, first, ..], left)) = items.split_first_chunk::<{ Self::WIDTH }>() {
+                    wrong |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);
+                    items = left;
+                }
+                // The marker, and the sign.
+                wrong & u16::from_ne_bytes([0xff, 0x80]) == 0
+            }
+        }
+    };
+}
+
+fixed_int!(i64, u64, INT64);
+fixed_int!(i32, u32, INT32);
+
+/// The integers of a dimension vector: complete, each with its marker checked.
+#[derive(Debug)]
+pub(crate) struct Items<'de, T> {
+    left: &'de [u8],
+    int: PhantomData<T>,
+}
+
+impl<'de, T: FixedInt> Items<'de, T> {
+    /// Integers whose markers have been checked.
+    #[inline]
+    pub(super) fn new(items: &'de [u8]) -> Self {
+        Self { left: items, int: PhantomData }
+    }
+
+    /// Takes the vector at the front of some bytes, if it has no error and no negative dimension.
+    #[inline(always)]
+    pub(super) fn ordinary(bytes: &'de [u8], ndim: u8) -> Option<(Self, &'de [u8])> {
+        let (vector, rest) = bytes.split_at_checked(1 + usize::from(ndim) * T::WIDTH)?;
+        let (&marker, items) = vector.split_first()?;
+        (marker == vector_marker(ndim) && T::are_natural(items)).then_some((Self::new(items), rest))
+    }
+
+    /// Whether exactly `count` are left. After this check the compiler knows the length of their bytes if it knows
+    /// `count`.
+    #[inline]
+    pub(crate) fn has_exactly(&self, count: usize) -> bool {
+        count.checked_mul(T::WIDTH) == Some(self.left.len())
+    }
+}
+
+impl<T> Clone for Items<'_, T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { left: self.left, int: PhantomData }
+    }
+}
+
+impl<T: FixedInt> Iterator for Items<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let (item, left) = self.left.split_at_checked(T::WIDTH)?;
+        self.left = left;
+        T::decode(item)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len(), Some(self.len()))
+    }
+}
+
+impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.left.len() / T::WIDTH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_knows_how_many_integers_are_left() {
+        let mut items = Items::<i32>::new(&[0xd2, 0, 0, 0, 1, 0xd2, 0, 0, 0, 2]);
+        for left in [2, 1, 0] {
+            assert_eq!((items.len(), items.size_hint()), (left, (left, Some(left))));
+            assert_eq!(items.next().is_some(), left > 0);
+        }
+    }
+}

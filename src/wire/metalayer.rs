@@ -1,0 +1,100 @@
+//! A metalayer whose bytes have all been checked, so that to decode its entries cannot fail.
+
+use super::input::Input;
+use super::integer::{FixedInt, Items};
+use super::text::{STR32_HEADER, dtype};
+use crate::entry::{Entry, MAX_NDIM};
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::marker::{FIXINT_MAX, STR32};
+
+/// The entries of a metalayer.
+#[derive(Debug)]
+pub(crate) struct Metalayer<'de> {
+    pub(crate) layout: Layout,
+    pub(crate) version: u8,
+    pub(crate) ndim: u8,
+    pub(crate) shape: Items<'de, i64>,
+    pub(crate) chunkshape: Items<'de, i32>,
+    pub(crate) blockshape: Items<'de, i32>,
+    /// 0 if the layout has none.
+    pub(crate) dtype_format: u8,
+    /// Empty if the layout has none.
+    pub(crate) dtype: &'de str,
+    /// The bytes after the metalayer.
+    pub(crate) rest: &'de [u8],
+}
+
+impl<'de> Metalayer<'de> {
+    /// The metalayer at the front of some bytes, if it is an ordinary one: of layout `B2nd`, without an error, and without
+    /// a negative dimension. It is inlined with all that it calls, so that the entries stay in registers.
+    #[inline(always)]
+    pub(crate) fn ordinary(bytes: &'de [u8]) -> Option<Self> {
+        const OUTER: u8 = Layout::B2nd.marker();
+        let [OUTER, version @ ..=FIXINT_MAX, ndim @ ..=MAX_NDIM, rest @ ..] = bytes else { return None };
+        let (version, ndim) = (*version, *ndim);
+        let (shape, rest) = Items::ordinary(rest, ndim)?;
+        let (chunkshape, rest) = Items::ordinary(rest, ndim)?;
+        let (blockshape, rest) = Items::ordinary(rest, ndim)?;
+        let [dtype_format @ ..=FIXINT_MAX, STR32, a, b, c, d, rest @ ..] = rest else { return None };
+        let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        let (text, rest) = rest.split_at_checked(length)?;
+        let (dtype_format, dtype) = (*dtype_format, dtype(text)?);
+        Some(Self {
+            layout: Layout::B2nd,
+            version,
+            ndim,
+            shape,
+            chunkshape,
+            blockshape,
+            dtype_format,
+            dtype,
+            rest,
+        })
+    }
+
+    /// The metalayer at the front of some bytes, in any layout and with any dimensions.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn read(mut input: Input<'de>) -> Result<Self, Error> {
+        let start = input.position();
+        let layout = input.layout()?;
+        let read = Self::entries(&mut input, layout);
+        read.map_err(|error| error.of_version(input.version(start)))
+    }
+
+    fn entries(input: &mut Input<'de>, layout: Layout) -> Result<Self, Error> {
+        input.skip_outer_marker();
+        let version = input.fixint(Entry::Version)?;
+        let ndim = input.ndim()?;
+        let shape = input.vector(Entry::Shape, ndim)?;
+        let chunkshape = input.vector(Entry::Chunkshape, ndim)?;
+        let blockshape = input.vector(Entry::Blockshape, ndim)?;
+        let has = |entry| layout.entries().contains(&entry);
+        let dtype_format = if has(Entry::DtypeFormat) { input.fixint(Entry::DtypeFormat)? } else { 0 };
+        let dtype = if has(Entry::Dtype) { input.text(Entry::Dtype)? } else { "" };
+        Ok(Self {
+            layout,
+            version,
+            ndim,
+            shape,
+            chunkshape,
+            blockshape,
+            dtype_format,
+            dtype,
+            rest: input.rest(),
+        })
+    }
+}
+
+/// The number of bytes before an entry.
+pub(crate) fn bytes_before(entry: Entry, layout: Layout, ndim: u8) -> usize {
+    let vector = |width| 1 + usize::from(ndim) * width;
+    let before = layout.entries().iter().take_while(|&&other| other != entry).map(|entry| match entry {
+        Entry::Shape => vector(i64::WIDTH),
+        Entry::Chunkshape | Entry::Blockshape => vector(i32::WIDTH),
+        Entry::Version | Entry::Ndim | Entry::DtypeFormat => 1,
+        Entry::Dtype => STR32_HEADER,
+    });
+    1 + before.sum::<usize>()
+}

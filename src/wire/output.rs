@@ -1,0 +1,161 @@
+//! A buffer that is filled with a metalayer.
+
+use core::marker::PhantomData;
+
+use super::buffer::Buffer;
+use super::integer::FixedInt;
+use super::text::STR32_HEADER;
+use crate::error::{Detail, Error};
+use crate::layout::{Layout, vector_marker};
+use crate::marker::STR32;
+
+/// A buffer, and how far it has been written.
+///
+/// Bytes after the end of the buffer are counted, but not kept. So an empty buffer measures a length.
+#[derive(Debug)]
+pub(crate) struct Output<B> {
+    buffer: B,
+    position: usize,
+}
+
+impl<B: Buffer> Output<B> {
+    #[inline]
+    pub(crate) fn new(buffer: B) -> Self {
+        Self { buffer, position: 0 }
+    }
+
+    /// Bytes put so far, also those after the end of the buffer.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The whole buffer is filled. An error if it must hold all bytes, and does not.
+    #[inline]
+    pub(crate) fn finish(mut self) -> Result<B::Filled, Error> {
+        let (needed, given) = (self.position, self.buffer.bytes().len());
+        if B::MUST_FIT && needed > given {
+            return Err(too_small(needed, given));
+        }
+        Ok(self.buffer.filled(needed))
+    }
+
+    /// The unused part of the buffer.
+    #[inline]
+    pub(crate) fn rest(&mut self) -> &mut [u8] {
+        self.buffer.bytes().get_mut(self.position..).unwrap_or_default()
+    }
+
+    /// Passes over bytes that have been put into the [`rest`](Self::rest).
+    #[inline]
+    pub(crate) fn skip(&mut self, length: usize) {
+        self.position += length;
+    }
+
+    /// The next bytes of the buffer, if it still has them.
+    #[inline]
+    fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
+        let start = self.position;
+        self.position += length;
+        self.buffer.bytes().get_mut(start..self.position)
+    }
+
+    /// Puts the bytes before the shape: the marker of the layout, `version` and `ndim`.
+    #[inline]
+    pub(crate) fn start(&mut self, layout: Layout, version: u8, ndim: u8) {
+        self.buffer.prepare(ndim);
+        if let Some(slots) = self.advance(3) {
+            slots.copy_from_slice(&[layout.marker(), version, ndim]);
+        }
+    }
+
+    /// Puts `dtype_format`.
+    #[inline]
+    pub(crate) fn fixint(&mut self, value: u8) {
+        if let Some([slot]) = self.advance(1) {
+            *slot = value;
+        }
+    }
+
+    /// Puts the marker of a dimension vector, and lends the room for its integers. If they do not fit, there is no
+    /// room.
+    #[inline]
+    pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
+        let length = 1 + usize::from(ndim) * T::WIDTH;
+        let left = match self.advance(length).and_then(<[u8]>::split_first_mut) {
+            Some((marker, left)) => {
+                *marker = vector_marker(ndim);
+                left
+            }
+            None => &mut [],
+        };
+        Slots { left, int: PhantomData }
+    }
+
+    /// Puts `dtype`, which has been checked.
+    #[inline]
+    pub(crate) fn text(&mut self, text: &str) {
+        let room = self.advance(STR32_HEADER + text.len());
+        if let Some((header, slot)) = room.and_then(<[u8]>::split_first_chunk_mut) {
+            *header = str32_header(text.len());
+            slot.copy_from_slice(text.as_bytes());
+        }
+    }
+
+    /// Puts the marker and a length, which `close_text` can correct later.
+    #[inline]
+    pub(crate) fn text_header(&mut self, length: usize) {
+        if let Some(header) = self.advance(STR32_HEADER) {
+            header.copy_from_slice(&str32_header(length));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn text_part(&mut self, part: &str) {
+        if let Some(slot) = self.advance(part.len()) {
+            slot.copy_from_slice(part.as_bytes());
+        }
+    }
+
+    /// Bytes of the text so far. The output must begin with its header.
+    pub(crate) fn text_length(&self) -> usize {
+        self.position - STR32_HEADER
+    }
+
+    /// Writes the header at the start of the output again, with the length of the text that now follows it.
+    pub(crate) fn close_text(&mut self) {
+        let end = core::mem::take(&mut self.position);
+        self.text_header(end - STR32_HEADER);
+        self.position = end;
+    }
+}
+
+#[cold]
+fn too_small(needed: usize, given: usize) -> Error {
+    Error::new(Detail::BufferTooSmall { needed, given })
+}
+
+/// The marker of a text and its length.
+#[inline]
+fn str32_header(length: usize) -> [u8; STR32_HEADER] {
+    let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+    [STR32, a, b, c, d]
+}
+
+/// Room for the integers of a dimension vector.
+#[derive(Debug)]
+pub(crate) struct Slots<'a, T> {
+    left: &'a mut [u8],
+    int: PhantomData<T>,
+}
+
+impl<T: FixedInt> Slots<'_, T> {
+    /// Puts the next integer, if there is room for it.
+    #[inline]
+    pub(crate) fn put(&mut self, value: T) {
+        if let Some((item, left)) = core::mem::take(&mut self.left).split_at_mut_checked(T::WIDTH) {
+            value.encode(item);
+            self.left = left;
+        }
+    }
+}
