@@ -116,7 +116,7 @@ THREADS = max(os.cpu_count(), 16)
 LS = """\
 # Benchmarks of `b2nd ls`
 
-Written by `benches/run ls`, which repeats it on another machine. Small files of python-blosc2, of 1 to 4 dimensions, in
+Written by `lab/run benchmarks ls`, which repeats it on another machine. Small files of python-blosc2, of 1 to 4 dimensions, in
 folders of 1,000, all in the page cache. The contenders take turns; of each, the 10th percentile of its times counts.
 
 - The bare loop opens, reads 512 bytes of and closes each file in Rust, and does nothing with them. The list of the files
@@ -178,7 +178,7 @@ COMMANDS = (["chunks", "--json"], ["check", "--chunks"], ["check", "--data"])
 CHUNKS = """\
 # Benchmarks of `b2nd chunks` and `b2nd check`
 
-Written by `benches/run chunks`, which repeats it on another machine. Frames of LZ4 chunks, in the page cache. The contenders take
+Written by `lab/run benchmarks chunks`, which repeats it on another machine. Frames of LZ4 chunks, in the page cache. The contenders take
 turns; the 10th percentile of {rounds} times counts. python-blosc2 is a loop over `iterchunks_info` of opened files in one process,
 whose start does not count; `b2nd` is the whole process, so where chunks are few, its time is mostly its start. The loop reads
 the header of each chunk and no more. `chunks` also checks it and prints a line, `check --chunks` also reads where the blocks
@@ -245,7 +245,7 @@ PEERS = "python-blosc2, `insert_chunk` with `urlpath`", "python-blosc2, `insert_
 WRITE = """\
 # Benchmarks of `FrameWriter`
 
-Written by `benches/run write`, which repeats it on another machine. Chunks that are ready, and cannot be compressed, become a
+Written by `lab/run benchmarks write`, which repeats it on another machine. Chunks that are ready, and cannot be compressed, become a
 new frame. The contenders take turns; of each, the 10th percentile of its times counts.
 
 - The bare write puts the same chunks one after another into a file, through a buffer of 64 KiB, and does

@@ -1,11 +1,9 @@
-//! The price of a metalayer, against C-Blosc2, against other crates and against code written by hand, compiled as
-//! programs are.
+//! The price of a metalayer, against C-Blosc2 and against other crates, compiled as programs are.
 //!
 //! `benches/run metalayer` runs it. The page goes to the standard output, and that of a whole run to `docs/BENCHMARKS.md`.
 
 mod c_blosc2;
 mod compare;
-mod hand_written;
 mod page;
 mod rows;
 
@@ -17,10 +15,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use b2nd_serde::{Meta, from_slice, to_vec};
+use b2nd_serde::to_vec;
 use b2nd_serde_benches::prefix::{PREFIX, frame_with};
 use b2nd_serde_user::vecs::Vecs;
-use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
+use b2nd_serde_user::{arrays, frame, meta, vecs};
 use blosc2_pure_rs::b2nd::B2ndMeta;
 
 use c_blosc2::{CBlosc2, Fields};
@@ -100,33 +98,12 @@ fn measure_all(bench: &Bench) {
             read_to_meta(bench, &case);
             read_frame(bench, &case);
 
-            let read = |bytes| arrays::$module::read(bytes).unwrap();
-            assert_eq!(hand_written::read_arrays(&bytes).unwrap(), read(&bytes));
-            assert_eq!(arrays::$module::read_prefix(&bytes).unwrap(), (read(&bytes), &[][..]));
+            let array = arrays::$module::read(&bytes).unwrap();
+            assert_eq!(to_vec(&array).unwrap(), bytes);
             let mut ours = || {
-                black_box(&read(black_box(&bytes)));
-            };
-            let mut once = || {
-                black_box(&once::$module::read(black_box(&bytes)).unwrap());
-            };
-            let mut dims = || {
-                black_box(&arrays::$module::read_dims(black_box(&bytes)).unwrap());
-            };
-            let mut own_names = || {
-                black_box(&arrays::$module::read_own_names(black_box(&bytes)).unwrap());
-            };
-            let mut tuple = || {
-                black_box(&arrays::$module::read_tuple(black_box(&bytes)).unwrap());
-            };
-            let mut by_hand = || {
-                black_box(&hand_written::read_arrays::<$rank>(black_box(&bytes)).unwrap());
+                black_box(&arrays::$module::read(black_box(&bytes)));
             };
             case.against_c_reading(bench, &rows::ARRAYS, &mut ours);
-            case.against_c_reading(bench, &rows::ARRAYS_ONCE, &mut once);
-            case.against_c_reading(bench, &rows::ARRAYS_DIMS, &mut dims);
-            bench.compare(&rows::ARRAYS_OWN_NAMES, $rank, &mut own_names, Ok(&mut ours));
-            bench.compare(&rows::ARRAYS_TUPLE, $rank, &mut tuple, Ok(&mut ours));
-            bench.compare(&rows::ARRAYS_BY_HAND, $rank, &mut ours, Ok(&mut by_hand));
         };
     }
     rank! { 1 rank_1 }
@@ -179,33 +156,13 @@ impl Case<'_> {
 }
 
 fn write_to_slice(bench: &Bench, case: &Case) {
-    let &Case { ndim, value, bytes, .. } = case;
-    let named = own_names::OwnNames::from(Vecs::of_rank(ndim));
-    let unnamed = tuple::Tuple::from(Vecs::of_rank(ndim));
+    let &Case { value, bytes, .. } = case;
+    assert_eq!(vecs::write(value, &mut [0; 400]).unwrap(), bytes);
     let mut buffer = Buffer([0; 400]);
-    assert_eq!(vecs::write(value, &mut buffer.0).unwrap(), bytes);
-    assert_eq!(own_names::write(&named, &mut buffer.0).unwrap(), bytes);
-    assert_eq!(tuple::write(&unnamed, &mut buffer.0).unwrap(), bytes);
-    assert_eq!(hand_written::write(value, &mut buffer.0).unwrap(), bytes);
-
-    let mut buffers = [const { Buffer([0; 400]) }; 4];
-    let [ours, own_names, tuple, by_hand] = &mut buffers;
     let mut ours = || {
-        black_box(vecs::write(black_box(value), ours.slice()).unwrap());
-    };
-    let mut own_names = || {
-        black_box(own_names::write(black_box(&named), own_names.slice()).unwrap());
-    };
-    let mut tuple = || {
-        black_box(tuple::write(black_box(&unnamed), tuple.slice()).unwrap());
-    };
-    let mut by_hand = || {
-        black_box(hand_written::write(black_box(value), by_hand.slice()).unwrap());
+        black_box(vecs::write(black_box(value), buffer.slice()).is_ok());
     };
     case.against_c_writing(bench, &rows::TO_SLICE, &mut ours);
-    bench.compare(&rows::TO_SLICE_OWN_NAMES, ndim, &mut own_names, Ok(&mut ours));
-    bench.compare(&rows::TO_SLICE_TUPLE, ndim, &mut tuple, Ok(&mut ours));
-    bench.compare(&rows::TO_SLICE_BY_HAND, ndim, &mut ours, Ok(&mut by_hand));
 }
 
 fn write_to_vec(bench: &Bench, case: &Case) {
@@ -218,78 +175,50 @@ fn write_to_vec(bench: &Bench, case: &Case) {
         value.dtype_format.cast_signed(),
     )
     .unwrap();
-    assert_eq!(hand_written::write_vec(value).unwrap(), bytes);
+    assert_eq!(vecs::write_vec(value).unwrap(), bytes);
     assert_eq!(pure.serialize().unwrap(), bytes);
 
     let mut ours = || {
-        black_box(&vecs::write_vec(black_box(value)).unwrap());
-    };
-    let mut by_hand = || {
-        black_box(&hand_written::write_vec(black_box(value)).unwrap());
+        black_box(&vecs::write_vec(black_box(value)));
     };
     let mut rmp = || {
-        black_box(&rmp_serde::to_vec(black_box(value)).unwrap());
+        black_box(&rmp_serde::to_vec(black_box(value)));
     };
     let mut pure = || {
-        black_box(&black_box(&pure).serialize().unwrap());
+        black_box(&black_box(&pure).serialize());
     };
     case.against_c_writing(bench, &rows::TO_VEC, &mut ours);
-    bench.compare(&rows::TO_VEC_BY_HAND, ndim, &mut ours, Ok(&mut by_hand));
     bench.compare(&rows::TO_VEC_RMP, ndim, &mut ours, Ok(&mut rmp));
     bench.compare(&rows::TO_VEC_PURE, ndim, &mut ours, Ok(&mut pure));
 }
 
 fn read_to_meta(bench: &Bench, case: &Case) {
-    let &Case { ndim, bytes, .. } = case;
-    assert_eq!(hand_written::read_meta(bytes).unwrap(), from_slice::<Meta>(bytes).unwrap());
+    let &Case { bytes, .. } = case;
+    assert_eq!(to_vec(&meta::read(bytes).unwrap()).unwrap(), bytes);
     let mut ours = || {
-        black_box(&meta::read(black_box(bytes)).unwrap());
-    };
-    let mut by_hand = || {
-        black_box(&hand_written::read_meta(black_box(bytes)).unwrap());
+        black_box(&meta::read(black_box(bytes)));
     };
     case.against_c_reading(bench, &rows::META, &mut ours);
-    bench.compare(&rows::META_BY_HAND, ndim, &mut ours, Ok(&mut by_hand));
 }
 
 fn read_to_vecs(bench: &Bench, &Case { ndim, value, bytes, .. }: &Case) {
-    let read_rmp = |bytes| rmp_serde::from_slice::<Vecs>(bytes).unwrap();
-    let bytes_of_rmp = rmp_serde::to_vec(value).unwrap();
+    let read_rmp = rmp_serde::from_slice::<Vecs>;
     assert_eq!(vecs::read(bytes).unwrap(), *value);
-    assert_eq!(vecs::read_prefix(bytes).unwrap().0, *value);
-    assert_eq!(hand_written::read(bytes).unwrap(), *value);
-    assert_eq!(read_rmp(&bytes_of_rmp), *value);
     let can_rmp = ndim < 16;
-    assert!(!can_rmp || read_rmp(bytes) == *value);
+    assert!(!can_rmp || read_rmp(bytes).unwrap() == *value);
     assert_eq!(B2ndMeta::deserialize(bytes).unwrap().shape, value.shape);
 
     let mut ours = || {
-        black_box(&vecs::read(black_box(bytes)).unwrap());
-    };
-    let mut own_names = || {
-        black_box(&own_names::read(black_box(bytes)).unwrap());
-    };
-    let mut tuple = || {
-        black_box(&tuple::read(black_box(bytes)).unwrap());
-    };
-    let mut same_rmp = || {
-        black_box(&read_rmp(black_box(bytes)));
-    };
-    let mut by_hand = || {
-        black_box(&hand_written::read(black_box(bytes)).unwrap());
+        black_box(&vecs::read(black_box(bytes)));
     };
     let mut rmp = || {
-        black_box(&read_rmp(black_box(&bytes_of_rmp)));
+        black_box(&read_rmp(black_box(bytes)));
     };
     let mut pure = || {
-        black_box(&B2ndMeta::deserialize(black_box(bytes)).unwrap());
+        black_box(&B2ndMeta::deserialize(black_box(bytes)));
     };
-    let same_rmp: Result<&mut dyn FnMut(), _> = if can_rmp { Ok(&mut same_rmp) } else { Err("cannot") };
-    bench.compare(&rows::VECS, ndim, &mut ours, same_rmp);
-    bench.compare(&rows::VECS_OWN_NAMES, ndim, &mut own_names, Ok(&mut ours));
-    bench.compare(&rows::VECS_TUPLE, ndim, &mut tuple, Ok(&mut ours));
-    bench.compare(&rows::VECS_BY_HAND, ndim, &mut ours, Ok(&mut by_hand));
-    bench.compare(&rows::VECS_RMP, ndim, &mut ours, Ok(&mut rmp));
+    let rmp: Result<&mut dyn FnMut(), _> = if can_rmp { Ok(&mut rmp) } else { Err("cannot") };
+    bench.compare(&rows::VECS, ndim, &mut ours, rmp);
     bench.compare(&rows::VECS_PURE, ndim, &mut ours, Ok(&mut pure));
 }
 
@@ -303,7 +232,7 @@ fn read_frame(bench: &Bench, &Case { ndim, bytes, .. }: &Case) {
     fs::remove_file(path).unwrap();
 
     let mut ours = || {
-        black_box(frame::read(black_box(&prefix)).unwrap());
+        black_box(&frame::read(black_box(&prefix)));
     };
     let mut buffer = [0; PREFIX];
     let mut two_reads = || {
@@ -311,9 +240,5 @@ fn read_frame(bench: &Bench, &Case { ndim, bytes, .. }: &Case) {
             file.read_exact_at(black_box(&mut buffer), 0).unwrap();
         }
     };
-    let mut meta = || {
-        black_box(&meta::read(black_box(bytes)).unwrap());
-    };
     bench.compare(&rows::FRAME, ndim, &mut ours, Ok(&mut two_reads));
-    bench.compare(&rows::FRAME_AND_META, ndim, &mut ours, Ok(&mut meta));
 }

@@ -17,13 +17,14 @@ pub fn page(profiles: &[(&str, Vec<Line>)], c_blosc2: Option<&CBlosc2>) -> Strin
 const INTRODUCTION: &str = "\
 # Benchmarks
 
-Written by `benches/run metalayer`, which repeats it on another machine. Each figure is a ratio: the time of this crate in times
-of the peer, so less than 1 is faster. Columns are ranks, all with the dtype `<i4`.
+Written by `lab/run benchmarks metalayer`, which repeats it on another machine. Each figure is a ratio: the time of this
+crate in times of the peer, so less than 1 is faster. Columns are ranks, all with the dtype `<i4`.
 
 The functions that are measured are in a crate apart (`benches/user`), compiled as programs are: here with the release
 profile as cargo has it. Ours and the peer take turns of some microseconds in one process. The time of each is the 10th
 percentile of its turns, which the other programs of a busy machine hardly touch; a figure is the median of the ratios of
-several rounds. `benches/instructions` counts instructions instead.
+several rounds. A result is used where the call put it, as by a caller who goes on with it. `benches/instructions` counts
+instructions instead, also of structs with other names and of tuples.
 
 ";
 
@@ -32,10 +33,6 @@ A ratio over its goal is in bold. `cannot`: rmp-serde takes the marker of 16 dim
 
 - The C functions allocate what they write and the dtype that they read; `free` is included. The arrays that they read
   into are not zeroed.
-- Own names are `chunks` and `blocks`, as in python-blosc2.
-- The hand-written pair does the same checks as this crate and gives the same output, in plain Rust, for this one
-  layout and struct. Of an error it says only that there is one. Into a `Meta` it goes by `Meta::new`, which checks the
-  dtype and copies the dimensions once more.
 - rmp-serde writes fewer bytes, which are no B2ND.
 - `B2ndMeta` also checks the geometry, and that no dimension is negative.
 

@@ -201,7 +201,7 @@ def main():
     unexplained = [case for case in missed if field_of(case) not in WHY]
     fault = f"{len(unexplained)} damages are not seen, of which nothing says why" if unexplained else None
     figure = f"{len(cases)} damages, {len(missed)} not seen by `check --data`, {len(unexplained)} of these unexplained"
-    report("damage", text, figure, fault, "DAMAGE.md", f". The chunks: {'; '.join(names)}")
+    report("damage", text, figure, fault, f". The chunks: {'; '.join(names)}")
 
 
 main()

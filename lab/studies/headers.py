@@ -285,7 +285,7 @@ def main():
     missed, wanted = (sum(map(which, cases)) for which in (is_missed, is_wanted))
     fault = f"{missed} of {wanted} changes are not seen, more than {1 - LEAST_SEEN:.1%}" if missed > (1 - LEAST_SEEN) * wanted else None
     figure = f"{len(cases)} changes; of {wanted} that show no array or another grid, {missed} are missed without a reason"
-    report("headers", page(cases, len(frames)), figure, fault, "DAMAGE_HEADER.md")
+    report("headers", page(cases, len(frames)), figure, fault)
 
 
 main()

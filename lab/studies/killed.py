@@ -333,7 +333,7 @@ def main():
     silent = [case for case in bad if not case[""]]
     fault = f"of {len(silent)} files with wrong data `check` says nothing, such as {silent[0]}" if silent else None
     figure = f"{len(all_cases)} kills leave {len(bad)} bad files; `check` says nothing of {len(silent)}"
-    report("killed", text, figure, fault, "KILLED.md", f", seed {SEED}")
+    report("killed", text, figure, fault, f", seed {SEED}")
 
 
 main()

@@ -167,16 +167,15 @@ def change(case):
     return f"{case['at']}: {case['old']:02x} to {case['new']:02x}"
 
 
-def report(name, text, figure, fault=None, page=None, more=""):
-    """Prints a study's text; of a whole run, writes it to its page and its figure to lab/RESULTS.md. Ends with a fault."""
+def report(name, text, figure, fault=None, more=""):
+    """Prints the text of a study; after a whole run, writes it to lab/results and the figure to lab/RESULTS.md. Ends with a fault."""
     version = subprocess.run([B2ND, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     text += f"\n{datetime.date.today().isoformat()}: python-blosc2 {blosc2.__version__}, {version}{more}.\n"
     # Who reads the output may have seen enough.
     with contextlib.suppress(BrokenPipeError):
         print(text, flush=True)
     if not IS_QUICK:
-        if page:
-            (ROOT / "docs" / page).write_text(text)
+        (ROOT / f"lab/results/{name}.md").write_text(text)
         verdict = f"FAILED: {fault}; {figure}" if fault else figure
         subprocess.run([ROOT / "lab/run", "--record", name, verdict], check=True)
     if fault:

@@ -11,9 +11,12 @@ use std::io;
 use serde::de::{Expected, Unexpected};
 
 use crate::entry::Entry;
-use detail::Parts;
+use message::Parts;
 
+// Each module imports only from those above it.
 mod detail;
+
+mod message;
 
 pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 

@@ -58,8 +58,7 @@ const PIECE: usize = 1 << 16;
 ///   [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of it, but an array can be meant so, and a killed
 ///   writer of data that has chunks of zeros itself is missed.
 ///
-/// The repository has the counts: `docs/DAMAGE_HEADER.md` of every change of a byte in a header, `docs/DAMAGE.md` of those in
-/// the headers of chunks, `docs/KILLED.md` of killed writers.
+/// `docs/EVIDENCE.md` in the repository has the counts, for every change of a byte in headers, and for killed writers.
 ///
 /// ```
 /// use b2nd_frame::{Check, CheckDepth, FindingCode};

@@ -2,7 +2,7 @@
 
     make.py      with blosc2==4.14.1  numpy==2.4.6
 
-`make` in the folder above calls it. The kinds were found by `tests/interop/peers/run`; these frames are our own.
+`make` in the folder above calls it. The kinds were found by `lab/run peers`; these frames are our own.
 """
 
 import json

@@ -1,0 +1,265 @@
+//! The message of an error: what was expected and what was found, with the entry and the dimension.
+
+use core::fmt;
+use core::num::NonZeroU8;
+
+use super::detail::{Detail, LayoutFault, ValueType};
+use crate::entry::{Encoding, Entry, MAX_NDIM};
+use crate::layout::{CATERVA_THREE, Layout, entry_counts, marked_counts, outer_markers, vector_marker};
+use crate::marker::{FIXINTS, INT32, INT64, Marker, STR32};
+
+/// Everything about an error. An offset that 32 bits cannot hold is left out.
+pub(super) struct Parts {
+    pub(super) offset: Option<u32>,
+    pub(super) entry: Option<Entry>,
+    pub(super) dimension: Option<u8>,
+    /// The version of the metalayer, if it is known and is not 0.
+    pub(super) version: Option<NonZeroU8>,
+    pub(super) detail: Detail,
+}
+
+/// `entry`, or `entry[dimension]`.
+struct Place {
+    entry: Option<Entry>,
+    dimension: Option<u8>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.entry, self.dimension) {
+            (Some(entry), None) => write!(f, "{entry}"),
+            (Some(entry), Some(dimension)) => write!(f, "{entry}[{dimension}]"),
+            (None, _) => f.write_str("the layout"),
+        }
+    }
+}
+
+/// A count with its noun: `1 byte`, `2 bytes`.
+struct Counted(usize, &'static str, &'static str);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(count, one, several) = self;
+        write!(f, "{count} {}", if *count == 1 { one } else { several })
+    }
+}
+
+fn bytes(count: usize) -> Counted {
+    Counted(count, "byte", "bytes")
+}
+
+fn dimensions(count: usize) -> Counted {
+    Counted(count, "dimension", "dimensions")
+}
+
+fn entries(count: usize) -> Counted {
+    Counted(count, "entry", "entries")
+}
+
+/// The beginning of a message: `layout b2nd has 7 entries`.
+struct LayoutHas(Layout);
+
+impl fmt::Display for LayoutHas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "layout {} has {}", self.0, entries(self.0.entries().len()))
+    }
+}
+
+/// The order that fields must have.
+struct OrderOf(Layout);
+
+impl fmt::Display for OrderOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in layout {} fields must follow the order ", self.0)?;
+        for (position, entry) in self.0.entries().iter().enumerate() {
+            write!(f, "{}{entry}", if position == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl Parts {
+    fn place(&self) -> Place {
+        Place { entry: self.entry, dimension: self.dimension }
+    }
+
+    fn encoding(&self) -> Option<Encoding> {
+        self.entry.map(Entry::encoding)
+    }
+
+    /// Says what was expected and what was found, and of which version this may be.
+    pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.detail_message(f)?;
+        match self.version {
+            Some(version) => write!(f, "; version is {version}, but only version 0 is known"),
+            None => Ok(()),
+        }
+    }
+
+    fn detail_message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.place();
+        match &self.detail {
+            &Detail::Truncated { needed, left } => {
+                write!(f, "expected {} for {place}, but the input ends ", bytes(needed))?;
+                if left > 0 { write!(f, "after {left}") } else { f.write_str("here") }
+            }
+            &Detail::Marker { found, ndim } => {
+                self.expected_marker(ndim, f)?;
+                write!(f, " for {place}, found {}", Marker(found))
+            }
+            &Detail::Layout { found } => {
+                let (counts, markers) = (marked_counts(), outer_markers());
+                write!(f, "expected an array of {counts} ({markers}), found {}", Marker(found))?;
+                if found == CATERVA_THREE {
+                    f.write_str(", a layout of Caterva 0.1, which only the crate b2nd-frame reads")?;
+                }
+                Ok(())
+            }
+            Detail::WholeFrame => f.write_str(
+                "these bytes are a whole Blosc2 frame; `b2nd_frame::Frame` finds the metalayer in it",
+            ),
+            &Detail::SixthEntry { found } => {
+                let (str32, found) = (Marker(STR32), Marker(found));
+                write!(f, "expected {str32} for dtype, or {FIXINTS} for dtype_format, found {found}")
+            }
+            Detail::Rank { found } => write!(f, "ndim is {found}, but must be 0 to {MAX_NDIM}"),
+            &Detail::Dimensions { found, ndim } => {
+                write!(f, "{place} has {}, but ndim is {ndim}", dimensions(found))
+            }
+            &Detail::TakesDimensions { takes, ndim } => {
+                write!(f, "{place} has {}, but the type takes {takes}", dimensions(ndim))
+            }
+            Detail::OutOfRange(value) => write!(f, "{place} is {value}, but must {}", self.range()),
+            Detail::Text(fault) => write!(f, "{place} {fault}"),
+            &Detail::Trailing { count } => {
+                let verb = if count == 1 { "is" } else { "are" };
+                write!(f, "{} {verb} left after the metalayer", bytes(count))
+            }
+            Detail::Fit(fault) => self.layout_message(*fault, f),
+            Detail::BufferTooSmall { needed, given } => {
+                write!(f, "the metalayer has {}, but the buffer has {given}", bytes(*needed))
+            }
+            Detail::Unsupported(found) => self.unsupported(*found, f),
+            Detail::PassedOver => f.write_str("the type ignored an error in one of its entries"),
+            Detail::Misfit => f.write_str("the type refused the metalayer, and took it the next time"),
+            Detail::Unstable => f.write_str("the value changed between two calls of its `Serialize`"),
+            #[cfg(feature = "std")]
+            Detail::Reader(_) => f.write_str("the reader failed"),
+            #[cfg(feature = "std")]
+            Detail::Writer(_) => f.write_str("the writer failed"),
+            Detail::Custom(..) => self.custom(f),
+        }
+    }
+
+    /// The numbers that the entry can be.
+    fn range(&self) -> &'static str {
+        match (self.entry, self.encoding()) {
+            (_, Some(Encoding::Int64s)) => "fit int64",
+            (_, Some(Encoding::Int32s)) => "fit int32",
+            (Some(Entry::Ndim), _) => "be 0 to 16",
+            _ => "be 0 to 127",
+        }
+    }
+
+    /// The messages about a value and a layout that do not fit each other.
+    fn layout_message(&self, fault: LayoutFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.place();
+        match fault {
+            LayoutFault::Takes { layout, takes } => {
+                write!(f, "{}, but the type takes {takes}", LayoutHas(layout))
+            }
+            LayoutFault::TakesMore { layout } => write!(f, "{}, but the type takes more", LayoutHas(layout)),
+            LayoutFault::Unplaced { layout } => write!(
+                f,
+                "{}, but the field names do not show which fields take them; name the fields after the entries",
+                LayoutHas(layout)
+            ),
+            LayoutFault::Gives { layout, gives } => {
+                write!(f, "{}, but the value gives {gives}", LayoutHas(layout))
+            }
+            LayoutFault::NoLayout { gives } => {
+                write!(f, "the value has {}, but a layout has {}", entries(gives), entry_counts())
+            }
+            LayoutFault::UnknownCount => write!(
+                f,
+                "the length of the sequence is not known: it must be {}, or set by `Serializer::with_layout`",
+                entry_counts()
+            ),
+            LayoutFault::OtherLayout { value, asked } => {
+                write!(f, "the value has layout {value}, but the serializer was given {asked}")
+            }
+            LayoutFault::Absent { layout } => {
+                write!(f, "layout {layout} needs an entry {place}, but the value has none")
+            }
+            LayoutFault::Surplus { layout } => {
+                write!(f, "layout {layout} has no entry {place}, but the value has one")
+            }
+            LayoutFault::FieldOrder { field, layout } => {
+                write!(f, "field `{field}` is in the position of `{place}`: {}", OrderOf(layout))
+            }
+            LayoutFault::FieldAfter { field, layout } => {
+                write!(f, "field `{field}` comes after `{place}`: {}", OrderOf(layout))
+            }
+        }
+    }
+
+    fn expected_marker(&self, ndim: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected ")?;
+        match self.encoding() {
+            Some(Encoding::Int64s | Encoding::Int32s) if self.dimension.is_none() => {
+                write!(f, "{} ({:#04x})", dimensions(ndim.into()), vector_marker(ndim))
+            }
+            Some(Encoding::Int64s) => write!(f, "{}", Marker(INT64)),
+            Some(Encoding::Int32s) => write!(f, "{}", Marker(INT32)),
+            Some(Encoding::Str32) => write!(f, "{}", Marker(STR32)),
+            Some(Encoding::Fixint) | None => f.write_str(FIXINTS),
+        }
+    }
+
+    /// When writing, the value is of the wrong kind; when reading, the type expects the wrong kind.
+    fn unsupported(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (place, found_name) = (self.place(), found.name());
+        let is = ExpectedValue(self);
+        match (self.offset.is_none(), self.entry.is_some()) {
+            (true, true) => write!(f, "{place}: expected {is}, found {found_name}"),
+            (true, false) => write!(f, "expected {is}, found {found_name}"),
+            (false, true) => write!(f, "{place} is {is}, but the type takes {found_name}"),
+            (false, false) => write!(f, "a metalayer is {is}, but the type takes {found_name}"),
+        }?;
+        f.write_str(match (self.encoding(), found) {
+            (Some(_), ValueType::None) => " (to leave the entry out, use `skip_serializing_if`)",
+            (Some(Encoding::Str32), ValueType::Sequence) => " (for bytes, use `serde_bytes`)",
+            (Some(Encoding::Str32), ValueType::Enum) => " (for the name of a variant, use a string)",
+            (None, ValueType::Map) => " (`flatten` turns a struct into a map)",
+            _ => "",
+        })
+    }
+
+    /// An error of the type's own.
+    fn custom(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.entry.is_some() {
+            write!(f, "{}: ", self.place())?;
+        }
+        #[cfg(feature = "alloc")]
+        if let Detail::Custom(text) = &self.detail {
+            return f.write_str(text);
+        }
+        f.write_str("the type refuses the value")
+    }
+}
+
+/// What a value must be at a place, in the words of serde's data model.
+struct ExpectedValue<'p>(&'p Parts);
+
+impl fmt::Display for ExpectedValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.encoding() {
+            None => write!(f, "a struct, tuple or sequence of {} entries", entry_counts()),
+            Some(Encoding::Int64s | Encoding::Int32s) if self.0.dimension.is_none() => {
+                f.write_str("a sequence of integers")
+            }
+            Some(Encoding::Fixint | Encoding::Int64s | Encoding::Int32s) => f.write_str("an integer"),
+            Some(Encoding::Str32) => f.write_str("a string"),
+        }
+    }
+}
