@@ -86,7 +86,7 @@ pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
 
 /// How many times as many bytes there were before the compression.
 #[expect(clippy::cast_precision_loss, reason = "a ratio is not exact")]
-pub(crate) fn ratio(stored_nbytes: i128, cbytes: i128) -> Option<f64> {
+pub(crate) fn ratio((stored_nbytes, cbytes): (i128, i128)) -> Option<f64> {
     (cbytes != 0).then(|| stored_nbytes as f64 / cbytes as f64)
 }
 
@@ -115,10 +115,15 @@ pub(crate) fn path(path: &Path) -> String {
     clean(&path.to_string_lossy())
 }
 
-/// Replaces characters that control a terminal or reverse its text: names and values in a file may contain them.
+/// Replaces characters that are not safe to print: names and values in a file may contain them.
 pub(crate) fn clean(text: &str) -> String {
+    text.replace(is_unsafe, "\u{fffd}")
+}
+
+/// Whether a character controls a terminal or reverses its text.
+pub(crate) fn is_unsafe(c: char) -> bool {
     let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.replace(|c: char| c.is_control() || turns(c), "\u{fffd}")
+    c.is_control() || turns(c)
 }
 
 /// The text, or if it is wider than this, its beginning and an ellipsis.
@@ -138,12 +143,9 @@ pub(crate) fn shortened(text: &str, widest: usize) -> String {
 
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('?'));
+    bytes.iter().flat_map(digits).collect()
 }
 
 /// A number with its noun.

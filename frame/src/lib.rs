@@ -73,10 +73,11 @@
 //! | [`Check`] of [chunk data](CheckDepth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
 //! | [`scan`] | the file | 2 MiB in all |
-//! | [`zip_members`], [`zip_member`] | the directory of the file, and headers of at most 1 MiB | 16 |
+//! | [`zip_members`], [`zip_member`] | the directory of the file, of at most 64 MiB, and headers of at most 1 MiB | 16 |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
-//! A [`FrameWriter`] takes 8 bytes for each chunk, and the metalayers that it is given.
+//! A [`FrameWriter`] takes 8 bytes for each chunk that it is given, or 16 KiB for one whose number is far from those of others, and
+//! the metalayers that it is given.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

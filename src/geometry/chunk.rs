@@ -188,7 +188,7 @@ impl<'g> Chunk<'g> {
     /// Copies the items of the [`extent`](Chunk::extent) from the array, or from the slice, into a decompressed chunk.
     ///
     /// Both are bytes; the array is in C order. The padding of the chunk is not changed. Returns `None` if one of the two is
-    /// too short, after a part may have been copied.
+    /// too short, after a part may have been copied, or if the type size is 0.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -202,6 +202,10 @@ impl<'g> Chunk<'g> {
     /// ```
     #[must_use = "the array or the chunk may have been too short"]
     pub fn gather(&self, array: &[u8], typesize: usize, chunk: &mut [u8]) -> Option<()> {
+        // Items without bytes fit any buffer, however many there are.
+        if typesize == 0 {
+            return None;
+        }
         for run in self.blocks().flat_map(|block| block.runs()) {
             let items = array.get(run.target(typesize)?)?;
             chunk.get_mut(run.source(typesize)?)?.copy_from_slice(items);
@@ -212,7 +216,7 @@ impl<'g> Chunk<'g> {
     /// Copies the items of the [`extent`](Chunk::extent) from a decompressed chunk into the array, or into the slice.
     ///
     /// Both are bytes; the array is in C order. Returns `None` if one of the two is too short, after a part may have been
-    /// copied.
+    /// copied, or if the type size is 0.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -226,6 +230,10 @@ impl<'g> Chunk<'g> {
     /// ```
     #[must_use = "the chunk or the array may have been too short"]
     pub fn scatter(&self, chunk: &[u8], typesize: usize, array: &mut [u8]) -> Option<()> {
+        // Items without bytes fit any buffer, however many there are.
+        if typesize == 0 {
+            return None;
+        }
         for run in self.blocks().flat_map(|block| block.runs()) {
             let items = chunk.get(run.source(typesize)?)?;
             array.get_mut(run.target(typesize)?)?.copy_from_slice(items);

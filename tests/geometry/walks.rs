@@ -179,3 +179,12 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[test]
+fn items_without_bytes_are_not_copied() {
+    let geometry =
+        Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[1 << 20], blockshape: &[1] }).unwrap();
+    let chunk = geometry.chunk(0).unwrap();
+    // All of them would fit.
+    assert_eq!((chunk.gather(&[], 0, &mut []), chunk.scatter(&[], 0, &mut [])), (None, None));
+}

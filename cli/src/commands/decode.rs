@@ -1,7 +1,7 @@
 //! `b2nd decode`: what the bytes of a metalayer say.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use b2nd_serde::{Meta, from_slice};
 use clap::{Args, ValueHint};
 
 use crate::input::{
-    Address, Bytes, Failure, Inside, MAX_LEN, from_text, open_or_stdin, read_bytes, unhex_argument,
+    Address, Bytes, Failure, Inside, MAX_LEN, from_text, lines, open_or_stdin, read_bytes, unhex_argument,
 };
 use crate::output::json::{line, print};
 use crate::output::record::MetaRecord;
@@ -84,7 +84,7 @@ fn decode_lines(file: Option<PathBuf>) -> Outcome {
         }
     };
     let mut code = ExitCode::SUCCESS;
-    for text in input.split(b'\n') {
+    for text in lines(input, b'\n') {
         match decode(text.and_then(from_text)) {
             Ok((meta, bytes)) => print(&MetaRecord::new(&meta, &bytes))?,
             Err(error) => {

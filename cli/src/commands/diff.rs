@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::input::{Address, Failure, Reader, given_all};
 use crate::output::json::{print, print_failure};
 use crate::output::messagepack;
-use crate::output::record::Record;
+use crate::output::record::{Record, Room};
 use crate::output::table::{Columns, Side};
 use crate::terminal::{Outcome, width};
 use crate::text::{self, ABSENT, Tuple, clean, codec, shortened};
@@ -39,22 +39,37 @@ pub(crate) struct Diff {
     a: PathBuf,
     /// Frame to compare it with
     b: PathBuf,
+    /// Show the values of metalayers whole, however long; otherwise the start of each, or in JSON at most 64 KiB of each
+    #[arg(long)]
+    meta: bool,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// A value as it is shown, which is compared, and as JSON.
-#[derive(Clone)]
+/// A frame that is compared.
+struct Compared {
+    frame: Frame<Reader>,
+    trailer: Trailer,
+}
+
+/// A value of the header or of the array as it is shown, which is compared, and as JSON.
 struct Value {
+    field: &'static str,
     text: String,
     json: String,
     /// Whether the values that are shown before it imply it.
     is_implied: bool,
 }
 
-/// The values of a frame by their names, in the order in which they are shown.
-type Values = Vec<(&'static str, Option<String>, Value)>;
+/// A metalayer, or the chunk of a vlmetalayer.
+#[derive(Clone, Copy)]
+struct Layer<'c> {
+    field: &'static str,
+    name: &'c str,
+    bytes: &'c [u8],
+    in_trailer: Option<&'c Vlmetalayer>,
+}
 
 /// What `--json` prints. Scripts rely on these names.
 #[derive(Serialize)]
@@ -79,16 +94,18 @@ struct Difference {
     texts: [String; 3],
 }
 
+/// The widest cell that widens its column: those of long values would make all rows as long.
+const WIDEST: usize = 100;
+
 /// The exit status of trouble, as that of `cmp`.
 const TROUBLE: u8 = 2;
 
 impl Diff {
     pub(crate) fn run(self) -> Outcome {
-        let [a, b] = given_all([&self.a, &self.b])
-            .map(|address| Ok::<_, Failure>((values(&address)?, address.location().to_string())));
-        let compared = a.and_then(|(a, name)| b.map(|(b, other)| (differences(a, b), [name, other])));
-        let (differences, names) = match compared {
-            Ok(compared) => compared,
+        let [a, b] = given_all([&self.a, &self.b]);
+        let names = [&a, &b].map(|address| address.location().to_string());
+        let differences = match self.differences(&a, &b) {
+            Ok(differences) => differences,
             Err(failure) => {
                 print_failure(&failure, self.json)?;
                 return Ok(TROUBLE.into());
@@ -102,6 +119,67 @@ impl Diff {
         }
         Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+
+    fn differences(&self, a: &Address, b: &Address) -> Result<Vec<Difference>, Failure> {
+        let (a_location, b_location) = (a.location(), b.location());
+        let (a, b) = (Compared::open(a)?, Compared::open(b)?);
+        let a_values = values(&a.frame).map_err(|error| a_location.failure(error))?;
+        let b_values = values(&b.frame).map_err(|error| b_location.failure(error))?;
+        let room = match (self.meta, self.json) {
+            (true, _) => Room::ALL,
+            (false, true) => Room::SHORT,
+            (false, false) => Room::LINE,
+        };
+        let mut differences: Vec<_> =
+            a_values.into_iter().zip(b_values).filter_map(|(a, b)| Difference::of_values(a, b)).collect();
+        differences.extend(differences_of_layers(&a, &b, room));
+        Ok(differences)
+    }
+}
+
+impl Compared {
+    fn open(address: &Address) -> Result<Self, Failure> {
+        let location = address.location();
+        let mut frame = address.open().map_err(|problem| location.failure(problem))?;
+        let trailer = frame.trailer().map_err(|error| location.failure(error))?;
+        Ok(Self { frame, trailer })
+    }
+
+    /// The metalayers but for that of the array, and the vlmetalayers.
+    fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
+        let array = self.frame.array().ok().flatten();
+        let own = array.as_ref().map(|array| array.metalayer().offset());
+        let layers = self.frame.metalayers().iter().filter(move |layer| own != Some(layer.offset()));
+        let layers = layers.map(|layer| Layer {
+            field: "meta",
+            name: layer.name(),
+            bytes: layer.bytes(),
+            in_trailer: None,
+        });
+        layers.chain(self.trailer.vlmetalayers().iter().map(|layer| Layer {
+            field: "vlmeta",
+            name: layer.name(),
+            bytes: layer.chunk(),
+            in_trailer: Some(layer),
+        }))
+    }
+}
+
+/// The metalayers that are not the same in both. Only the values of two of them are in memory at a time.
+fn differences_of_layers(a: &Compared, b: &Compared, mut room: Room) -> Vec<Difference> {
+    let mut others: BTreeMap<_, _> = b.layers().map(|layer| ((layer.field, layer.name), layer)).collect();
+    let mut differences = Vec::new();
+    let mut compare = |a, b| differences.extend(Difference::of_layers(a, b, &mut room));
+    for layer in a.layers() {
+        compare(Some(layer), others.remove(&(layer.field, layer.name)));
+    }
+    // What only the second one has, in its order.
+    for layer in b.layers() {
+        if let Some(layer) = others.remove(&(layer.field, layer.name)) {
+            compare(None, Some(layer));
+        }
+    }
+    differences
 }
 
 /// A line for each difference. At a terminal, long values are cut.
@@ -125,57 +203,70 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
             }
         }
     }
-    Columns::new([(Side::Left, usize::MAX); 3]).table(&headings, &rows)
-}
-
-/// The values that are not the same in both.
-fn differences(a: Values, b: Values) -> Vec<Difference> {
-    let mut others: BTreeMap<_, _> =
-        b.iter().map(|(field, name, shown)| ((*field, name.clone()), shown.clone())).collect();
-    let mut pairs = Vec::new();
-    for (field, name, shown) in a {
-        let other = others.remove(&(field, name.clone()));
-        pairs.push((field, name, Some(shown), other));
-    }
-    // What only the second one has, in its order, after its like in the first one.
-    for (field, name, _) in b {
-        if let Some(shown) = others.remove(&(field, name.clone())) {
-            pairs.push((field, name, None, Some(shown)));
-        }
-    }
-    let text = |shown: &Option<Value>| shown.as_ref().map(|shown| shown.text.clone());
-    let is_implied = |shown: &Option<Value>| shown.as_ref().is_some_and(|shown| shown.is_implied);
-    pairs.retain(|(.., a, b)| text(a) != text(b) && !(is_implied(a) && is_implied(b)));
-    pairs.into_iter().map(|(field, name, a, b)| Difference::new(field, name, a, b)).collect()
+    Columns::new([(Side::Left, WIDEST); 3]).table(&headings, &rows)
 }
 
 impl Difference {
-    fn new(field: &'static str, name: Option<String>, a: Option<Value>, b: Option<Value>) -> Self {
-        let label = name.as_ref().map_or(field.into(), |name| format!("{field} {}", clean(name)));
-        let text = |shown: &Option<Value>| shown.as_ref().map_or(ABSENT.into(), |shown| clean(&shown.text));
-        let texts = [label, text(&a), text(&b)];
-        let raw = |shown: Option<Value>| shown.and_then(|shown| RawValue::from_string(shown.json).ok());
-        Self { field, name, a: raw(a), b: raw(b), texts }
+    /// `None` if both are the same, or follow from what is.
+    fn of_values(a: Value, b: Value) -> Option<Self> {
+        if a.text == b.text || a.is_implied && b.is_implied {
+            return None;
+        }
+        let texts = [a.field.into(), clean(&a.text), clean(&b.text)];
+        let raw = |value: Value| RawValue::from_string(value.json).ok();
+        Some(Self { field: a.field, name: None, texts, a: raw(a), b: raw(b) })
+    }
+
+    /// The same of a metalayer that at least one of the frames has.
+    fn of_layers(a: Option<Layer<'_>>, b: Option<Layer<'_>>, room: &mut Room) -> Option<Self> {
+        let Layer { field, name, .. } = a.or(b)?;
+        if a.zip(b).is_some_and(|(a, b)| a.bytes == b.bytes) {
+            return None;
+        }
+        let [a, b] = [a, b].map(|layer| layer.map(Layer::value));
+        if a.as_ref().map(|value| value.get()) == b.as_ref().map(|value| value.get()) {
+            return None;
+        }
+        let [(a, a_text), (b, b_text)] = [a, b].map(|value| shown(value, room));
+        let texts = [format!("{field} {}", clean(name)), a_text, b_text];
+        Some(Self { field, name: Some(name.into()), a, b, texts })
     }
 }
 
-/// What is compared of a frame.
-fn values(address: &Address) -> Result<Values, Failure> {
-    let location = address.location();
-    let failed = |error: Error| location.failure(error);
-    let mut frame = address.open().map_err(|problem| location.failure(problem))?;
-    let trailer = frame.trailer().map_err(failed)?;
-    read(&frame, &trailer).map_err(failed)
+/// A value as JSON and as text, both within the room that is left.
+fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>>, String) {
+    let Some(value) = value else { return (None, ABSENT.into()) };
+    if room.take(0, value.get()).is_ok() {
+        let text = clean(value.get());
+        return (Some(value), text);
+    }
+    let sum = summed(value.get().as_bytes());
+    let start: String = value.get().chars().take(Room::LINE_LEN).collect();
+    (to_raw_value(&sum).ok(), format!("{}… ({sum})", clean(&start)))
 }
 
-fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
+impl Layer<'_> {
+    /// What cannot be read or is too long is told apart by its bytes.
+    fn value(self) -> Box<RawValue> {
+        let longest = messagepack::LONGEST;
+        let value = match self.in_trailer {
+            None => messagepack::value(self.bytes, longest).ok(),
+            Some(layer) if layer.nbytes().is_some_and(|nbytes| nbytes > longest) => None,
+            Some(layer) => layer.value().ok().and_then(|value| messagepack::value(&value, longest).ok()),
+        };
+        value.or_else(|| to_raw_value(&summed(self.bytes)).ok()).unwrap_or_default()
+    }
+}
+
+/// What the header and the array of a frame say, in the order in which it is shown.
+fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
     let header = frame.header();
     let array = frame.array()?;
     let array = array.as_ref();
     let record = Record::to_compare(frame, array);
     let plain = |value: Option<&str>| Value::new(value.unwrap_or(ABSENT).into(), &value);
-    let mut values: Values = Vec::new();
-    let mut add = |field, shown| values.push((field, None, shown));
+    let mut values = Vec::new();
+    let mut add = |field, value| values.push(Value { field, ..value });
     add("kind", plain(Some(record.kind.name())));
     add("container", plain(Some(record.container)));
     add("layout", plain(record.layout));
@@ -206,15 +297,6 @@ fn read(frame: &Frame<Reader>, trailer: &Trailer) -> Result<Values, Error> {
     add("dictionary", Value::new(dictionary.into(), &header.uses_dictionary));
     let filters = text::filters(header);
     add("filters", Value::new(text::list(&filters), &filters));
-    let own = array.map(Array::metalayer);
-    for layer in
-        frame.metalayers().iter().filter(|layer| own.is_none_or(|own| own.offset() != layer.offset()))
-    {
-        values.push(("meta", Some(layer.name().into()), Value::meta(Ok(layer.bytes()), layer.bytes())));
-    }
-    for layer in trailer.vlmetalayers() {
-        values.push(("vlmeta", Some(layer.name().into()), vlmeta(layer)));
-    }
     Ok(values)
 }
 
@@ -231,16 +313,10 @@ fn tuple<T: Serialize + Display>(numbers: Option<&[T]>) -> Value {
     Value::new(numbers.map_or(ABSENT.into(), |numbers| Tuple(numbers).to_string()), &numbers)
 }
 
-fn vlmeta(layer: &Vlmetalayer) -> Value {
-    let too_long = layer.nbytes().is_some_and(|nbytes| nbytes > messagepack::LONGEST);
-    let value = if too_long { None } else { layer.value().ok() };
-    Value::meta(value.as_deref().ok_or(()), layer.chunk())
-}
-
 impl Value {
     fn new(text: String, json: &impl Serialize) -> Self {
         let json = to_raw_value(json).map_or_else(|_| "null".into(), |json| json.get().into());
-        Self { text, json, is_implied: false }
+        Self { field: "", text, json, is_implied: false }
     }
 
     fn optional<T: Serialize + Display>(value: Option<&T>) -> Self {
@@ -250,19 +326,11 @@ impl Value {
     fn implied(self, is_implied: bool) -> Self {
         Self { is_implied, ..self }
     }
+}
 
-    /// The value of a metalayer. What cannot be read or is too long is told apart by its bytes.
-    fn meta(value: Result<&[u8], ()>, bytes: &[u8]) -> Self {
-        let shown = value.and_then(|value| messagepack::value(value).map_err(drop));
-        let text = match &shown {
-            Ok(value) => value.get().into(),
-            Err(()) => format!("{} bytes, of sum {:016x}", bytes.len(), sum(bytes)),
-        };
-        match shown {
-            Ok(_) => Self { json: text.clone(), text, is_implied: false },
-            Err(()) => Self::new(text.clone(), &text),
-        }
-    }
+/// How many bytes there are, and a number that is nearly always another one for others.
+fn summed(bytes: &[u8]) -> String {
+    format!("{} bytes, of sum {:016x}", bytes.len(), sum(bytes))
 }
 
 /// A number that is the same for the same bytes, and nearly always another one for others.

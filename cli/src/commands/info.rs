@@ -9,7 +9,7 @@ use b2nd_frame::CheckDepth;
 use clap::Args;
 use serde::Serialize;
 
-use crate::input::{Failure, Target, Visit, given, store_at};
+use crate::input::{Failure, ShownValues, Target, Visit, given, store_at};
 use crate::output::json::line;
 use crate::output::page::{Page, painted};
 use crate::output::record::Record;
@@ -25,7 +25,7 @@ pub(crate) struct Info {
     /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Show the values of metalayers whole, however long; otherwise each one has a line
+    /// Show the values of metalayers whole, however long; otherwise each one has a line, or in JSON at most 64 KiB
     #[arg(long)]
     meta: bool,
     /// Print a JSON object for each frame, one per line
@@ -74,7 +74,9 @@ impl Output {
     }
 
     fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
-        let visit = Visit { depth: Some(CheckDepth::Frame), meta: true, ..Visit::default() };
+        // A page has a line of each, so it needs no other limit.
+        let values = if whole || !self.json { ShownValues::All } else { ShownValues::Short };
+        let visit = Visit { depth: Some(CheckDepth::Frame), values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));
         visit.target(target, &mut |view| {
             is_silent = false;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::iter;
 use std::path::Path;
 
 use crate::terminal::await_stdin;
@@ -24,6 +25,31 @@ pub(crate) fn open_or_stdin(path: &Path, what: &str) -> io::Result<Box<dyn BufRe
         return Ok(Box::new(BufReader::new(io::stdin())));
     }
     Ok(Box::new(BufReader::new(File::open(path)?)))
+}
+
+/// The lines of an input. One that is too long, as without an end, is the last.
+pub(crate) fn lines(
+    mut input: impl BufRead + Send,
+    end: u8,
+) -> impl Iterator<Item = io::Result<Vec<u8>>> + Send {
+    let mut is_over = false;
+    iter::from_fn(move || {
+        if is_over {
+            return None;
+        }
+        let mut line = Vec::new();
+        let read = Read::by_ref(&mut input).take(MAX_LEN + 1).read_until(end, &mut line);
+        let has_end = line.pop_if(|last| *last == end).is_some();
+        is_over = !has_end;
+        match read {
+            Ok(0) => None,
+            Ok(_) if line.len() as u64 > MAX_LEN => {
+                let message = format!("a line has more than {MAX_LEN} bytes");
+                Some(Err(io::Error::new(ErrorKind::InvalidData, message)))
+            }
+            read => Some(read.map(|_| line)),
+        }
+    })
 }
 
 /// The first bytes of a file or of standard input, or those that they describe as text.

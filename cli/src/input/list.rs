@@ -1,11 +1,10 @@
 //! The addresses in a list: `--files-from`.
 
-use std::io::BufRead;
 use std::iter;
 use std::path::PathBuf;
 
 use super::address::{Address, Inside, Location, path_of};
-use super::bytes::open_or_stdin;
+use super::bytes::{lines, open_or_stdin};
 use super::failure::Failure;
 use crate::problem::Problem;
 
@@ -17,20 +16,17 @@ pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
         Ok(reader) => reader,
         Err(error) => return Box::new(iter::once(Err(Location::of(&list).failure(error)))),
     };
-    let mut lines = Some(reader.split(end));
+    let mut lines = lines(reader, end);
     let paths = iter::from_fn(move || {
         loop {
-            match lines.as_mut()?.next()? {
+            match lines.next()? {
                 Ok(line) => {
                     let line = without_return(line, end);
                     if !line.is_empty() {
                         return Some(listed_address(line));
                     }
                 }
-                Err(error) => {
-                    lines = None;
-                    return Some(Err(Location::of(&list).failure(error)));
-                }
+                Err(error) => return Some(Err(Location::of(&list).failure(error))),
             }
         }
     });

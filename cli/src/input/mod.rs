@@ -19,7 +19,7 @@ mod paths;
 mod store;
 
 pub(crate) use address::{Address, Inside, Location, bytes_of, given, given_all};
-pub(crate) use bytes::{Bytes, MAX_LEN, from_text, open_or_stdin, read_bytes, unhex_argument};
+pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes, unhex_argument};
 pub(crate) use failure::Failure;
 pub(crate) use paths::Paths;
 pub(crate) use source::{Reader, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, is_zip};
@@ -27,5 +27,5 @@ pub(crate) use store::{files_in, name_in, store_at, store_of_files, visit_files}
 pub(crate) use target::{Found, Target};
 pub(crate) use targets::Stores;
 pub(crate) use values::{Numbers, Offered, dtype_as_stored, dtype_parser, numbers};
-pub(crate) use view::{View, nbytes};
+pub(crate) use view::{ShownValues, View};
 pub(crate) use visit::{CountChunks, Visit, is_passed_over};

@@ -1,9 +1,35 @@
 //! What is known of a frame that is visited.
 
-use b2nd_frame::{Array, ChunkCounts, Finding, Frame, Header, Metalayer, ObjectKind, Skipped, Trailer};
+use b2nd_frame::{
+    Array, ChunkCounts, Finding, FindingCode, Frame, FrameType, Header, Metalayer, ObjectKind, Skipped,
+    Trailer,
+};
 
 use super::address::Location;
 use crate::text::parsed_dtype;
+
+/// Which values of metalayers are shown.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ShownValues {
+    #[default]
+    None,
+    Short,
+    /// However long, within reason.
+    All,
+}
+
+/// Errors that leave no size of the frame sure. Sums and orders would be those of the damage.
+const WRONG_SIZES: [FindingCode; 9] = [
+    FindingCode::Typesize,
+    FindingCode::Sizes,
+    FindingCode::NegativeDimension,
+    FindingCode::ZeroChunk,
+    FindingCode::Overflow,
+    FindingCode::ChunkTooLarge,
+    FindingCode::ZeroChunksize,
+    FindingCode::ChunksizeMismatch,
+    FindingCode::InterruptedResize,
+];
 
 /// What is shown of a frame.
 #[derive(Clone, Copy)]
@@ -20,8 +46,7 @@ pub(crate) struct View<'s> {
     /// Of a store, and where the values of metalayers are wanted.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
-    /// Whether the values of metalayers are wanted.
-    pub(crate) meta: bool,
+    pub(crate) values: ShownValues,
 }
 
 impl<'s> View<'s> {
@@ -43,7 +68,7 @@ impl<'s> View<'s> {
             skipped: &[],
             trailer: None,
             counts: None,
-            meta: false,
+            values: ShownValues::None,
         }
     }
 
@@ -56,9 +81,31 @@ impl<'s> View<'s> {
     /// The size of all items, where it is known; of a frame without an array, that of its chunks.
     pub(crate) fn nbytes(self) -> Option<i64> {
         match self.array.zip(self.itemsize()) {
-            Some((array, itemsize)) => nbytes(array.shape(), itemsize),
-            None => Some(self.header.nbytes),
+            Some((array, itemsize)) => nbytes(array.shape(), itemsize).filter(|_| !self.has_wrong_sizes()),
+            None => self.stored_nbytes(),
         }
+    }
+
+    /// The bytes of all chunks, decompressed.
+    pub(crate) fn stored_nbytes(self) -> Option<i64> {
+        (!self.has_wrong_sizes()).then_some(self.header.nbytes)
+    }
+
+    /// The bytes of all chunks as stored. One file has no more than the frame.
+    pub(crate) fn cbytes(self) -> Option<i64> {
+        let Header { cbytes, frame_len, frame_type, .. } = *self.header;
+        let fits = |cbytes: u64| frame_type == FrameType::Sparse || cbytes <= frame_len;
+        u64::try_from(cbytes).is_ok_and(fits).then_some(cbytes)
+    }
+
+    /// Both, for their ratio.
+    pub(crate) fn compressed(self) -> Option<(i128, i128)> {
+        Some((self.stored_nbytes()?.into(), self.cbytes()?.into()))
+    }
+
+    /// Whether a number from which sizes follow is damaged, or two of them disagree.
+    fn has_wrong_sizes(self) -> bool {
+        self.findings.iter().any(|finding| WRONG_SIZES.contains(&finding.code()))
     }
 
     /// The number of chunks. Where they differ in length, only the index says it.
@@ -73,7 +120,7 @@ impl<'s> View<'s> {
 }
 
 /// The size of all items, if it fits.
-pub(crate) fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
+fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
     if shape.contains(&0) {
         return Some(0);
     }

@@ -14,7 +14,7 @@ use super::address::{Address, Inside, Location};
 use super::failure::Failure;
 use super::source::{compressed, is_zip};
 use super::target::{Found, Target};
-use super::view::View;
+use super::view::{ShownValues, View};
 use crate::names::is_named_blosc2;
 use crate::problem::Problem;
 use crate::remote;
@@ -36,8 +36,7 @@ pub(crate) struct Visit<'p> {
     pub(crate) scan: bool,
     /// Check what follows the header too, to this depth.
     pub(crate) depth: Option<CheckDepth>,
-    /// Read the values of metalayers.
-    pub(crate) meta: bool,
+    pub(crate) values: ShownValues,
     pub(crate) counts: CountChunks,
     /// Call this after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
@@ -223,7 +222,7 @@ impl Visit<'_> {
 
     /// Reads the trailer of a store, or where the values of metalayers are wanted.
     fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
-        if self.meta || frame.kind().is_store() { frame.trailer().ok() } else { None }
+        if self.values != ShownValues::None || frame.kind().is_store() { frame.trailer().ok() } else { None }
     }
 
     /// Passes a frame on.
@@ -244,7 +243,7 @@ impl Visit<'_> {
             skipped: &after.skipped,
             trailer: after.trailer.as_ref(),
             counts: after.counts,
-            meta: self.meta,
+            values: self.values,
             ..view
         }));
     }

@@ -3,9 +3,12 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 
 use crate::input::Failure;
 use crate::terminal::complain;
+use crate::text::is_unsafe;
 
 /// The version of the schema, which grows if a field changes its meaning or goes away. New fields do not change it.
 const SCHEMA: u8 = 1;
@@ -18,9 +21,30 @@ struct Versioned<'v, T> {
     value: &'v T,
 }
 
+/// Escapes what is not safe to print, which JSON allows in strings: a pipe can end at a terminal too.
+struct Escaped;
+
+impl Formatter for Escaped {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
+        for part in text.split_inclusive(is_unsafe) {
+            match part.char_indices().next_back().filter(|&(_, last)| is_unsafe(last)) {
+                // All of them are in the first plane of Unicode.
+                Some((at, last)) => write!(writer, "{}\\u{:04x}", &part[..at], u32::from(last))?,
+                None => writer.write_all(part.as_bytes())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a metalayer. Outside of its strings, there are no such characters.
+    fn write_raw_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, json: &str) -> io::Result<()> {
+        self.write_string_fragment(writer, json)
+    }
+}
+
 /// Writes an object on a line of its own.
 pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut writer, &Versioned { schema: SCHEMA, value })?;
+    Versioned { schema: SCHEMA, value }.serialize(&mut Serializer::with_formatter(&mut writer, Escaped))?;
     writer.write_all(b"\n")
 }
 

@@ -28,10 +28,13 @@ pub(crate) const LONGEST: usize = 1 << 20;
 const DEEPEST: usize = 100;
 
 /// `MessagePack` as JSON text, and bytes that are not `MessagePack` as a string of digits; or why it cannot be shown.
-pub(crate) fn value(bytes: &[u8]) -> Result<Box<RawValue>, String> {
-    let too_long = || format!("a text of more than {LONGEST} bytes is too long to show");
+///
+/// A longer text than `longest` is too long; there is none longer than `LONGEST`.
+pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, String> {
+    let longest = longest.min(LONGEST);
+    let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let too_deep = || format!("more than {DEEPEST} levels are too deep to show");
-    let room = Cell::new(Some(LONGEST));
+    let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
     deserializer.set_max_depth(DEEPEST);
     let shown = ToJson(&room).deserialize(&mut deserializer);
@@ -42,15 +45,15 @@ pub(crate) fn value(bytes: &[u8]) -> Result<Box<RawValue>, String> {
         // At the end there is not even the marker of another value.
         Ok(Shown { json, .. }) => match IgnoredAny::deserialize(&mut deserializer) {
             Err(Error::InvalidMarkerRead(_)) => json,
-            _ => digits(bytes).ok_or_else(too_long)?,
+            _ => digits(bytes, longest).ok_or_else(too_long)?,
         },
-        Err(_) => digits(bytes).ok_or_else(too_long)?,
+        Err(_) => digits(bytes, longest).ok_or_else(too_long)?,
     };
     RawValue::from_string(json).map_err(|error| error.to_string())
 }
 
-fn digits(bytes: &[u8]) -> Option<String> {
-    (bytes.len() < LONGEST / 2).then(|| format!("\"{}\"", hex(bytes)))
+fn digits(bytes: &[u8], longest: usize) -> Option<String> {
+    (bytes.len() < longest / 2).then(|| format!("\"{}\"", hex(bytes)))
 }
 
 /// A value as JSON text.

@@ -46,8 +46,11 @@ impl Display for Page<'_> {
             writeln!(f, "nbytes  : {}", Size(nbytes))?;
         }
         writeln!(f, "cbytes  : {}", Size(header.cbytes))?;
-        // python-blosc2 too prints 0 if nothing is stored.
-        writeln!(f, "cratio  : {:.2}x", record.cratio.unwrap_or(0.0))?;
+        match self.view.compressed() {
+            // python-blosc2 too prints 0 if nothing is stored.
+            Some(_) => writeln!(f, "cratio  : {:.2}x", record.cratio.unwrap_or(0.0))?,
+            None => writeln!(f, "cratio  : unknown")?,
+        }
         layout(record, f)?;
         frame(record, header, f)?;
         chunks(record, header, self.view.counts, f)?;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::messagepack;
-use crate::input::{Location, View, nbytes};
+use crate::input::{Location, ShownValues, View};
 use crate::problem::with_sources;
 use crate::text::{codec_name, hex, ratio};
 
@@ -36,8 +36,8 @@ pub(crate) struct Record<'f> {
     pub(crate) itemsize: Option<i64>,
     pub(crate) typesize: i32,
     pub(crate) nbytes: Option<i64>,
-    pub(crate) stored_nbytes: i64,
-    pub(crate) cbytes: i64,
+    pub(crate) stored_nbytes: Option<i64>,
+    pub(crate) cbytes: Option<i64>,
     pub(crate) cratio: Option<f64>,
     pub(crate) nchunks: Option<u64>,
     /// Where the chunk index is read.
@@ -58,7 +58,6 @@ pub(crate) struct Record<'f> {
     pub(crate) frame_len: u64,
     pub(crate) metalayers: Vec<LayerRecord<'f>>,
     pub(crate) has_vlmetalayers: bool,
-    /// With `--meta`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vlmetalayers: Option<Vec<VlLayerRecord<'f>>>,
     pub(crate) stale_bytes: Option<usize>,
@@ -109,7 +108,6 @@ pub(crate) struct LayerRecord<'f> {
     pub(crate) name: &'f str,
     pub(crate) offset: usize,
     pub(crate) len: usize,
-    /// With `--meta`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) value: Option<Box<RawValue>>,
     /// Why there is no value.
@@ -141,7 +139,10 @@ impl<'f> Record<'f> {
         let geometry = array.and_then(|array| array.geometry().ok());
         let own = array.map(|array| array.metalayer().name());
         let itemsize = view.itemsize();
-        let has_value = |layer: &Metalayer| view.meta && Some(layer.name()) != own;
+        let mut room = Room::of(view.values);
+        let mut layer = |layer: &'f Metalayer| {
+            LayerRecord::of(layer, room.as_mut().filter(|_| Some(layer.name()) != own))
+        };
         Self {
             location,
             offset: view.offset,
@@ -158,10 +159,10 @@ impl<'f> Record<'f> {
             dtype: array.and_then(Array::dtype),
             itemsize,
             typesize: header.typesize,
-            nbytes: array.zip(itemsize).and_then(|(array, size)| nbytes(array.shape(), size)),
-            stored_nbytes: header.nbytes,
-            cbytes: header.cbytes,
-            cratio: ratio(header.nbytes.into(), header.cbytes.into()),
+            nbytes: array.and_then(|_| view.nbytes()),
+            stored_nbytes: view.stored_nbytes(),
+            cbytes: view.cbytes(),
+            cratio: view.compressed().and_then(ratio),
             nchunks: view.nchunks(),
             chunk_counts: view.counts.map(Into::into),
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
@@ -176,13 +177,9 @@ impl<'f> Record<'f> {
             filters: FilterNames::of((header.generation != Generation::Beta1).then(|| header.pipeline())),
             header_len: header.header_len,
             frame_len: header.frame_len,
-            metalayers: view
-                .metalayers
-                .iter()
-                .map(|layer| LayerRecord::of(layer, has_value(layer)))
-                .collect(),
+            metalayers: view.metalayers.iter().map(&mut layer).collect(),
             has_vlmetalayers: header.has_vlmetalayers,
-            vlmetalayers: view.meta.then(|| VlLayerRecord::all(view.trailer)),
+            vlmetalayers: VlLayerRecord::all(view.trailer, view.values),
             stale_bytes: array.map(|array| array.stale_tail().len()),
             findings: view.findings,
             skipped: view.skipped.iter().map(Into::into).collect(),
@@ -191,49 +188,83 @@ impl<'f> Record<'f> {
     }
 }
 
-/// The value of a metalayer, or why it cannot be shown.
-type ValueOrError = (Option<Box<RawValue>>, Option<String>);
+/// How much of the values of metalayers is shown: a few compressed bytes can claim any number.
+pub(crate) struct Room {
+    /// The most bytes of a value, decompressed or as text.
+    longest: usize,
+    /// Those of all values that are left.
+    left: usize,
+    /// What shows more.
+    hint: &'static str,
+}
 
-fn value_or_error(name: &str, shown: Result<Box<RawValue>, String>) -> ValueOrError {
-    match shown {
-        Ok(value) => (Some(value), None),
-        Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
+impl Room {
+    pub(crate) const SHORT: Self = Self { longest: 1 << 16, left: 1 << 20, hint: " without --meta" };
+    /// For a line of each value.
+    pub(crate) const LINE: Self = Self { longest: Self::LINE_LEN, left: usize::MAX, hint: "" };
+    pub(crate) const LINE_LEN: usize = 200;
+    pub(crate) const ALL: Self = Self { longest: messagepack::LONGEST, left: 1 << 24, hint: "" };
+
+    fn of(values: ShownValues) -> Option<Self> {
+        match values {
+            ShownValues::None => None,
+            ShownValues::Short => Some(Self::SHORT),
+            ShownValues::All => Some(Self::ALL),
+        }
+    }
+
+    /// Whether a value of this length can be shown.
+    fn has(&self, nbytes: usize) -> Result<(), String> {
+        if nbytes <= self.longest.min(self.left) {
+            return Ok(());
+        }
+        Err(format!("{nbytes} bytes are too many to show{}", self.hint))
+    }
+
+    /// Takes the room of a value with this text, if there is so much.
+    pub(crate) fn take(&mut self, nbytes: usize, text: &str) -> Result<(), String> {
+        let shown = self.has(text.len());
+        self.left = self.left.saturating_sub(nbytes.max(text.len()));
+        shown
+    }
+
+    /// The value of a metalayer, or why it is not shown.
+    fn value(&mut self, name: &str, bytes: &[u8]) -> ValueOrError {
+        let value = messagepack::value(bytes, self.longest).map_err(|error| error + self.hint);
+        match value.and_then(|value| self.take(bytes.len(), value.get()).map(|()| value)) {
+            Ok(value) => (Some(value), None),
+            Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
+        }
     }
 }
 
+type ValueOrError = (Option<Box<RawValue>>, Option<String>);
+
 impl<'f> LayerRecord<'f> {
-    fn of(layer: &'f Metalayer, has_value: bool) -> Self {
+    fn of(layer: &'f Metalayer, room: Option<&mut Room>) -> Self {
         let (name, bytes) = (layer.name(), layer.bytes());
-        let (value, error) =
-            if has_value { value_or_error(name, messagepack::value(bytes)) } else { (None, None) };
+        let (value, error) = room.map_or((None, None), |room| room.value(name, bytes));
         Self { name, offset: layer.offset(), len: bytes.len(), value, error }
     }
 }
 
-/// The most bytes of all values of a trailer, decompressed or as text: a few compressed bytes can claim any number.
-const MOST_SHOWN: usize = 1 << 24;
-
 impl<'f> VlLayerRecord<'f> {
-    fn all(trailer: Option<&'f Trailer>) -> Vec<Self> {
+    fn all(trailer: Option<&'f Trailer>, values: ShownValues) -> Option<Vec<Self>> {
+        let mut room = Room::of(values)?;
         let layers = trailer.map(Trailer::vlmetalayers).unwrap_or_default();
-        let mut room = MOST_SHOWN;
-        layers.iter().map(|layer| Self::of(layer, &mut room)).collect()
+        Some(layers.iter().map(|layer| Self::of(layer, &mut room)).collect())
     }
 
-    fn of(layer: &'f Vlmetalayer, room: &mut usize) -> Self {
+    fn of(layer: &'f Vlmetalayer, room: &mut Room) -> Self {
         let name = layer.name();
-        let nbytes = layer.nbytes().unwrap_or_default();
-        let (value, error) = if nbytes > messagepack::LONGEST.min(*room) {
-            value_or_error(name, Err(format!("{nbytes} bytes are too many to show")))
-        } else {
-            match layer.value() {
-                Ok(bytes) => value_or_error(name, messagepack::value(&bytes)),
+        let (value, error) = match room.has(layer.nbytes().unwrap_or_default()) {
+            Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
+            Ok(()) => match layer.value() {
+                Ok(bytes) => room.value(name, &bytes),
                 // The error names the metalayer.
                 Err(error) => (None, Some(with_sources(&error))),
-            }
+            },
         };
-        let text_len = value.as_ref().map_or(0, |value| value.get().len());
-        *room = room.saturating_sub(nbytes.max(text_len));
         Self { name, offset: layer.offset(), len: layer.chunk().len(), value, error }
     }
 }

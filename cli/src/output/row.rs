@@ -28,8 +28,7 @@ const COLUMNS: [Column; 10] = [
     Column::new("BLOCKS", Side::Left, |of, _| Some(short(of.array()?.blockshape()?))).not_in_tree(),
     Column::new("DTYPE", Side::Left, dtype),
     Column::new("NBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.nbytes()?))),
-    Column::new("CBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.header.cbytes)))
-        .not_in_tree(),
+    Column::new("CBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.cbytes()?))).not_in_tree(),
     Column::new("RATIO", Side::Right, compression).only_long(),
     Column::new("CODEC", Side::Left, |of, _| Some(codec_name(of.frame()?.header.codec).into())).only_long(),
     Column::new("LEVEL", Side::Right, |of, _| Some(of.frame()?.header.level.to_string())).only_long(),
@@ -101,8 +100,7 @@ fn dtype(of: Subject<'_>, _: RowFormat) -> Option<String> {
 }
 
 fn compression(of: Subject<'_>, _: RowFormat) -> Option<String> {
-    let header = of.frame()?.header;
-    Some(format!("{:.2}x", ratio(header.nbytes.into(), header.cbytes.into())?))
+    Some(format!("{:.2}x", ratio(of.frame()?.compressed()?)?))
 }
 
 /// How many of the chunks are stored.

@@ -33,14 +33,13 @@ pub(crate) struct Order {
 
 impl Order {
     pub(crate) fn key_of_frame(self, view: View<'_>) -> SortKey {
-        let header = view.header;
         let value = match self.by {
             SortBy::Name => Some(Vec::new()),
             SortBy::Size => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
-            SortBy::Stored => Some(vec![-i128::from(header.cbytes)]),
+            SortBy::Stored => view.cbytes().map(|cbytes| vec![-i128::from(cbytes)]),
             SortBy::Ratio => {
                 // Exact enough to tell any two ratios apart that differ where they are printed.
-                let ratio = (i128::from(header.nbytes) << 62).checked_div(header.cbytes.into());
+                let ratio = view.compressed().and_then(|(nbytes, cbytes)| (nbytes << 62).checked_div(cbytes));
                 ratio.map(|ratio| vec![-ratio])
             }
             SortBy::Shape => view.array.map(|array| {

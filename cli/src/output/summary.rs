@@ -46,25 +46,48 @@ struct Sizes {
     /// With the padding of chunks and blocks.
     stored_nbytes: i128,
     cbytes: i128,
+    /// Arrays without sizes, which are in no sum.
+    #[serde(rename = "without_sizes")]
+    unknown: u64,
 }
 
 impl Sizes {
+    fn of(view: View<'_>) -> Self {
+        let known = view.nbytes().zip(view.compressed()).map(|(nbytes, (stored_nbytes, cbytes))| Self {
+            nbytes: nbytes.into(),
+            stored_nbytes,
+            cbytes,
+            unknown: 0,
+        });
+        known.unwrap_or(Self { unknown: 1, ..Self::default() })
+    }
+
     fn add(&mut self, other: Self) {
         self.nbytes += other.nbytes;
         self.stored_nbytes += other.stored_nbytes;
         self.cbytes += other.cbytes;
+        self.unknown += other.unknown;
+    }
+
+    fn ratio(self) -> Option<f64> {
+        ratio((self.stored_nbytes, self.cbytes))
     }
 }
 
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nbytes, stored_nbytes, cbytes } = *self;
+        let Self { nbytes, stored_nbytes, cbytes, unknown } = *self;
         write!(f, "\nnbytes: {}", Size(nbytes))?;
         if stored_nbytes != nbytes {
             write!(f, ", with padding {}", Size(stored_nbytes))?;
         }
         writeln!(f, "\ncbytes: {}", Size(cbytes))?;
-        ratio(stored_nbytes, cbytes).map_or(Ok(()), |ratio| writeln!(f, "cratio: {ratio:.2}x"))
+        self.ratio().map_or(Ok(()), |ratio| writeln!(f, "cratio: {ratio:.2}x"))?;
+        if unknown > 0 {
+            let arrays = text::count(unknown, "array");
+            writeln!(f, "left out: {arrays}, as errors leave the sizes unknown")?;
+        }
+        Ok(())
     }
 }
 
@@ -149,12 +172,7 @@ impl Summary {
         self.add_kind(view.kind);
         let (Some(array), header) = (view.array, view.header) else { return };
         let shape = array.shape().to_vec();
-        self.sizes.add(Sizes {
-            // What does not fit is left out.
-            nbytes: view.nbytes().unwrap_or_default().into(),
-            stored_nbytes: header.nbytes.into(),
-            cbytes: header.cbytes.into(),
-        });
+        self.sizes.add(Sizes::of(view));
         self.codecs.add(header.codec.0, 1);
         self.layouts.add(array.layout_name(), 1);
         self.dtypes.add(text::dtype(array), 1);
@@ -215,7 +233,7 @@ impl Summary {
             frames_without_array: totals.others,
             failures: totals.failures,
             sizes: self.sizes,
-            cratio: ratio(self.sizes.stored_nbytes, self.sizes.cbytes),
+            cratio: self.sizes.ratio(),
             failure_codes: self.failures.counted("code"),
             kinds: self.kinds.counted("kind"),
             codecs: codecs

@@ -151,7 +151,7 @@ impl ObjectUrl {
         let failed = FailedRequest::from(error);
         if failed.is_of_server() {
             self.bucket.failures.fetch_add(1, Ordering::Relaxed);
-        } else if failed.status.is_some() {
+        } else if failed.status().is_some() {
             self.bucket.has_answered();
         }
         failed.problem(self.bucket.service, &self.root)

@@ -3,12 +3,17 @@
 use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};
 
+use super::answer::{Redirect, Refusal};
 use super::runtime::{MAX_TIMEOUT, TIMEOUT};
 use super::service::Service;
 use crate::problem::{Problem, sources};
+use crate::text::shortened;
 
 /// The code of an object that is not there. It may be a prefix, or the directory of a sparse frame.
 pub(super) const MISSING: &str = "missing";
+
+/// The widest message with words of a server.
+const MAX_QUOTED: usize = 200;
 
 pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
 
@@ -16,8 +21,8 @@ pub(super) const CHANGED: &str = "the object was changed while it was read; try 
 pub(super) struct FailedRequest<'e> {
     error: &'e Error,
     text: String,
-    /// That of the answer, if there was one.
-    pub(super) status: Option<u16>,
+    /// The answer, if there was one.
+    refusal: Option<&'e Refusal>,
     /// What went wrong on the way to the server or back.
     trouble: Option<HttpErrorKind>,
 }
@@ -25,19 +30,23 @@ pub(super) struct FailedRequest<'e> {
 impl<'e> From<&'e Error> for FailedRequest<'e> {
     fn from(error: &'e Error) -> Self {
         let texts: Vec<_> = sources(error).map(ToString::to_string).collect();
-        // The crate has the status only in its messages.
-        let status = texts.iter().find_map(|text| between(text, "status code: ", " ")?.parse().ok());
+        let refusal = sources(error).find_map(|error| error.downcast_ref());
         let trouble = sources(error).find_map(|error| Some(error.downcast_ref::<HttpError>()?.kind()));
         // The message of an error has those of its sources, or not: the longest has the most to find.
         let text = texts.into_iter().max_by_key(String::len).unwrap_or_default();
-        Self { error, text, status, trouble }
+        Self { error, text, refusal, trouble }
     }
 }
 
 impl FailedRequest<'_> {
+    /// The status of the answer, if there was one.
+    pub(super) fn status(&self) -> Option<u16> {
+        self.refusal.map(|refusal| refusal.status)
+    }
+
     /// Whether the server is in trouble, or cannot be reached.
     pub(super) fn is_of_server(&self) -> bool {
-        matches!(self.status, Some(429 | 500..)) || self.status.is_none() && self.trouble.is_some()
+        matches!(self.status(), Some(429 | 500..)) || self.status().is_none() && self.trouble.is_some()
     }
 
     /// What it is, and what to try. `root` is the URL of the bucket.
@@ -49,7 +58,11 @@ impl FailedRequest<'_> {
 
     /// What the server calls it.
     fn code(&self) -> &str {
-        between(&self.text, "<FindingCode>", "</Code>").unwrap_or_default()
+        self.refusal.map_or("", |refusal| &refusal.code)
+    }
+
+    fn redirect(&self) -> &Redirect {
+        self.refusal.map_or(&Redirect::None, |refusal| &refusal.redirect)
     }
 
     /// Whether the text has one of these in it.
@@ -67,8 +80,10 @@ impl FailedRequest<'_> {
             } else if self.says(&["169.254.169.254", "metadata.google.internal"]) {
                 // Without credentials, those of a machine at Amazon, Google or Microsoft are looked for.
                 ("no-access", format!("there are no credentials: {}", service.login()))
-            } else if self.says(&["redirect without LOCATION"]) {
+            } else if *self.redirect() == Redirect::Unnamed && service == Service::S3 {
                 ("refused", "the bucket is in another region: set AWS_REGION".into())
+            } else if *self.redirect() == Redirect::TooFar {
+                ("refused", service.redirected().into())
             } else if self.says(&["Received non-partial response", "Range request not supported"]) {
                 let message = match service {
                     Service::Web => "the server sends files only as a whole; download this one",
@@ -85,7 +100,7 @@ impl FailedRequest<'_> {
 
     /// The reason that the status tells, or without an answer, the trouble on the way.
     fn by_status(&self, service: Service) -> (&'static str, String) {
-        let answer = match (self.status, self.code()) {
+        let answer = match (self.status(), self.code()) {
             (Some(status), "") => format!(" (status {status})"),
             (Some(status), code) => format!(" (status {status}, {code})"),
             (None, _) => String::new(),
@@ -94,7 +109,7 @@ impl FailedRequest<'_> {
             between(&self.text, ", after ", " retries").and_then(|number| number.parse::<u32>().ok());
         let tried =
             retries.map_or(String::new(), |retries| format!(", asked {} times", retries.saturating_add(1)));
-        match (self.status, self.trouble) {
+        match (self.status(), self.trouble) {
             (Some(404), _) => (MISSING, "no such object".into()),
             (Some(401 | 403), _) => {
                 ("no-access", format!("the server refuses access{answer}: {}", service.login()))
@@ -122,9 +137,10 @@ impl FailedRequest<'_> {
     }
 }
 
-/// The message of the first cause.
+/// The message of the first cause. What it quotes of a server is cut.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    sources(error).last().map(ToString::to_string).unwrap_or_default()
+    let message = sources(error).last().map(ToString::to_string).unwrap_or_default();
+    shortened(&message, MAX_QUOTED)
 }
 
 fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {

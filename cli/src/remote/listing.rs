@@ -18,10 +18,11 @@ const QUEUE_LEN: usize = 1000;
 /// The URLs of the objects below a prefix, in the order of the store. They are fetched while they are used.
 pub(crate) struct Objects {
     prefix: ObjectUrl,
-    keys: mpsc::Receiver<Result<Key, Error>>,
+    /// `None` is the end. Without it, the listing broke off.
+    keys: mpsc::Receiver<Result<Option<Key>, Error>>,
     /// How many there were.
     count: u64,
-    has_failed: bool,
+    is_over: bool,
 }
 
 /// Lists what is below a prefix.
@@ -38,41 +39,48 @@ pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
         while let Some(object) = bucket.heard(&root, objects.next()).await {
             // Some tools mark a folder by an object without bytes, whose key is that of the folder.
             let is_mark = object.as_ref().is_ok_and(|object| object.size == 0);
-            if !is_mark && sender.send(object.map(|object| object.location)).await.is_err() {
-                break;
+            if !is_mark && sender.send(object.map(|object| Some(object.location))).await.is_err() {
+                return;
             }
         }
+        // Whoever is no longer there needs no end.
+        let _ = sender.send(Ok(None)).await;
     });
-    Ok(Objects { prefix, keys, count: 0, has_failed: false })
+    Ok(Objects { prefix, keys, count: 0, is_over: false })
 }
 
 impl Iterator for Objects {
     type Item = Result<PathBuf, Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.has_failed {
+        if self.is_over {
             return None;
         }
         let failure = if self.prefix.bucket.is_given_up() {
             format!("{MOST_FAILURES} requests to the server have failed in a row").into()
         } else {
-            match wait(self.keys.recv()).ok()??? {
-                Ok(key) => {
+            match wait(self.keys.recv()).ok()?? {
+                Some(Ok(Some(key))) => {
                     self.count += 1;
                     return Some(Ok(format!("{}/{key}", self.prefix.root).into()));
                 }
-                Err(error) => {
+                Some(Ok(None)) => {
+                    self.is_over = true;
+                    return None;
+                }
+                Some(Err(error)) => {
                     let problem = self.prefix.problem(&error);
                     if self.count == 0 {
-                        self.has_failed = true;
+                        self.is_over = true;
                         let message = format!("cannot be listed: {}", problem.message);
                         return Some(Err(Problem::new(problem.code, message)));
                     }
                     problem.message
                 }
+                None => "the next page cannot be asked for".into(),
             }
         };
-        self.has_failed = true;
+        self.is_over = true;
         let count = text::count(self.count, "object");
         let message = format!("not all is listed, but only {count}: {failure}");
         Some(Err(Problem::new("partial-listing", message)))

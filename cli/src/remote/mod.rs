@@ -3,7 +3,11 @@
 //! The crate `object_store` finds credentials, signs requests and tries them again. It is asynchronous; nothing outside of
 //! this folder is.
 
+mod answer;
 mod runtime;
+
+mod connector;
+
 mod service;
 
 mod failed_request;

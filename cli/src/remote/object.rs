@@ -136,7 +136,7 @@ impl Object {
         let (len, tag, range, bytes) = match wait(bucket.heard(root, request))? {
             Some(Ok(answer)) => answer,
             // An empty object has no first byte.
-            Some(Err(error)) if start == 0 && FailedRequest::from(&error).status == Some(416) => {
+            Some(Err(error)) if start == 0 && FailedRequest::from(&error).status() == Some(416) => {
                 return Ok(Window::default());
             }
             Some(Err(error)) => return Err(self.url.problem(&error)),

@@ -9,6 +9,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::{ClientConfigKey, Error, ObjectStore, RetryConfig};
 
+use super::connector::Connector;
 use super::runtime::TIMEOUT;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,22 +56,29 @@ impl Service {
         }
     }
 
+    /// Why a redirect was not followed.
+    pub(super) fn redirected(self) -> &'static str {
+        match self {
+            Self::S3 => {
+                "the server redirects to another one, which gets no credentials: set AWS_REGION, or AWS_ENDPOINT_URL to that one"
+            }
+            Self::Google | Self::Azure => "the server redirects to another one, which gets no credentials",
+            Self::Web => "the server redirects too often, or to what is no web server",
+        }
+    }
+
     /// The bucket or server at a URL, with what the environment says of it, and how long a request may take.
     pub(super) fn connect(self, url: &str) -> Result<Box<dyn ObjectStore>, Error> {
         let retry = RetryConfig { retry_timeout: Duration::from_secs(*TIMEOUT), ..RetryConfig::default() };
-        let options = [
-            (ClientConfigKey::Timeout, format!("{} ms", *TIMEOUT * 500)),
-            // Only an endpoint that was asked for is without TLS.
-            (ClientConfigKey::AllowHttp, "true".into()),
-        ];
+        // Requests to the web have no credentials.
+        let connector = Connector { may_leave: self == Self::Web };
+        // Only an endpoint that was asked for is without TLS.
+        let (is_without_tls, allowed) = (ClientConfigKey::AllowHttp, "true");
         // The builders have the same methods, but no trait.
         macro_rules! built {
             ($builder:expr, $key:path) => {{
-                let mut builder = $builder.with_url(url).with_retry(retry);
-                for (key, value) in options {
-                    builder = builder.with_config($key(key), value);
-                }
-                Box::new(builder.build()?)
+                let builder = $builder.with_url(url).with_retry(retry).with_http_connector(connector);
+                Box::new(builder.with_config($key(is_without_tls), allowed).build()?)
             }};
         }
         Ok(match self {

@@ -366,6 +366,30 @@ fn decode_is_encode_the_other_way() {
 }
 
 #[test]
+fn a_line_without_an_end_is_not_kept_for_ever() {
+    let longest = 1 << 20;
+    for (arguments, end) in [
+        (&["decode", "--json", "--lines"][..], "\n"),
+        (&["ls", "--json", "--files-from", "-"], "\n"),
+        (&["ls", "--json", "-0", "--files-from", "-"], "\0"),
+    ] {
+        let line = "x".repeat(longest);
+        for (input, is_too_long) in [(line.clone() + end + &line, false), (line + "x" + end + "x", true)] {
+            let output = run_with(input.as_bytes(), here(), arguments);
+            assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+            let answers = objects(&output);
+            assert_eq!(answers.len(), if is_too_long { 1 } else { 2 });
+            let message = answers[0]["error"]["message"].as_str().unwrap();
+            assert_eq!(
+                message == "a line has more than 1048576 bytes",
+                is_too_long,
+                "{arguments:?}: {message}"
+            );
+        }
+    }
+}
+
+#[test]
 fn each_line_is_decoded_by_itself_and_has_an_answer() {
     let caterva = "95 00 00 90 90 90";
     let python = format!("b'{}'", unhex(EXAMPLE_HEX).escape_ascii());

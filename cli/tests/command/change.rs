@@ -225,11 +225,8 @@ fn the_temporary_file_of_a_killed_rewrite_is_skipped() {
 fn a_file_that_becomes_longer_than_allowed_is_an_error_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     with_hole(&folder.path().join("old.b2nd"), 1 << 24);
-    let output = std::process::Command::new("sh")
-        .args(["-c", "ulimit -f 64; exec \"$0\" rewrite old.b2nd new.b2nd", env!("CARGO_BIN_EXE_b2nd")])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let arguments = ["rewrite", "old.b2nd", "new.b2nd"];
+    let output = crate::run::b2nd_under("ulimit -f 64", folder.path(), &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{:?}", output.status);
     assert!(text(&output.stderr).starts_with("b2nd: new.b2nd: File too large"), "{}", text(&output.stderr));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -312,7 +309,9 @@ fn a_rewrite_that_is_interrupted_leaves_nothing() {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if is_running() {
-                Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+                // By its number: not in every language are `INT` and `int` the same name.
+                let arguments = [format!("-{number}"), child.id().to_string()];
+                Command::new("kill").args(arguments).status().unwrap();
             }
             let output = child.wait_with_output().unwrap();
             if output.status.success() {

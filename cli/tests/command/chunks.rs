@@ -7,7 +7,7 @@ use b2nd_serde::{Meta, Shapes};
 use serde_json::Value;
 
 use crate::json::of;
-use crate::run::{b2nd, folder, objects, run, screen, snapshot, text};
+use crate::run::{folder, objects, run, screen, snapshot, text};
 use b2nd_lab::{copy_tree, data};
 
 #[test]
@@ -130,14 +130,12 @@ fn members_of_a_zip_file_are_listed_in_their_turn_without_staying_open() {
     fs::write(folder.path().join("a.b2z"), zip((0..60).map(|n| (format!("{n:03}.b2nd"), bytes(n))))).unwrap();
     let expected: Vec<String> =
         (0..60).flat_map(|n| vec![format!("{n:03}.b2nd"); if n % 2 == 0 { 4100 } else { 4 }]).collect();
-    let mut command = b2nd(folder.path(), &["chunks", "--json", "a.b2z"]);
-    if cfg!(unix) {
-        // 30 large members; the command itself has some descriptors.
-        let program = env!("CARGO_BIN_EXE_b2nd");
-        command = std::process::Command::new("sh");
-        command.args(["-c", "ulimit -n 24 && exec \"$0\" chunks --json a.b2z", program]);
-        command.current_dir(folder.path());
-    }
+    let arguments = ["chunks", "--json", "a.b2z"];
+    // 30 large members; the command itself has some descriptors.
+    #[cfg(unix)]
+    let mut command = crate::run::b2nd_under("ulimit -n 24", folder.path(), &arguments);
+    #[cfg(not(unix))]
+    let mut command = crate::run::b2nd(folder.path(), &arguments);
     let output = command.output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
     let member = |line: &str| line.split('"').skip_while(|&word| word != "member").nth(2).unwrap().to_owned();

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::run::{objects, run, screen, snapshot, text};
 use b2nd_frame::FindingCode;
-use b2nd_lab::{data, frame_of, root, stored_chunk};
+use b2nd_lab::{chunk_of_zeros, data, frame_of, root, stored_chunk};
 use serde_json::json;
 
 #[test]
@@ -90,6 +90,49 @@ fn metalayers_are_compared_by_their_values() {
         { "field": "vlmeta", "name": "w", "b": "a" },
     ]);
     assert_eq!(objects(&output)[0]["differences"], expected);
+}
+
+#[test]
+fn of_a_long_value_no_more_is_shown_than_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    // A few bytes that claim half a MiB, each.
+    for (name, nbytes) in [("a", 500_000), ("b", 500_001)] {
+        let chunk = chunk_of_zeros(nbytes);
+        let names: Vec<_> = (0..10).map(|number| format!("v{number}")).collect();
+        let layers: Vec<_> = names.iter().map(|name| (&**name, &*chunk)).collect();
+        fs::write(folder.path().join(name), frame_of(&[], &layers)).unwrap();
+    }
+    for (arguments, longest, words) in [
+        (&["diff"][..], 10 * 800, "(1000002 bytes, of sum "),
+        (&["diff", "--json"], 10 * 200, "\"1000002 bytes, of sum "),
+        (&["diff", "--json", "--meta"], 17 << 20, "\"1000002 bytes, of sum "),
+    ] {
+        let output = run(folder.path(), &[arguments, &["a", "b"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        let shown = text(&output.stdout);
+        assert!(shown.len() < longest && shown.contains(words), "{arguments:?}: {} bytes", shown.len());
+        assert_eq!(shown.matches("v9").count(), 1);
+    }
+    let output = run(folder.path(), &["info", "--json", "a"]);
+    assert!(output.stdout.len() < 1 << 18, "{} bytes", output.stdout.len());
+    let layer = &objects(&output)[0]["vlmetalayers"][0];
+    let error = "metalayer v0: 500000 bytes are too many to show without --meta";
+    assert_eq!((&layer["value"], &layer["error"]), (&json!(null), &json!(error)));
+    let whole = run(folder.path(), &["info", "--json", "--meta", "a"]);
+    assert_eq!(objects(&whole)[0]["vlmetalayers"][0]["value"].as_str().unwrap().len(), 1_000_000);
+    // A value that fits is shown whole.
+    let [c, d] = [b"\xda\x01\x2b", b"\xda\x01\x2c"].map(|marker| {
+        let len = usize::from(marker[2]) + 256;
+        frame_of(&[("m", &[&marker[..], &vec![b'x'; len]].concat())], &[])
+    });
+    fs::write(folder.path().join("c"), c).unwrap();
+    fs::write(folder.path().join("d"), d).unwrap();
+    let output = run(folder.path(), &["diff", "--json", "c", "d"]);
+    assert_eq!(objects(&output)[0]["differences"][0]["a"].as_str().unwrap().len(), 299);
+    let output = run(folder.path(), &["diff", "c", "d"]);
+    assert!(text(&output.stdout).contains("xxx… (301 bytes, of sum "), "{}", text(&output.stdout));
+    let output = run(folder.path(), &["diff", "--meta", "c", "d"]);
+    assert!(text(&output.stdout).contains(&"x".repeat(300)), "{}", text(&output.stdout));
 }
 
 #[test]

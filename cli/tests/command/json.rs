@@ -23,6 +23,24 @@ pub(crate) fn of(kind: &str) -> Validator {
 }
 
 #[test]
+fn no_character_gets_to_a_terminal_that_controls_it_or_turns_its_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let unsafe_text = "a\u{1b}\u{7f}\u{9b}2J\u{202e}\u{2066}é";
+    let value = [&[0xa0 + u8::try_from(unsafe_text.len()).unwrap()], unsafe_text.as_bytes()].concat();
+    let name = format!("{}.b2nd", unsafe_text.replace('\u{1b}', ""));
+    fs::write(folder.path().join(&name), b2nd_lab::frame_of(&[("m", &value)], &[])).unwrap();
+    for arguments in [&["info", "--json", "--meta"][..], &["ls", "--json", "--all"], &["dump", "--json"]] {
+        let output = run(folder.path(), &[arguments, &[&name]].concat());
+        let line = text(&output.stdout);
+        let is_unsafe = |c: char| c.is_control() && c != '\n' || "\u{202e}\u{2066}".contains(c);
+        assert!(!line.contains(is_unsafe) && line.contains("\\u009b2J\\u202e\\u2066é"), "{line}");
+        assert_eq!(objects(&output)[0]["path"], *name);
+    }
+    let output = run(folder.path(), &["info", "--json", "--meta", &name]);
+    assert_eq!(objects(&output)[0]["metalayers"][0]["value"], unsafe_text);
+}
+
+#[test]
 fn the_schema_and_the_page_of_the_crate_name_every_layout() {
     let read = |name| fs::read_to_string(root().join(name)).unwrap();
     let schema: Value = serde_json::from_str(&read("docs/b2nd.schema.json")).unwrap();

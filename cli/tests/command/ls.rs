@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
+use crate::json::schema;
 use crate::run::{b2nd, folder, objects, run, run_with, screen, snapshot, text};
 use b2nd_lab::{corpus, data};
 use serde_json::Value;
@@ -113,8 +114,10 @@ fn the_sums_of_a_summary_are_those_of_the_lines() {
     let all = objects(&output);
     // The failures have a line each, before the summary.
     let (summary, failures) = all.split_last().unwrap();
-    for size in ["nbytes", "stored_nbytes", "cbytes"] {
-        let sum: i64 = lines.iter().filter_map(|line| line[size].as_i64()).sum();
+    let sizes = ["nbytes", "stored_nbytes", "cbytes"];
+    let is_whole = |line: &&Value| sizes.iter().all(|&size| line[size].is_i64());
+    for size in sizes {
+        let sum: i64 = lines.iter().filter(is_whole).filter_map(|line| line[size].as_i64()).sum();
         assert_eq!(summary[size], sum, "{size}");
     }
     let [stored, cbytes] = ["stored_nbytes", "cbytes"].map(|size| summary[size].as_f64().unwrap());
@@ -175,7 +178,7 @@ fn sorted_arrays_have_the_order_of_the_key() {
         assert_eq!(all.len(), FOUND.len(), "{key}");
         let arrays: Vec<Value> = all.iter().filter(|object| is_array(object)).cloned().collect();
         let known = arrays.iter().filter(|object| sorted_by(object, key).is_some()).count();
-        assert!(known >= 9 && arrays[known..].iter().all(|object| sorted_by(object, key).is_none()), "{key}");
+        assert!(known >= 8 && arrays[known..].iter().all(|object| sorted_by(object, key).is_none()), "{key}");
         let named = |object: &Value| (sorted_by(object, key), paths(std::slice::from_ref(object)));
         assert!(arrays[..known].is_sorted_by_key(named), "{key}");
         let store = all.iter().position(|object| object["kind"] == "TreeStore").unwrap();
@@ -190,7 +193,7 @@ fn sorted_arrays_have_the_order_of_the_key() {
         assert!(reverse[..known].iter().eq(arrays[..known].iter().rev()), "{key}");
     }
     let output = run(folder.path(), &["ls", "--print0", "--sort", "size", "-n", "2"]);
-    assert_eq!(text(&output.stdout), "tree.b2z:group/large.b2nd\0bad/resized.b2nd\0");
+    assert_eq!(text(&output.stdout), "tree.b2z:group/large.b2nd\0sparse.b2nd\0");
     snapshot("ls_sorted", &screen(&run(folder.path(), &["ls", "--sort", "size", "-n", "4", "--bytes"])));
 }
 
@@ -457,4 +460,56 @@ fn every_array_of_the_corpus_is_listed_with_what_it_says() {
         assert_eq!((&object["stored_nbytes"], &object["cbytes"]), (&frame["nbytes"], &frame["cbytes"]));
     }
     assert!(entries.len() > 200 && scanned < 40, "{scanned}");
+}
+
+#[test]
+fn damaged_sizes_are_in_no_sum_and_no_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    fs::write(folder.path().join("whole.b2nd"), &whole).unwrap();
+    // The first bytes of nbytes and cbytes in the header: negative, or more than the file can have; and one of the shape.
+    for (name, at, byte) in [
+        ("nbytes.b2nd", 30, 0x80),
+        ("cbytes.b2nd", 39, 0xff),
+        ("large.b2nd", 39, 0x7f),
+        ("shape.b2nd", 117, 0x40),
+    ] {
+        let mut damaged = whole.clone();
+        damaged[at] = byte;
+        fs::write(folder.path().join(name), damaged).unwrap();
+    }
+    let lines = objects(&run(folder.path(), &["ls", "--json"]));
+    let line = |name: &str| lines.iter().find(|line| line["path"] == name).unwrap();
+    for line in &lines {
+        assert!(schema().is_valid(line), "{line}");
+    }
+    let sizes = |name| ["nbytes", "stored_nbytes", "cbytes"].map(|size| line(name)[size].as_i64());
+    assert_eq!(sizes("whole.b2nd"), [Some(60), Some(128), Some(256)]);
+    assert_eq!(sizes("nbytes.b2nd"), [None, None, Some(256)]);
+    assert_eq!(sizes("shape.b2nd"), [None, None, Some(256)]);
+    assert_eq!(sizes("large.b2nd"), [Some(60), Some(128), None]);
+    assert_eq!(sizes("cbytes.b2nd"), [None; 3]);
+    assert_eq!(lines.iter().filter(|line| line["cratio"].is_null()).count(), 4);
+    let rows = run(folder.path(), &["ls", "--long"]);
+    assert!(
+        !text(&rows.stdout).contains("iB") && text(&rows.stdout).contains(" - "),
+        "{}",
+        text(&rows.stdout)
+    );
+    let summary = objects(&run(folder.path(), &["ls", "--summary", "--json"])).remove(0);
+    assert!(schema().is_valid(&summary), "{summary}");
+    let sums = ["arrays", "nbytes", "stored_nbytes", "cbytes", "without_sizes"]
+        .map(|name| summary[name].as_i64().unwrap());
+    assert_eq!(sums, [5, 60, 128, 256, 4]);
+    let summary = run(folder.path(), &["ls", "--summary"]);
+    let words = "left out: 4 arrays, as errors leave the sizes unknown";
+    assert!(text(&summary.stdout).contains(words), "{}", text(&summary.stdout));
+    for by in ["size", "ratio", "stored"] {
+        for order in [&[][..], &["--reverse"]] {
+            let listed = objects(&run(folder.path(), &[&["ls", "--json", "--sort", by], order].concat()));
+            let field = ["nbytes", "cratio", "cbytes"]
+                [["size", "ratio", "stored"].iter().position(|&name| name == by).unwrap()];
+            assert!(listed.is_sorted_by_key(|line| line[field].is_null()), "{by}: the unknown is last");
+        }
+    }
 }

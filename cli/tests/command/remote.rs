@@ -1,12 +1,10 @@
-//! Object stores and web servers: a server on this machine counts the requests, and behaves badly where it is told to.
+//! Object stores and web servers.
 
 #![cfg(feature = "remote")]
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Cursor, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Cursor, Read};
+use std::net::TcpListener;
 use std::process::{Command, Output};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -16,154 +14,10 @@ use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 
 use crate::run::{b2nd, objects, text};
+use crate::server::{Answer, Objects, Server, answer, refusal};
 use b2nd_lab::data;
 
-/// Objects by their paths, such as `bucket/folder/array.b2nd`.
-type Objects = BTreeMap<String, Vec<u8>>;
-
-/// The first and the last byte that are asked for.
-type Range = Option<(usize, usize)>;
-
-/// What a server does with a request.
-enum Answer {
-    /// Status, a header of its own, and the body.
-    Body(u16, String, Vec<u8>),
-    /// Only half of the body.
-    Half(Vec<u8>),
-    Silence,
-}
-
-fn refusal(status: u16, code: &str) -> Answer {
-    Answer::Body(status, String::new(), format!("<Error><FindingCode>{code}</Code></Error>").into_bytes())
-}
-
-/// The objects as a server of S3 or of the web has them. A listing has this many to a page.
-fn answer(objects: &Objects, page: usize, path: &str, range: Range) -> Answer {
-    if let Some((bucket, query)) = path.split_once('?').filter(|(_, query)| query.contains("list-type=2")) {
-        let of = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-        let prefix = format!("{bucket}/{}", of("prefix").unwrap_or_default().replace("%2F", "/"));
-        let after = of("continuation-token").map_or(0, |token| token.parse().unwrap());
-        let found: Vec<_> =
-            objects.iter().filter(|(path, _)| path.starts_with(&prefix)).skip(after).collect();
-        if found.is_empty() && !objects.keys().any(|path| path.starts_with(bucket)) {
-            return refusal(404, "NoSuchBucket");
-        }
-        let mut list = "<ListBucketResult>".to_owned();
-        for (path, bytes) in found.iter().take(page) {
-            let (_, key) = path.split_once('/').unwrap();
-            write!(
-                list,
-                "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>\"tag\"</ETag><Size>{}</Size></Contents>",
-                bytes.len()
-            )
-            .unwrap();
-        }
-        if found.len() > page {
-            let next = after + page;
-            write!(list, "<NextContinuationToken>{next}</NextContinuationToken>").unwrap();
-        }
-        return Answer::Body(200, String::new(), (list + "</ListBucketResult>").into_bytes());
-    }
-    let Some(bytes) = objects.get(path) else { return refusal(404, "NoSuchKey") };
-    let (first, last) = range.unwrap();
-    let last = last.min(bytes.len().wrapping_sub(1));
-    match bytes.get(first..=last) {
-        Some(part) if !bytes.is_empty() => {
-            let header = format!("Content-Range: bytes {first}-{last}/{}\r\nETag: \"tag\"\r\n", bytes.len());
-            Answer::Body(206, header, part.into())
-        }
-        _ => refusal(416, "InvalidRange"),
-    }
-}
-
-struct Server {
-    host: String,
-    /// Paths and ranges, in the order in which they were asked for.
-    requests: Arc<Mutex<Vec<String>>>,
-}
-
-impl Server {
-    /// A server that ends with this process.
-    fn start(answer: impl Fn(&str, Range) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let host = listener.local_addr().unwrap().to_string();
-        let requests = Arc::<Mutex<Vec<String>>>::default();
-        let (answer, log) = (Arc::new(answer), requests.clone());
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, answer, log) = (stream.unwrap(), answer.clone(), log.clone());
-                thread::spawn(move || serve(&stream, &*answer, &log));
-            }
-        });
-        Self { host, requests }
-    }
-
-    /// One with these objects, in pages of 100.
-    fn with(objects: Objects) -> Self {
-        Self::start(move |path, range| answer(&objects, 100, path, range))
-    }
-
-    fn requests(&self) -> Vec<String> {
-        std::mem::take(&mut self.requests.lock().unwrap())
-    }
-
-    /// The command, for which the server is that of S3.
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = b2nd(&data(), arguments);
-        for (name, _) in
-            std::env::vars().filter(|(name, _)| name.starts_with("AWS_") || name.contains("_PROXY"))
-        {
-            command.env_remove(name);
-        }
-        command
-            .env("AWS_ENDPOINT_URL", format!("http://{}", self.host))
-            .env("AWS_ACCESS_KEY_ID", "key")
-            .env("AWS_SECRET_ACCESS_KEY", "secret")
-            .env("B2ND_TIMEOUT", "60");
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// The URL of an object on the web.
-    fn url(&self, path: &str) -> String {
-        format!("http://{}/{path}", self.host)
-    }
-}
-
-fn serve(mut stream: &TcpStream, answer: &dyn Fn(&str, Range) -> Answer, log: &Mutex<Vec<String>>) {
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    while let Some(request) = lines.next() {
-        let path = request.split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
-        let mut range = None;
-        for header in lines.by_ref().take_while(|line| !line.is_empty()) {
-            if let Some((first, last)) =
-                header.strip_prefix("range: bytes=").and_then(|range| range.split_once('-'))
-            {
-                range = Some((first.parse().unwrap(), last.parse().unwrap()));
-            }
-        }
-        let shown = range.map_or(String::new(), |(first, last)| format!(" {first}-{last}"));
-        log.lock().unwrap().push(path.clone() + &shown);
-        let (status, header, body, sent) = match answer(&path, range) {
-            Answer::Body(status, header, body) => (status, header, body.clone(), body.len()),
-            Answer::Half(body) => {
-                let header = format!("Content-Range: bytes 0-{}/{}\r\n", body.len() - 1, body.len());
-                (206, header, body.clone(), body.len() / 2)
-            }
-            Answer::Silence => return thread::sleep(Duration::from_secs(3600)),
-        };
-        let head = format!("HTTP/1.1 {status} Status\r\nContent-Length: {}\r\n{header}\r\n", body.len());
-        // The command may be gone.
-        if stream.write_all(&[head.as_bytes(), &body[..sent]].concat()).is_err() || sent < body.len() {
-            return;
-        }
-    }
-}
-
-fn array() -> Vec<u8> {
+pub(crate) fn array() -> Vec<u8> {
     fs::read(data().join("int32_3x5.b2nd")).unwrap()
 }
 

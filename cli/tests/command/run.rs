@@ -25,11 +25,28 @@ pub(crate) fn let_through(signals: &[i32]) {
 
 /// The command with arguments, in a folder.
 pub(crate) fn b2nd(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_b2nd"));
+    in_folder(Command::new(env!("CARGO_BIN_EXE_b2nd")), folder, arguments)
+}
+
+/// The same under a limit of a shell, such as `ulimit -f 64`.
+#[cfg(unix)]
+pub(crate) fn b2nd_under(limit: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limit}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_b2nd")]);
+    in_folder(shell, folder, arguments)
+}
+
+fn in_folder(mut command: Command, folder: &Path, arguments: &[&str]) -> Command {
     command.args(arguments).current_dir(folder);
     // Variables that people set for their terminals.
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(variable);
+    }
+    // A proxy, which is looked for under both `HTTP_PROXY` and `http_proxy`, would answer in the place of a test's server.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().to_uppercase().ends_with("_PROXY") {
+            command.env_remove(name);
+        }
     }
     command
 }

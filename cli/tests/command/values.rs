@@ -167,13 +167,7 @@ fn no_command_needs_more_memory_than_the_bytes_that_it_reads_allow() {
         &["decode", "nils"],
     ] {
         // KiB of addresses; some belong to the program itself and to its threads.
-        let limited = ["-c", "ulimit -v 524288; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_b2nd")];
-        let output = std::process::Command::new("sh")
-            .args(limited)
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
+        let output = crate::run::b2nd_under("ulimit -v 524288", folder.path(), arguments).output().unwrap();
         assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {}", text(&output.stderr));
     }
 }

@@ -13,6 +13,9 @@ use crate::io::frame::Frame;
 use crate::io::open::read;
 use crate::io::source::available;
 
+/// The longest directory of a zip file that is read: 64 MiB have 400,000 members with names of 100 characters.
+const MAX_DIRECTORY: u64 = 1 << 26;
+
 /// A file in a zip file. See [`zip_members`].
 ///
 /// ```
@@ -101,14 +104,15 @@ impl ZipMember {
 
 /// Lists the files in a zip file, with the frames among them.
 ///
-/// It reads the directory of the zip file, and then the start of each member, as [`Frame::open`] does with a file. A
-/// header must have at most 1 MiB here. A damaged member does not prevent the others from being listed. If two members
+/// It reads the directory of the zip file, of at most 64 MiB, and then the start of each member, as [`Frame::open`] does with
+/// a file. A header must have at most 1 MiB here. A damaged member does not prevent the others from being listed. If two members
 /// share bytes, only the first one is read.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or is not a zip file ([`FindingCode::NotAZip`]). In a damaged one,
-/// [`scan`](crate::scan()) finds the frames.
+/// If the file cannot be read, or is not a zip file ([`FindingCode::NotAZip`]), or has a longer directory
+/// ([`Refused`](crate::ErrorKind::Refused)). In a damaged one and in one with a longer directory, [`scan`](crate::scan()) finds
+/// the frames.
 ///
 /// ```
 /// use std::fs::File;
@@ -182,6 +186,13 @@ pub(crate) fn members_to_read<R: Read + Seek>(
 fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
+    // In an object store, records may come as long as they are asked for.
+    let directory_len = archive.eocd_offset().saturating_sub(archive.directory_offset());
+    if directory_len > MAX_DIRECTORY {
+        return Err(Error::refused(format_args!(
+            "the directory of the zip file has {directory_len} bytes, of which at most {MAX_DIRECTORY} are read; a scan finds the frames in a file without it"
+        )));
+    }
     let mut found = Vec::new();
     let mut entries = archive.entries(&mut buffer);
     while let Some(entry) = entries.next_entry().map_err(|error| not_a_zip(&error))? {
@@ -246,13 +257,8 @@ impl<R: Read> Read for Listening<'_, R> {
 impl<R: Seek> Seek for Listening<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
-            // No file has such an offset, so the zip file is damaged.
-            Err(error)
-                if error.kind() == ErrorKind::InvalidInput
-                    && matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) =>
-            {
-                Err(error)
-            }
+            // No file has such an offset, so the zip file is damaged. The kind of this error depends on the system.
+            Err(error) if matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) => Err(error),
             result => self.keep(result),
         }
     }

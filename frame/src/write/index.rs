@@ -1,6 +1,8 @@
 //! The chunk index of a new frame.
 
 use core::iter;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::Vacant;
 use std::io::{self, ErrorKind, Write};
 
 use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
@@ -12,10 +14,14 @@ pub(crate) const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) /
 /// The size of a block of a new index, which C-Blosc2 has too.
 const BLOCK_LEN: usize = 1 << 14;
 
-/// The chunk index of a new frame. It takes 8 bytes for each chunk, but none before one is set by its number.
+/// Entries that are kept together: 16 KiB.
+const PAGE_LEN: u16 = 2048;
+
+/// The chunk index of a new frame. A page of entries takes memory once one of them is set.
 #[derive(Debug)]
 pub(crate) struct NewIndex {
-    entries: Vec<i64>,
+    /// Pages by their numbers. An entry that is not set is `MISSING`.
+    pages: BTreeMap<u64, Box<[i64]>>,
     /// The number of chunks.
     len: u64,
     /// All entries that are not set.
@@ -25,23 +31,25 @@ pub(crate) struct NewIndex {
 impl NewIndex {
     /// An index of this number of chunks; `None` if there are more than an index can have.
     pub(crate) fn new(len: u64) -> Option<Self> {
-        (len <= MAX_CHUNKS).then(|| Self { entries: Vec::new(), len, others: None })
+        (len <= MAX_CHUNKS).then(|| Self { pages: BTreeMap::new(), len, others: None })
     }
 
     /// Makes room for the entry of a chunk. After that, [`set`](Self::set) cannot fail.
     pub(crate) fn reserve(&mut self, number: u64) -> io::Result<()> {
-        let [end, len] = [number.saturating_add(1), self.len].map(usize::try_from);
-        let (end, len) = (end.map_err(|_| ErrorKind::OutOfMemory)?, len.map_err(|_| ErrorKind::OutOfMemory)?);
-        // All at once, because a vector that grows takes more.
-        let more = len.max(end).saturating_sub(self.entries.len());
-        self.entries.try_reserve_exact(more).map_err(|_| ErrorKind::OutOfMemory)?;
-        self.entries.resize(end.max(self.entries.len()), MISSING);
+        let (page, _) = place(number);
+        if let Vacant(place) = self.pages.entry(page) {
+            let mut page = Vec::new();
+            page.try_reserve_exact(PAGE_LEN.into()).map_err(|_| ErrorKind::OutOfMemory)?;
+            page.resize(PAGE_LEN.into(), MISSING);
+            place.insert(page.into());
+        }
         Ok(())
     }
 
     /// Sets an entry, for which there is room.
     pub(crate) fn set(&mut self, number: u64, entry: Entry) {
-        if let Some(slot) = usize::try_from(number).ok().and_then(|number| self.entries.get_mut(number)) {
+        let (page, at) = place(number);
+        if let Some(slot) = self.pages.get_mut(&page).and_then(|page| page.get_mut(at)) {
             *slot = entry.value();
         }
     }
@@ -51,36 +59,71 @@ impl NewIndex {
         self.others = self.others.or(Some(special));
     }
 
+    fn entry(&self, number: u64) -> Option<i64> {
+        let (page, at) = place(number);
+        self.pages.get(&page)?.get(at).copied().filter(|&entry| entry != MISSING)
+    }
+
     /// Whether an entry is set to this.
     pub(crate) fn has(&self, number: u64, entry: Entry) -> bool {
-        let set = usize::try_from(number).ok().and_then(|number| self.entries.get(number));
-        set == Some(&entry.value())
+        self.entry(number) == Some(entry.value())
     }
 
     pub(crate) fn is_set(&self, number: u64) -> bool {
-        let entry = usize::try_from(number).ok().and_then(|number| self.entries.get(number));
-        self.others.is_some() || entry.is_some_and(|&entry| entry != MISSING)
+        self.others.is_some() || self.entry(number).is_some()
     }
 
-    /// How many entries are not set, and the number of the first one.
+    /// The entries that are set.
+    fn set_entries(&self) -> impl Iterator<Item = i64> {
+        self.pages.values().flatten().copied().filter(|&entry| entry != MISSING)
+    }
+
+    /// How many entries are not set.
+    fn unset(&self) -> u64 {
+        self.len.saturating_sub(self.set_entries().count() as u64)
+    }
+
+    /// How many entries are missing, and the number of the first one.
     pub(crate) fn missing(&self) -> Option<(u64, u64)> {
-        let set = self.entries.iter().filter(|&&entry| entry != MISSING).count() as u64;
-        let first = self.entries.iter().position(|&entry| entry == MISSING).unwrap_or(self.entries.len());
-        (self.others.is_none() && set < self.len).then(|| (self.len - set, first as u64))
+        let unset = self.unset();
+        if self.others.is_some() || unset == 0 {
+            return None;
+        }
+        let mut first = 0;
+        for (number, page) in &self.pages {
+            let start = number * u64::from(PAGE_LEN);
+            let at = page.iter().position(|&entry| entry == MISSING);
+            if start > first {
+                break;
+            }
+            first = start + at.unwrap_or(page.len()) as u64;
+            if at.is_some() {
+                break;
+            }
+        }
+        Some((unset, first))
     }
 
     /// The value of all entries, if it is a special one.
     fn repeated(&self) -> Option<i64> {
-        let mut entries = self.entries().take(self.entries.len().saturating_add(1));
+        let mut entries = self.set_entries().chain((self.unset() > 0).then(|| self.other()));
         let first = entries.next().filter(|&first| first < 0)?;
         entries.all(|entry| entry == first).then_some(first)
     }
 
+    fn other(&self) -> i64 {
+        self.others.map_or(MISSING, |special| Entry::Special(special).value())
+    }
+
     fn entries(&self) -> impl Iterator<Item = i64> {
-        let others = self.others.map_or(MISSING, |special| Entry::Special(special).value());
-        let set = self.entries.iter().map(move |&entry| if entry == MISSING { others } else { entry });
-        let rest = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_sub(self.entries.len());
-        set.chain(iter::repeat_n(others, rest))
+        let (other, mut next) = (self.other(), 0);
+        let set = self.pages.iter().flat_map(move |(&number, page)| {
+            let gap = (number - next) * u64::from(PAGE_LEN);
+            next = number + 1;
+            let page = page.iter().map(move |&entry| if entry == MISSING { other } else { entry });
+            iter::repeat_n(other, usize::try_from(gap).unwrap_or(usize::MAX)).chain(page)
+        });
+        set.chain(iter::repeat(other)).take(usize::try_from(self.len).unwrap_or(usize::MAX))
     }
 
     /// The number of bytes that it is written with.
@@ -107,4 +150,10 @@ impl NewIndex {
         let entries = body / ENTRY_LEN;
         self.entries().take(entries).try_for_each(|entry| to.write_all(&entry.to_le_bytes()))
     }
+}
+
+/// The page of an entry, and its place in it.
+fn place(number: u64) -> (u64, usize) {
+    let len = u64::from(PAGE_LEN);
+    (number / len, usize::try_from(number % len).unwrap_or_default())
 }

@@ -19,7 +19,7 @@ use crate::write::plan::{Plan, Sizes};
 /// before it is written: its number, its length, and its header against the array. After an error about a chunk, the frame
 /// is as it was before, and the chunk can be given again.
 ///
-/// Chunks are not kept: memory is 8 bytes for each of them.
+/// Chunks are not kept: memory is 8 bytes for each that is given. One whose number is far from those of others takes 16 KiB.
 ///
 /// ```
 /// use std::io::Cursor;

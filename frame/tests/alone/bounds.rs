@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::writes::Writes;
 use allocation_counter::measure;
 use b2nd_frame::{
-    Check, CheckDepth, Frame, FrameBuilder, FrameType, Rewrite, Severity, SpecialValue, Trailer, check,
-    dump_header, scan, zip_members,
+    Check, CheckDepth, ErrorKind, Frame, FrameBuilder, FrameType, Rewrite, Severity, SpecialValue, Trailer,
+    check, dump_header, scan, zip_members,
 };
 use b2nd_lab::{
     chunk_of_zeros, chunk_with_a_table, data, frame_of, frame_of_chunks, offset_field, stored_chunk,
@@ -189,6 +189,84 @@ fn a_frame_costs_what_is_there() {
     bounded("check of a file", ordinary.len(), 8, || drop(check(&path)));
 }
 
+/// A zip file of nothing but a directory, whose records are made as they are read, by a server for example.
+struct EndlessZip {
+    directory_len: u64,
+    position: u64,
+    end: Vec<u8>,
+    read: u64,
+}
+
+impl EndlessZip {
+    /// Bytes of a record.
+    const RECORD: u64 = 46;
+    /// Bytes after which a reader shall not go on.
+    const PATIENCE: u64 = 1 << 28;
+
+    fn new(records: u64) -> Self {
+        let directory_len = records * Self::RECORD;
+        let mut zip64 = [&b"PK\x06\x06\x2c\0\0\0\0\0\0\0"[..], &[0; 12]].concat();
+        for number in [records, records, directory_len, 0] {
+            zip64.extend(number.to_le_bytes());
+        }
+        zip64.extend(b"PK\x06\x07\0\0\0\0");
+        zip64.extend(directory_len.to_le_bytes());
+        zip64.extend([1, 0, 0, 0]);
+        zip64.extend([&b"PK\x05\x06\0\0\0\0"[..], &[0xff; 12], &[0; 2]].concat());
+        Self { directory_len, position: 0, end: zip64, read: 0 }
+    }
+}
+
+impl Read for EndlessZip {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.read += bytes.len() as u64;
+        if self.read > Self::PATIENCE {
+            return Err(io::Error::other("too much is read"));
+        }
+        let (start, mut count) = (self.position, 0);
+        for (byte, position) in bytes.iter_mut().zip(start..) {
+            let record = b"PK\x01\x02".iter().chain(&[0; 42]);
+            *byte = match position.checked_sub(self.directory_len).map(usize::try_from) {
+                None => record.copied().nth(usize::try_from(position % Self::RECORD).unwrap()).unwrap(),
+                Some(at) => match self.end.get(at.unwrap()) {
+                    Some(&byte) => byte,
+                    None => break,
+                },
+            };
+            count += 1;
+        }
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for EndlessZip {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let end = self.directory_len + self.end.len() as u64;
+        self.position = match to {
+            SeekFrom::Start(position) => position,
+            SeekFrom::End(offset) => end.saturating_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.saturating_add_signed(offset),
+        };
+        Ok(self.position)
+    }
+}
+
+#[test]
+fn a_zip_file_whose_directory_never_ends_is_refused() {
+    bounded("endless zip", 0, 0, || {
+        let error = zip_members(EndlessZip::new(1 << 34)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+        assert!(
+            error.to_string().contains("790273982540 bytes, of which at most 67108864 are read"),
+            "{error}"
+        );
+    });
+    bounded("records only", 46 * 100_000, 16, || {
+        assert_eq!(zip_members(EndlessZip::new(100_000)).unwrap().len(), 100_000);
+    });
+}
+
 #[test]
 fn a_file_that_is_full_of_frames_costs_what_is_there() {
     let array = fs::read(data().join("int32_3x5.b2nd")).unwrap();
@@ -316,6 +394,16 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
         let mut writer = begin(268_435_451);
         writer.fill_missing(SpecialValue::Zeros).unwrap();
         writer.finish().unwrap();
+    });
+    // Neither does it where a few are given, in any order. Each is far from the others, and takes 16 KiB.
+    let few = [268_435_450, 5, 1 << 27, 1 << 20];
+    bounded("4 of 268435451 chunks", few.len(), 16 << 10, || {
+        let mut writer = begin(268_435_451);
+        for number in few {
+            writer.write_special(number, SpecialValue::Nan).unwrap_err();
+            writer.write_special(number, SpecialValue::Uninitialized).unwrap();
+        }
+        assert_eq!(writer.first_missing(), Some(0));
     });
 }
 

@@ -1,0 +1,120 @@
+//! Connections to servers, and where these may redirect to.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
+use object_store::{ClientConfigKey, ClientOptions, Error};
+use reqwest::header::{LOCATION, RANGE};
+use reqwest::{Certificate, Client, Method, NoProxy, Proxy, Url};
+
+use super::answer::{Redirect, refusal, shortened, whole};
+use super::runtime::TIMEOUT;
+
+/// Redirects of a request that are followed.
+const MAX_REDIRECTS: u32 = 10;
+
+/// Makes the connections of `object_store`.
+#[derive(Debug)]
+pub(super) struct Connector {
+    /// Whether redirects may lead to another server, which would get the credentials of a request.
+    pub(super) may_leave: bool,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client =
+            client(options).map_err(|error| Error::Generic { store: "HTTP", source: error.into() })?;
+        Ok(HttpClient::new(Connection { client, may_leave: self.may_leave }))
+    }
+}
+
+/// A client that follows no redirects, with the options that the environment may set.
+fn client(options: &ClientOptions) -> reqwest::Result<Client> {
+    let option = |key| options.get_config_value(&key);
+    let mut builder = Client::builder()
+        .user_agent(concat!("b2nd/", env!("CARGO_PKG_VERSION")))
+        .timeout(Duration::from_millis(*TIMEOUT * 500))
+        .redirect(reqwest::redirect::Policy::none())
+        .http1_only();
+    // Such as 5s, or 1s for the service of a machine's role.
+    let seconds =
+        option(ClientConfigKey::ConnectTimeout).and_then(|time| time.strip_suffix('s')?.parse().ok());
+    if let Some(seconds) = seconds {
+        builder = builder.connect_timeout(Duration::from_secs(seconds));
+    }
+    if option(ClientConfigKey::AllowInvalidCertificates).as_deref() == Some("true") {
+        builder = builder.tls_danger_accept_invalid_certs(true);
+    }
+    if let Some(url) = option(ClientConfigKey::ProxyUrl) {
+        let excluded = option(ClientConfigKey::ProxyExcludes);
+        let excluded = excluded.and_then(|hosts| NoProxy::from_string(&hosts));
+        builder = builder.proxy(Proxy::all(url)?.no_proxy(excluded));
+        if let Some(certificate) = option(ClientConfigKey::ProxyCaCertificate) {
+            builder = builder.tls_certs_merge([Certificate::from_pem(certificate.as_bytes())?]);
+        }
+    }
+    builder.build()
+}
+
+#[derive(Debug)]
+struct Connection {
+    client: Client,
+    may_leave: bool,
+}
+
+impl HttpService for Connection {
+    fn call<'c, 'f>(&'c self, request: HttpRequest) -> BoxFuture<'f, Result<HttpResponse, HttpError>>
+    where
+        'c: 'f,
+        Self: 'f,
+    {
+        Box::pin(self.answer(request))
+    }
+}
+
+impl Connection {
+    /// The answer to a request, after redirects. One that is no success is a `Refusal`.
+    async fn answer(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let asked = url(&request);
+        let (mut redirects, mut was_asked) = (0, true);
+        loop {
+            let answer = HttpService::call(&self.client, request.clone()).await?;
+            if answer.status().is_success() {
+                // Whoever asks for a range stops where it ends.
+                let is_range = request.headers().contains_key(RANGE);
+                return if is_range { Ok(answer) } else { whole(answer).await };
+            }
+            // With this method, the service of Amazon's machines is asked for a token, and its answer tells how to go on.
+            if request.method() == Method::PUT {
+                return Ok(shortened(answer).await);
+            }
+            if !answer.status().is_redirection() {
+                return Err(refusal(answer, Redirect::None, was_asked).await);
+            }
+            let Some(location) = answer.headers().get(LOCATION) else {
+                return Err(refusal(answer, Redirect::Unnamed, was_asked).await);
+            };
+            let target = url(&request).and_then(|url| url.join(location.to_str().ok()?).ok());
+            let stays = |target: &Url| asked.as_ref().is_some_and(|url| url.origin() == target.origin());
+            let is_allowed = |target: &Url| {
+                redirects < MAX_REDIRECTS
+                    && request.method() == Method::GET
+                    && (stays(target) || self.may_leave && ["http", "https"].contains(&target.scheme()))
+            };
+            let Some(target) = target.filter(is_allowed) else {
+                return Err(refusal(answer, Redirect::TooFar, was_asked).await);
+            };
+            let Ok(uri) = target.as_str().parse() else {
+                return Err(refusal(answer, Redirect::TooFar, was_asked).await);
+            };
+            was_asked = stays(&target);
+            redirects += 1;
+            *request.uri_mut() = uri;
+        }
+    }
+}
+
+fn url(request: &HttpRequest) -> Option<Url> {
+    Url::parse(&request.uri().to_string()).ok()
+}
