@@ -296,7 +296,7 @@
 //! assert_eq!((position.chunk, byte), (0, 24));
 //!
 //! let mut chunks = frame.chunks()?;
-//! let entry = chunks.nth(position.chunk as usize).expect("a chunk")?;
+//! let entry = chunks.get(position.chunk)?.expect("a chunk");
 //! let header = chunks.header(&entry)?.expect("a stored chunk");
 //! if let (ChunkPlace::Frame(start), true) = (entry.place, header.is_uncompressed) {
 //!     let at = start as usize + header.header_len + byte;
@@ -306,10 +306,47 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The chunks of a slice
+//! # A slice of an array
+//!
+//! With the feature `decompress`, [`Frame::slice`](crate::Frame::slice) reads the items of a slice, as they are stored. With
+//! the feature `ndarray` it makes an array of them. The example `read_slice` is a whole program.
+//!
+//! ```
+//! # #[cfg(feature = "ndarray")] {
+//! use b2nd_frame::Frame;
+//!
+//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let slice = frame.slice(&[0..2, 1..5]).read_array::<i32>()?;
+//! assert_eq!(slice, ndarray::array![[1, 2, 3, 4], [6, 7, 8, 9]].into_dyn());
+//! # }
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! # An array that does not fit the memory
+//!
+//! A part of the first dimension at a time. Where it is a multiple of the chunk shape, each chunk is decompressed once.
+//!
+//! ```
+//! # #[cfg(feature = "decompress")] {
+//! use b2nd_frame::Frame;
+//!
+//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let geometry = frame.array()?.expect("an array").geometry()?;
+//! let (rows, columns, step) = (geometry.shape()[0], geometry.shape()[1], geometry.chunkshape()[0]);
+//! let mut sum = 0;
+//! for start in (0..rows).step_by(step as usize) {
+//!     let items = frame.slice(&[start..rows.min(start + step), 0..columns]).read()?;
+//!     sum += items.chunks_exact(4).map(|item| i32::from_le_bytes(item.try_into().unwrap())).sum::<i32>();
+//! }
+//! assert_eq!(sum, 105);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The chunks of a slice, for another decompressor
 //!
 //! The geometry plans which chunks a slice needs. [`Chunks::compressed`](crate::Chunks::compressed) reads each as it
-//! is stored, and a Blosc2 decompressor makes its items. The example `read_slice` is the whole program.
+//! is stored, and a Blosc2 decompressor makes its items.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -317,18 +354,14 @@
 //! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 //! let geometry = frame.array()?.expect("an array").geometry()?;
 //! let mut chunks = frame.chunks()?;
-//! let mut next = 0;
 //! for part in geometry.chunks_in(&[0..2, 1..5])? {
-//!     // `nth` goes on from the last entry, and reads none of those between.
-//!     let entry = chunks.nth((part.number() - next) as usize).expect("a chunk")?;
-//!     next = part.number() + 1;
+//!     let entry = chunks.get(part.number())?.expect("a chunk");
 //!     match chunks.compressed(&entry)? {
 //!         // Decompress it here; then `part.scatter` puts its items of the slice into place.
 //!         Some(compressed) => assert_eq!(compressed.len(), 64),
 //!         None => println!("not stored: all items are {:?}", entry.place),
 //!     }
 //! }
-//! assert_eq!(next, 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -34,6 +34,8 @@
 //!
 //! [`Frame::kind`] says what a frame holds: an array, or one of the other objects of python-blosc2.
 //! [`Frame::chunks`] says where each chunk is, [`Chunks::header`] how it is compressed, and [`Chunks::compressed`] reads it.
+//! With the feature `decompress`, `Frame::slice` reads the items of a slice, and `Chunks::decompressed` a whole chunk; with the
+//! feature `ndarray`, `Slice::read_array` makes an array of them.
 //!
 //! [`check`] finds what is wrong with the frame in a file or unusual about it, even if its header cannot be read. A [`Check`]
 //! reads the chunks too.
@@ -69,6 +71,8 @@
 //! | a [`check`] | header, trailer, chunk index, the names and headers of chunk files; of a path up to 20 times | 8; 4 times the offsets in the chunk index, of which 64 MiB are kept |
 //! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
 //! | [`Chunks::compressed`] | one chunk | 2 |
+//! | `Chunks::decompressed` | one chunk | 1, and the size that the chunk has decompressed, at most 2 GiB |
+//! | `Frame::slice` | the chunks of the slice, in pieces | what is asked for; for each thread a block, or of a chunk with a dictionary or the delta filter all of it: 1024 for each of its bytes, 64 MiB, or what is asked for; 8 for each byte of a table of blocks |
 //! | [`Check`] of [chunk headers](CheckDepth::ChunkHeaders) | that, and the header and the table of blocks of each chunk | that, and 192 MiB in all |
 //! | [`Check`] of [chunk data](CheckDepth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
@@ -136,7 +140,11 @@ pub use format::section::Metalayer;
 pub use format::trailer::{Trailer, Vlmetalayer};
 pub use io::chunks::Chunks;
 pub use io::frame::Frame;
+#[cfg(feature = "ndarray")]
+pub use io::item::Item;
 pub use io::open::is_sparse_frame;
+#[cfg(feature = "decompress")]
+pub use io::slice::Slice;
 pub use write::builder::FrameBuilder;
 pub use write::destination::NewFrame;
 pub use write::writer::FrameWriter;

@@ -3,9 +3,6 @@
 #[path = "../../frame/examples/hdf5_chunk.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod hdf5_chunk;
-#[path = "../../frame/examples/read_slice.rs"]
-#[expect(dead_code, unreachable_pub, reason = "it is a program")]
-mod read_slice;
 #[path = "../../frame/examples/write_array.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod write_array;
@@ -16,6 +13,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::python;
+use b2nd_frame::Frame;
 use b2nd_lab::unhex;
 use ndarray::Array2;
 use serde_json::Value;
@@ -42,7 +40,8 @@ fn the_examples_read_what_numpy_reads_and_write_what_it_opens() {
         if let Some(path) = line["path"].as_str() {
             let slice: Vec<Range<u64>> =
                 line["slice"].as_array().unwrap().iter().map(numbers).map(|cut| cut[0]..cut[1]).collect();
-            let items = read_slice::read_slice(Path::new(path), &slice)
+            let items = Frame::open(path)
+                .and_then(|mut frame| frame.slice(&slice).read())
                 .unwrap_or_else(|error| panic!("{path}, {slice:?}: {error}"));
             assert!(items == unhex(line["items"].as_str().unwrap()), "{path}, {slice:?}");
             slices += 1;

@@ -27,9 +27,10 @@ pub(crate) struct Man {
 }
 
 /// The commands that have a page.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "info",
     "ls",
+    "cat",
     "check",
     "chunks",
     "diff",
@@ -48,6 +49,7 @@ fn exit_status(command: &str) -> String {
     let failed = match command {
         "check" => "there were errors that are not ignored, with `--strict` also warnings, or a file failed",
         "encode" | "decode" | "dump" => "the input is not valid, or cannot be read",
+        "cat" => "the array, or a chunk that is needed, cannot be read, or the file cannot be written",
         "set" | "rewrite" => "nothing was changed or written, for the reason that is shown",
         "completions" | "man" | "explain" => "the output cannot be written",
         _ => "a file failed",

@@ -1,5 +1,6 @@
 //! The subcommands: their options, and what they do.
 
+mod cat;
 mod check;
 mod chunks;
 mod completions;
@@ -23,6 +24,7 @@ use crate::terminal::Outcome;
 pub(crate) enum Command {
     Info(info::Info),
     Ls(ls::Ls),
+    Cat(cat::Cat),
     Check(check::Check),
     Chunks(chunks::Chunks),
     Diff(diff::Diff),
@@ -42,6 +44,7 @@ impl Command {
         match self {
             Self::Info(command) => command.run(),
             Self::Ls(command) => command.run(),
+            Self::Cat(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::Chunks(command) => command.run(),
             Self::Diff(command) => command.run(),

@@ -1,6 +1,7 @@
 //! What the command is asked to read: addresses, the files that they stand for, and the frames in these.
 
 mod address;
+mod selection;
 mod values;
 
 mod bytes;
@@ -8,6 +9,7 @@ mod failure;
 
 mod source;
 
+mod items;
 mod list;
 mod target;
 mod view;
@@ -21,7 +23,9 @@ mod store;
 pub(crate) use address::{Address, Inside, Location, bytes_of, given, given_all};
 pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes, unhex_argument};
 pub(crate) use failure::Failure;
+pub(crate) use items::Items;
 pub(crate) use paths::Paths;
+pub(crate) use selection::{Selected, Selection, selection};
 pub(crate) use source::{Reader, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, is_zip};
 pub(crate) use store::{files_in, name_in, store_at, store_of_files, visit_files};
 pub(crate) use target::{Found, Target};

@@ -11,7 +11,7 @@ use crate::terminal::complain;
 use crate::text::is_unsafe;
 
 /// The version of the schema, which grows if a field changes its meaning or goes away. New fields do not change it.
-const SCHEMA: u8 = 1;
+pub(crate) const SCHEMA: u8 = 1;
 
 /// An object as it is printed. Lines are filtered, split and mixed, so each says the version.
 #[derive(Serialize)]

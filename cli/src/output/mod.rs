@@ -1,6 +1,7 @@
 //! What the command prints of what was read: lines, pages, trees, and objects of JSON.
 
 pub(crate) mod explanation;
+pub(crate) mod items;
 pub(crate) mod json;
 pub(crate) mod mend;
 pub(crate) mod messagepack;

@@ -165,9 +165,10 @@ fn colour_is_only_where_it_is_wanted() {
     assert!(!is_coloured(&[], &[("NO_COLOR", "1")]));
 }
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "info",
     "ls",
+    "cat",
     "check",
     "chunks",
     "diff",

@@ -63,7 +63,7 @@ fn every_object_is_as_the_schema_says() {
     let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
     let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
     fs::copy(data().join("table.b2z"), folder.path().join("table.b2z")).unwrap();
-    let cases: [(&[&str], &str, usize); 28] = [
+    let cases: [(&[&str], &str, usize); 31] = [
         (&["ls", "--json", "images"], "frame", 3),
         (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
         (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
@@ -92,6 +92,9 @@ fn every_object_is_as_the_schema_says() {
         (&["diff", "--json", "scalar.b2nd", "images/2024/b.b2nd"], "diff", 1),
         (&["diff", "--json", "scalar.b2nd", "none"], "failure", 1),
         (&["explain", "--json", "old-layout", "io"], "explanation", 2),
+        (&["cat", "--json", "scalar.b2nd"], "items", 1),
+        (&["cat", "--json", "--slice", "...,1", "tree.b2z:group/small.b2nd"], "items", 1),
+        (&["cat", "--json", "none"], "failure", 1),
         (&["info", "--json", "tree.b2z:group/small.b2nd", "tree.b2z@46"], "frame", 2),
         (&["chunks", "--json", "tree.b2z:group/small.b2nd"], "chunk", 1),
         (&["dump", "--json", "tree.b2z:group/small.b2nd"], "dump", 1),

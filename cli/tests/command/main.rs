@@ -2,6 +2,7 @@
 
 mod address;
 mod bytes;
+mod cat;
 mod change;
 mod check;
 mod chunks;

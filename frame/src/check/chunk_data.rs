@@ -17,21 +17,6 @@ pub(super) fn check(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }
 }
 
-/// Why a chunk cannot be decompressed here, though it may be well-formed.
-pub(super) fn unsupported(header: &ChunkHeader) -> Option<String> {
-    if cfg!(not(feature = "decompress")) {
-        return Some("is compressed; build with the feature `decompress`".into());
-    }
-    if !header.has_built_in_codec() {
-        return Some(match header.codec {
-            Some(codec) => format!("has the codec {codec}, which this crate cannot decompress"),
-            None => "leaves its codec to the frame".into(),
-        });
-    }
-    let plugin = header.filters.iter().find(|filter| filter.is_plugin())?;
-    Some(format!("has the filter {plugin}, which this crate cannot undo"))
-}
-
 /// Refuses a decompressed size beyond the expansion limit.
 fn exceeds_limit(what: &str, length: usize, from: usize) -> Option<Fault> {
     let most = max_data(from);

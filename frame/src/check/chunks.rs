@@ -19,7 +19,7 @@ use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_table};
 use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
-use crate::rules::chunk::{ChunkRules, about, list, not_a_chunk, wrong};
+use crate::rules::chunk::{ChunkRules, about, damaged, list, not_a_chunk, unsupported, wrong};
 use crate::rules::index::MAX_COMPARED;
 
 /// How often the bytes of all chunks may be looked at, chunk by chunk. If chunks have more, they share bytes, and to look at
@@ -301,7 +301,7 @@ fn check_data<R: Read + Seek>(
     if !header.has_table() {
         return Ok(());
     }
-    let checked = match chunk_data::unsupported(header) {
+    let checked = match unsupported(header) {
         Some(why) => Err(Fault::NotTried(why)),
         None => match chunks.bytes(entry, 0, header.cbytes as u64)? {
             Some(chunk) => chunk_data::check(header, &chunk.bytes),
@@ -311,8 +311,7 @@ fn check_data<R: Read + Seek>(
     match checked {
         Ok(()) => {}
         Err(Fault::Damaged(why)) => {
-            let text = format!("chunk {} cannot be decompressed: {why}", entry.number);
-            found.push(about(FindingCode::ChunkData, entry).text(text));
+            found.push(damaged(entry, &why));
         }
         Err(Fault::NotTried(why)) => found.not_decompressed(entry, &why),
     }

@@ -16,6 +16,7 @@ use crate::format::cursor::{Cursor, Part};
 use crate::format::fields::Generation;
 use crate::format::marker::Marker;
 use crate::format::section::Metalayer;
+use b2nd_serde::dtype::{self, Dtype};
 use b2nd_serde::{
     Entry, Error, ErrorKind, Geometry, Layout, MAX_NDIM, Meta, Shapes, geometry, take_from_slice,
 };
@@ -138,6 +139,24 @@ impl<'f> Array<'f> {
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         self.meta().and_then(Meta::dtype)
+    }
+
+    /// The dtype, parsed; `None` if the layout has no dtype.
+    ///
+    /// # Errors
+    ///
+    /// As [`Meta::parse_dtype`].
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let dtype = frame.array()?.expect("an array").parse_dtype()?.expect("a dtype");
+    /// assert_eq!(dtype.item_size(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse_dtype(&self) -> Result<Option<Dtype>, dtype::Error> {
+        self.meta().map_or(Ok(None), Meta::parse_dtype)
     }
 
     /// The metalayer that the array was read from.

@@ -298,6 +298,18 @@ pub(crate) fn header_of_stored(
     Some(header)
 }
 
+/// An item of a chunk that is not stored, or why there is none.
+#[cfg(feature = "decompress")]
+pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>, String> {
+    match (special, typesize) {
+        // Whatever the byte order of the dtype is, C-Blosc2 writes that of the processor.
+        (SpecialValue::Nan, 4) => Ok(f32::NAN.to_le_bytes().into()),
+        (SpecialValue::Nan, 8) => Ok(f64::NAN.to_le_bytes().into()),
+        (SpecialValue::Nan, _) => Err(format!("is all NaN, but Blosc2 has no NaN of {typesize} bytes")),
+        _ => Ok(vec![0; typesize]),
+    }
+}
+
 /// The number of [`SpecialValue::Value`].
 const VALUE: u8 = 3;
 

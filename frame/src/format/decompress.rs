@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "decompress")]
+use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
 
 /// The bytes that the value of a metalayer may have, decompressed, besides those for each byte of its chunk.
@@ -33,6 +35,33 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8], longest: usize) -> Result
         ));
     }
     decompress(chunk).map(Cow::Owned)
+}
+
+/// As many bytes of zeros, which cost memory only where they are changed.
+#[cfg(feature = "decompress")]
+pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Error> {
+    bytemuck::allocation::try_zeroed_vec(length)
+        .map_err(|()| Error::refused(format_args!("there is no memory for {length} bytes")))
+}
+
+/// A value, repeated to this number of bytes.
+#[cfg(feature = "decompress")]
+pub(crate) fn repeated(value: &[u8], nbytes: usize) -> Result<Vec<u8>, Error> {
+    let mut data = zeroed(nbytes)?;
+    if value.iter().any(|&byte| byte != 0) {
+        data.chunks_mut(value.len())
+            .for_each(|item| item.copy_from_slice(value.get(..item.len()).unwrap_or_default()));
+    }
+    Ok(data)
+}
+
+/// Decompresses a whole chunk into as many bytes as its data has.
+#[cfg(feature = "decompress")]
+pub(crate) fn decompress_into(chunk: &[u8], data: &mut [u8]) -> Result<(), String> {
+    match blosc2_pure_rs::compress::decompress_chunk_into_with_threads(chunk, data, 1)? {
+        found if found == data.len() => Ok(()),
+        found => Err(format!("it has {found} bytes of data, not {}", data.len())),
+    }
 }
 
 /// The data of a whole compressed chunk.

@@ -5,14 +5,22 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
+#[cfg(feature = "decompress")]
+use crate::format::chunk::one_item;
 use crate::format::chunk_file;
+#[cfg(feature = "decompress")]
+use crate::format::decompress::{decompress_into, repeated, zeroed};
 use crate::format::fields::Generation;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
 use crate::io::frame::Frame;
 use crate::io::index::Index;
 use crate::io::open::open_at_once;
 use crate::io::source::{Source, read_up_to};
+#[cfg(feature = "decompress")]
+use crate::rules::blocks::wrong_table;
 use crate::rules::chunk::{ChunkRules, missing, not_a_chunk, wrong};
+#[cfg(feature = "decompress")]
+use crate::rules::chunk::{damaged, unsupported};
 use crate::rules::index::index_header;
 
 /// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
@@ -84,8 +92,8 @@ pub(crate) struct ChunkBytes {
 impl<R: Read + Seek> Frame<R> {
     /// Reads the chunk index: for each chunk where it is, or which value all of its items have.
     ///
-    /// The index is read in pieces, so that memory does not grow with the number of chunks. [`nth`](Iterator::nth) goes to a
-    /// chunk without reading the entries before it. The chunks themselves are not read: [`Chunks::header`] does that.
+    /// The index is read in pieces, so that memory does not grow with the number of chunks. [`Chunks::get`] goes to a chunk
+    /// without reading the entries before it. The chunks themselves are not read: [`Chunks::header`] does that.
     ///
     /// # Errors
     ///
@@ -99,7 +107,7 @@ impl<R: Read + Seek> Frame<R> {
     /// // To read the bytes of the third chunk with any Blosc2 decompressor.
     /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let mut chunks = frame.chunks()?;
-    /// let third = chunks.nth(2).expect("a chunk")?;
+    /// let third = chunks.get(2)?.expect("a chunk");
     /// let header = chunks.header(&third)?.expect("a stored chunk");
     /// let ChunkPlace::Frame(start) = third.place else { panic!("not in the frame") };
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
@@ -162,6 +170,33 @@ impl<R: Read + Seek> Frame<R> {
 }
 
 impl<R: Read + Seek> Chunks<'_, R> {
+    /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The iterator goes on where it was.
+    ///
+    /// The numbers may come in any order. It reads a piece of the index, unless the entry is in the one that was read last.
+    ///
+    /// # Errors
+    ///
+    /// If the piece of the index is damaged. After an error there are no more entries.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let third = chunks.get(2)?.expect("a chunk");
+    /// let second = chunks.get(1)?.expect("a chunk");
+    /// assert_eq!((third.number, second.number), (2, 1));
+    /// assert_eq!(chunks.get(4)?, None);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn get(&mut self, number: u64) -> Result<Option<ChunkEntry>, Error> {
+        let entry = self.entry(number);
+        if entry.is_err() {
+            self.index = None;
+        }
+        entry
+    }
+
     /// Reads the header of a chunk; `None` if the chunk is not stored. What it says may be wrong: [`checked_header`] compares
     /// it with the frame.
     ///
@@ -210,7 +245,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// file[229 + 15] = 0x40;
     /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
     /// let mut chunks = frame.chunks()?;
-    /// let second = chunks.nth(1).expect("a chunk")?;
+    /// let second = chunks.get(1)?.expect("a chunk");
     /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes, 1073741888);
     /// let error = chunks.checked_header(&second).unwrap_err();
     /// let finding = error.finding().expect("what is wrong");
@@ -274,8 +309,71 @@ impl<R: Read + Seek> Chunks<'_, R> {
         Ok(Some(bytes))
     }
 
+    /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes it. A
+    /// chunk of one value is made, with zeros for items that were never written.
+    ///
+    /// To read items of an array, use [`Frame::slice`]. A chunk can have 2 GiB, which may come from a few bytes:
+    /// [`ChunkEntry::nbytes`] or [`ChunkHeader::nbytes`] tells before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`compressed`](Self::compressed), and if the chunk is damaged. Of the kind
+    /// [`Refused`](crate::ErrorKind::Refused), if its codec or a filter is a plugin, if its size is not known, or if there is no
+    /// memory for it.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let first = chunks.get(0)?.expect("a chunk");
+    /// let data = chunks.decompressed(&first)?;
+    /// // Each block has two items of four bytes.
+    /// assert_eq!((data.len(), &data[..8]), (32, &[0, 0, 0, 0, 1, 0, 0, 0][..]));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[cfg(feature = "decompress")]
+    pub fn decompressed(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
+        let refused = |why: &str| Error::refused(format_args!("chunk {} {why}", entry.number));
+        let item = match entry.place {
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => return self.decompressed_bytes(entry),
+            ChunkPlace::Special(special) => {
+                let typesize = usize::try_from(self.frame.header().typesize).unwrap_or(1);
+                one_item(special, typesize).map_err(|why| refused(&why))?
+            }
+            ChunkPlace::Invalid(_) => {
+                return Err(refused("is nowhere: its entry in the index makes no sense"));
+            }
+        };
+        let nbytes = entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok());
+        repeated(
+            &item,
+            nbytes.ok_or_else(|| refused("is one value, but how many items it has is not stored"))?,
+        )
+    }
+
+    /// The data of a stored chunk.
+    #[cfg(feature = "decompress")]
+    fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
+        let chunk = self.compressed(entry)?.unwrap_or_default();
+        let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+        let rules = self.rules.get_or_insert_default();
+        if let Some(why) = rules.wrong_value(&header).or_else(|| wrong_table(&header, &chunk)) {
+            return Err(Error::malformed(wrong(entry, &why)));
+        }
+        if header.special.is_some() {
+            return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
+        }
+        if let Some(why) = unsupported(&header).filter(|_| header.has_table()) {
+            return Err(Error::refused(format_args!("chunk {} {why}", entry.number)));
+        }
+        let mut data = zeroed(header.nbytes)?;
+        decompress_into(&chunk, &mut data).map_err(|why| Error::malformed(damaged(entry, &why)))?;
+        Ok(data)
+    }
+
     /// The first bytes of a stored chunk, whose file must be there.
-    fn stored_bytes(&mut self, entry: &ChunkEntry, length: u64) -> Result<ChunkBytes, Error> {
+    pub(crate) fn stored_bytes(&mut self, entry: &ChunkEntry, length: u64) -> Result<ChunkBytes, Error> {
         self.bytes(entry, 0, length)?.ok_or_else(|| Error::malformed(missing(entry)))
     }
 
@@ -372,10 +470,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
     }
 
-    /// The entry of the next chunk.
-    fn read(&mut self) -> Result<Option<ChunkEntry>, Error> {
+    fn entry(&mut self, number: u64) -> Result<Option<ChunkEntry>, Error> {
         let Some(index) = &self.index else { return Ok(None) };
-        let number = self.next;
         if number >= index.len() {
             return Ok(None);
         }
@@ -385,7 +481,6 @@ impl<R: Read + Seek> Chunks<'_, R> {
             self.piece_number = Some(piece_number);
         }
         let is_last = number + 1 == index.len();
-        self.next += 1;
         let value = i64::from_le_bytes(self.entry_bytes(number));
         Ok(Some(ChunkEntry::new(number, value, is_last, self.frame.header())))
     }
@@ -395,11 +490,9 @@ impl<R: Read + Seek> Iterator for Chunks<'_, R> {
     type Item = Result<ChunkEntry, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.read();
-        if entry.is_err() {
-            self.index = None;
-        }
-        entry.transpose()
+        let entry = self.get(self.next).transpose();
+        self.next = self.next.saturating_add(1);
+        entry
     }
 
     fn nth(&mut self, count: usize) -> Option<Self::Item> {

@@ -13,6 +13,15 @@ pub(crate) mod chunks;
 
 pub(crate) mod blocks;
 
+#[cfg(feature = "decompress")]
+pub(crate) mod piece;
+
+#[cfg(feature = "decompress")]
+pub(crate) mod slice;
+
+#[cfg(feature = "ndarray")]
+pub(crate) mod item;
+
 pub(crate) mod lock;
 
 pub(crate) mod stable;

@@ -142,6 +142,21 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
     }
 }
 
+/// Why a chunk with a table of blocks cannot be decompressed here, though it may be well-formed.
+pub(crate) fn unsupported(header: &ChunkHeader) -> Option<String> {
+    if cfg!(not(feature = "decompress")) {
+        return Some("is compressed; build with the feature `decompress`".into());
+    }
+    if !header.has_built_in_codec() {
+        return Some(match header.codec {
+            Some(codec) => format!("has the codec {codec}, which this crate cannot decompress"),
+            None => "leaves its codec to the frame".into(),
+        });
+    }
+    let plugin = header.filters.iter().find(|filter| filter.is_plugin())?;
+    Some(format!("has the filter {plugin}, which this crate cannot undo"))
+}
+
 pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
     let names: Vec<String> = filters.map(ToString::to_string).collect();
     if names.is_empty() { "no filter".into() } else { names.join(", ") }
@@ -171,6 +186,11 @@ pub(crate) fn missing(entry: &ChunkEntry) -> Finding {
     let name = entry.file_name().unwrap_or_default();
     about(FindingCode::ChunkFile, entry)
         .text(format!("chunk {} should be in {name}, which is missing", entry.number))
+}
+
+/// The finding for a chunk whose data is damaged.
+pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
+    about(FindingCode::ChunkData, entry).text(format!("chunk {} cannot be decompressed: {why}", entry.number))
 }
 
 /// The finding for a chunk whose header is invalid.

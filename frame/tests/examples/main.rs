@@ -9,7 +9,7 @@ mod hdf5_chunk;
 #[path = "../../examples/range_requests.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod range_requests;
-#[cfg(feature = "decompress")]
+#[cfg(feature = "ndarray")]
 mod slices;
 
 use std::fs;

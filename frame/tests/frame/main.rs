@@ -18,6 +18,8 @@ mod peers;
 mod reading;
 mod real_files;
 mod rewrite;
+#[cfg(feature = "decompress")]
+mod slices;
 mod store;
 mod vectors;
 mod writing;

@@ -1,0 +1,313 @@
+//! `b2nd cat`: the items of an array.
+
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, IsTerminal, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use b2nd_frame::Error;
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+use crate::input::{
+    Address, Failure, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection, store_at,
+};
+use crate::interrupt::Interrupts;
+use crate::output::items::{Edges, Item, MAX_WHOLE, npy_header, write_array, write_values};
+use crate::output::json::{SCHEMA, print_failure};
+use crate::problem::Problem;
+use crate::terminal::{Outcome, complain, remark};
+
+/// The members of a store that are named.
+const MOST_MEMBERS: usize = 20;
+
+/// Print the items of an array, or write them to a NumPy file
+///
+/// They are printed as NumPy prints them; of more than 1000, only the edges are read and shown. Of a slice, only the blocks are
+/// read that have a part of it.
+#[derive(Args)]
+#[command(aliases = ["show", "print", "head", "view", "values", "get", "export", "extract", "convert"])]
+#[command(after_help = "Examples:
+  b2nd cat array.b2nd
+  b2nd cat --slice 0:10,-1 array.b2nd
+  b2nd cat -o array.npy array.b2nd
+  b2nd cat --slice 0,:,: -o first.npy s3://bucket/array.b2nd
+  b2nd cat --json array.b2nd | jq '.values[0]'")]
+pub(crate) struct Cat {
+    /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
+    file: PathBuf,
+    /// Part of the array, as in NumPy: ranges and indices such as 0:2,-1,:
+    #[arg(long, value_name = "SLICE", value_parser = selection, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
+    slice: Option<Selection>,
+    /// Print all items, however many
+    #[arg(long, conflicts_with_all = ["npy", "output", "json"])]
+    full: bool,
+    /// Write a NumPy file to standard output, which must not be a terminal
+    #[arg(long)]
+    npy: bool,
+    /// Write a NumPy file, which must not exist yet
+    #[arg(short, long, value_name = "NPY", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    /// Print a JSON object with all items
+    #[arg(long, conflicts_with_all = ["npy", "output"])]
+    json: bool,
+}
+
+/// Why nothing more is printed.
+enum Trouble {
+    /// Of the array, or of the file that is written.
+    Failure(Failure),
+    Problem(Problem),
+    /// Of standard output.
+    Output(io::Error),
+    /// A signal came.
+    Stopped,
+}
+
+impl From<Problem> for Trouble {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Problem(error.into())
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl Cat {
+    pub(crate) fn run(self) -> Outcome {
+        if self.npy && self.output.is_none() && io::stdout().is_terminal() {
+            complain(&"--npy writes bytes, which a terminal cannot show; write to a file with -o FILE");
+            return Ok(ExitCode::from(2));
+        }
+        let [address] = given_all([&self.file]);
+        let failure = match self.show(&address) {
+            Ok(()) => return Ok(ExitCode::SUCCESS),
+            Err(Trouble::Output(error)) => return Err(error),
+            Err(Trouble::Stopped) => return Ok(ExitCode::FAILURE),
+            Err(Trouble::Failure(failure)) => failure,
+            Err(Trouble::Problem(problem)) => address.location().failure(problem),
+        };
+        print_failure(&failure, self.json)?;
+        Ok(ExitCode::FAILURE)
+    }
+
+    fn show(&self, address: &Address) -> Result<(), Trouble> {
+        let target = Target::given(address.clone());
+        if target.is_named_zip()
+            || is_zip(&target.path) && target.location().member().is_none()
+            || is_store(&target)?
+        {
+            return Err(Trouble::Failure(members(&target)));
+        }
+        let mut items = Items::of(address.open()?)?;
+        let dtype = match items.frame().array()? {
+            Some(array) => array.parse_dtype().map_err(|error| error.to_string()).transpose(),
+            None => None,
+        };
+        let mut item = Item::new(dtype, items.typesize);
+        let selection = self.slice.clone().unwrap_or_default();
+        let selected = selection.of(&items.geometry.shape()).map_err(|why| Problem::new("refused", why))?;
+        // Before anything is written.
+        items.nbytes(&selected.ranges)?;
+        let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
+        let mut shape = shape.map_err(|_| Problem::new("refused", "the shape does not fit this machine"))?;
+        if self.npy || self.output.is_some() || self.json {
+            item.unfold(&mut shape);
+        }
+        if self.npy || self.output.is_some() {
+            item = item.for_npy();
+        }
+        if let Some(note) = &item.note {
+            remark(&format_args!("{}: {note}", address.location()));
+        }
+        match &self.output {
+            Some(path) => write_file(path, &npy_header(&item.dtype, &shape), &mut items, &selected),
+            None if self.npy => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(&npy_header(&item.dtype, &shape))?;
+                let mut write = |_: &[Range<u64>], bytes: &[u8]| Ok::<_, Trouble>(stdout.write_all(bytes)?);
+                items.read_rows(&selected.ranges, &mut write)?;
+                Ok(stdout.flush()?)
+            }
+            None if self.json => print_json(address, &item, &shape, &items.read(&selected.ranges)?),
+            None => self.print(item, shape, &mut items, &selected),
+        }
+    }
+
+    /// Prints the items, or the edges of an array of many.
+    fn print(
+        &self,
+        mut item: Item,
+        mut shape: Vec<usize>,
+        items: &mut Items,
+        selected: &Selected,
+    ) -> Result<(), Trouble> {
+        let count = selected.shape().fold(1, u64::saturating_mul);
+        let is_summary = count > MAX_WHOLE && !self.full;
+        if !is_summary {
+            item.unfold(&mut shape);
+        }
+        let edges = Edges { shape, is_summary };
+        let bytes = if edges.is_summary {
+            items.read_edges(&selected.ranges, Edges::LEN)?
+        } else {
+            items.read(&selected.ranges)?
+        };
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        write_array(&mut stdout, &item.dtype, &edges, &bytes)?;
+        Ok(stdout.flush()?)
+    }
+}
+
+fn is_store(target: &Target) -> Result<bool, Trouble> {
+    store_at(target).map(|store| store.is_some()).map_err(Trouble::Failure)
+}
+
+/// Names the members of a store.
+fn members(target: &Target) -> Failure {
+    let mut members = Vec::new();
+    let mut first = None;
+    let visit = Visit::default();
+    visit.target(target, &mut |view| match view {
+        Ok(view) => members.push(view.location.to_string()),
+        Err(failure) => {
+            first.get_or_insert(failure);
+        }
+    });
+    if let (true, Some(failure)) = (members.is_empty(), first) {
+        return failure;
+    }
+    members.iter().take(MOST_MEMBERS).for_each(|member| remark(member));
+    if members.len() > MOST_MEMBERS {
+        remark(&format_args!("and {} more, which `b2nd ls` lists", members.len() - MOST_MEMBERS));
+    }
+    let message = format!("a store of {} frames: name one of them", members.len());
+    target.location().failure(Problem::new("refused", message))
+}
+
+/// The fields of the JSON object before the items.
+#[derive(Serialize)]
+struct Description<'d> {
+    schema: u8,
+    #[serde(flatten)]
+    address: &'d Address,
+    shape: &'d [usize],
+    dtype: String,
+}
+
+fn print_json(address: &Address, item: &Item, shape: &[usize], items: &[u8]) -> Result<(), Trouble> {
+    let dtype = item.dtype.to_string();
+    let description = serde_json::to_vec(&Description { schema: SCHEMA, address, shape, dtype });
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    // The items are written one by one, so the object stays open until they are.
+    stdout.write_all(description.map_err(io::Error::from)?.strip_suffix(b"}").unwrap_or_default())?;
+    stdout.write_all(b",\"values\":")?;
+    write_values(&mut stdout, &item.dtype, shape, items)?;
+    stdout.write_all(b"}\n")?;
+    Ok(stdout.flush()?)
+}
+
+/// Writes a new file, which gets its name when it is whole.
+fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected) -> Result<(), Trouble> {
+    let failed = |error: io::Error| {
+        let error = match error.kind() {
+            io::ErrorKind::AlreadyExists => Problem::new("exists", "already exists"),
+            _ => error.into(),
+        };
+        Trouble::Failure(Address::of(path.into()).location().failure(error))
+    };
+    if path.symlink_metadata().is_ok() {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+    }
+    let interrupts = Interrupts::hold_back();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = new_file(folder).map_err(failed)?;
+    let written = fill(file.as_file_mut(), header, items, selected, &interrupts, &failed);
+    if let Err(trouble) = written {
+        drop(file);
+        interrupts.follow();
+        return Err(trouble);
+    }
+    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// A temporary file with the mode of other new files.
+fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".b2nd-");
+    #[cfg(unix)]
+    builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+/// Writes the chunks of a slice at their places.
+fn fill(
+    file: &mut File,
+    header: &[u8],
+    items: &mut Items,
+    selected: &Selected,
+    interrupts: &Interrupts,
+    failed: &dyn Fn(io::Error) -> Trouble,
+) -> Result<(), Trouble> {
+    let nbytes = items.nbytes(&selected.ranges)?;
+    let length = header.len() as u64 + nbytes as u64;
+    file.write_all(header).and_then(|()| file.set_len(length)).map_err(failed)?;
+    let typesize = items.typesize;
+    items.read_chunks(&selected.ranges, &mut |ranges, bytes| {
+        if interrupts.is_caught() {
+            return Err(Trouble::Stopped);
+        }
+        let part = PartOfFile { start: header.len() as u64, whole: &selected.ranges, part: ranges };
+        part.write(file, bytes, typesize as u64).map_err(failed)
+    })
+}
+
+/// A part of an array that is in a file, in C order.
+struct PartOfFile<'p> {
+    start: u64,
+    whole: &'p [Range<u64>],
+    part: &'p [Range<u64>],
+}
+
+impl PartOfFile<'_> {
+    /// Writes the items of the part where they belong.
+    fn write(&self, file: &mut File, bytes: &[u8], typesize: u64) -> io::Result<()> {
+        let length = |range: &Range<u64>| range.end - range.start;
+        // The last dimensions that the part has all of are without gaps, and so is a part of the one before.
+        let dimensions = self.part.iter().zip(self.whole).rev();
+        let filled = dimensions.take_while(|(part, whole)| part == whole).count();
+        let outer = self.part.len().saturating_sub(filled + 1);
+        let run: u64 = self.part.iter().skip(outer).map(length).product::<u64>() * typesize;
+        let Ok(run) = usize::try_from(run) else { return Ok(()) };
+        let mut index: Vec<u64> = self.part.iter().map(|range| range.start).collect();
+        for bytes in bytes.chunks_exact(run.max(1)) {
+            let linear = index
+                .iter()
+                .zip(self.whole)
+                .fold(0, |linear, (x, whole)| linear * length(whole) + x - whole.start);
+            file.seek(SeekFrom::Start(self.start + linear * typesize))?;
+            file.write_all(bytes)?;
+            for (x, range) in index.iter_mut().zip(self.part).take(outer).rev() {
+                *x += 1;
+                if *x < range.end {
+                    break;
+                }
+                *x = range.start;
+            }
+        }
+        Ok(())
+    }
+}

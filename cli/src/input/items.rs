@@ -1,0 +1,215 @@
+//! Reading the items of an array, no more of them at a time than needed.
+
+use std::ops::Range;
+use std::thread;
+
+use b2nd_frame::b2nd_serde::Geometry;
+use b2nd_frame::{Error, Frame};
+
+use super::source::Reader;
+use crate::problem::Problem;
+
+/// The bytes of items that are read at a time, if a row of blocks or a chunk has fewer.
+const AT_ONCE: u64 = 1 << 25;
+
+/// The most items that are read of the edges of an array.
+const MOST_EDGES: usize = 1 << 22;
+
+/// An array whose items can be read.
+pub(crate) struct Items {
+    frame: Frame<Reader>,
+    pub(crate) geometry: Geometry,
+    pub(crate) typesize: usize,
+    threads: usize,
+}
+
+/// Receives items: their ranges, and their bytes in C order.
+pub(crate) type Receive<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
+
+impl Items {
+    /// The array of a frame, unless its items are computed or elsewhere.
+    pub(crate) fn of(mut frame: Frame<Reader>) -> Result<Self, Problem> {
+        let geometry = match frame.array()? {
+            Some(array) if !frame.kind().is_active() => {
+                array.geometry().map_err(|error| Problem::new("malformed", error.to_string()))?
+            }
+            // The library says why there is nothing to be read.
+            _ => {
+                let why = frame.slice(&[]).nbytes().err();
+                return Err(
+                    why.map_or_else(|| Problem::new("refused", "the frame has no array"), Problem::from)
+                );
+            }
+        };
+        let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self { frame, geometry, typesize, threads })
+    }
+
+    pub(crate) fn frame(&self) -> &Frame<Reader> {
+        &self.frame
+    }
+
+    /// The number of bytes of a slice.
+    pub(crate) fn nbytes(&mut self, ranges: &[Range<u64>]) -> Result<usize, Error> {
+        self.frame.slice(ranges).nbytes()
+    }
+
+    pub(crate) fn read(&mut self, ranges: &[Range<u64>]) -> Result<Vec<u8>, Error> {
+        self.frame.slice(ranges).threads(self.threads).read()
+    }
+
+    /// Reads the first and the last items along each dimension, as one array.
+    pub(crate) fn read_edges(&mut self, ranges: &[Range<u64>], length: usize) -> Result<Vec<u8>, Problem> {
+        let ends = |range: &Range<u64>| {
+            let edge = length as u64;
+            if range.end - range.start <= 2 * edge {
+                return vec![(range.clone(), 0)];
+            }
+            vec![(range.start..range.start + edge, 0), (range.end - edge..range.end, length)]
+        };
+        let ends: Vec<_> = ranges.iter().map(ends).collect();
+        let items =
+            |(range, _): &(Range<u64>, usize)| usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let shape: Vec<usize> = ends.iter().map(|ends| ends.iter().map(items).sum()).collect();
+        let count = shape.iter().fold(1, |count: usize, &items| count.saturating_mul(items));
+        if count > MOST_EDGES {
+            let message = format!("the edges of {} dimensions have {count} items; use --slice", shape.len());
+            return Err(Problem::new("refused", message));
+        }
+        let mut edges = vec![0; count * self.typesize];
+        let corners: usize = ends.iter().map(Vec::len).product();
+        for corner in 0..corners {
+            let mut rest = corner;
+            let places = ends.iter().filter_map(|ends| {
+                let place = ends.get(rest % ends.len());
+                rest /= ends.len();
+                place
+            });
+            let (ranges, starts): (Vec<_>, Vec<_>) = places.cloned().unzip();
+            let bytes = self.read(&ranges)?;
+            let places: Vec<_> = ranges
+                .iter()
+                .zip(starts)
+                .map(|(range, start)| start..start + items(&(range.clone(), start)))
+                .collect();
+            place(&mut edges, &shape, &places, &mut bytes.chunks_exact(self.typesize));
+        }
+        Ok(edges)
+    }
+
+    /// Reads a slice in the order of its items, some rows of blocks at a time.
+    pub(crate) fn read_rows<E: From<Error>>(
+        &mut self,
+        ranges: &[Range<u64>],
+        receive: &mut Receive<'_, E>,
+    ) -> Result<(), E> {
+        let nbytes = self.nbytes(ranges)? as u64;
+        let is_long = |range: &Range<u64>| range.end - range.start > 1;
+        let Some(dimension) = ranges.iter().position(is_long).filter(|_| nbytes > 0) else {
+            return self.pass(ranges, &mut Vec::new(), receive);
+        };
+        let size = |sizes: &[u64]| sizes.get(dimension).copied().unwrap_or(1).max(1);
+        let (chunk, block) = (size(&self.geometry.chunkshape()), size(&self.geometry.blockshape()));
+        let mut ranges = ranges.to_vec();
+        let mut items = Vec::new();
+        let Some(whole) = ranges.get(dimension).cloned() else { return Ok(()) };
+        let rows = AT_ONCE / (nbytes / (whole.end - whole.start));
+        let mut start = whole.start;
+        while start < whole.end {
+            // A row of blocks at least, and no part of one at the end.
+            let end =
+                next_block(start, chunk, block).max(last_block(start.saturating_add(rows), chunk, block));
+            let end = end.min(whole.end);
+            if let Some(range) = ranges.get_mut(dimension) {
+                *range = start..end;
+            }
+            self.pass(&ranges, &mut items, receive)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Reads a slice in any order, some chunks at a time.
+    pub(crate) fn read_chunks<E: From<Error>>(
+        &mut self,
+        ranges: &[Range<u64>],
+        receive: &mut Receive<'_, E>,
+    ) -> Result<(), E> {
+        self.nbytes(ranges)?;
+        let (mut ranges, mut items) = (ranges.to_vec(), Vec::new());
+        self.split(&mut ranges, 0, &mut items, receive)
+    }
+
+    /// Divides a slice between chunks, from a dimension on, until each part is small or of one chunk.
+    fn split<E: From<Error>>(
+        &mut self,
+        ranges: &mut Vec<Range<u64>>,
+        dimension: usize,
+        items: &mut Vec<u8>,
+        receive: &mut Receive<'_, E>,
+    ) -> Result<(), E> {
+        let nbytes = self.nbytes(ranges)? as u64;
+        let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
+            return self.pass(ranges, items, receive);
+        };
+        let chunk = self.geometry.chunkshape().get(dimension).copied().unwrap_or(1).max(1);
+        let rows = AT_ONCE / (nbytes / (whole.end - whole.start)).max(1);
+        let mut start = whole.start;
+        while start < whole.end {
+            let end =
+                next_block(start, chunk, chunk).max(last_block(start.saturating_add(rows), chunk, chunk));
+            let end = end.min(whole.end);
+            if let Some(range) = ranges.get_mut(dimension) {
+                *range = start..end;
+            }
+            self.split(ranges, dimension + 1, items, receive)?;
+            start = end;
+        }
+        if let Some(range) = ranges.get_mut(dimension) {
+            *range = whole;
+        }
+        Ok(())
+    }
+
+    fn pass<E: From<Error>>(
+        &mut self,
+        ranges: &[Range<u64>],
+        items: &mut Vec<u8>,
+        receive: &mut Receive<'_, E>,
+    ) -> Result<(), E> {
+        items.resize(self.nbytes(ranges)?, 0);
+        self.frame.slice(ranges).threads(self.threads).read_into(items)?;
+        receive(ranges, items)
+    }
+}
+
+/// The end of the block in which an item is.
+fn next_block(item: u64, chunk: u64, block: u64) -> u64 {
+    let (start, within) = (item / chunk * chunk, item % chunk);
+    start + ((within / block + 1) * block).min(chunk)
+}
+
+/// The start of the block in which an item is.
+fn last_block(item: u64, chunk: u64, block: u64) -> u64 {
+    item / chunk * chunk + item % chunk / block * block
+}
+
+/// Copies items into a part of an array of this shape.
+fn place<'i>(
+    array: &mut [u8],
+    shape: &[usize],
+    places: &[Range<usize>],
+    items: &mut impl Iterator<Item = &'i [u8]>,
+) {
+    let (Some((&length, shape)), Some((range, places))) = (shape.split_first(), places.split_first()) else {
+        if let Some(item) = items.next() {
+            array.copy_from_slice(item);
+        }
+        return;
+    };
+    let below = array.len() / length.max(1);
+    for row in array.chunks_exact_mut(below.max(1)).skip(range.start).take(range.len()) {
+        place(row, shape, places, items);
+    }
+}

@@ -1,0 +1,142 @@
+//! Slices as `--slice` has them.
+
+use std::ops::Range;
+
+use crate::text::count;
+
+/// A part of each dimension, as NumPy writes it: `0:2,3,:`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection(Vec<Part>);
+
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// One index, which drops the dimension.
+    Index(i64),
+    Range(Option<i64>, Option<i64>),
+    /// Whole dimensions, as many as are left.
+    Rest,
+}
+
+/// The ranges of a slice, and which dimensions stay.
+#[derive(Debug)]
+pub(crate) struct Selected {
+    pub(crate) ranges: Vec<Range<u64>>,
+    stays: Vec<bool>,
+}
+
+impl Selected {
+    /// The shape of what is selected.
+    pub(crate) fn shape(&self) -> impl Iterator<Item = u64> {
+        let lengths = self.ranges.iter().map(|range| range.end - range.start);
+        lengths.zip(&self.stays).filter(|(_, stays)| **stays).map(|(length, _)| length)
+    }
+}
+
+/// Parses a slice, also in brackets.
+pub(crate) fn selection(text: &str) -> Result<Selection, String> {
+    let inner = text.trim();
+    let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner);
+    let inner = inner.trim().trim_end_matches(',');
+    if inner.is_empty() {
+        return Ok(Selection::default());
+    }
+    let parts: Vec<_> = inner.split(',').map(|text| part(text.trim())).collect::<Result<_, _>>()?;
+    match parts.iter().filter(|part| matches!(part, Part::Rest)).count() {
+        0 | 1 => Ok(Selection(parts)),
+        _ => Err("... may stand only once".into()),
+    }
+}
+
+fn part(text: &str) -> Result<Part, String> {
+    let number = |text: &str| {
+        let text = text.trim();
+        let number = text.parse::<i64>();
+        number.map_err(|_| format!("'{text}' is not a whole number; write a slice such as 0:2,3,:"))
+    };
+    let open = |text: &str| if text.trim().is_empty() { Ok(None) } else { number(text).map(Some) };
+    match text.split_once(':') {
+        None if text == "..." => Ok(Part::Rest),
+        None => number(text).map(Part::Index),
+        Some((_, stop)) if stop.contains(':') => {
+            Err(format!("'{text}' has a step, but only slices without one can be read"))
+        }
+        Some((start, stop)) => Ok(Part::Range(open(start)?, open(stop)?)),
+    }
+}
+
+impl Selection {
+    /// The slice of an array of this shape. Bounds are cut to the shape, as in NumPy; an index must be in it.
+    pub(crate) fn of(&self, shape: &[u64]) -> Result<Selected, String> {
+        let Self(parts) = self;
+        let given = parts.iter().filter(|part| !matches!(part, Part::Rest)).count();
+        let ndim = shape.len();
+        let Some(open) = ndim.checked_sub(given) else {
+            let given = count(given as u64, "dimension");
+            return Err(format!("the slice has {given}, but the array has {ndim}"));
+        };
+        let whole = Part::Range(None, None);
+        let rest = if given == parts.len() { &[Part::Rest][..] } else { &[] };
+        let parts = parts.iter().chain(rest).flat_map(|part| match part {
+            Part::Rest => vec![whole; open],
+            &part => vec![part],
+        });
+        let mut selected = Selected { ranges: Vec::new(), stays: Vec::new() };
+        for (dimension, (part, &length)) in parts.zip(shape).enumerate() {
+            // Of a negative number, it is the distance from the end.
+            let place = |number: i64| i128::from(number) + if number < 0 { i128::from(length) } else { 0 };
+            let cut = |number| u64::try_from(place(number).clamp(0, length.into())).unwrap_or_default();
+            let range = match part {
+                Part::Index(index) => match u64::try_from(place(index)) {
+                    Ok(index) if index < length => index..index + 1,
+                    _ => {
+                        return Err(format!(
+                            "index {index} is out of bounds: shape[{dimension}] is {length}"
+                        ));
+                    }
+                },
+                Part::Range(start, stop) => {
+                    let (start, stop) = (start.map_or(0, cut), stop.map_or(length, cut));
+                    start..stop.max(start)
+                }
+                Part::Rest => 0..length,
+            };
+            selected.ranges.push(range);
+            selected.stays.push(!matches!(part, Part::Index(_)));
+        }
+        Ok(selected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_means_what_it_means_in_numpy() {
+        let selected = |text: &str| {
+            let selected = selection(text).and_then(|selection| selection.of(&[4, 5, 6]))?;
+            let shape: Vec<_> = selected.shape().collect();
+            Ok::<_, String>((selected.ranges, shape))
+        };
+        for (text, ranges, shape) in [
+            ("0:2,3,:", [0..2, 3..4, 0..6], &[2, 6][..]),
+            ("", [0..4, 0..5, 0..6], &[4, 5, 6]),
+            ("[-1]", [3..4, 0..5, 0..6], &[5, 6]),
+            ("-3:-1,..., 1:100", [1..3, 0..5, 1..6], &[2, 5, 5]),
+            ("3:1,-9:2", [3..3, 0..2, 0..6], &[0, 2, 6]),
+            ("0,0,0,", [0..1, 0..1, 0..1], &[]),
+        ] {
+            assert_eq!(selected(text), Ok((ranges.into(), shape.into())), "{text}");
+        }
+        for (text, error) in [
+            ("4", "index 4 is out of bounds: shape[0] is 4"),
+            ("0,-6", "index -6 is out of bounds: shape[1] is 5"),
+            ("0,0,0,0", "the slice has 4 dimensions, but the array has 3"),
+            ("::2", "'::2' has a step, but only slices without one can be read"),
+            ("a:2", "'a' is not a whole number; write a slice such as 0:2,3,:"),
+            ("...,...", "... may stand only once"),
+        ] {
+            assert_eq!(selected(text), Err(error.into()), "{text}");
+        }
+    }
+}

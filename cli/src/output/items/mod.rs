@@ -1,0 +1,14 @@
+//! The items of an array, as text, as JSON and as a NumPy file.
+
+mod float;
+mod time;
+
+mod value;
+
+mod json;
+mod npy;
+mod numpy;
+
+pub(crate) use json::write_values;
+pub(crate) use npy::{Item, npy_header};
+pub(crate) use numpy::{Edges, MAX_WHOLE, write_array};

@@ -1,0 +1,130 @@
+//! The header of a NumPy file.
+
+use std::borrow::Cow;
+
+use b2nd_frame::b2nd_serde::dtype::{Dtype, Kind};
+
+/// What the items are taken for, and why it is not what the array says.
+pub(crate) struct Item {
+    pub(crate) dtype: Dtype,
+    pub(crate) note: Option<String>,
+}
+
+impl Item {
+    /// The dtype of the array, if it has one of the right size. Otherwise items are bytes.
+    pub(crate) fn new(dtype: Option<Result<Dtype, String>>, typesize: usize) -> Self {
+        let why = match dtype {
+            Some(Ok(dtype)) if dtype.item_size() == typesize => return Self { dtype, note: None },
+            Some(Ok(dtype)) => {
+                format!("items of dtype {dtype} have {} bytes, but here {typesize}", dtype.item_size())
+            }
+            Some(Err(error)) => format!("dtype: {error}"),
+            None => "the array has no dtype".into(),
+        };
+        Self {
+            note: Some(format!("{why}, so its items are shown as bytes, |V{typesize}")),
+            dtype: void(typesize),
+        }
+    }
+
+    /// Makes dimensions of the array of those that each of its items has, as NumPy does.
+    pub(crate) fn unfold(&mut self, shape: &mut Vec<usize>) {
+        while let Kind::Subarray(subarray) = self.dtype.kind() {
+            shape.extend(subarray.shape());
+            self.dtype = subarray.base().clone();
+        }
+    }
+
+    /// The same for a NumPy file, which has fewer dtypes.
+    pub(crate) fn for_npy(self) -> Self {
+        if descr(&self.dtype).is_some() {
+            return self;
+        }
+        let size = self.dtype.item_size();
+        let note = format!("a NumPy file cannot have items of dtype {}, so they are |V{size}", self.dtype);
+        Self { dtype: void(size), note: Some(self.note.unwrap_or(note)) }
+    }
+}
+
+fn void(size: usize) -> Dtype {
+    // Sizes of items fit int32, as those of dtypes do.
+    format!("|V{size}").parse().unwrap_or_else(|_| unreachable!("a size of int32"))
+}
+
+/// The first bytes of a NumPy file, which are followed by the items in C order. A dtype that it cannot have is `|V`.
+pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
+    let descr = descr(dtype).unwrap_or_else(|| format!("'|V{}'", dtype.item_size()).into());
+    let shape = shape.join(", ");
+    let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({shape}{comma}), }}");
+    // 1.0 has 2 bytes for the length, 2.0 has 4, and 3.0 is 2.0 in UTF-8.
+    let is_long = text.len() + 128 > usize::from(u16::MAX);
+    let version = if !text.is_ascii() {
+        3
+    } else if is_long {
+        2
+    } else {
+        1
+    };
+    let before = if version == 1 { 10 } else { 12 };
+    let length = (before + text.len() + 1).next_multiple_of(64) - before;
+    let mut header = [b"\x93NUMPY", &[version, 0][..]].concat();
+    // Dtypes are read from 2 GiB at most.
+    let bytes = u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
+    header.extend(bytes.iter().take(before - 8));
+    header.extend(text.as_bytes());
+    header.resize(before + length - 1, b' ');
+    header.push(b'\n');
+    header
+}
+
+/// A dtype as NumPy files have it; `None` if they cannot: fields that overlap, or are not in the order of their offsets.
+fn descr(dtype: &Dtype) -> Option<Cow<'static, str>> {
+    match dtype.kind() {
+        Kind::Struct(parts) => {
+            let (mut fields, mut end) = (Vec::new(), 0);
+            for field in parts.fields() {
+                let gap = field.offset().checked_sub(end)?;
+                if gap > 0 {
+                    fields.push(format!("('', '|V{gap}')"));
+                }
+                end = field.offset() + field.dtype().item_size();
+                let name = match field.title() {
+                    Some(title) => format!("({}, {})", literal(title), literal(field.name())),
+                    None => literal(field.name()),
+                };
+                fields.push(match field.dtype().kind() {
+                    Kind::Subarray(subarray) => {
+                        let shape: Vec<_> = subarray.shape().iter().map(ToString::to_string).collect();
+                        format!("({name}, {}, ({},))", descr(subarray.base())?, shape.join(", "))
+                    }
+                    _ => format!("({name}, {})", descr(field.dtype())?),
+                });
+            }
+            let gap = dtype.item_size().checked_sub(end)?;
+            if gap > 0 {
+                fields.push(format!("('', '|V{gap}')"));
+            }
+            (!fields.is_empty()).then(|| format!("[{}]", fields.join(", ")).into())
+        }
+        // Types of other packages are bytes to NumPy.
+        Kind::Extension(_) => Some(format!("'|V{}'", dtype.item_size()).into()),
+        Kind::Subarray(_) | Kind::Object => None,
+        _ => Some(format!("'{}'", dtype.type_string()).into()),
+    }
+}
+
+/// A text as a literal of Python, which reads these escapes.
+fn literal(text: &str) -> String {
+    let mut quoted = String::from("'");
+    for c in text.chars() {
+        match c {
+            '\'' | '\\' => quoted.extend(['\\', c]),
+            _ if c.is_control() => quoted.extend(format!("\\U{:08x}", u32::from(c)).chars()),
+            _ => quoted.push(c),
+        }
+    }
+    quoted.push('\'');
+    quoted
+}

@@ -1,0 +1,245 @@
+//! An array as text, as NumPy 2.4 prints it with its default options.
+
+use std::io::{self, Write};
+
+use b2nd_frame::b2nd_serde::dtype::{Dtype, Kind};
+
+use super::float::{Float, FloatFormat};
+use super::time::datetime;
+use super::value::Value;
+
+/// The most items that are printed, unless all are wanted. Of more, only the edges are.
+pub(crate) const MAX_WHOLE: u64 = 1000;
+
+/// The width of a line.
+const WIDTH: usize = 75;
+
+/// Which items of an array are printed, and how many it has.
+pub(crate) struct Edges {
+    /// Its items along each dimension.
+    pub(crate) shape: Vec<usize>,
+    /// Whether only the edges are printed.
+    pub(crate) is_summary: bool,
+}
+
+impl Edges {
+    /// The items at each end of a dimension.
+    pub(crate) const LEN: usize = 3;
+
+    /// Whether only the ends of a dimension of this length are printed.
+    fn cuts(&self, length: usize) -> bool {
+        self.is_summary && length > 2 * Self::LEN
+    }
+
+    /// The items that are printed, along each dimension.
+    pub(crate) fn shown(&self) -> Vec<usize> {
+        let shown = |&length| if self.cuts(length) { 2 * Self::LEN } else { length };
+        self.shape.iter().map(shown).collect()
+    }
+}
+
+/// Writes an array with a line break at its end. The items are those that are printed, in C order.
+pub(crate) fn write_array(
+    out: &mut impl Write,
+    dtype: &Dtype,
+    edges: &Edges,
+    items: &[u8],
+) -> io::Result<()> {
+    if edges.shape.is_empty() {
+        return writeln!(out, "{}", crate::text::clean(&Value::read(dtype, items).scalar()));
+    }
+    if edges.shape.contains(&0) {
+        return writeln!(out, "[]");
+    }
+    let size = dtype.item_size().max(1);
+    let format = Format::new(dtype, items);
+    let page = Page { dtype, size, items, edges, shown: edges.shown(), format };
+    page.write(out, 0, 0, WIDTH)?;
+    writeln!(out)
+}
+
+/// An array on its way to the page.
+struct Page<'a> {
+    dtype: &'a Dtype,
+    size: usize,
+    items: &'a [u8],
+    edges: &'a Edges,
+    shown: Vec<usize>,
+    format: Format,
+}
+
+/// A part of a page: an index along a dimension, or the mark of what is left out.
+enum Part {
+    Index(usize),
+    LeftOut,
+}
+
+impl Page<'_> {
+    /// Writes the array along a dimension, from an item on. Lines after the first one are indented by the brackets before it.
+    fn write(&self, out: &mut impl Write, dimension: usize, first: usize, width: usize) -> io::Result<()> {
+        let indent = " ".repeat(dimension + 1);
+        let below: usize = self.shown.iter().skip(dimension + 1).product();
+        let rest = self.shown.len() - dimension - 1;
+        out.write_all(b"[")?;
+        if rest == 0 {
+            self.row(out, dimension, first, (&indent, width - 1))?;
+        } else {
+            for (number, part) in self.parts(dimension).enumerate() {
+                if number > 0 {
+                    write!(out, "{}{indent}", "\n".repeat(rest))?;
+                }
+                match part {
+                    Part::Index(index) => self.write(out, dimension + 1, first + index * below, width - 1)?,
+                    Part::LeftOut => out.write_all(b"...")?,
+                }
+            }
+        }
+        out.write_all(b"]")
+    }
+
+    /// Writes the last dimension, in as many lines as it needs.
+    fn row(
+        &self,
+        out: &mut impl Write,
+        dimension: usize,
+        first: usize,
+        (indent, width): (&str, usize),
+    ) -> io::Result<()> {
+        // The indent of the first line is there already.
+        let (mut line, mut is_first) = (indent.to_owned(), true);
+        let mut flush = |line: &str| {
+            let start = if std::mem::take(&mut is_first) { indent.len() } else { 0 };
+            out.write_all(line.get(start..).unwrap_or_default().as_bytes())
+        };
+        for (number, part) in self.parts(dimension).enumerate() {
+            if number > 0 {
+                line.push(' ');
+            }
+            let word = match part {
+                Part::Index(index) => self.item(first + index),
+                Part::LeftOut => "...".into(),
+            };
+            let length = |text: &str| text.chars().count();
+            if length(&line) + length(&word) > width && line.len() > indent.len() {
+                flush(line.trim_end_matches(' '))?;
+                flush("\n")?;
+                indent.clone_into(&mut line);
+            }
+            line += &word;
+        }
+        flush(&line)
+    }
+
+    fn parts(&self, dimension: usize) -> impl Iterator<Item = Part> {
+        let shown = self.shown.get(dimension).copied().unwrap_or_default();
+        let is_cut = self.edges.shape.get(dimension).is_some_and(|&length| self.edges.cuts(length));
+        let left_out = move |index| (is_cut && index == Edges::LEN).then_some(Part::LeftOut);
+        (0..shown).flat_map(move |index| left_out(index).into_iter().chain([Part::Index(index)]))
+    }
+
+    fn item(&self, number: usize) -> String {
+        let bytes = self.items.get(number * self.size..(number + 1) * self.size).unwrap_or_default();
+        self.format.text(&Value::read(self.dtype, bytes))
+    }
+}
+
+/// How the items of an array are printed, so that they are as wide as each other.
+enum Format {
+    Bool,
+    /// Aligned to the right.
+    Wide(usize),
+    Float(FloatFormat),
+    Complex(Box<[FloatFormat; 2]>),
+    Plain,
+}
+
+impl Format {
+    fn new(dtype: &Dtype, items: &[u8]) -> Self {
+        let values = || items.chunks_exact(dtype.item_size().max(1)).map(|bytes| Value::read(dtype, bytes));
+        match dtype.kind() {
+            Kind::Bool => Self::Bool,
+            Kind::Int | Kind::Uint => {
+                let number = |value| if let Value::Integer(number) = value { number } else { 0 };
+                Self::Wide(widest(values().map(number), |number| number.to_string()))
+            }
+            Kind::Datetime(unit) => {
+                let text = |count| format!("'{}'", datetime(count, *unit));
+                Self::Wide(with_nat(values().map(|value| count(&value)), text))
+            }
+            Kind::Timedelta(_) => {
+                Self::Wide(with_nat(values().map(|value| count(&value)), |count| count.to_string()))
+            }
+            Kind::Float if dtype.item_size() <= 8 => Self::Float(FloatFormat::new(
+                &values().filter_map(|value| part(&value, false)).collect::<Vec<_>>(),
+                false,
+            )),
+            Kind::Complex if dtype.item_size() <= 16 => {
+                Self::Complex(Box::new([false, true].map(|imaginary| {
+                    let parts: Vec<_> = values().filter_map(|value| part(&value, imaginary)).collect();
+                    FloatFormat::new(&parts, imaginary)
+                })))
+            }
+            _ => Self::Plain,
+        }
+    }
+
+    fn text(&self, value: &Value<'_>) -> String {
+        match (self, value) {
+            (Self::Bool, Value::Bool(true)) => " True".into(),
+            (&Self::Wide(width), _) => {
+                let text = match value {
+                    Value::Datetime(None, _) | Value::Timedelta(None, _) => "'NaT'".into(),
+                    &Value::Datetime(Some(count), unit) => format!("'{}'", datetime(count, unit)),
+                    Value::Timedelta(Some(count), _) => count.to_string(),
+                    other => other.quoted(),
+                };
+                format!("{text:>width$}")
+            }
+            (Self::Float(format), &Value::Float(float)) => format.text(float),
+            (Self::Complex(formats), &Value::Complex(real, imaginary)) => {
+                let [real_format, imaginary_format] = &**formats;
+                let text = imaginary_format.text(imaginary);
+                // The j comes before the spaces.
+                let digits = text.trim_end_matches(' ');
+                let spaces = " ".repeat(text.len() - digits.len());
+                format!("{}{digits}j{spaces}", real_format.text(real))
+            }
+            (_, other) => other.quoted(),
+        }
+    }
+}
+
+/// The real or the imaginary part of a number.
+fn part(value: &Value<'_>, imaginary: bool) -> Option<Float> {
+    match *value {
+        Value::Float(float) => Some(float),
+        Value::Complex(real, i) => Some(if imaginary { i } else { real }),
+        _ => None,
+    }
+}
+
+fn count(value: &Value<'_>) -> Option<i64> {
+    match *value {
+        Value::Datetime(count, _) | Value::Timedelta(count, _) => count,
+        _ => None,
+    }
+}
+
+/// The width of the least and of the greatest number, which NumPy takes for that of all.
+fn widest<N: Ord + Copy>(numbers: impl Iterator<Item = N>, text: impl Fn(N) -> String) -> usize {
+    let range = numbers.fold(None, |range, number| {
+        let (least, most) = range.unwrap_or((number, number));
+        Some((number.min(least), number.max(most)))
+    });
+    range.map_or(0, |(least, most)| text(least).len().max(text(most).len()))
+}
+
+/// The same where some may be no time.
+fn with_nat(counts: impl Iterator<Item = Option<i64>>, text: impl Fn(i64) -> String) -> usize {
+    let (mut known, mut has_nat) = (Vec::new(), false);
+    for count in counts {
+        known.extend(count);
+        has_nat |= count.is_none();
+    }
+    widest(known.into_iter(), text).max(if has_nat { "'NaT'".len() } else { 0 })
+}

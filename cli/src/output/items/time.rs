@@ -1,0 +1,81 @@
+//! Datetimes and durations as NumPy prints them.
+
+use b2nd_frame::b2nd_serde::dtype::TimeUnit;
+
+/// Seconds of a day.
+const DAY: i128 = 86_400;
+
+/// A datetime that is counted in a unit from 1970 on, in ISO 8601.
+pub(super) fn datetime(count: i64, unit: TimeUnit) -> String {
+    let count = i128::from(count) * i128::from(unit.count());
+    // How many of the unit a second has, or how many seconds one of it has.
+    let (per_second, seconds) = match unit.symbol() {
+        "Y" => return year(1970 + count),
+        "M" => return format!("{}-{:02}", year(1970 + count.div_euclid(12)), count.rem_euclid(12) + 1),
+        "W" => return date(count * 7),
+        "D" => return date(count),
+        "h" => (1, 3600),
+        "m" => (1, 60),
+        "s" => (1, 1),
+        "ms" => (1_000, 1),
+        "us" => (1_000_000, 1),
+        "ns" => (1_000_000_000, 1),
+        "ps" => (1_000_000_000_000, 1),
+        "fs" => (1_000_000_000_000_000, 1),
+        "as" => (1_000_000_000_000_000_000, 1),
+        // Without a unit it means nothing.
+        _ => return count.to_string(),
+    };
+    let (second, fraction) = (count.div_euclid(per_second) * seconds, count.rem_euclid(per_second));
+    let (day, second) = (second.div_euclid(DAY), second.rem_euclid(DAY));
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let date = date(day);
+    match unit.symbol() {
+        "h" => format!("{date}T{hour:02}"),
+        "m" => format!("{date}T{hour:02}:{minute:02}"),
+        "s" => format!("{date}T{hour:02}:{minute:02}:{second:02}"),
+        _ => {
+            let digits = per_second.ilog10() as usize;
+            format!("{date}T{hour:02}:{minute:02}:{second:02}.{fraction:0digits$}")
+        }
+    }
+}
+
+fn year(year: i128) -> String {
+    format!("{year:04}")
+}
+
+/// The date of a day, counted from 1970-01-01 on, in the Gregorian calendar. It goes by eras of 400 years that begin in March.
+fn date(day: i128) -> String {
+    let day = day + 719_468;
+    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let full = year_of_era + era * 400 + i128::from(month <= 2);
+    format!("{}-{month:02}-{day:02}", year(full))
+}
+
+/// A duration alone, as NumPy prints a scalar.
+pub(super) fn timedelta(count: i64, unit: TimeUnit) -> String {
+    let count = i128::from(count) * i128::from(unit.count());
+    let name = match unit.symbol() {
+        "Y" => "years",
+        "M" => "months",
+        "W" => "weeks",
+        "D" => "days",
+        "h" => "hours",
+        "m" => "minutes",
+        "s" => "seconds",
+        "ms" => "milliseconds",
+        "us" => "microseconds",
+        "ns" => "nanoseconds",
+        "ps" => "picoseconds",
+        "fs" => "femtoseconds",
+        "as" => "attoseconds",
+        _ => "generic time units",
+    };
+    format!("{count} {name}")
+}

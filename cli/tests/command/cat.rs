@@ -1,0 +1,107 @@
+//! `cat`: the items of an array, as text, JSON and NumPy files.
+
+use std::fs;
+
+use crate::run::{folder, objects, run, screen, snapshot, text};
+use b2nd_lab::data;
+
+#[test]
+fn the_items_are_printed_as_numpy_prints_them() {
+    let mut screens = String::new();
+    for arguments in [
+        &["cat", "int32_3x5.b2nd"][..],
+        &["cat", "--slice", "1:,-1", "int32_3x5.b2nd"],
+        &["cat", "--slice", "[0]", "--json", "int32_3x5.b2nd"],
+        &["cat", "sparse.b2nd"],
+        &["cat", "scalar.b2nd"],
+        &["cat", "empty.b2nd"],
+        &["cat", "squeezed.caterva"],
+        &["cat", "peers/special_nans.b2nd"],
+        &["cat", "geometry/d3_struct.b2nd", "--slice", "0,0"],
+        &["cat", "geometry/d4_U2.b2nd", "--slice", "0,0"],
+        &["cat", "geometry/d2_bool_wide.b2nd", "--slice", ":2,:7"],
+        &["cat", "geometry/d2_c16_even.b2nd", "--slice", ":2,:3"],
+        &["cat", "geometry/d4_M8_ones.b2nd", "--slice", "0,0"],
+        &["cat", "geometry/d2_c16_even.b2nd", "--slice", "0,:2", "--json"],
+    ] {
+        screens += &format!("$ b2nd {}\n{}\n", arguments.join(" "), screen(&run(&data(), arguments)));
+    }
+    snapshot("cat", &screens);
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let folder = folder();
+    let mut screens = String::new();
+    for path in ["lazy_expression.b2nd", "remote_array.b2nd"] {
+        fs::copy(data().join("peers").join(path), folder.path().join(path)).unwrap();
+    }
+    for arguments in [
+        &["cat", "lazy_expression.b2nd"][..],
+        &["cat", "remote_array.b2nd"],
+        &["cat", "chunks_only.b2frame"],
+        &["cat", "tree.b2z"],
+        &["cat", "bad/resized.b2nd"],
+        &["cat", "bad/cut.b2nd"],
+        &["cat", "images"],
+        &["cat", "scalar.b2nd", "--slice", "0"],
+        &["cat", "images/2024/a.b2nd", "--slice", "3"],
+        &["cat", "--json", "images/2024/a.b2nd", "--slice", "3"],
+    ] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        screens += &format!("$ b2nd {}\n{}\n", arguments.join(" "), screen(&output));
+    }
+    snapshot("cat_refused", &screens);
+}
+
+#[test]
+fn a_new_file_is_whole_or_not_there() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let output = run(folder.path(), &["cat", "-o", "items.npy", "images/2024/a.b2nd"]);
+    assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), ("", "", Some(0)));
+    let file = fs::read(at("items.npy")).unwrap();
+    let (header, items) = file.split_at(128);
+    assert!(
+        header
+            .starts_with(b"\x93NUMPY\x01\0\x76\0{'descr': '<i4', 'fortran_order': False, 'shape': (3, 5), }")
+    );
+    assert_eq!(items, (0_i32..15).flat_map(i32::to_le_bytes).collect::<Vec<_>>());
+    let piped = run(folder.path(), &["cat", "--npy", "images/2024/a.b2nd"]);
+    assert_eq!(piped.stdout, file);
+
+    let output = run(folder.path(), &["cat", "-o", "items.npy", "images/2024/a.b2nd"]);
+    assert_eq!((text(&output.stderr), output.status.code()), ("b2nd: items.npy: already exists\n", Some(1)));
+    assert_eq!(fs::read(at("items.npy")).unwrap(), file);
+
+    // The data of a chunk that is damaged.
+    let mut damaged = fs::read(at("images/2024/a.b2nd")).unwrap();
+    damaged[229 + 4] ^= 1;
+    fs::write(at("damaged.b2nd"), damaged).unwrap();
+    let before = fs::read_dir(folder.path()).unwrap().count();
+    let output = run(folder.path(), &["cat", "-o", "damaged.npy", "damaged.b2nd"]);
+    let message =
+        "b2nd: damaged.b2nd: byte 229 of the frame: chunk 1 has 33 bytes of data, but must have 32\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (message, Some(1)));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), before);
+}
+
+#[test]
+fn the_words_that_people_type_lead_here() {
+    for word in ["show", "print", "head", "view", "values", "get", "export", "extract", "convert"] {
+        let output = run(&data(), &[word, "--slice", "2,4", "int32_3x5.b2nd"]);
+        assert_eq!(text(&output.stdout), "14\n", "{word}");
+    }
+}
+
+#[test]
+fn of_many_items_only_the_edges_are_read() {
+    let output = run(&data(), &["cat", "peers/special_zeros.b2nd"]);
+    let row = "[0. 0. 0. ... 0. 0. 0.]";
+    assert_eq!(text(&output.stdout), format!("[{row}\n {row}\n {row}\n ...\n {row}\n {row}\n {row}]\n"));
+    let full = run(&data(), &["cat", "--full", "peers/special_zeros.b2nd"]);
+    assert_eq!(text(&full.stdout).matches("0.").count(), 1600);
+    let all = run(&data(), &["cat", "--json", "peers/special_zeros.b2nd"]);
+    assert_eq!(objects(&all)[0]["values"].as_array().unwrap().len(), 40);
+}

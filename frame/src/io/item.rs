@@ -1,0 +1,197 @@
+//! Slices as arrays of the crate ndarray.
+
+use std::io::{Read, Seek};
+
+use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
+use bytemuck::{Pod, allocation::try_zeroed_vec, cast_slice_mut};
+use half::f16;
+use ndarray::ArrayD;
+use num_complex::Complex;
+
+use crate::error::Error;
+use crate::io::slice::{Plan, Slice};
+
+/// A type that items of an array can be read as, with [`Slice::read_array`].
+///
+/// | type | kinds of dtypes, of its size and either byte order |
+/// |---|---|
+/// | `bool` | `b` |
+/// | `i8` to `i64`, `u8` to `u64` | `i`, `u` |
+/// | `i64` | `M`, `m`: datetimes and durations, counted in their unit |
+/// | `f16` of the crate half, `f32`, `f64` | `f` |
+/// | `Complex<f32>`, `Complex<f64>` of the crate num-complex | `c` |
+/// | `[u8; N]` | `S`, `U`, `V`, structs and all others with items of `N` bytes, which stay as stored; also no dtype |
+pub trait Item: Stored {}
+
+/// How an item is stored. It is not public, so that nobody else can implement [`Item`].
+pub trait Stored: Sized {
+    /// The type whose values can have any bytes.
+    type Raw: Pod;
+
+    /// The number of bytes that a byte order is about.
+    const WIDTH: usize;
+
+    /// What the type is called in a message.
+    fn name() -> String;
+
+    /// Whether items of this dtype are of this type, apart from their size.
+    fn has_kind(kind: &Kind) -> bool;
+
+    /// The items themselves, or the index of the first one that is not valid.
+    fn items(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
+}
+
+macro_rules! items {
+    ($($type:ty, $width:literal => $kinds:pat,)*) => {
+        $(
+            impl Item for $type {}
+
+            impl Stored for $type {
+                type Raw = Self;
+
+                const WIDTH: usize = $width;
+
+                fn name() -> String {
+                    stringify!($type).into()
+                }
+
+                fn has_kind(kind: &Kind) -> bool {
+                    matches!(kind, $kinds)
+                }
+
+                fn items(raw: Vec<Self>) -> Result<Vec<Self>, usize> {
+                    Ok(raw)
+                }
+            }
+        )*
+    };
+}
+
+items! {
+    i8, 1 => Kind::Int,
+    i16, 2 => Kind::Int,
+    i32, 4 => Kind::Int,
+    i64, 8 => Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_),
+    u8, 1 => Kind::Uint,
+    u16, 2 => Kind::Uint,
+    u32, 4 => Kind::Uint,
+    u64, 8 => Kind::Uint,
+    f16, 2 => Kind::Float,
+    f32, 4 => Kind::Float,
+    f64, 8 => Kind::Float,
+    Complex<f32>, 4 => Kind::Complex,
+    Complex<f64>, 8 => Kind::Complex,
+}
+
+impl Item for bool {}
+
+impl Stored for bool {
+    type Raw = u8;
+
+    const WIDTH: usize = 1;
+
+    fn name() -> String {
+        "bool".into()
+    }
+
+    fn has_kind(kind: &Kind) -> bool {
+        matches!(kind, Kind::Bool)
+    }
+
+    fn items(raw: Vec<u8>) -> Result<Vec<Self>, usize> {
+        match raw.iter().position(|&byte| byte > 1) {
+            Some(index) => Err(index),
+            None => Ok(raw.into_iter().map(|byte| byte == 1).collect()),
+        }
+    }
+}
+
+impl<const N: usize> Item for [u8; N] {}
+
+impl<const N: usize> Stored for [u8; N] {
+    type Raw = Self;
+
+    const WIDTH: usize = 1;
+
+    fn name() -> String {
+        format!("[u8; {N}]")
+    }
+
+    fn has_kind(kind: &Kind) -> bool {
+        use Kind::{Bool, Complex, Datetime, Float, Int, Timedelta, Uint};
+        !matches!(kind, Bool | Int | Uint | Float | Complex | Datetime(_) | Timedelta(_))
+    }
+
+    fn items(raw: Vec<Self>) -> Result<Vec<Self>, usize> {
+        Ok(raw)
+    }
+}
+
+impl<R: Read + Seek> Slice<'_, R> {
+    /// Reads the items into an array of the crate ndarray, in C order, with the byte order of the machine.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read). Of the kind [`Refused`](crate::ErrorKind::Refused), if the dtype is not one of `T`, see [`Item`],
+    /// if its size is not the typesize of the frame, and if a bool is neither 0 nor 1.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    /// use ndarray::array;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = frame.slice(&[1..3, 2..5]).read_array::<i32>()?;
+    /// assert_eq!(items, array![[7, 8, 9], [12, 13, 14]].into_dyn());
+    ///
+    /// let error = frame.slice(&[1..3, 2..5]).read_array::<f32>().unwrap_err();
+    /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f32");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
+        let plan = Plan::new(self.frame, &self.ranges)?;
+        let order = order_of::<T, R>(&self, plan.typesize)?;
+        let shape: Result<Vec<usize>, _> =
+            self.ranges.iter().map(|range| usize::try_from(range.end - range.start)).collect();
+        let shape = shape.map_err(Error::refused)?;
+        let nitems = plan.nbytes / plan.typesize;
+        let no_memory = |()| Error::refused(format_args!("there is no memory for {nitems} items"));
+        let mut raw: Vec<T::Raw> = try_zeroed_vec(nitems).map_err(no_memory)?;
+        self.fill(&plan, cast_slice_mut(&mut raw), true)?;
+        let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+        if T::WIDTH > 1 && order.is_some_and(|order| order != native) {
+            let bytes: &mut [u8] = cast_slice_mut(&mut raw);
+            bytes.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
+        }
+        let items = T::items(raw).map_err(|index| {
+            Error::refused(format_args!("item {index} of the slice is no {}, which is 0 or 1", T::name()))
+        })?;
+        ArrayD::from_shape_vec(shape, items).map_err(Error::refused)
+    }
+}
+
+/// The byte order of the items, which must be of this type.
+fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<ByteOrder>, Error> {
+    let (name, size) = (T::name(), size_of::<T::Raw>());
+    let array = slice.frame.array()?;
+    let dtype: Option<Dtype> = match array.map_or(Ok(None), |array| array.parse_dtype()) {
+        Ok(dtype) => dtype,
+        Err(error) => {
+            return Err(Error::refused(format_args!("the items cannot be read as {name}: dtype: {error}")));
+        }
+    };
+    let Some(dtype) = dtype else {
+        // Any number would be a guess.
+        let is_bytes = T::has_kind(&Kind::Void) && size == typesize;
+        let why = format!("items without a dtype are read as [u8; {typesize}], not as {name}");
+        return if is_bytes { Ok(None) } else { Err(Error::refused(why)) };
+    };
+    let found = dtype.item_size();
+    if !T::has_kind(dtype.kind()) || found != size {
+        return Err(Error::refused(format_args!("items of dtype {dtype} cannot be read as {name}")));
+    }
+    if found != typesize {
+        let why = format!("items of dtype {dtype} have {found} bytes, but those of the frame {typesize}");
+        return Err(Error::refused(format_args!("{why}: they cannot be read as {name}")));
+    }
+    Ok(dtype.byte_order())
+}

@@ -1,0 +1,347 @@
+//! The pieces of a chunk that a slice needs: reading them, and copying their items into the slice.
+//!
+//! A piece is a byte range of the chunk with the blocks in it, so that blocks which lie together are read at once. Reading needs
+//! the file, and copying does not: other threads do it.
+
+use core::ops::Range;
+use std::io::{Read, Seek};
+use std::sync::{Mutex, PoisonError};
+
+use b2nd_serde::geometry::{Block, Chunk, Run};
+
+use crate::error::Error;
+use crate::format::blocks::single_block;
+use crate::format::chunk::{ChunkHeader, INT32, one_item};
+use crate::format::decompress::{decompress_into, max_data, zeroed};
+use crate::format::index::{ChunkEntry, ChunkPlace};
+use crate::io::chunks::Chunks;
+use crate::rules::blocks::{starts, wrong_table};
+use crate::rules::chunk::{ChunkRules, damaged, not_a_chunk, unsupported, wrong};
+
+/// Bytes of the first read of a chunk: its header and its table, and often all of a small chunk.
+const FIRST_READ: u64 = 1 << 14;
+
+/// Bytes between two blocks that are read along with them, instead of with another read.
+const MAX_GAP: usize = 1 << 14;
+
+/// Bytes of a piece, stored or decompressed, after which another one begins. So several threads share a large chunk.
+const PIECE_LEN: usize = 1 << 20;
+
+/// A part of a chunk, with the bytes that its items are made of.
+pub(crate) struct Piece<'g> {
+    entry: ChunkEntry,
+    chunk: Chunk<'g>,
+    source: Source,
+}
+
+enum Source {
+    /// All items of the chunk have this value.
+    Value(Vec<u8>),
+    /// The blocks are in bytes of the chunk.
+    Blocks(StoredBlocks),
+    /// A whole chunk whose blocks need one another.
+    Whole { header: ChunkHeader, chunk: Vec<u8> },
+}
+
+/// Blocks, and the bytes of the chunk that they are in.
+struct StoredBlocks {
+    header: ChunkHeader,
+    header_bytes: Vec<u8>,
+    list: Vec<StoredBlock>,
+    bytes: Vec<u8>,
+    /// The offset of the bytes in the chunk.
+    from: usize,
+}
+
+/// Where a block is in its chunk.
+struct StoredBlock {
+    /// Which one of those that the slice needs.
+    index: usize,
+    /// The number in the chunk.
+    number: usize,
+    range: Range<usize>,
+}
+
+/// The buffer for the items of a slice.
+pub(crate) struct Target<'t> {
+    pub(crate) items: Mutex<&'t mut [u8]>,
+    pub(crate) nbytes: usize,
+    pub(crate) typesize: usize,
+    /// Whether all bytes are zero before anything is copied.
+    pub(crate) is_zeroed: bool,
+    /// Whether several threads copy into it.
+    pub(crate) is_shared: bool,
+}
+
+/// Reads the pieces of a chunk that a slice needs, and passes each one on.
+pub(crate) fn read_pieces<'g, R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    rules: &ChunkRules,
+    chunk: &Chunk<'g>,
+    typesize: usize,
+    receive: &mut dyn FnMut(Piece<'g>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let Some(entry) = chunks.get(chunk.number())? else {
+        return Err(Error::refused(format_args!("the chunk index has no chunk {}", chunk.number())));
+    };
+    let mut pass = |source| receive(Piece { entry, chunk: chunk.clone(), source });
+    let special = match entry.place {
+        ChunkPlace::Frame(_) | ChunkPlace::File(_) => None,
+        ChunkPlace::Special(special) => Some(special),
+        ChunkPlace::Invalid(value) => {
+            let why = format!("has the entry {value} in the chunk index, which is no place");
+            return Err(Error::malformed(wrong(&entry, &why)));
+        }
+    };
+    if let Some(special) = special {
+        return pass(Source::Value(one_item(special, typesize).map_err(|why| unreadable(&entry, &why))?));
+    }
+    let first = chunks.stored_bytes(&entry, FIRST_READ)?;
+    let header = ChunkHeader::parse(&first.bytes).ok_or_else(|| Error::malformed(not_a_chunk(&entry)))?;
+    let violation = rules.violation(&header, entry.nbytes, first.room);
+    if let Some(why) = violation.or_else(|| rules.wrong_value(&header)) {
+        return Err(Error::malformed(wrong(&entry, &why)));
+    }
+    let mut reader = ChunkReader { chunks, entry, first: first.bytes, cbytes: header.cbytes };
+    if header.special.is_some() {
+        let value = reader.bytes(header.header_len..header.cbytes)?;
+        if value.len() != typesize {
+            let why = format!("repeats a value of {} bytes, but items have {typesize}", value.len());
+            return Err(Error::malformed(wrong(&entry, &why)));
+        }
+        return pass(Source::Value(value));
+    }
+    if header.is_uncompressed {
+        let numbers = needed(chunk);
+        let blocks = numbers.map(|(index, number)| {
+            let start = header.header_len + number * header.blocksize;
+            StoredBlock { index, number, range: start..start + header.blocksize }
+        });
+        return in_pieces(&mut reader, header, blocks, &mut |blocks| pass(Source::Blocks(blocks)));
+    }
+    if let Some(why) = unsupported(&header) {
+        return Err(unreadable(&entry, &why));
+    }
+    let table = reader.bytes(0..header.header_len + header.table_len().unwrap_or_default())?;
+    if let Some(why) = wrong_table(&header, &table) {
+        return Err(Error::malformed(wrong(&entry, &why)));
+    }
+    if header.needs_other_blocks() {
+        return pass(Source::Whole { header, chunk: reader.bytes(0..header.cbytes)? });
+    }
+    let blocks = located(&header, &table, chunk).map_err(|why| Error::malformed(damaged(&entry, &why)))?;
+    in_pieces(&mut reader, header, blocks.into_iter(), &mut |blocks| pass(Source::Blocks(blocks)))
+}
+
+fn unreadable(entry: &ChunkEntry, why: &str) -> Error {
+    Error::refused(format_args!("chunk {} {why}", entry.number))
+}
+
+/// The blocks that a slice needs of a chunk: each with its index among these, and its number.
+fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
+    let number = |block: Block<'_>| usize::try_from(block.number()).unwrap_or(usize::MAX);
+    chunk.blocks().map(number).enumerate()
+}
+
+/// The same, with the byte range of each block, in the order of the chunk. A block ends where the next one begins.
+fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
+    let table = table.get(header.header_len..).unwrap_or_default();
+    let start = |start: i32| usize::try_from(start).unwrap_or_default();
+    let mut all: Vec<_> = starts(table).map(start).zip(0..).collect();
+    all.sort_unstable();
+    let ends = all.iter().skip(1).map(|&(start, _)| start).chain([header.cbytes]);
+    let mut ends_of: Vec<usize> = vec![0; all.len()];
+    for (&(start, number), end) in all.iter().zip(ends) {
+        if start == end {
+            return Err(format!("two blocks begin at byte {start} of it"));
+        }
+        if let Some(slot) = ends_of.get_mut(number) {
+            *slot = end;
+        }
+    }
+    let starts: Vec<_> = starts(table).map(start).collect();
+    let mut blocks: Vec<_> = needed(chunk)
+        .filter_map(|(index, number)| {
+            Some(StoredBlock { index, number, range: *starts.get(number)?..*ends_of.get(number)? })
+        })
+        .collect();
+    blocks.sort_unstable_by_key(|block| block.range.start);
+    Ok(blocks)
+}
+
+/// Reads blocks that lie together at once. They come in the order of the chunk.
+fn in_pieces<R: Read + Seek>(
+    reader: &mut ChunkReader<'_, '_, R>,
+    header: ChunkHeader,
+    blocks: impl Iterator<Item = StoredBlock>,
+    receive: &mut dyn FnMut(StoredBlocks) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let header_bytes = reader.bytes(0..header.header_len)?;
+    let mut pass = |blocks: Vec<StoredBlock>| {
+        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return Ok(()) };
+        let (from, bytes) = (first.range.start, reader.bytes(first.range.start..last.range.end)?);
+        receive(StoredBlocks { header, header_bytes: header_bytes.clone(), list: blocks, bytes, from })
+    };
+    let mut together: Vec<StoredBlock> = Vec::new();
+    for block in blocks {
+        let is_apart = match (together.first(), together.last()) {
+            (Some(first), Some(last)) => {
+                let stored = block.range.end.saturating_sub(first.range.start);
+                let data = (together.len() + 1).saturating_mul(header.blocksize);
+                block.range.start.saturating_sub(last.range.end) > MAX_GAP || stored.max(data) > PIECE_LEN
+            }
+            _ => false,
+        };
+        if is_apart {
+            pass(core::mem::take(&mut together))?;
+        }
+        together.push(block);
+    }
+    pass(together)
+}
+
+/// Reads bytes of a chunk, of which the first ones are known.
+struct ChunkReader<'c, 'f, R> {
+    chunks: &'c mut Chunks<'f, R>,
+    entry: ChunkEntry,
+    first: Vec<u8>,
+    cbytes: usize,
+}
+
+impl<R: Read + Seek> ChunkReader<'_, '_, R> {
+    fn bytes(&mut self, range: Range<usize>) -> Result<Vec<u8>, Error> {
+        if let Some(bytes) = self.first.get(range.clone()) {
+            return Ok(bytes.to_vec());
+        }
+        let read = self.chunks.bytes(&self.entry, range.start as u64, range.len() as u64)?;
+        let bytes = read.map(|read| read.bytes).unwrap_or_default();
+        if bytes.len() < range.len() {
+            let found = range.start + bytes.len();
+            let why = format!("had {} bytes, but now only {found} can be read", self.cbytes);
+            return Err(Error::malformed(wrong(&self.entry, &why)));
+        }
+        Ok(bytes)
+    }
+}
+
+impl Piece<'_> {
+    /// Copies the items into a slice. `scratch` is memory that the thread uses again.
+    pub(crate) fn copy(&self, target: &Target<'_>, scratch: &mut Vec<u8>) -> Result<(), Error> {
+        let copied = match &self.source {
+            Source::Value(value) => repeat(self.chunk.blocks().flat_map(|block| block.runs()), value, target),
+            Source::Blocks(blocks) => self.blocks(blocks, target, scratch)?,
+            Source::Whole { header, chunk } => self.whole(header, chunk, target)?,
+        };
+        copied
+            .ok_or_else(|| Error::refused(format_args!("chunk {} does not fit the slice", self.entry.number)))
+    }
+
+    fn damaged(&self, why: &str) -> Error {
+        Error::malformed(damaged(&self.entry, why))
+    }
+
+    fn whole(&self, header: &ChunkHeader, chunk: &[u8], target: &Target<'_>) -> Result<Option<()>, Error> {
+        self.bound(header.nbytes, chunk.len(), target)?;
+        let mut data = zeroed(header.nbytes)?;
+        decompress_into(chunk, &mut data).map_err(|why| self.damaged(&why))?;
+        let mut items = target.items.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.chunk.scatter(&data, target.typesize, &mut items))
+    }
+
+    fn blocks(
+        &self,
+        stored: &StoredBlocks,
+        target: &Target<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<()>, Error> {
+        let StoredBlocks { header, header_bytes, list, bytes, from } = stored;
+        let length = header.blocksize;
+        for &StoredBlock { index, number, ref range } in list {
+            let Some(block) = self.chunk.blocks().nth(index) else { return Ok(None) };
+            let Some(bytes) = bytes.get(range.start - from..range.end - from) else { return Ok(None) };
+            if header.is_uncompressed {
+                if scatter(&block, bytes, target).is_none() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let Some(streams) = header.streams(bytes, length) else {
+                return Err(self.damaged(&format!("block {number} reaches beyond its end")));
+            };
+            // Zeros have nothing to decompress, however many they are.
+            if streams.len() == header.nstreams(length) * INT32 {
+                if repeat(block.runs(), &[0], target).is_none() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            self.bound(length, streams.len(), target)?;
+            let single = single_block(header_bytes, streams, length).ok_or_else(|| "it is too long".into());
+            let fault = |why: String| self.damaged(&format!("block {number}: {why}"));
+            let single = single.map_err(fault)?;
+            // What is a single run in the slice is decompressed where it stays.
+            if let Some(run) = only_run(&block, length, target) {
+                let mut items = target.items.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(run) = items.get_mut(run) else { return Ok(None) };
+                decompress_into(&single, run).map_err(fault)?;
+                continue;
+            }
+            if scratch.len() < length {
+                *scratch = zeroed(length)?;
+            }
+            let Some(data) = scratch.get_mut(..length) else { return Ok(None) };
+            decompress_into(&single, data).map_err(fault)?;
+            if scatter(&block, data, target).is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// Refuses to decompress more than the slice has, if a few bytes claim it.
+    fn bound(&self, length: usize, from: usize, target: &Target<'_>) -> Result<(), Error> {
+        let most = max_data(from).max(target.nbytes);
+        if length <= most {
+            return Ok(());
+        }
+        let why =
+            format!("claims {length} bytes of data in {from}, of which at most {most} are decompressed");
+        Err(unreadable(&self.entry, &why))
+    }
+}
+
+/// The byte range of the slice that a whole block of this length is, unless threads would wait for each other.
+fn only_run(block: &Block<'_>, length: usize, target: &Target<'_>) -> Option<Range<usize>> {
+    let run = block.runs().next().filter(|_| !target.is_shared)?;
+    run.target(target.typesize).filter(|range| range.len() == length)
+}
+
+/// Fills runs of the slice with a value.
+fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &Target<'_>) -> Option<()> {
+    let is_zero = value.iter().all(|&byte| byte == 0);
+    if is_zero && target.is_zeroed {
+        return Some(());
+    }
+    let mut items = target.items.lock().unwrap_or_else(PoisonError::into_inner);
+    for run in runs {
+        let run = items.get_mut(run.target(target.typesize)?)?;
+        if is_zero {
+            run.fill(0);
+        } else {
+            run.chunks_exact_mut(value.len()).for_each(|item| item.copy_from_slice(value));
+        }
+    }
+    Some(())
+}
+
+/// Copies the items of a decompressed block into the slice; `None` if one of the two is too short.
+fn scatter(block: &Block<'_>, data: &[u8], target: &Target<'_>) -> Option<()> {
+    let first = block.byte_offset(target.typesize)?;
+    let mut items = target.items.lock().unwrap_or_else(PoisonError::into_inner);
+    for run in block.runs() {
+        let source = run.source(target.typesize)?;
+        let data = data.get(source.start.checked_sub(first)?..source.end.checked_sub(first)?)?;
+        items.get_mut(run.target(target.typesize)?)?.copy_from_slice(data);
+    }
+    Some(())
+}

@@ -1,0 +1,273 @@
+//! Slices of arrays: their items, decompressed.
+
+use core::ops::Range;
+use std::io::{Read, Seek};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, TrySendError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use b2nd_serde::Geometry;
+use b2nd_serde::dtype::{Dtype, Kind};
+
+use crate::error::Error;
+use crate::finding::first_error;
+use crate::format::array::Array;
+use crate::format::decompress::zeroed;
+use crate::format::object_kind::ObjectKind;
+use crate::io::frame::Frame;
+use crate::io::piece::{Piece, Target, read_pieces};
+use crate::rules::array::agreement;
+use crate::rules::chunk::ChunkRules;
+use crate::rules::header::{self, Surroundings};
+
+/// A slice of an array that is about to be read, from [`Frame::slice`].
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let mut items = [0; 24];
+/// frame.slice(&[1..3, 2..5]).threads(2).read_into(&mut items)?;
+/// let items = items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item));
+/// assert!(items.eq([7, 8, 9, 12, 13, 14]));
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is read before `read` or `read_into`"]
+pub struct Slice<'f, R> {
+    pub(super) frame: &'f mut Frame<R>,
+    pub(super) ranges: Vec<Range<u64>>,
+    threads: usize,
+}
+
+impl<R> Frame<R> {
+    /// Selects a slice of the array, with a range for each dimension. An array without dimensions takes `&[]`.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let row = frame.slice(&[1..2, 0..5]).read()?;
+    /// assert_eq!(row.len(), 5 * 4);
+    /// assert_eq!(row[..4], 5_i32.to_le_bytes());
+    ///
+    /// let error = frame.slice(&[0..3, 4..6]).read().unwrap_err();
+    /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn slice(&mut self, ranges: &[Range<u64>]) -> Slice<'_, R> {
+        Slice { frame: self, ranges: ranges.into(), threads: 1 }
+    }
+}
+
+impl<R> Slice<'_, R> {
+    /// Sets the number of threads that decompress; 1 by default. The calling thread is one of them, and it alone reads.
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads: threads.max(1), ..self }
+    }
+
+    /// The number of bytes of the items.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), before anything is read.
+    pub fn nbytes(&self) -> Result<usize, Error> {
+        Plan::new(self.frame, &self.ranges).map(|plan| plan.nbytes)
+    }
+}
+
+impl<R: Read + Seek> Slice<'_, R> {
+    /// Reads the items in C order, as they are stored: each has the typesize of the header, in the byte order of the dtype.
+    ///
+    /// Of the chunks, only those with a part of the slice are read, and of these only such blocks are read and decompressed.
+    /// Items that were never written are zeros.
+    ///
+    /// # Errors
+    ///
+    /// Of the kind [`Refused`](crate::ErrorKind::Refused), if the ranges do not fit the shape, or are more than the memory
+    /// holds; if the frame has no array, or one whose data is computed or elsewhere; if its items are Python objects; if a
+    /// chunk has a codec or filter of a plugin. Of the kind [`Malformed`](crate::ErrorKind::Malformed), if the header of the
+    /// frame or of a needed chunk breaks a rule of [`check`](crate::check()), or if a needed block cannot be decompressed.
+    pub fn read(self) -> Result<Vec<u8>, Error> {
+        let plan = Plan::new(self.frame, &self.ranges)?;
+        let mut items = zeroed(plan.nbytes)?;
+        self.fill(&plan, &mut items, true)?;
+        Ok(items)
+    }
+
+    /// Reads the items into a buffer of exactly their [length](Self::nbytes). After an error, what is in it is not specified.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), and if the buffer has another length.
+    pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
+        let plan = Plan::new(self.frame, &self.ranges)?;
+        if plan.nbytes != items.len() {
+            let (nbytes, found) = (plan.nbytes, items.len());
+            return Err(Error::refused(format_args!("the slice has {nbytes} bytes, but the buffer {found}")));
+        }
+        self.fill(&plan, items, false)
+    }
+
+    pub(super) fn fill(self, plan: &Plan, items: &mut [u8], is_zeroed: bool) -> Result<(), Error> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let Self { frame, ranges, threads } = self;
+        let Plan { geometry, typesize, nbytes, .. } = plan;
+        let rules = ChunkRules::new(frame.header(), true);
+        let mut chunks = frame.chunks()?;
+        let target = Target {
+            items: Mutex::new(items),
+            nbytes: *nbytes,
+            typesize: *typesize,
+            is_zeroed,
+            is_shared: threads > 1,
+        };
+        let parts = geometry.chunks_in(&ranges).map_err(Error::refused)?;
+        in_threads(threads, &target, |receive| {
+            for part in parts {
+                read_pieces(&mut chunks, &rules, &part, *typesize, receive)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What a slice is of, and how many bytes it has.
+pub(crate) struct Plan {
+    geometry: Geometry,
+    pub(crate) typesize: usize,
+    pub(crate) nbytes: usize,
+}
+
+impl Plan {
+    pub(crate) fn new<R>(frame: &Frame<R>, ranges: &[Range<u64>]) -> Result<Self, Error> {
+        let array = array_with_data(frame)?;
+        let geometry = array.geometry().map_err(Error::refused)?;
+        geometry.chunks_in(ranges).map_err(Error::refused)?;
+        let header = frame.header();
+        let typesize = usize::try_from(header.typesize).map_err(Error::refused)?;
+        let lengths = || ranges.iter().map(|range| range.end - range.start);
+        let nbytes = if lengths().any(|length| length == 0) {
+            Some(0)
+        } else {
+            lengths().try_fold(typesize as u64, u64::checked_mul)
+        };
+        let nbytes = nbytes.and_then(|nbytes| isize::try_from(nbytes).ok()?.try_into().ok());
+        let nbytes = nbytes.ok_or_else(|| Error::refused("the slice has more bytes than memory can hold"))?;
+        Ok(Self { geometry, typesize, nbytes })
+    }
+}
+
+/// The array of a frame, if it has data of its own that can be read, and its header breaks no rule.
+fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
+    let kind = frame.kind();
+    if let Some(action) = kind.action() {
+        return Err(Error::refused(format_args!(
+            "the data of this {kind} is not here: a reader must {action}"
+        )));
+    }
+    let array = frame.array()?.filter(|_| kind == ObjectKind::NDArray);
+    let array = array
+        .ok_or_else(|| Error::refused(format_args!("the frame has no array: it is of the kind {kind}")))?;
+    if let Ok(Some(dtype)) = array.parse_dtype() {
+        if has_objects(&dtype) {
+            return Err(Error::refused(
+                "the items are pointers to Python objects, which were lost with the process that wrote them",
+            ));
+        }
+    }
+    let mut findings = header::check(&frame.head, Surroundings::default());
+    findings.extend(agreement(&array, frame.header()));
+    match first_error(&findings) {
+        Some(finding) => Err(Error::malformed(finding.clone())),
+        None => Ok(array),
+    }
+}
+
+fn has_objects(dtype: &Dtype) -> bool {
+    match dtype.kind() {
+        Kind::Object => true,
+        Kind::Subarray(subarray) => has_objects(subarray.base()),
+        Kind::Struct(parts) => parts.fields().iter().any(|field| has_objects(field.dtype())),
+        _ => false,
+    }
+}
+
+/// A piece, numbered in the order in which they were read.
+type Numbered<'g> = (usize, Piece<'g>);
+
+/// Copies pieces into a slice, while `produce` reads them in the calling thread. Of several errors the first one counts, as it
+/// would without threads.
+fn in_threads<'g>(
+    threads: usize,
+    target: &Target<'_>,
+    produce: impl FnOnce(&mut dyn FnMut(Piece<'g>) -> Result<(), Error>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut scratch = Vec::new();
+    if threads == 1 {
+        return produce(&mut |piece| piece.copy(target, &mut scratch));
+    }
+    let errors = FirstError::default();
+    // So many pieces wait while the calling thread reads.
+    let (sender, receiver) = mpsc::sync_channel(threads);
+    let receiver = Mutex::new(receiver);
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            let work = || {
+                let mut scratch = Vec::new();
+                while let Some((number, piece)) = next(&receiver) {
+                    errors.record(number, piece.copy(target, &mut scratch));
+                }
+            };
+            // With fewer threads it takes longer.
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        let mut number = 0;
+        let produced = produce(&mut |piece| {
+            if errors.any.load(Ordering::Relaxed) {
+                return Err(Error::stopped());
+            }
+            // Rather than wait, the calling thread works too.
+            if let Err(TrySendError::Full((number, piece)) | TrySendError::Disconnected((number, piece))) =
+                sender.try_send((number, piece))
+            {
+                errors.record(number, piece.copy(target, &mut scratch));
+            }
+            number += 1;
+            Ok(())
+        });
+        drop(sender);
+        while let Some((number, piece)) = next(&receiver) {
+            errors.record(number, piece.copy(target, &mut scratch));
+        }
+        errors.record(number, produced);
+    });
+    errors.first.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+fn next<'g>(receiver: &Mutex<Receiver<Numbered<'g>>>) -> Option<Numbered<'g>> {
+    receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// The error of the piece that was read first.
+#[derive(Default)]
+struct FirstError {
+    any: AtomicBool,
+    first: Mutex<Option<(usize, Error)>>,
+}
+
+impl FirstError {
+    fn record(&self, number: usize, result: Result<(), Error>) {
+        let Err(error) = result else { return };
+        self.any.store(true, Ordering::Relaxed);
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|&(earlier, _)| number < earlier) {
+            *first = Some((number, error));
+        }
+    }
+}

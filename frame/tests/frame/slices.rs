@@ -1,0 +1,238 @@
+//! A slice has the items of the whole array, and nothing is read that a check would object to.
+
+use std::fs;
+use std::io::Cursor;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SpecialValue};
+use b2nd_lab::data;
+use b2nd_serde::{Meta, Shapes};
+
+use crate::opened;
+
+/// Real files with an array of present frames.
+fn arrays() -> Vec<PathBuf> {
+    let folders = [data(), data().join("geometry"), data().join("peers")];
+    let mut paths: Vec<_> = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "b2nd"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn whole(frame: &Frame) -> Option<Vec<Range<u64>>> {
+    let geometry = frame.array().ok()??.geometry().ok()?;
+    Some(geometry.shape().iter().map(|&items| 0..items).collect())
+}
+
+/// The items of a slice, taken from those of the whole array.
+fn cut(items: &[u8], whole: &[Range<u64>], slice: &[Range<u64>], typesize: usize) -> Vec<u8> {
+    let (Some((whole, below)), Some((range, rest))) = (whole.split_first(), slice.split_first()) else {
+        return items.to_vec();
+    };
+    let row: usize =
+        below.iter().map(|range| usize::try_from(range.end).unwrap()).product::<usize>() * typesize;
+    assert_eq!(items.len(), row * usize::try_from(whole.end).unwrap());
+    (range.start..range.end)
+        .flat_map(|x| cut(&items[usize::try_from(x).unwrap() * row..][..row], below, rest, typesize))
+        .collect()
+}
+
+#[test]
+fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let (mut arrays_read, mut slices) = (0, 0);
+    for path in arrays() {
+        let Ok(mut frame) = Frame::open(&path) else { continue };
+        let Some(ranges) = whole(&frame) else { continue };
+        let Ok(items) = frame.slice(&ranges).read() else { continue };
+        let typesize = usize::try_from(frame.header().typesize).unwrap();
+        arrays_read += 1;
+        for _ in 0..20 {
+            let slice: Vec<_> = ranges
+                .iter()
+                .map(|range| {
+                    let ends = [rng.u64(0..=range.end), rng.u64(0..=range.end)];
+                    ends[0].min(ends[1])..ends[0].max(ends[1])
+                })
+                .collect();
+            let expected = cut(&items, &ranges, &slice, typesize);
+            for threads in [1, 3] {
+                let mut found = vec![0xaa; expected.len()];
+                let read = frame.slice(&slice).threads(threads);
+                assert_eq!(read.nbytes().unwrap(), expected.len(), "{path:?} {slice:?}");
+                read.read_into(&mut found).unwrap();
+                assert_eq!(found, expected, "{path:?} {slice:?} {threads}");
+            }
+            slices += 1;
+        }
+    }
+    assert!(arrays_read > 30 && slices > 600, "{arrays_read} {slices}");
+}
+
+#[test]
+fn the_items_of_real_files_are_those_that_were_written() {
+    let read = |name: &str, slice: &[_]| Frame::open(data().join(name)).unwrap().slice(slice).read();
+    let expected: Vec<u8> = (0_i32..15).flat_map(i32::to_le_bytes).collect();
+    assert_eq!(read("int32_3x5.b2nd", &[0..3, 0..5]).unwrap(), expected);
+    // Big-endian, in a folder.
+    assert_eq!(read("sparse.b2nd", &[1..2, 1..3]).unwrap(), [0, 9, 0, 10]);
+    let item = |name| read(name, &[39..40, 39..40]).unwrap().try_into().map(f64::from_le_bytes).unwrap();
+    assert!(item("peers/special_nans.b2nd").is_nan());
+    assert_eq!(item("peers/special_zeros.b2nd").to_bits(), 0.0_f64.to_bits());
+    assert_eq!(item("peers/special_full.b2nd").to_bits(), 2.5_f64.to_bits());
+    assert_eq!(read("scalar.b2nd", &[]).unwrap().len(), 8);
+    assert_eq!(read("empty.b2nd", &[0..0, 0..4]).unwrap(), [0; 0]);
+}
+
+#[test]
+fn the_items_are_those_that_numpy_wrote() {
+    let mut count = 0;
+    for path in arrays() {
+        let Ok(items) = fs::read(path.with_extension("items")) else { continue };
+        let mut frame = Frame::open(&path).unwrap();
+        let ranges = whole(&frame).unwrap();
+        assert!(frame.slice(&ranges).threads(2).read().unwrap() == items, "{path:?}");
+        count += 1;
+    }
+    assert_eq!(count, 16);
+}
+
+#[test]
+fn a_frame_in_another_file_is_read_there() {
+    let file = [b"before", &fs::read(data().join("int32_3x5.b2nd")).unwrap()[..]].concat();
+    let mut frame = Frame::read_at(Cursor::new(file), 6).unwrap();
+    assert_eq!(frame.slice(&[2..3, 4..5]).threads(2).read().unwrap(), 14_i32.to_le_bytes());
+}
+
+#[test]
+fn what_is_no_slice_is_refused() {
+    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    #[expect(clippy::reversed_empty_ranges, reason = "it is refused")]
+    let reversed = [0..3, 4..2];
+    for (slice, message) in [
+        (&[0..3][..], "the slice has 1 dimension, but ndim is 2"),
+        (&[0..3, 4..6], "slice[1] stops at 6, but shape[1] is 5"),
+        (&reversed, "slice[1] starts at 4, after its stop at 2"),
+    ] {
+        let error = frame.slice(slice).read().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert_eq!(error.to_string(), message);
+    }
+    let error = frame.slice(&[0..3, 0..5]).read_into(&mut [0; 59]).unwrap_err();
+    assert_eq!(error.to_string(), "the slice has 60 bytes, but the buffer 59");
+}
+
+#[test]
+fn more_items_than_memory_holds_are_refused_before_any_is_asked_for() {
+    // 2^57 zeros in a file of a few hundred bytes.
+    let shapes = Shapes { shape: &[1 << 27, 1 << 30], chunkshape: &[1, 1 << 30], blockshape: &[1, 1 << 20] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    let mut frame = opened(writer.finish().unwrap().into_inner());
+    let error = frame.slice(&[0..1 << 27, 0..1 << 30]).read().unwrap_err();
+    assert_eq!(error.to_string(), "there is no memory for 144115188075855872 bytes");
+    assert_eq!(frame.slice(&[(1 << 27) - 1..1 << 27, (1 << 30) - 2..1 << 30]).read().unwrap(), [0, 0]);
+}
+
+#[test]
+fn data_that_is_not_here_is_named() {
+    let refused = |path: &str| {
+        let mut frame = Frame::open(data().join(path)).unwrap();
+        let ranges = whole(&frame).unwrap_or_default();
+        let error = frame.slice(&ranges).read().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{path}");
+        error.to_string()
+    };
+    assert_eq!(
+        refused("peers/lazy_expression.b2nd"),
+        "the data of this LazyExpr is not here: a reader must evaluate an expression in the file, and open the arrays that it names"
+    );
+    assert_eq!(
+        refused("peers/object_array.b2frame"),
+        "the frame has no array: it is of the kind ObjectArray"
+    );
+}
+
+/// Changes a byte of a file, and holds a slice of everything against a check of the chunks.
+fn agrees(path: &Path, file: &[u8], at: usize, change: u8, counts: &mut [usize; 2]) {
+    let mut file = file.to_vec();
+    file[at] ^= change;
+    let Ok(mut frame) = Frame::read_at(Cursor::new(&file), 0) else { return };
+    let Ok(Some(array)) = frame.array() else { return };
+    let Ok(geometry) = array.geometry() else { return };
+    let ranges: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
+    if geometry.nitems() > 1 << 20 {
+        return;
+    }
+    let read = frame.slice(&ranges).read();
+    // The data of a block that has nothing but padding may be damaged.
+    let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
+    let objection = report.findings.iter().find(|finding| {
+        // Two chunks may share bytes, and the bytes after a last block are not read.
+        let passes = |text| finding.message().contains(text);
+        finding.code() == FindingCode::ChunkHeader && !passes("its last block ends")
+            || finding.code() == FindingCode::ChunkOffset && !passes("two chunks")
+    });
+    assert!(read.is_err() || objection.is_none(), "{path:?} byte {at} ^ {change:#x}: {objection:?}");
+    counts[usize::from(read.is_err())] += 1;
+}
+
+#[test]
+fn what_a_check_objects_to_is_not_read() {
+    let mut counts = [0; 2];
+    for name in
+        ["int32_3x5.b2nd", "geometry/d3_f4_awkward.b2nd", "peers/special_full.b2nd", "vlmetalayers.b2nd"]
+    {
+        let path = data().join(name);
+        let file = fs::read(&path).unwrap();
+        let mut frame = opened(&file);
+        let mut chunks = frame.chunks().unwrap();
+        let mut starts = Vec::new();
+        while let Some(entry) = chunks.next().transpose().unwrap() {
+            if let b2nd_frame::ChunkPlace::Frame(start) = entry.place {
+                starts.push(usize::try_from(start).unwrap());
+            }
+        }
+        for start in starts.into_iter().take(4) {
+            for at in start..(start + 48).min(file.len()) {
+                for change in [0x01, 0x10, 0x80, 0xff] {
+                    agrees(&path, &file, at, change, &mut counts);
+                }
+            }
+        }
+    }
+    assert!(counts.iter().all(|&count| count > 100), "{counts:?}");
+}
+
+#[test]
+fn chunks_are_read_by_their_number_and_decompressed() {
+    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let numbers = [3, 0, 2].map(|number| chunks.get(number).unwrap().unwrap().number);
+    assert_eq!(numbers, [3, 0, 2]);
+    assert_eq!(chunks.next().unwrap().unwrap().number, 0);
+    assert_eq!((chunks.get(4).unwrap(), chunks.get(u64::MAX).unwrap()), (None, None));
+    for name in
+        ["peers/special_nans.b2nd", "peers/special_full.b2nd", "peers/special_zeros.b2nd", "sparse.b2nd"]
+    {
+        let mut frame = Frame::open(data().join(name)).unwrap();
+        let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
+        let typesize = usize::try_from(frame.header().typesize).unwrap();
+        let ranges: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
+        let items = frame.slice(&ranges).read().unwrap();
+        let mut found = vec![0; items.len()];
+        let mut chunks = frame.chunks().unwrap();
+        for part in geometry.chunks() {
+            let entry = chunks.get(part.number()).unwrap().unwrap();
+            let data = chunks.decompressed(&entry).unwrap();
+            assert_eq!(Some(data.len() as u64), entry.nbytes);
+            part.scatter(&data, typesize, &mut found).unwrap();
+        }
+        assert_eq!(found, items, "{name}");
+    }
+}
