@@ -44,9 +44,9 @@ use crate::commands::Command;
                 is in a .b2z (feature remote)
   -             standard input, which is read into memory
   `ls`, `check` and `chunks` print them, and every command that reads frames
-  takes them; but `set` and `rewrite` need a FILE or FOLDER, and `decode` a FILE
-  or -, as it reads a metalayer. A path that exists comes first; what begins
-  with ./ or follows -- is a path.
+  takes them; but `set` needs a FILE or FOLDER, `rewrite` also takes FILE:MEMBER
+  and FILE@OFFSET, and `decode` a FILE or -, as it reads a metalayer. A path that
+  exists comes first; what begins with ./ or follows -- is a path.
 
 Environment (feature remote):
   B2ND_TIMEOUT  seconds for which a request is tried [default: 60]

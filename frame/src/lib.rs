@@ -74,10 +74,11 @@
 //! | `Chunks::decompressed` | one chunk | 1, and the size that the chunk has decompressed, at most 2 GiB |
 //! | `Frame::slice` | the chunks of the slice, in pieces | what is asked for; for each thread a block, or of a chunk with a dictionary or the delta filter all of it: 1024 for each of its bytes, 64 MiB, or what is asked for; 8 for each byte of a table of blocks |
 //! | [`Check`] of [chunk headers](CheckDepth::ChunkHeaders) | that, and the header and the table of blocks of each chunk | that, and 192 MiB in all |
-//! | [`Check`] of [chunk data](CheckDepth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
+//! | [`Check`] of [chunk data](CheckDepth::ChunkData) | the whole frame, chunk by chunk | that, and one chunk or vlmetalayer: 1024 for each of its bytes, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
 //! | [`scan`] | the file | 2 MiB in all |
 //! | [`zip_members`], [`zip_member`] | the directory of the file, of at most 64 MiB, and headers of at most 1 MiB | 16 |
+//! | [`ZipMember::check_bytes`] | one member | 64 kB in all |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
 //! A [`FrameWriter`] takes 8 bytes for each chunk that it is given, or 16 KiB for one whose number is far from those of others, and
@@ -111,6 +112,8 @@ mod write;
 
 mod edit;
 
+mod salvage;
+
 mod dump;
 
 #[cfg(doc)]
@@ -129,7 +132,7 @@ pub use find::scan::{Scan, scan};
 pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
-pub use format::array::Array;
+pub use format::array::{Array, has_objects};
 pub use format::chunk::{ChunkHeader, SpecialValue};
 pub use format::fields::{Generation, HeaderField};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};
@@ -145,6 +148,8 @@ pub use io::item::Item;
 pub use io::open::is_sparse_frame;
 #[cfg(feature = "decompress")]
 pub use io::slice::Slice;
+pub use salvage::from::Salvage;
+pub use salvage::report::{ChunkRange, SalvageReport};
 pub use write::builder::FrameBuilder;
 pub use write::destination::NewFrame;
 pub use write::writer::FrameWriter;

@@ -72,7 +72,9 @@ pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8
     let mut file = frame_of(&[], &[]);
     let header_len = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
     let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
-    let body = [chunks, &stored_chunk(&offsets)].concat();
+    let mut index = stored_chunk(&offsets);
+    index[3] = 8;
+    let body = [chunks, &index].concat();
     file.splice(header_len..header_len, body);
     // More bytes of data than an address has on 32 bits.
     let all = nbytes as u64 * starts.len() as u64;

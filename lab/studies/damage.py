@@ -204,4 +204,5 @@ def main():
     report("damage", text, figure, fault, f". The chunks: {'; '.join(names)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -288,4 +288,5 @@ def main():
     report("headers", page(cases, len(frames)), figure, fault)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -336,4 +336,5 @@ def main():
     report("killed", text, figure, fault, f", seed {SEED}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -159,7 +159,7 @@ impl Check {
             anstream::stdout().write_all(&batch.text)
         })?;
         drop(progress);
-        all.tell(json, reads_chunks);
+        all.tell(json, depth);
         let has_failed = all.failures + all.with_errors > 0 || strict && all.with_warnings > 0;
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -296,7 +296,7 @@ impl Checked {
     }
 
     /// Explains the codes that were shown, and says how many frames there were.
-    fn tell(&self, json: bool, reads_chunks: bool) {
+    fn tell(&self, json: bool, depth: CheckDepth) {
         if self.partly.frames > 0 {
             remark(&self.partly);
         }
@@ -309,7 +309,12 @@ impl Checked {
         }
         // Where nothing is wrong, this may be why.
         let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
-        let hint = if is_fine && !reads_chunks { "; chunks not read (--chunks)" } else { "" };
+        let hint = match depth {
+            _ if !is_fine => "",
+            CheckDepth::Frame => "; chunks not read (--chunks)",
+            CheckDepth::ChunkHeaders => "",
+            _ => "; Blosc2 has no checksums, so not every change of the data is found",
+        };
         remark(&format_args!("{self}{hint}"));
     }
 }
@@ -323,11 +328,16 @@ impl Display for Checked {
         f.write_str(&count(frames, "frame"))?;
         f.write_str(&more_counts(&[(stores, "store"), (tables, "table")]))?;
         match (with_errors, with_warnings) {
-            (0, 0) if frames > 0 && failures == 0 => f.write_str(", no errors or warnings")?,
+            (0, 0) if frames > 0 && failures + self.partly.frames == 0 => {
+                f.write_str(", no errors or warnings")?;
+            }
             (0, 0) => {}
             (0, warnings) => write!(f, ", {warnings} with warnings")?,
             (errors, 0) => write!(f, ", {errors} with errors")?,
             (errors, warnings) => write!(f, ", {errors} with errors, {warnings} with only warnings")?,
+        }
+        if self.partly.frames > 0 {
+            write!(f, ", {} not checked in full", self.partly.frames)?;
         }
         f.write_str(&more_counts(&[(failures, "failure")]))?;
         if ignored > 0 {

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use b2nd_frame::has_objects;
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -115,6 +116,9 @@ impl Encode {
         let geometry = meta.geometry()?;
         if let Some(dtype) = dtype {
             let dtype: Dtype = dtype.parse().map_err(|error| format!("dtype: {error}"))?;
+            if has_objects(&dtype) {
+                return Err(format!("dtype: `{dtype}` has Python objects, which no file can hold").into());
+            }
             geometry.chunk_nbytes(dtype.item_size())?;
         }
         let meta = meta.with_layout(self.layout)?;

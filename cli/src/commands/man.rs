@@ -27,7 +27,7 @@ pub(crate) struct Man {
 }
 
 /// The commands that have a page.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "info",
     "ls",
     "cat",
@@ -40,6 +40,7 @@ const COMMANDS: [&str; 14] = [
     "decode",
     "set",
     "rewrite",
+    "salvage",
     "completions",
     "man",
 ];
@@ -50,6 +51,7 @@ fn exit_status(command: &str) -> String {
         "check" => "there were errors that are not ignored, with `--strict` also warnings, or a file failed",
         "encode" | "decode" | "dump" => "the input is not valid, or cannot be read",
         "cat" => "the array, or a chunk that is needed, cannot be read, or the file cannot be written",
+        "salvage" => "some data is lost, or nothing could be saved",
         "set" | "rewrite" => "nothing was changed or written, for the reason that is shown",
         "completions" | "man" | "explain" => "the output cannot be written",
         _ => "a file failed",

@@ -13,6 +13,7 @@ mod info;
 mod ls;
 mod man;
 mod rewrite;
+mod salvage;
 mod set;
 
 use clap::Subcommand;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Decode(decode::Decode),
     Set(set::Set),
     Rewrite(rewrite::Rewrite),
+    Salvage(salvage::Salvage),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -54,6 +56,7 @@ impl Command {
             Self::Decode(command) => command.run(),
             Self::Set(command) => command.run(),
             Self::Rewrite(command) => command.run(),
+            Self::Salvage(command) => command.run(),
             Self::Completions(command) => command.run(b2nd()),
             Self::Man(command) => command.run(b2nd()),
         }

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use b2nd_frame::{Error, ErrorKind, Frame, FrameType, Generation, Rewrite as FrameRewrite};
-use clap::Args;
+use b2nd_frame::{Error, ErrorKind, Frame, FrameType, Generation, Remedy, Rewrite as FrameRewrite};
+use clap::{Args, ValueHint};
 
-use crate::input::{Address, Failure, dtype_parser, given_all};
+use crate::input::{Address, Failure, Inside, Numbers, dtype_parser, given_all, numbers};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::terminal::{Outcome, Progress};
@@ -22,13 +22,18 @@ use crate::terminal::{Outcome, Progress};
 #[command(after_help = "Examples:
   b2nd rewrite old.caterva new.b2nd --dtype uint16
   b2nd rewrite --contiguous folder.b2nd one_file.b2nd
+  b2nd rewrite tree.b2z:group/array.b2nd array.b2nd
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Rewrite {
-    /// Frame to read: a file, or a sparse frame (directory)
+    /// Frame to read: a file, a sparse frame (directory), `FILE:MEMBER` or `FILE@OFFSET`
     from: PathBuf,
     /// Path of the new frame
     to: PathBuf,
+    /// New shape with the same chunks; or after an interrupted resize, with as many as there are
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
+    shape: Option<Numbers<i64>>,
     /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
     dtype: Option<String>,
@@ -58,20 +63,36 @@ impl Rewrite {
     }
 
     fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
-        let [from, to] = given_all([&self.from, &self.to]).map(Address::into_path);
-        from.and(to)?;
+        let [from, to] = given_all([&self.from, &self.to]);
+        to.into_path()?;
+        let (old, offset) = place(&from)?;
         let failed = |error: Error| {
-            let is_about_from = error.path().is_some_and(|path| path.starts_with(&self.from));
+            let is_about_from = error.path().is_some_and(|path| path.starts_with(&old));
             let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
-            failure(if is_about_to { &self.to } else { &self.from }, &error)
+            let failure = if is_about_to {
+                failure(&self.to, &error)
+            } else if offset > 0 {
+                from.location().failure(&error)
+            } else {
+                failure(&old, &error)
+            };
+            with_salvage(failure)
         };
-        let before = Frame::open(&self.from).and_then(|frame| Frame::parse(frame.header_bytes()));
-        let before = before.map_err(failed)?;
+        let before = if offset > 0 {
+            let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
+            frame.map_reader(drop)
+        } else {
+            Frame::open(&old).map_err(failed)?.map_reader(drop)
+        };
+        let before = Frame::parse(before.header_bytes()).map_err(failed)?;
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
-        let mut rewrite = FrameRewrite::new(&self.from, &self.to).on_progress(|copied| {
+        let mut rewrite = FrameRewrite::new(&old, &self.to).at(offset).on_progress(|copied| {
             progress.show(copied);
             if interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
+        if let Some(Numbers(shape)) = &self.shape {
+            rewrite = rewrite.shape(shape);
+        }
         if let Some(dtype) = &self.dtype {
             rewrite = rewrite.dtype(dtype);
         }
@@ -95,6 +116,27 @@ impl Rewrite {
             }
         }
     }
+}
+
+/// The file that has the old frame, and where the frame begins in it.
+fn place(from: &Address) -> Result<(PathBuf, u64), Failure> {
+    match from.inside {
+        Inside::Member(_) | Inside::Offset(_) => {
+            let bytes = from.bytes("the bytes of a frame");
+            let (_, offset) = bytes.map_err(|problem| from.location().failure(problem))?;
+            Ok((from.path.clone(), offset))
+        }
+        _ => Ok((from.clone().into_path()?, 0)),
+    }
+}
+
+/// The failure with the command that saves what is not damaged, if there is one.
+fn with_salvage(mut failure: Failure) -> Failure {
+    let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
+    if remedy == Some(Remedy::Salvage) {
+        failure.error.hint = Some("; `b2nd salvage` makes a new frame of what is not damaged");
+    }
+    failure
 }
 
 /// Whether a rewrite of the frame must be given a dtype.

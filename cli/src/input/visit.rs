@@ -109,20 +109,22 @@ impl Visit<'_> {
             }
         }
         let frame = Address::from(location).open()?;
-        self.visit_frame(location, frame, receive)
+        self.visit_frame(location, frame, None, receive)
     }
 
-    /// Visits a frame that no writer is at work in.
+    /// Visits a frame that no writer is at work in. `damage` is what is wrong with its bytes as a whole.
     fn visit_frame<R: Read + Seek>(
         self,
         location: Location<'_>,
         mut frame: Frame<R>,
+        damage: Option<Finding>,
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
         match self.depth {
             None => self.emit_header(location, &mut frame, receive),
             Some(depth) => {
-                let report = self.check(depth).run(&mut frame)?;
+                let mut report = self.check(depth).run(&mut frame)?;
+                report.findings.extend(damage);
                 self.emit_checked(location, &mut frame, report, receive);
             }
         }
@@ -169,9 +171,7 @@ impl Visit<'_> {
             let problem = match member.content() {
                 // No writer can be at work: the directory of a zip file is written last.
                 MemberContent::Frame(_) => {
-                    let visited = Frame::read_at(&mut file, member.offset())
-                        .map_err(Problem::from)
-                        .and_then(|frame| self.visit_frame(location, frame, receive));
+                    let visited = self.visit_member(location, member, &mut file, receive);
                     match visited {
                         Ok(()) => continue,
                         Err(problem) => problem,
@@ -186,6 +186,20 @@ impl Visit<'_> {
             receive(Err(location.failure(problem)));
         }
         Ok(())
+    }
+
+    /// Visits a frame in a zip file, of which only that has a checksum.
+    fn visit_member(
+        self,
+        location: Location<'_>,
+        member: &ZipMember,
+        mut file: impl Read + Seek,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), Problem> {
+        let reads_data = self.depth.is_some_and(|depth| depth >= CheckDepth::ChunkData);
+        let damage = if reads_data { member.check_bytes(&mut file)? } else { None };
+        let frame = Frame::read_at(&mut file, member.offset())?;
+        self.visit_frame(location, frame, damage, receive)
     }
 
     /// Passes a checked frame on, with the values in its trailer if they are wanted.

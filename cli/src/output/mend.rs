@@ -2,16 +2,37 @@
 
 use std::path::Path;
 
-use b2nd_frame::{Finding, Frame, Remedy, Rewrite};
+use b2nd_frame::{Finding, Frame, Remedy, Rewrite, Salvage};
 
-/// The command that mends what was found in the frame that a file or directory is; `None` if there is none.
-///
-/// The new file has the extension `b2nd`. It replaces the old one if that has it too, but no other file: then the old one
-/// was mended before. What the command would do is tried, without writing.
+use crate::text::count;
+
+/// The command that mends what was found in the frame that a file or directory is; `None` if there is none. What the command
+/// would do is tried, without writing.
 pub(crate) fn command(path: &Path, findings: &[Finding]) -> Option<String> {
-    if !findings.iter().any(|finding| finding.code().remedy() == Some(Remedy::Rewrite)) {
-        return None;
+    let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
+    // A frame with damage is not rewritten.
+    if has(Remedy::Salvage) {
+        return salvage(path);
     }
+    if has(Remedy::Rewrite) { rewrite(path) } else { None }
+}
+
+/// A salvage into a new file beside the damaged one. The rest of the line, a comment to a shell, says what is lost.
+fn salvage(path: &Path) -> Option<String> {
+    let report = Salvage::open(path).ok()?.preview().ok()?;
+    let to = path.with_extension("salvaged.b2nd");
+    let command = format!("b2nd salvage {} {}", quoted(path), quoted(&to));
+    let (lost, layers) = (report.lost_count(), report.lost_metalayers.len() as u64);
+    Some(match (lost, layers) {
+        (0, 0) => command,
+        (0, _) => format!("{command}  # loses {}", count(layers, "metalayer")),
+        _ => format!("{command}  # loses {} of {}", lost, count(report.counts.total(), "chunk")),
+    })
+}
+
+/// A rewrite. The new file has the extension `b2nd`. It replaces the old one if that has it too, but no other file: then the
+/// old one was mended before.
+fn rewrite(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
     let typesize = frame.header().typesize;

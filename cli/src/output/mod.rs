@@ -15,6 +15,7 @@ pub(crate) mod change;
 pub(crate) mod chunks;
 pub(crate) mod page;
 pub(crate) mod row;
+pub(crate) mod salvage;
 pub(crate) mod sort;
 pub(crate) mod summary;
 

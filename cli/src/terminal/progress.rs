@@ -37,6 +37,11 @@ impl Progress {
         Self::new(true, "{spinner} {binary_bytes} of {binary_total_bytes}, {elapsed}", Some(all))
     }
 
+    /// Counts bytes of which nobody knows how many there are.
+    pub(crate) fn of_bytes_so_far() -> Self {
+        Self::new(true, "{spinner} {binary_bytes}, {elapsed}", None)
+    }
+
     fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {
         let is_free = is_silent || !io::stdout().is_terminal();
         let start = (is_free && io::stderr().is_terminal()).then(Instant::now);

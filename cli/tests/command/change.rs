@@ -52,7 +52,7 @@ fn what_cannot_be_changed_says_why_and_stays() {
         &["set", "longer.b2nd", "--shape", "4,6"],
         &["rewrite", "uint16_6x8.caterva", "new.b2nd"],
         &["rewrite", "none.b2nd", "new.b2nd"],
-        &["rewrite", "longer.b2nd", "new.b2nd"],
+        &["rewrite", "longer.b2nd", "longer.b2nd"],
         &["rewrite", "int32_3x5.b2nd", "there"],
         &["rewrite", "int32_3x5.b2nd", "no folder/new.b2nd"],
         &["rewrite", "int32_3x5.b2nd", "there/new.b2nd"],

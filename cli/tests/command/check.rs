@@ -20,6 +20,28 @@ fn a_good_file_is_silent_on_stdout() {
 }
 
 #[test]
+fn the_checksum_of_a_zip_file_is_compared_with_the_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = std::fs::read(data().join("tree.b2z")).unwrap();
+    let check = |depth: &str| {
+        let output = run(folder.path(), &["check", depth, "a.b2z"]);
+        (output.status.code(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+    };
+    std::fs::write(folder.path().join("a.b2z"), &file).unwrap();
+    let says = "no errors or warnings; Blosc2 has no checksums, so not every change of the data is found\n";
+    let (status, stdout, stderr) = check("--data");
+    assert_eq!((status, &*stdout), (Some(0), ""));
+    assert!(stderr.ends_with(says), "{stderr}");
+    // The text of a dtype: `<i8` becomes `<u8`.
+    let at = file.windows(3).position(|bytes| bytes == b"<i8").unwrap();
+    file[at + 1] = b'u';
+    std::fs::write(folder.path().join("a.b2z"), &file).unwrap();
+    assert_eq!(check("--chunks").0, Some(0));
+    let (status, stdout, _) = check("--data");
+    assert!(status == Some(1) && stdout.contains(": error: zip-checksum: "), "{stdout}");
+}
+
+#[test]
 fn an_array_whose_name_is_damaged_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = std::fs::read(data().join("int32_3x5.b2nd")).unwrap();

@@ -178,6 +178,7 @@ const COMMANDS: [&str; 14] = [
     "decode",
     "set",
     "rewrite",
+    "salvage",
     "completions",
     "man",
 ];
@@ -317,6 +318,8 @@ fn wrong_usage_is_status_2() {
         &["dump", "--hex", "zz"],
         &["set", "array.b2nd"],
         &["rewrite", "array.b2nd"],
+        &["salvage", "array.b2nd"],
+        &["salvage", "a.b2nd", "b.b2nd", "--fill", "value"],
         &["man", "no-such-command"],
         &["explain", "no-such-code"],
         &["diff", "array.b2nd"],

@@ -63,7 +63,7 @@ fn every_object_is_as_the_schema_says() {
     let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
     let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
     fs::copy(data().join("table.b2z"), folder.path().join("table.b2z")).unwrap();
-    let cases: [(&[&str], &str, usize); 31] = [
+    let cases: [(&[&str], &str, usize); 33] = [
         (&["ls", "--json", "images"], "frame", 3),
         (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
         (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
@@ -91,6 +91,8 @@ fn every_object_is_as_the_schema_says() {
         (&["dump", "--json", "--chunks", "--trailer", "sparse.b2nd"], "dump", 1),
         (&["diff", "--json", "scalar.b2nd", "images/2024/b.b2nd"], "diff", 1),
         (&["diff", "--json", "scalar.b2nd", "none"], "failure", 1),
+        (&["salvage", "--json", "--dry-run", "bad/cut.b2nd", "new.b2nd", "--assume-order"], "salvage", 1),
+        (&["salvage", "--json", "--dry-run", "--into", "saved", "images"], "salvage", 3),
         (&["explain", "--json", "old-layout", "io"], "explanation", 2),
         (&["cat", "--json", "scalar.b2nd"], "items", 1),
         (&["cat", "--json", "--slice", "...,1", "tree.b2z:group/small.b2nd"], "items", 1),

@@ -15,6 +15,7 @@ mod ls;
 mod picture;
 mod remote;
 mod run;
+mod salvage;
 mod server;
 mod terminal;
 mod values;

@@ -2,19 +2,24 @@
 
 use crate::format::blocks::single_block;
 use crate::format::chunk::{ChunkHeader, INT32};
-use crate::format::decompress::{decompress, max_data};
+use crate::format::decompress::{decompress_data, max_data};
 use crate::rules::blocks::starts;
 
 /// Why a chunk was not decompressed.
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Damaged(String),
     /// This crate cannot do it, but C-Blosc2 may.
     NotTried(String),
 }
 
 /// Decompresses a chunk whose header and table of blocks are good, block by block where that is possible.
-pub(super) fn check(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
-    if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }
+/// `metalayer` is that of the array, which some filters need.
+pub(crate) fn check(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), Fault> {
+    if header.needs_other_blocks() {
+        whole(header, chunk, metalayer)
+    } else {
+        blocks(header, chunk, metalayer)
+    }
 }
 
 /// Refuses a decompressed size beyond the expansion limit.
@@ -27,14 +32,14 @@ fn exceeds_limit(what: &str, length: usize, from: usize) -> Option<Fault> {
     })
 }
 
-fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
+fn whole(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), Fault> {
     if let Some(fault) = exceeds_limit("data", header.nbytes, chunk.len()) {
         return Err(fault);
     }
-    decompress(chunk).map(drop).map_err(Fault::Damaged)
+    decompress_data(chunk, metalayer).map(drop).map_err(Fault::Damaged)
 }
 
-fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
+fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), Fault> {
     let damaged = |why: String| Err(Fault::Damaged(why));
     let table = starts(chunk.get(header.header_len..).unwrap_or_default());
     let mut left = header.nbytes;
@@ -60,7 +65,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), Fault> {
             return Err(fault);
         }
         let single = single_block(chunk, block, length).ok_or_else(|| "it is too long".into());
-        if let Err(why) = single.and_then(|single| decompress(&single)) {
+        if let Err(why) = single.and_then(|single| decompress_data(&single, metalayer)) {
             return damaged(format!("block {number}: {why}"));
         }
     }

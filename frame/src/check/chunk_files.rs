@@ -53,7 +53,7 @@ pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<Faults, Error>
 }
 
 /// The numbers of the files in the directory, in ascending order.
-pub(super) fn list(directory: &Path) -> io::Result<Vec<u64>> {
+pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
     let mut listed = Vec::new();
     for entry in fs::read_dir(directory)? {
         listed.extend(number(&entry?.file_name()));

@@ -3,23 +3,28 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
+use std::path::Path;
+
+use b2nd_serde::Layout;
 
 use crate::check::chunk_data::{self, Fault};
 use crate::check::chunk_files;
 use crate::check::found::Found;
 use crate::check::report::{Report, Skipped};
+use crate::check::unowned;
 use crate::code::CheckDepth;
 use crate::code::FindingCode;
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
 use crate::format::chunk::ChunkHeader;
+use crate::format::head::Head;
 use crate::format::header::Header;
-use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len};
+use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_table};
 use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
-use crate::rules::chunk::{ChunkRules, about, damaged, list, not_a_chunk, unsupported, wrong};
+use crate::rules::chunk::{ChunkRules, Plugins, about, damaged, list, not_a_chunk, unsupported, wrong};
 use crate::rules::index::MAX_COMPARED;
 
 /// How often the bytes of all chunks may be looked at, chunk by chunk. If chunks have more, they share bytes, and to look at
@@ -50,7 +55,7 @@ fn walk<R: Read + Seek>(
     progress: &mut Progress<'_>,
 ) -> Result<Found, Error> {
     let header = frame.header().clone();
-    let rules = ChunkRules::new(&header, frame.head.is_array());
+    let mut scan = ChunkScan::new(frame, depth);
     // An index can name a million files that do not exist.
     let listed = frame.directory().and_then(|directory| chunk_files::list(directory).ok());
     let mut chunks = frame.chunks()?;
@@ -60,7 +65,6 @@ fn walk<R: Read + Seek>(
         ));
     }
     let mut found = Found::default();
-    let mut scan = ChunkScan::new(depth, rules, chunks_len(&header).saturating_mul(MAX_LOOKS));
     loop {
         let entry = match chunks.next().transpose() {
             Ok(Some(entry)) => entry,
@@ -68,6 +72,7 @@ fn walk<R: Read + Seek>(
             // The check of the index reports it.
             Err(error) if error.kind() == ErrorKind::Malformed => {
                 scan.is_whole = false;
+                scan.knows_all = false;
                 break;
             }
             Err(error) => return Err(error),
@@ -95,7 +100,16 @@ fn walk<R: Read + Seek>(
         }
     }
     scan.finish(&mut chunks, &header, &mut found)?;
+    if let Some(finding) = scan.unowned(&header, chunks.directory().zip(listed.as_deref())) {
+        found.push(finding);
+    }
     Ok(found)
+}
+
+/// The array's metalayer, if it is in the layout of C-Blosc2 2.7.0 and later.
+fn metalayer(head: &Head) -> Option<Vec<u8>> {
+    let array = head.array().ok()??;
+    (array.layout() == Some(Layout::B2nd)).then(|| array.metalayer().bytes().to_vec())
 }
 
 /// The byte range of a chunk in the frame.
@@ -110,6 +124,8 @@ struct Span {
 struct ChunkScan {
     depth: CheckDepth,
     rules: ChunkRules,
+    /// That of the array, which some filters need.
+    metalayer: Option<Vec<u8>>,
     /// Of those in a contiguous frame.
     spans: Vec<Span>,
     /// How many chunks could be among them.
@@ -119,6 +135,8 @@ struct ChunkScan {
     other_filters: Option<(u64, u64, String)>,
     /// Whether all chunks are stored and have a good header.
     is_whole: bool,
+    /// Whether all entries are known, and so are all chunks in the frame itself.
+    knows_all: bool,
     /// The bytes of chunks in the frame that may still be looked at.
     left: u64,
     /// The files that have been looked at.
@@ -128,16 +146,23 @@ struct ChunkScan {
 }
 
 impl ChunkScan {
-    fn new(depth: CheckDepth, rules: ChunkRules, left: u64) -> Self {
+    fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
+        let mut rules = ChunkRules::new(frame.header(), frame.head.is_array());
+        // A cache has the chunks of its source, which may have other filters.
+        if !frame.kind().holds_data() {
+            rules.filters = None;
+        }
         Self {
             depth,
             rules,
+            metalayer: metalayer(&frame.head),
             spans: Vec::new(),
             nstored: 0,
             nbytes: 0,
             other_filters: None,
             is_whole: true,
-            left,
+            knows_all: true,
+            left: chunks_len(frame.header()).saturating_mul(MAX_LOOKS),
             files: BTreeSet::new(),
             is_over: false,
         }
@@ -145,6 +170,23 @@ impl ChunkScan {
 
     /// Looks at a chunk, and says what is wrong with its header.
     fn take<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        entry: &ChunkEntry,
+        found: &mut Found,
+    ) -> Result<Option<Finding>, Error> {
+        let before = self.nstored;
+        let finding = self.look(chunks, entry, found)?;
+        let is_known = match entry.place {
+            ChunkPlace::Frame(_) => self.nstored > before,
+            ChunkPlace::File(_) | ChunkPlace::Special(_) => true,
+            ChunkPlace::Invalid(_) => false,
+        };
+        self.knows_all &= is_known;
+        Ok(finding)
+    }
+
+    fn look<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         entry: &ChunkEntry,
@@ -182,7 +224,7 @@ impl ChunkScan {
             }
         }
         if self.depth >= CheckDepth::ChunkData {
-            check_data(chunks, entry, &header, found)?;
+            check_data(chunks, entry, &header, self.metalayer.as_deref(), found)?;
         }
         Ok(None)
     }
@@ -219,7 +261,7 @@ impl ChunkScan {
 
     /// Adds what is wrong with all chunks together.
     fn finish<R: Read + Seek>(
-        mut self,
+        &mut self,
         chunks: &mut Chunks<'_, R>,
         header: &Header,
         found: &mut Found,
@@ -230,7 +272,7 @@ impl ChunkScan {
         }
         self.compare(chunks, found)?;
         found.not_compared(self.nstored);
-        if let Some((count, number, filters)) = self.other_filters {
+        if let Some((count, number, filters)) = &self.other_filters {
             let first = format!("chunk {number} has {filters}");
             let text = match &self.rules.filters {
                 Some(filters) => {
@@ -238,7 +280,7 @@ impl ChunkScan {
                 }
                 None => format!("{first}, which is not known; such chunks: {count}"),
             };
-            found.push(Finding::new(FindingCode::ChunkFilters, Place::Chunk).of_chunk(number).text(text));
+            found.push(Finding::new(FindingCode::ChunkFilters, Place::Chunk).of_chunk(*number).text(text));
         }
         Ok(())
     }
@@ -267,6 +309,7 @@ impl ChunkScan {
                     span.end, next.start
                 );
                 found.push(about(FindingCode::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
+                self.knows_all = false;
             } else if next_start > span.end {
                 let header = chunks.header(&entry)?;
                 let end = streams_end(chunks, &entry)?;
@@ -274,10 +317,29 @@ impl ChunkScan {
                     header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
                 {
                     found.push(wrong_end(&entry, &header, end));
+                    self.knows_all = false;
                 }
             }
         }
         Ok(())
+    }
+
+    /// The bytes or files that belong to no entry. All chunks have been compared, so their ranges are in order. A sparse frame
+    /// comes with its directory, and the files of chunks in it.
+    fn unowned(&self, header: &Header, sparse: Option<(&Path, &[u64])>) -> Option<Finding> {
+        if !self.knows_all {
+            return None;
+        }
+        if header.is_sparse() {
+            let (directory, listed) = sparse?;
+            return unowned::files(directory, listed, &self.files);
+        }
+        // Without items there is no index, and python-blosc2 leaves the old cbytes.
+        if self.nstored > self.spans.len() as u64 || header.nbytes == 0 {
+            return None;
+        }
+        let ranges = self.spans.iter().map(|span| (span.start, span.end));
+        unowned::bytes(ranges, header.header_len as u64, index_start(header))
     }
 
     /// Whether chunks of different sizes are as long as the frame says.
@@ -296,15 +358,16 @@ fn check_data<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
+    metalayer: Option<&[u8]>,
     found: &mut Found,
 ) -> Result<(), Error> {
     if !header.has_table() {
         return Ok(());
     }
-    let checked = match unsupported(header) {
+    let checked = match unsupported(header, Plugins::Tried { is_array: metalayer.is_some() }) {
         Some(why) => Err(Fault::NotTried(why)),
         None => match chunks.bytes(entry, 0, header.cbytes as u64)? {
-            Some(chunk) => chunk_data::check(header, &chunk.bytes),
+            Some(chunk) => chunk_data::check(header, &chunk.bytes, metalayer),
             None => Ok(()),
         },
     };
@@ -329,7 +392,8 @@ mod tests {
 
     #[test]
     fn of_any_number_of_chunks_192_mebibytes_are_kept() {
-        let mut scan = ChunkScan::new(CheckDepth::ChunkHeaders, ChunkRules::default(), 0);
+        let file = std::fs::read("tests/data/int32_3x5.b2nd").unwrap();
+        let mut scan = ChunkScan::new(&Frame::parse(&file).unwrap(), CheckDepth::ChunkHeaders);
         let count = MAX_COMPARED as u64 + 1;
         (0..count).for_each(|number| scan.keep(Span { start: number, end: number, number }));
         assert_eq!((scan.spans.len(), scan.nstored), (MAX_COMPARED, count));

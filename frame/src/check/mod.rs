@@ -19,9 +19,10 @@ use report::Report;
 // Each module imports only from those above it.
 pub(crate) mod report;
 
-mod chunk_data;
-mod chunk_files;
+pub(crate) mod chunk_data;
+pub(crate) mod chunk_files;
 mod found;
+mod unowned;
 
 mod chunks;
 mod index;
@@ -29,6 +30,7 @@ mod index;
 mod frame;
 
 mod stable;
+mod values;
 
 /// How many bytes of the header are compared at a time.
 const PIECE: usize = 1 << 16;
@@ -46,7 +48,8 @@ const PIECE: usize = 1 << 16;
 ///
 /// # What leaves no trace
 ///
-/// Blosc2 has no checksums, so a check sees only what does not fit together. It cannot see
+/// Blosc2 has no checksums, so a check sees only what does not fit together. (Only the members of a zip file have one:
+/// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares it.) It cannot see
 ///
 /// - damage within the compressed bytes of a chunk that its codec does not notice, and any in bytes that are not
 ///   compressed;
@@ -213,6 +216,9 @@ impl<'p> Check<'p> {
         report.findings.extend(rules::header::file_length(frame.header(), frame.offset() > 0, available));
         if self.depth >= CheckDepth::ChunkHeaders {
             chunks::check(frame, self.depth, &mut self.progress, &mut report)?;
+        }
+        if self.depth >= CheckDepth::ChunkData {
+            values::check(frame, &mut report)?;
         }
         if frame.is_unchanged()? { Ok(report) } else { Err(Error::changing(None)) }
     }

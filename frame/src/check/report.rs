@@ -79,46 +79,60 @@ pub enum Skipped {
         /// The reason.
         why: String,
     },
+    /// The values of these vlmetalayers.
+    Values {
+        /// The number of vlmetalayers.
+        count: u64,
+        /// The reason for one of them.
+        why: String,
+    },
 }
 
 impl Skipped {
-    /// The name of what was skipped: `chunks`, `data` or `shared-bytes`.
+    /// The name of what was skipped: `chunks`, `data`, `shared-bytes` or `values`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Chunks { .. } => "chunks",
             Self::Data { .. } => "data",
             Self::SharedBytes { .. } => "shared-bytes",
+            Self::Values { .. } => "values",
         }
     }
 
-    /// The number of chunks, if it is known.
+    /// The number of chunks or vlmetalayers, if it is known.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         match *self {
             Self::Chunks { count, .. } => count,
-            Self::Data { count, .. } | Self::SharedBytes { count, .. } => Some(count),
+            Self::Data { count, .. } | Self::SharedBytes { count, .. } | Self::Values { count, .. } => {
+                Some(count)
+            }
         }
     }
 
-    /// The reason; if there are several chunks, for one of them.
+    /// The reason; if there are several, for one of them.
     #[must_use]
     pub fn why(&self) -> &str {
         match self {
-            Self::Chunks { why, .. } | Self::Data { why, .. } | Self::SharedBytes { why, .. } => why,
+            Self::Chunks { why, .. }
+            | Self::Data { why, .. }
+            | Self::SharedBytes { why, .. }
+            | Self::Values { why, .. } => why,
         }
     }
 }
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if matches!(self, Self::Values { .. }) { "value" } else { "chunk" };
         match self.count() {
-            None => f.write_str("chunks")?,
-            Some(1) => f.write_str("1 chunk")?,
-            Some(count) => write!(f, "{count} chunks")?,
+            None => write!(f, "{what}s")?,
+            Some(1) => write!(f, "1 {what}")?,
+            Some(count) => write!(f, "{count} {what}s")?,
         }
         f.write_str(match self {
-            Self::Chunks { .. } => " not checked: ",
+            Self::Chunks { .. } | Self::Values { .. } => " not checked: ",
             Self::Data { .. } => " not decompressed: ",
             Self::SharedBytes { .. } => " not compared with the others: ",
         })?;

@@ -60,10 +60,11 @@ pub enum CheckDepth {
     /// are there and whole.
     #[default]
     Frame,
-    /// The header of every chunk: its sizes against those of the frame, where its blocks begin, and whether it shares
-    /// bytes with another chunk. It takes a small read for each chunk.
+    /// The header of every chunk: its sizes against those of the frame, where its blocks begin, whether it shares bytes
+    /// with another chunk, and whether there are bytes of none. It takes a small read for each chunk.
     ChunkHeaders,
-    /// The data of every chunk, which is decompressed and thrown away. This needs the feature `decompress`.
+    /// The data of every chunk and the values of vlmetalayers, which are decompressed and thrown away. This needs the
+    /// feature `decompress`.
     ChunkData,
 }
 
@@ -73,6 +74,10 @@ pub enum CheckDepth {
 pub enum Remedy {
     /// A [`Rewrite`](crate::Rewrite).
     Rewrite,
+    /// An [`Edit`](crate::Edit), for which the right value must be known.
+    Edit,
+    /// A [`Salvage`](crate::Salvage), which saves what is not damaged.
+    Salvage,
 }
 
 /// The remedy of a row, where `-` is none.
@@ -163,7 +168,8 @@ macro_rules! codes {
             /// use b2nd_frame::{FindingCode, Remedy};
             ///
             /// assert_eq!(FindingCode::OldLayout.remedy(), Some(Remedy::Rewrite));
-            /// assert_eq!(FindingCode::Truncated.remedy(), None);
+            /// assert_eq!(FindingCode::ChunkData.remedy(), Some(Remedy::Salvage));
+            /// assert_eq!(FindingCode::HighRank.remedy(), None);
             /// ```
             #[must_use]
             pub fn remedy(self) -> Option<Remedy> {

@@ -7,7 +7,7 @@ use crate::io::frame::folder_of;
 
 /// Gives a new file the mode of the old one and, in place, its owner, as far as the system allows. Only root can change
 /// the owner, and some file systems have neither owners nor modes.
-pub(super) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
+pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     #[cfg(unix)]
     if is_in_place {
         use std::os::unix::fs::{MetadataExt, fchown};
@@ -23,7 +23,7 @@ pub(super) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
 
 /// Gives a new directory and its chunks the modes that the old frame has, as far as the system allows: those of its
 /// directory, or if it was a file, that of the file, with permission to enter for those who may read.
-pub(super) fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
+pub(crate) fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
     let old = if is_sparse { folder_of(source) } else { source };
     let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };
     #[cfg(unix)]

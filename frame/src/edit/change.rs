@@ -19,7 +19,7 @@ use crate::io::frame::Frame;
 use crate::io::lock::ExclusiveLock;
 use crate::io::open::open_at_once;
 use crate::io::source::{available, read_up_to};
-use crate::rules::array::agreement;
+use crate::rules::array::{agreement, refuse_objects};
 
 /// A change of a frame in its file: a new shape, dtype or metalayer. It begins with [`Frame::edit`].
 ///
@@ -73,6 +73,9 @@ impl<R> Edit<'_, R> {
     /// New items have the values of the padding: zeros if nothing was ever written there, the fill value after
     /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is refused, and
     /// so is one that breaks a [rule](b2nd_serde::geometry#what-is-accepted).
+    ///
+    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape with as many chunks
+    /// as the header counts. The chunk index must have as many, too.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -174,8 +177,19 @@ impl<R> Edit<'_, R> {
         if let Some(path) = self.frame.path() {
             let file = open_at_once(path).map_err(|error| Error::io("read", path, error));
             self.frame.check_whole(path, &mut file?)?;
+            self.check_index(path)?;
         }
         Ok(after)
+    }
+
+    /// Refuses to undo a resize where the chunk index has not as many chunks as the header.
+    fn check_index(&self, path: &Path) -> Result<(), Error> {
+        let array = self.frame.array()?;
+        let counted = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
+        if self.shape.is_some() && counted.is_some() && counted != self.frame.header().nchunks() {
+            Frame::open(path)?.chunks()?;
+        }
+        Ok(())
     }
 
     fn after(&self) -> Result<Frame<()>, Error> {
@@ -242,6 +256,7 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
+        self.check_index(path)?;
         self.frame.write(path, after.header_bytes())?;
         self.frame.head = after.head;
         Ok(())
@@ -267,15 +282,21 @@ impl Frame {
 }
 
 impl<R> Frame<R> {
-    /// Refuses a file that has more than the frame, or whose header is not the one that was read.
-    pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
+    /// Refuses a file whose header is not the one that was read. Returns the length of the file.
+    pub(crate) fn check_same(&self, path: &Path, file: &mut File) -> Result<u64, Error> {
         let unreadable = |error| Error::io("read", path, error);
         let mut now = Vec::new();
-        let file_len = available(file, 0).map_err(unreadable)?;
+        let file_len = available(file, self.offset()).map_err(unreadable)?;
         read_up_to(file, self.header_bytes().len() as u64, &mut now).map_err(unreadable)?;
         if now != self.header_bytes() {
             return Err(Error::changing(None));
         }
+        Ok(file_len)
+    }
+
+    /// The same, and one that has more than the frame.
+    pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
+        let file_len = self.check_same(path, file)?;
         let frame_len = self.header().frame_len;
         if frame_len != file_len {
             return Err(Error::refused(format_args!(
@@ -290,7 +311,7 @@ impl Frame<()> {
     fn with_shape(&self, shape: &[i64]) -> Result<Self, Error> {
         let array = self.array()?.ok_or_else(no_array)?;
         let meta = meta(&array)?.clone();
-        check_shape(&array, shape)?;
+        check_shape(&array, self.header(), shape)?;
         self.with_meta(&array, &meta.with_shape(shape).map_err(Error::refused)?)
     }
 
@@ -381,7 +402,7 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
         )));
     }
     if (old.version(), old.shape()) != (new.version(), new.shape()) {
-        check_shape(before, new.shape())?;
+        check_shape(before, header, new.shape())?;
         if let Some(error) = first_error(&agreement(after, header)) {
             return Err(Error::malformed(error.clone()));
         }
@@ -410,16 +431,23 @@ fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 
-fn check_shape(array: &Array<'_>, shape: &[i64]) -> Result<(), Error> {
+/// Refuses a shape that needs other chunks. After an interrupted resize, the array has those that the header counts, not
+/// those of its shape.
+pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = array.geometry().map_err(Error::refused)?;
     let resize = geometry.resize(shape).map_err(Error::refused)?;
-    if resize.changes_chunks() {
-        let (grid, new_grid) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
-        return Err(Error::refused(format_args!(
+    let counted = header.nchunks().filter(|&counted| counted != geometry.nchunks());
+    let (grid, new_grid) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
+    match counted {
+        Some(counted) if counted == resize.after().nchunks() => Ok(()),
+        Some(counted) => Err(Error::refused(format_args!(
+            "shape {shape:?} needs a grid of {new_grid:?} chunks, but after an interrupted resize there are {counted} chunks"
+        ))),
+        None if resize.changes_chunks() => Err(Error::refused(format_args!(
             "shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}"
-        )));
+        ))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 pub(crate) fn no_array() -> Error {
@@ -435,8 +463,9 @@ pub(crate) fn wrong_dtype(error: impl Display) -> Error {
     Error::refused(format_args!("dtype: {error}"))
 }
 
-/// Refuses a dtype whose items are of another size than those of the frame.
+/// Refuses a dtype of objects, and one whose items are of another size than those of the frame.
 pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
+    refuse_objects(dtype)?;
     let found = dtype.item_size();
     if usize::try_from(typesize) == Ok(found) {
         Ok(())

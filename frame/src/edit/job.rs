@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::check::Check;
 use crate::edit::attributes::{keep_attributes, keep_modes};
-use crate::edit::rewritten::{Body, Rewritten};
+use crate::edit::rewritten::{Body, Rewritten, Wanted};
 use crate::error::Error;
 use crate::finding::{self, Finding};
 use crate::format::chunk_file::{self, SPARSE_INDEX};
@@ -31,13 +31,21 @@ fn is_same(source: &Path, to: &Path) -> bool {
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
 }
 
+/// Opens the old frame.
+fn open(path: &Path, offset: u64) -> Result<Frame, Error> {
+    if offset == 0 {
+        return Frame::open(path);
+    }
+    let file = open_at_once(path).map_err(|error| Error::io("read", path, error))?;
+    Frame::read_at(file, offset).map_err(|error| error.at(path))
+}
+
 /// A rewrite whose paths have been checked.
 pub(super) struct Job<'p> {
     /// The path as it was given: a directory must hold a sparse frame, so `check` must know whether it is one.
     from: &'p Path,
     to: &'p Path,
-    dtype: Option<&'p str>,
-    frame_type: Option<FrameType>,
+    wanted: Wanted<'p>,
     /// The file of `from` that has the header.
     source: PathBuf,
     is_in_place: bool,
@@ -52,12 +60,17 @@ impl<'p> Job<'p> {
     pub(super) fn new(
         from: &'p Path,
         to: &'p Path,
-        dtype: Option<&'p str>,
-        frame_type: Option<FrameType>,
+        wanted: Wanted<'p>,
     ) -> Result<(Self, Destination), Error> {
+        let frame_type = wanted.frame_type;
         let source = file_with_header(from)?;
         let is_in_place = is_same(&source, to);
-        let old_type = Frame::open(&source)?.header().frame_type;
+        let old_type = open(&source, wanted.offset)?.header().frame_type;
+        if wanted.offset > 0 && (is_in_place || old_type == FrameType::Sparse) {
+            return Err(Error::refused(
+                "a frame inside another file must be contiguous, and cannot be rewritten in place: give a new path",
+            ));
+        }
         let new_type = frame_type.unwrap_or(old_type);
         if let Some(FrameType::Unknown(number)) = frame_type {
             return Err(Error::refused(format_args!("frame type {number} cannot be written")));
@@ -76,22 +89,25 @@ impl<'p> Job<'p> {
             ));
         };
         let is_sparse = old_type == FrameType::Sparse;
-        Ok((
-            Self { from, to, dtype, frame_type, source, is_in_place, is_sparse, makes_directory },
-            destination,
-        ))
+        Ok((Self { from, to, wanted, source, is_in_place, is_sparse, makes_directory }, destination))
     }
 
     /// The old frame, and the new one that is made of it: its parts, and the frame as its header shows it. The new frame
     /// is checked too, because the rules for an older generation do not cover all errors.
     pub(super) fn read(&self) -> Result<(Frame, Rewritten, Frame<()>), Error> {
-        let mut frame = Frame::open(self.from)?;
-        let rewritten = Rewritten::of(&mut frame, self.dtype, self.frame_type)?;
+        let mut frame = open(self.from, self.wanted.offset)?;
+        let rewritten = Rewritten::of(&mut frame, self.wanted)?;
         self.check_old(&frame)?;
         let after = Frame::parse(&rewritten.header)?;
         let Body::Kept { range, trailer } = &rewritten.body else { return Ok((frame, rewritten, after)) };
-        let new =
-            Unwritten { header: &rewritten.header, kept: range, trailer, old: &frame.reader, position: 0 };
+        let new = Unwritten {
+            header: &rewritten.header,
+            kept: range,
+            trailer,
+            old: &frame.reader,
+            offset: frame.offset(),
+            position: 0,
+        };
         match first_error(&after, &self.source, self.from.is_dir(), new)? {
             None => Ok((frame, rewritten, after)),
             Some(wrong) => Err(Error::refused(format_args!(
@@ -101,10 +117,14 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Checks that the old frame is the whole file, and has not changed since it was read.
+    /// Checks that the old frame has not changed since it was read; and in place, that it is the whole file, the rest of
+    /// which would be lost.
     fn check_old(&self, frame: &Frame) -> Result<(), Error> {
         let file = open_at_once(&self.source).map_err(|error| Error::io("read", &self.source, error));
-        frame.check_whole(&self.source, &mut file?)
+        if self.is_in_place {
+            return frame.check_whole(&self.source, &mut file?);
+        }
+        frame.check_same(&self.source, &mut file?).map(drop)
     }
 
     pub(super) fn apply(self, destination: Destination, progress: &mut Progress<'_>) -> Result<Frame, Error> {
@@ -167,7 +187,8 @@ impl<'p> Job<'p> {
     ) -> Result<(), Error> {
         let (mut old, mut file) = (&frame.reader, new.file());
         file.write_all(header).map_err(|error| new.unwritable(error))?;
-        old.seek(SeekFrom::Start(kept.start)).map_err(|error| frame.unreadable(error))?;
+        let start = frame.offset().saturating_add(kept.start);
+        old.seek(SeekFrom::Start(start)).map_err(|error| frame.unreadable(error))?;
         let kept_len = len(kept);
         if copy_bytes(&mut old.take(kept_len), &self.source, &mut file, new, progress)? != kept_len {
             return Err(Error::changing(None));
@@ -267,6 +288,8 @@ struct Unwritten<'j> {
     kept: &'j Range<u64>,
     trailer: &'j [u8],
     old: &'j File,
+    /// Where the old frame begins in its file.
+    offset: u64,
     position: u64,
 }
 
@@ -277,12 +300,12 @@ fn rest(bytes: &[u8], offset: u64) -> &[u8] {
 
 impl Read for Unwritten<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Self { header, kept, trailer, .. } = *self;
+        let Self { header, kept, trailer, offset: before, .. } = *self;
         let kept_len = len(kept);
         let read = match self.position.checked_sub(header.len() as u64) {
             None => rest(header, self.position).read(buffer),
             Some(offset) if offset < kept_len => {
-                self.old.seek(SeekFrom::Start(kept.start.saturating_add(offset)))?;
+                self.old.seek(SeekFrom::Start(before.saturating_add(kept.start).saturating_add(offset)))?;
                 self.old.take(kept_len - offset).read(buffer)
             }
             Some(offset) => rest(trailer, offset - kept_len).read(buffer),

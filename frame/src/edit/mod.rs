@@ -3,7 +3,7 @@
 // Each module imports only from those above it.
 pub(crate) mod change;
 
-mod attributes;
+pub(crate) mod attributes;
 mod rewritten;
 
 mod job;

@@ -5,6 +5,7 @@ use core::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::edit::job::Job;
+use crate::edit::rewritten::Wanted;
 use crate::error::Error;
 use crate::format::flags::FrameType;
 use crate::io::frame::Frame;
@@ -34,8 +35,9 @@ use crate::write::destination::Destination;
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged; only an older trailer is converted, and a frame
 /// of another type gets a new chunk index. Nothing is decompressed.
 ///
-/// A frame in which [`check`](crate::check()) finds any other error is refused, because the error would be copied. A
-/// frame that is only a part of its file is refused too. The new frame is also checked before it gets its name.
+/// A frame in which a [`Check`](crate::Check) to [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds any other error is refused,
+/// because the error would be copied; a [`Salvage`](crate::Salvage) makes a new frame of what is not damaged. A file that is longer than its
+/// frame is not rewritten in place; a copy leaves the rest out. The new frame is also checked before it gets its name.
 ///
 /// # The new file
 ///
@@ -80,6 +82,8 @@ use crate::write::destination::Destination;
 pub struct Rewrite<'p> {
     from: PathBuf,
     to: PathBuf,
+    offset: u64,
+    shape: Option<Vec<i64>>,
     dtype: Option<String>,
     frame_type: Option<FrameType>,
     progress: Progress<'p>,
@@ -94,6 +98,8 @@ impl<'p> Rewrite<'p> {
         Self {
             from: from.into(),
             to: to.into(),
+            offset: 0,
+            shape: None,
             dtype: None,
             frame_type: None,
             progress: Progress::default(),
@@ -115,6 +121,32 @@ impl<'p> Rewrite<'p> {
     /// ```
     pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
         self.dtype = Some(dtype.into());
+        self
+    }
+
+    /// Sets the byte of the old file at which the frame begins, such as that of a [member of a zip file](crate::ZipMember::offset). The new
+    /// path must be another one then, and the frame cannot be sparse.
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, Rewrite};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (old, new) = (folder.path().join("old.bin"), folder.path().join("new.b2nd"));
+    /// let array = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// std::fs::write(&old, [b"something before ", &array[..]].concat())?;
+    /// Rewrite::new(&old, &new).at(17).apply()?;
+    /// assert_eq!(std::fs::read(&new)?, array);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn at(mut self, offset: u64) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// Sets the shape of the array, which must keep its chunks, as in [`Edit::shape`](crate::Edit::shape). After an [interrupted
+    /// resize](crate::FindingCode::InterruptedResize), it can be any shape with as many chunks as there are.
+    pub fn shape(mut self, shape: &[i64]) -> Self {
+        self.shape = Some(shape.into());
         self
     }
 
@@ -234,17 +266,25 @@ impl<'p> Rewrite<'p> {
 
     /// The rewrite with its paths checked.
     fn job(&self) -> Result<(Job<'_>, Destination), Error> {
-        let Self { from, to, dtype, frame_type, .. } = self;
-        Job::new(from, to, dtype.as_deref(), *frame_type)
+        let Self { from, to, offset, shape, dtype, frame_type, .. } = self;
+        let wanted = Wanted {
+            offset: *offset,
+            shape: shape.as_deref(),
+            dtype: dtype.as_deref(),
+            frame_type: *frame_type,
+        };
+        Job::new(from, to, wanted)
     }
 }
 
 impl fmt::Debug for Rewrite<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from, to, dtype, frame_type, progress: _ } = self;
+        let Self { from, to, offset, shape, dtype, frame_type, progress: _ } = self;
         f.debug_struct("Rewrite")
             .field("from", from)
             .field("to", to)
+            .field("offset", offset)
+            .field("shape", shape)
             .field("dtype", dtype)
             .field("frame_type", frame_type)
             .finish_non_exhaustive()

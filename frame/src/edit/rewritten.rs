@@ -6,12 +6,13 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
 
 use crate::check::Check;
-use crate::code::{FindingCode, Severity};
-use crate::edit::change::{check_dtype, no_array, wrong_dtype};
+use crate::code::{CheckDepth, FindingCode, Severity};
+use crate::edit::change::{check_dtype, check_shape, no_array, wrong_dtype};
 use crate::error::Error;
 use crate::format::array::Array;
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::flags::FrameType;
+use crate::format::header::Header;
 use crate::format::header_builder::{HeaderBuilder, VERSION};
 use crate::format::index::{ChunkPlace, Entry};
 use crate::format::section::{ARRAY_NAME, Section, SectionRules};
@@ -19,6 +20,16 @@ use crate::format::trailer::Trailer;
 use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::NewIndex;
+
+/// What a rewrite changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'w> {
+    /// Where the old frame begins in its file.
+    pub(crate) offset: u64,
+    pub(crate) shape: Option<&'w [i64]>,
+    pub(crate) dtype: Option<&'w str>,
+    pub(crate) frame_type: Option<FrameType>,
+}
 
 /// A frame in the present format: a new header, and what follows it.
 pub(crate) struct Rewritten {
@@ -35,20 +46,17 @@ pub(crate) enum Body {
 }
 
 impl Rewritten {
-    /// Converts a frame, with another dtype or to a frame type if one is given. A frame with errors is refused, unless the
-    /// only one is a lost type size.
-    pub(crate) fn of(
-        frame: &mut Frame,
-        dtype: Option<&str>,
-        frame_type: Option<FrameType>,
-    ) -> Result<Self, Error> {
+    /// Converts a frame. One with errors is refused, unless the only one is a lost type size, or an interrupted resize that
+    /// the shape undoes.
+    pub(crate) fn of(frame: &mut Frame, wanted: Wanted<'_>) -> Result<Self, Error> {
+        let Wanted { shape, dtype, frame_type, .. } = wanted;
         if frame.header().generation == Generation::Beta1 {
             return Err(Error::refused(format_args!(
                 "a header of the first generation ({:#04x}) can be read, but not rewritten",
                 Generation::Beta1.marker().to_u8()
             )));
         }
-        let typesize = checked_typesize(frame)?;
+        let typesize = checked_typesize(frame, shape.is_some())?;
         let is_present = frame.header().generation == Generation::Present;
         let mut header = HeaderBuilder::new();
         header.copy(frame.header(), frame.header_bytes());
@@ -72,10 +80,11 @@ impl Rewritten {
 
         // Without an array, there is nothing to bring into the present layout; but the frame type can change.
         let array = frame.array()?;
-        if array.is_none() && (frame_type.is_none() || dtype.is_some()) {
+        if array.is_none() && (frame_type.is_none() || dtype.is_some() || shape.is_some()) {
             return Err(no_array());
         }
-        let value = array.as_ref().map(|array| metalayer(array, typesize, dtype)).transpose()?;
+        let value =
+            array.as_ref().map(|array| metalayer(array, frame.header(), typesize, wanted)).transpose()?;
         if !is_present {
             let [general, others @ ..] = frame.header().flags;
             header.set(HeaderField::Flags, &[&[general & 0xf0 | VERSION], &others[..]].concat());
@@ -92,13 +101,16 @@ impl Rewritten {
     }
 }
 
-/// The type size of a frame without errors, or the right one if it was lost.
-fn checked_typesize(frame: &mut Frame) -> Result<i32, Error> {
+/// The type size of a frame without errors, or the right one if it was lost. The headers of chunks are read too, because a
+/// damaged chunk would be copied as it is.
+fn checked_typesize(frame: &mut Frame, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
-    for finding in Check::default().run(frame)?.findings {
+    for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
             // Everything else in the frame shows the right one.
             (FindingCode::LostTypesize, Some(Ok(size))) => typesize = size,
+            // The shape is held against the number of chunks.
+            (FindingCode::InterruptedResize, _) if has_shape => {}
             _ if finding.severity() == Severity::Error => return Err(Error::malformed(finding)),
             _ => {}
         }
@@ -149,7 +161,15 @@ fn moved(frame: &mut Frame, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
 }
 
 /// The array's metalayer in the present layout.
-fn metalayer(array: &Array<'_>, typesize: i32, dtype: Option<&str>) -> Result<Vec<u8>, Error> {
+fn metalayer(
+    array: &Array<'_>,
+    header: &Header,
+    typesize: i32,
+    Wanted { shape, dtype, .. }: Wanted<'_>,
+) -> Result<Vec<u8>, Error> {
+    if let Some(shape) = shape {
+        check_shape(array, header, shape)?;
+    }
     let parse = |text: &str| text.parse::<Dtype>().map_err(wrong_dtype);
     let stored = array.meta().and_then(Meta::dtype_format).unwrap_or_default();
     let (dtype_format, dtype) = match (dtype, array.dtype()) {
@@ -170,8 +190,15 @@ fn metalayer(array: &Array<'_>, typesize: i32, dtype: Option<&str>) -> Result<Ve
     };
     let blockshape = array.blockshape().filter(|_| array.has_blocks()).unwrap_or(array.chunkshape());
     // The version is 0: `check` reports any other as an error.
-    let entries =
-        (0_u8, array.shape().len(), array.shape(), array.chunkshape(), blockshape, dtype_format, dtype);
+    let entries = (
+        0_u8,
+        array.shape().len(),
+        shape.unwrap_or(array.shape()),
+        array.chunkshape(),
+        blockshape,
+        dtype_format,
+        dtype,
+    );
     to_vec(&entries).map_err(|error| Error::decode(array.metalayer().name(), error))
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
-use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive};
+use rawzip::{CompressionMethod, Crc32, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
 use crate::code::FindingCode;
 use crate::error::Error;
@@ -15,6 +15,16 @@ use crate::io::source::available;
 
 /// The longest directory of a zip file that is read: 64 MiB have 400,000 members with names of 100 characters.
 const MAX_DIRECTORY: u64 = 1 << 26;
+
+/// The offset in a record of the directory of the byte with the version of the zip format that is needed.
+const VERSION_NEEDED: u64 = 6;
+
+/// The offset in a local header of the length of the name (uint16, little-endian), and that of the name.
+const NAME_LENGTH: u64 = 26;
+const LOCAL_HEADER_LEN: u64 = 30;
+
+/// The last version of the zip format, 6.3. Python opens no file with a later one.
+const LAST_VERSION: u8 = 63;
 
 /// A file in a zip file. See [`zip_members`].
 ///
@@ -33,6 +43,10 @@ pub struct ZipMember {
     offset: u64,
     len: u64,
     content: MemberContent,
+    crc32: u32,
+    /// Where its record in the directory of the zip file begins, and its local header.
+    record: u64,
+    local: u64,
 }
 
 /// What a member of a zip file is. See [`ZipMember::content`].
@@ -98,6 +112,88 @@ impl ZipMember {
         match &self.content {
             MemberContent::Frame(frame) => Some(frame),
             _ => None,
+        }
+    }
+
+    /// Compares all bytes of the member with the CRC-32 in the directory of the zip file, the only checksum that there is of
+    /// chunks. The finding is of the code [`FindingCode::ZipChecksum`]. A member that is compressed or damaged itself has none.
+    ///
+    /// # Errors
+    ///
+    /// If the zip file cannot be read.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::zip_members;
+    ///
+    /// let mut file = std::fs::read("tests/data/tree.b2z")?;
+    /// let members = zip_members(Cursor::new(&file))?;
+    /// let member = members.iter().find(|member| member.name() == "group/small.b2nd").expect("a member");
+    /// assert_eq!(member.check_bytes(Cursor::new(&file))?, None);
+    /// file[member.offset() as usize + 100] ^= 1;
+    /// let finding = member.check_bytes(Cursor::new(&file))?.expect("a finding");
+    /// assert_eq!(finding.code().name(), "zip-checksum");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_bytes<R: Read + Seek>(&self, mut reader: R) -> Result<Option<Finding>, Error> {
+        if matches!(self.content, MemberContent::Compressed) || self.is_misplaced() {
+            return Ok(None);
+        }
+        let name = Escaped(&self.name);
+        let finding = Finding::new(FindingCode::ZipChecksum, Place::File);
+        let [version] = bytes_at(&mut reader, self.record.saturating_add(VERSION_NEEDED))?;
+        if version > LAST_VERSION {
+            let text = format!(
+                "member {name} needs version {version} of the zip format, but the last one is {LAST_VERSION}"
+            );
+            return Ok(Some(finding.numbers(LAST_VERSION, version).text(text)));
+        }
+        let length = u16::from_le_bytes(bytes_at(&mut reader, self.local.saturating_add(NAME_LENGTH))?);
+        let mut local = vec![0; length.into()];
+        let name_at = self.local.saturating_add(LOCAL_HEADER_LEN);
+        read_at(&mut reader, name_at, &mut local)?;
+        let local = String::from_utf8_lossy(&local);
+        if local != self.name {
+            let text = format!("member {name} has the name {} in its local header", Escaped(&local));
+            return Ok(Some(finding.text(text)));
+        }
+        let (expected, found) = (self.crc32, crc32_of(&mut reader, self.offset, self.len)?);
+        Ok((expected != found).then(|| {
+            let text = format!(
+                "the bytes of member {name} have the CRC-32 {found:08x}, but should have {expected:08x}"
+            );
+            finding.numbers(expected, found).text(text)
+        }))
+    }
+
+    /// Whether its bytes are not known.
+    fn is_misplaced(&self) -> bool {
+        matches!(&self.content, MemberContent::Broken(finding) if finding.code() == FindingCode::ZipMember)
+    }
+}
+
+fn bytes_at<const N: usize>(reader: &mut (impl Read + Seek), start: u64) -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    read_at(reader, start, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_at(reader: &mut (impl Read + Seek), start: u64, bytes: &mut [u8]) -> Result<(), Error> {
+    reader.seek(SeekFrom::Start(start)).and_then(|_| reader.read_exact(bytes)).map_err(Error::reading)
+}
+
+/// The CRC-32 of a range of bytes, which are read in pieces.
+fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<u32, Error> {
+    let mut crc = Crc32::new();
+    let mut piece = vec![0; RECOMMENDED_BUFFER_SIZE];
+    reader.seek(SeekFrom::Start(start)).map_err(Error::reading)?;
+    let mut rest = reader.take(length);
+    loop {
+        match rest.read(&mut piece) {
+            Ok(0) => return Ok(crc.checksum()),
+            Ok(read) => crc.update(piece.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::reading(error)),
         }
     }
 }
@@ -202,10 +298,11 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
         let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
         let is_stored = entry.compression_method() == CompressionMethod::STORE;
         let is_open = is_stored && !entry.flags().is_encrypted();
-        found.push((name, is_open, entry.local_header_offset(), entry.wayfinder()));
+        let (crc32, record) = (entry.crc32(), entry.central_directory_offset());
+        found.push((name, is_open, entry.local_header_offset(), entry.wayfinder(), crc32, record));
     }
     let mut members = Vec::new();
-    for (name, is_open, start, wayfinder) in found {
+    for (name, is_open, start, wayfinder, crc32, record) in found {
         let (offset, end, content) =
             match archive.get_entry(wayfinder).map(|entry| entry.compressed_data_range()) {
                 Ok((offset, end)) => {
@@ -220,7 +317,8 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
                     )
                 }
             };
-        members.push(ZipMember { name, offset, len: end.saturating_sub(offset), content });
+        let (len, local) = (end.saturating_sub(offset), start);
+        members.push(ZipMember { name, offset, len, content, crc32, record, local });
     }
     refuse_overlaps(&mut members, archive.directory_offset());
     Ok((members, archive.into_inner().into_inner().reader))

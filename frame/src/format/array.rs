@@ -16,7 +16,7 @@ use crate::format::cursor::{Cursor, Part};
 use crate::format::fields::Generation;
 use crate::format::marker::Marker;
 use crate::format::section::Metalayer;
-use b2nd_serde::dtype::{self, Dtype};
+use b2nd_serde::dtype::{self, Dtype, Kind};
 use b2nd_serde::{
     Entry, Error, ErrorKind, Geometry, Layout, MAX_NDIM, Meta, Shapes, geometry, take_from_slice,
 };
@@ -251,4 +251,24 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
 fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
     let header = error.offset().and_then(|offset| offset.checked_sub(5));
     error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&Marker::Str32.to_u8())
+}
+
+/// Whether items of this dtype hold Python objects: then only their addresses are stored, which no other process can use. No
+/// such frame is written here.
+///
+/// ```
+/// use b2nd_frame::has_objects;
+///
+/// assert!(has_objects(&"|O".parse()?));
+/// assert!(has_objects(&"[('name', '|O'), ('size', '<i4')]".parse()?));
+/// assert!(!has_objects(&"<i8".parse()?));
+/// # Ok::<(), b2nd_serde::dtype::Error>(())
+/// ```
+#[must_use]
+pub fn has_objects(dtype: &Dtype) -> bool {
+    match dtype.kind() {
+        Kind::Object => true,
+        Kind::Subarray(subarray) => has_objects(subarray.base()),
+        _ => dtype.fields().iter().any(|field| has_objects(field.dtype())),
+    }
 }

@@ -26,6 +26,12 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 /// In byte 31: a dictionary follows the table of blocks.
 const HAS_DICTIONARY: u8 = 0x01;
 
+/// In byte 31: only the header and the table of blocks are in memory. C-Blosc2 sets it there, and never in a file.
+const IS_LAZY: u8 = 0x08;
+
+/// The version of chunks that an alpha release of C-Blosc2 wrote.
+const ALPHA_VERSION: u8 = 3;
+
 /// The bytes of a length or an offset in a chunk.
 pub(crate) const INT32: usize = size_of::<i32>();
 
@@ -158,6 +164,9 @@ parts! {
         /// Whether the blocks are compressed with a dictionary, which the chunk holds.
         pub has_dictionary: bool,
         pub(crate) flags: u8,
+        pub(crate) more_flags: u8,
+        /// Flags that no writer stores. A bit of one byte may stand for that of another.
+        pub(crate) unknown_flags: u8,
         /// The number of the special value, of which only 0 to 4 have a meaning. A chunk of Blosc 1 has data there, in which
         /// C-Blosc2 looks for it all the same.
         pub(crate) special_bits: u8,
@@ -213,6 +222,8 @@ impl ChunkHeader {
             has_variable_blocks: more(BLOCK_FLAGS) & HAS_VARIABLE_BLOCKS != 0,
             has_dictionary: more(MORE_FLAGS) & HAS_DICTIONARY != 0,
             flags,
+            more_flags: more(MORE_FLAGS),
+            unknown_flags: more(MORE_FLAGS) & IS_LAZY | more(BLOCK_FLAGS) & !HAS_VARIABLE_BLOCKS,
             special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
         })
     }
@@ -237,6 +248,11 @@ impl ChunkHeader {
         if self.has_table() { self.nblocks()?.checked_mul(INT32) } else { Some(0) }
     }
 
+    /// Whether the blocks are to be read later.
+    pub(crate) fn is_lazy(&self) -> bool {
+        self.more_flags & IS_LAZY != 0
+    }
+
     /// Whether blocks are split into a stream for each byte of an item. A chunk with a dictionary is split as any other, as
     /// C-Blosc2 3.3.5 writes it.
     pub(crate) fn is_split(&self) -> bool {
@@ -251,6 +267,17 @@ impl ChunkHeader {
     /// Whether a block of this length is the last one, and shorter than the others.
     pub(super) fn is_short(&self, length: usize) -> bool {
         length < self.blocksize.min(self.nbytes)
+    }
+
+    /// Whether it has flags that no writer stores, with which C-Blosc2 does not read it: for one, that of a chunk in memory of
+    /// which only the header was read.
+    pub(crate) fn has_unknown_flags(&self) -> bool {
+        self.unknown_flags != 0
+    }
+
+    /// Whether its format is that of an alpha release, in which one filter less counts.
+    pub(crate) fn is_of_alpha(&self) -> bool {
+        self.header_len == BLOSC2_LEN && self.version == ALPHA_VERSION
     }
 
     /// Whether the codec is one that this crate can decompress.

@@ -27,7 +27,7 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8], longest: usize) -> Result
     if let Some(data) = header.stored(chunk) {
         return Ok(Cow::Borrowed(data));
     }
-    let longest = chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(longest);
+    let longest = longest_value(chunk, longest);
     if header.nbytes > longest {
         let (nbytes, len) = (header.nbytes, chunk.len());
         return Err(format!(
@@ -62,6 +62,26 @@ pub(crate) fn decompress_into(chunk: &[u8], data: &mut [u8]) -> Result<(), Strin
         found if found == data.len() => Ok(()),
         found => Err(format!("it has {found} bytes of data, not {}", data.len())),
     }
+}
+
+/// The bytes that a value may have, decompressed from this chunk, and at most `longest`.
+pub(crate) fn longest_value(chunk: &[u8], longest: usize) -> usize {
+    chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(longest)
+}
+
+/// The data of a compressed chunk of an array, or of one without an array. Plugins need its metalayer.
+#[cfg(feature = "decompress")]
+pub(crate) fn decompress_data(chunk: &[u8], metalayer: Option<&[u8]>) -> Result<Vec<u8>, String> {
+    use blosc2_pure_rs::compress::{DParams, decompress_chunk_with_dparams};
+
+    let b2nd_metalayer = metalayer.map(<[u8]>::to_vec);
+    let params = DParams { nthreads: 1, b2nd_metalayer, ..DParams::default() };
+    decompress_chunk_with_dparams(chunk, &params).map_err(Into::into)
+}
+
+#[cfg(not(feature = "decompress"))]
+pub(crate) fn decompress_data(chunk: &[u8], _: Option<&[u8]>) -> Result<Vec<u8>, String> {
+    decompress(chunk)
 }
 
 /// The data of a whole compressed chunk.

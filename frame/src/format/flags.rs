@@ -87,6 +87,11 @@ impl Codec {
     pub(crate) fn is_built_in(self) -> bool {
         [Self::BLOSCLZ, Self::LZ4, Self::LZ4HC, Self::ZLIB, Self::ZSTD].contains(&self)
     }
+
+    /// Whether it may use a dictionary. Of plugins, nobody knows.
+    pub(crate) fn takes_dictionary(self) -> bool {
+        ![Self::BLOSCLZ, Self::ZLIB].contains(&self)
+    }
 }
 
 impl fmt::Display for Codec {

@@ -33,7 +33,7 @@ pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 pub(super) const HAS_VARIABLE_CHUNKS: u8 = 0x40;
 
 /// The offset of a value in a header of the present generation, which has all of them.
-pub(super) const fn offset(field: HeaderField) -> usize {
+pub(crate) const fn offset(field: HeaderField) -> usize {
     match field.offset(Generation::Present) {
         Some(offset) => offset,
         None => 0,

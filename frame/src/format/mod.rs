@@ -27,6 +27,7 @@ pub(crate) mod blocks;
 pub(crate) mod decompress;
 
 pub(crate) mod chunk_file;
+pub(crate) mod salvage_note;
 
 // What follows the chunks.
 pub(crate) mod index;

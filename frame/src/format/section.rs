@@ -162,16 +162,16 @@ pub(crate) const MAX_NAME_LEN: usize = 31;
 pub(crate) const CONTENT_HEADER: usize = 5;
 
 /// The number of bytes before the first entry of the index.
-const INDEX_HEADER: usize = 7;
+pub(crate) const INDEX_HEADER: usize = 7;
 
 /// The offset in a section of the size of its index, after the markers of both.
 const INDEX_SIZE: usize = 2;
 
 /// The number of bytes of an offset in the index, with its marker.
-const OFFSET_LEN: usize = 5;
+pub(crate) const OFFSET_LEN: usize = 5;
 
 /// The number of bytes before the first content: the marker of the list, and its length.
-const LIST_HEADER: usize = 3;
+pub(crate) const LIST_HEADER: usize = 3;
 
 /// The metalayers of a header or trailer. All offsets count from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]

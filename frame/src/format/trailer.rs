@@ -30,7 +30,7 @@ use crate::format::marker::Marker;
 use crate::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes, map_value};
 
 /// The number of bytes before the vlmetalayers.
-const HEAD_LEN: usize = 2;
+pub(crate) const HEAD_LEN: usize = 2;
 
 /// The number of bytes of the length, with its marker.
 const LENGTH_LEN: usize = 5;
@@ -49,7 +49,7 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
 /// The longest value of a vlmetalayer that is decompressed, for the same reason.
-const MAX_VALUE_LEN: usize = 1 << 28;
+pub(crate) const MAX_VALUE_LEN: usize = 1 << 28;
 
 /// The longest list of a store's keys that is read: a million keys. In memory it takes several times as much.
 const MAX_KEYS_LEN: usize = 1 << 24;
@@ -329,6 +329,11 @@ impl Vlmetalayer {
     /// As [`value`](Self::value). Also if the value is not of that type.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
+    }
+
+    /// The bytes that its value may have, decompressed.
+    pub(crate) fn longest_value(&self) -> usize {
+        decompress::longest_value(self.chunk(), MAX_VALUE_LEN)
     }
 
     pub(crate) fn chunk_header(&self) -> Option<ChunkHeader> {

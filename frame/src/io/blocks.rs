@@ -22,7 +22,9 @@ pub(crate) fn wrong_table<R: Read + Seek>(
     header: &ChunkHeader,
     first: &[u8],
 ) -> Result<Option<String>, Error> {
-    let mut table = BlockTable::new(header);
+    let after = (header.header_len + header.table_len().unwrap_or_default()) as u64;
+    let dictionary = if header.has_dictionary { chunks.bytes(entry, after, INT32 as u64)? } else { None };
+    let mut table = BlockTable::new(header, &dictionary.map(|read| read.bytes).unwrap_or_default());
     if header.has_table() {
         each_block(chunks, entry, header, first, |number, start| table.take(number, start))?;
     }

@@ -2,6 +2,7 @@
 
 use core::iter::FusedIterator;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
@@ -20,8 +21,8 @@ use crate::io::source::{Source, read_up_to};
 use crate::rules::blocks::wrong_table;
 use crate::rules::chunk::{ChunkRules, missing, not_a_chunk, wrong};
 #[cfg(feature = "decompress")]
-use crate::rules::chunk::{damaged, unsupported};
-use crate::rules::index::index_header;
+use crate::rules::chunk::{Plugins, damaged, unsupported};
+use crate::rules::index::{index_flags, index_header};
 
 /// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
 ///
@@ -157,6 +158,9 @@ impl<R: Read + Seek> Frame<R> {
         let end = self.header().frame_len;
         let first = self.index_bytes(end)?;
         let header = index_header(&first, self.header(), end).map_err(Error::malformed)?;
+        if let Some(finding) = index_flags(&header, self.header()) {
+            return Err(Error::malformed(finding));
+        }
         let start = index_start(self.header());
         Index::new(start, header, first)
     }
@@ -364,7 +368,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if header.special.is_some() {
             return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
         }
-        if let Some(why) = unsupported(&header).filter(|_| header.has_table()) {
+        if let Some(why) = unsupported(&header, Plugins::Refused).filter(|_| header.has_table()) {
             return Err(Error::refused(format_args!("chunk {} {why}", entry.number)));
         }
         let mut data = zeroed(header.nbytes)?;
@@ -446,6 +450,11 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// Whether all entries are the same.
     pub(crate) fn is_repeated(&self) -> bool {
         self.index.as_ref().is_some_and(Index::is_repeated)
+    }
+
+    /// The directory with the files of the chunks, if they are in files.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.frame.directory()
     }
 
     /// Whether the chunks are in files that are not known.

@@ -66,7 +66,6 @@ impl Index {
                 }
                 Form::Uncompressed
             }
-            None if header.blocksize == 0 => return Err(damaged(start, &"its blocks have 0 bytes")),
             None => match unsupported(&header) {
                 Some(why) => {
                     return Err(Error::refused(format_args!("the chunk index cannot be read: {why}")));

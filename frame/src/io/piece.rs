@@ -16,7 +16,7 @@ use crate::format::decompress::{decompress_into, max_data, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
 use crate::rules::blocks::{starts, wrong_table};
-use crate::rules::chunk::{ChunkRules, damaged, not_a_chunk, unsupported, wrong};
+use crate::rules::chunk::{ChunkRules, Plugins, damaged, not_a_chunk, unsupported, wrong};
 
 /// Bytes of the first read of a chunk: its header and its table, and often all of a small chunk.
 const FIRST_READ: u64 = 1 << 14;
@@ -119,7 +119,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         });
         return in_pieces(&mut reader, header, blocks, &mut |blocks| pass(Source::Blocks(blocks)));
     }
-    if let Some(why) = unsupported(&header) {
+    if let Some(why) = unsupported(&header, Plugins::Refused) {
         return Err(unreadable(&entry, &why));
     }
     let table = reader.bytes(0..header.header_len + header.table_len().unwrap_or_default())?;

@@ -1,10 +1,12 @@
 //! The array's metalayer: by itself, and against the header.
 
+use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Entry, Geometry, Layout, geometry};
 
 use crate::code::FindingCode;
+use crate::error::Error;
 use crate::finding::{Finding, Place};
-use crate::format::array::Array;
+use crate::format::array::{Array, has_objects};
 use crate::format::fields::HeaderField;
 use crate::format::head::Head;
 use crate::format::header::Header;
@@ -94,11 +96,28 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
             return Some(finding.text(format!("dtype: {error}")));
         }
     };
+    if has_objects(&dtype) {
+        let text = format!(
+            "items of dtype {dtype} hold the addresses of Python objects, which only their writer had"
+        );
+        let finding = Finding::new(FindingCode::ObjectDtype, Place::Array);
+        return Some(finding.at(array.metalayer().offset() as u64).text(text));
+    }
     let (expected, found) = (dtype.item_size(), header.typesize);
     (usize::try_from(found) != Ok(expected)).then(|| {
         let text = format!("typesize is {found}, but items of dtype {dtype} have {expected} bytes");
         header.finding(FindingCode::DtypeMismatch, HeaderField::Typesize).numbers(expected, found).text(text)
     })
+}
+
+/// Refuses a dtype that nobody can read from a file.
+pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
+    if has_objects(dtype) {
+        return Err(Error::refused(format_args!(
+            "dtype `{dtype}` has Python objects, of which a file could only hold addresses in memory"
+        )));
+    }
+    Ok(())
 }
 
 /// The errors in the numbers of an array, by themselves and compared with the header.

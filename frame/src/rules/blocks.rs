@@ -14,10 +14,23 @@ pub(crate) struct BlockTable {
 }
 
 impl BlockTable {
-    pub(crate) fn new(header: &ChunkHeader) -> Self {
+    /// `after` are the bytes after the table, of which only the length of a dictionary counts.
+    pub(crate) fn new(header: &ChunkHeader, after: &[u8]) -> Self {
         let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
         let end = header_len + header.table_len().unwrap_or_default();
-        Self { end, cbytes, has_variable_blocks, after: 0, wrong: None }
+        let mut table = Self { end, cbytes, has_variable_blocks, after: 0, wrong: None };
+        if header.has_dictionary && header.has_table() {
+            let length = starts(after).next().unwrap_or_default();
+            let most = cbytes.saturating_sub(end + INT32);
+            match usize::try_from(length) {
+                Ok(length) if length > 0 && length <= most => table.end += INT32 + length,
+                _ => {
+                    table.wrong =
+                        Some(format!("has a dictionary of {length} bytes, but must have one of 1 to {most}"));
+                }
+            }
+        }
+        table
     }
 
     pub(crate) fn take(&mut self, number: usize, start: i32) {
@@ -42,10 +55,10 @@ pub(crate) fn starts(table: &[u8]) -> impl Iterator<Item = i32> {
 
 /// Why the table of blocks of a whole chunk is invalid.
 pub(crate) fn wrong_table(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
-    let mut table = BlockTable::new(header);
+    let bytes = chunk.get(header.header_len..).unwrap_or_default();
+    let length = header.table_len().unwrap_or_default();
+    let mut table = BlockTable::new(header, bytes.get(length..).unwrap_or_default());
     if header.has_table() {
-        let bytes = chunk.get(header.header_len..).unwrap_or_default();
-        let length = header.table_len().unwrap_or_default();
         starts(bytes.get(..length).unwrap_or_default())
             .zip(0..)
             .for_each(|(start, number)| table.take(number, start));

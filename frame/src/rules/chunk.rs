@@ -3,7 +3,7 @@
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, SpecialValue, typesize_byte};
-use crate::format::flags::Filter;
+use crate::format::flags::{Codec, Filter};
 use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::rules::blocks::wrong_table;
@@ -106,21 +106,46 @@ pub(crate) fn wrong_special(header: &ChunkHeader) -> Option<String> {
     (header.special.is_some() && has_more).then(|| "has one value, but also data or a dictionary".into())
 }
 
+/// Why the flags of a chunk are invalid: one contradicts another, or C-Blosc2 cannot read it.
+pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
+    if let Some(why) = wrong_special(header) {
+        return Some(why);
+    }
+    if header.has_variable_blocks && !header.has_table() {
+        return Some("has blocks of any length, but none is compressed".into());
+    }
+    if header.is_lazy() && header.is_uncompressed {
+        return Some("has data, but says that it is read later".into());
+    }
+    if let Some(codec) = header.codec.filter(|codec| header.has_dictionary && !codec.takes_dictionary()) {
+        return Some(format!("has a dictionary, but {codec} takes none"));
+    }
+    let bits = header.special_bits;
+    (header.special.is_none() && bits != 0)
+        .then(|| format!("has the special value {bits} to C-Blosc2, which cannot read it"))
+}
+
 /// Why a whole chunk outside of the data of a frame is invalid.
 pub(crate) fn wrong_alone(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
     let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
     rules.violation(header, None, chunk.len() as u64).or_else(|| wrong_table(header, chunk))
 }
 
+/// Why the chunk of a vlmetalayer is invalid. Unlike one of a frame's data, it is stored whatever its value is.
+pub(crate) fn wrong_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
+    let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
+    match header.special {
+        None | Some(SpecialValue::Value) => wrong_alone(header, chunk),
+        Some(_) => rules.wrong_size(header, None, chunk.len() as u64).or_else(|| wrong_flags(header)),
+    }
+}
+
 /// Why what follows a header does not fit it.
 fn wrong_body(header: &ChunkHeader) -> Option<String> {
     let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
     let body = cbytes - header_len;
-    if let Some(why) = wrong_special(header) {
+    if let Some(why) = wrong_flags(header) {
         return Some(why);
-    }
-    if header.has_variable_blocks && !header.has_table() {
-        return Some("has blocks of any length, but none is compressed".into());
     }
     match header.special {
         Some(SpecialValue::Value) => {
@@ -128,10 +153,6 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
             (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
         }
         Some(special) => Some(format!("is stored, but has no data: it is of the kind {}", special.name())),
-        None if header.special_bits != 0 => {
-            let bits = header.special_bits;
-            Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
-        }
         None if header.is_uncompressed => {
             (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))
         }
@@ -143,18 +164,45 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
 }
 
 /// Why a chunk with a table of blocks cannot be decompressed here, though it may be well-formed.
-pub(crate) fn unsupported(header: &ChunkHeader) -> Option<String> {
+pub(crate) fn unsupported(header: &ChunkHeader, plugins: Plugins) -> Option<String> {
     if cfg!(not(feature = "decompress")) {
         return Some("is compressed; build with the feature `decompress`".into());
     }
-    if !header.has_built_in_codec() {
+    if !header.has_built_in_codec() && !plugins.has(header.codec) {
         return Some(match header.codec {
             Some(codec) => format!("has the codec {codec}, which this crate cannot decompress"),
             None => "leaves its codec to the frame".into(),
         });
     }
-    let plugin = header.filters.iter().find(|filter| filter.is_plugin())?;
+    let plugin = header.filters.iter().find(|&&filter| !plugins.can_undo(filter))?;
     Some(format!("has the filter {plugin}, which this crate cannot undo"))
+}
+
+/// Whether the codecs and filters that are plugins of C-Blosc2 are used to decompress.
+#[derive(Clone, Copy)]
+pub(crate) enum Plugins {
+    Refused,
+    Tried { is_array: bool },
+}
+
+impl Plugins {
+    fn has(self, codec: Option<Codec>) -> bool {
+        matches!(self, Self::Tried { .. }) && codec == Some(Codec::NDLZ)
+    }
+
+    fn can_undo(self, filter: Filter) -> bool {
+        const NDCELL: u8 = Filter::NDCELL.id;
+        const NDMEAN: u8 = Filter::NDMEAN.id;
+        const BYTEDELTA: u8 = Filter::BYTEDELTA.id;
+        const INT_TRUNC: u8 = Filter::INT_TRUNC.id;
+        match (self, filter.id) {
+            (Self::Tried { is_array }, NDCELL | NDMEAN) => is_array,
+            // Without a size of items, it takes that of the super-chunk, which the decompressor does not know.
+            (Self::Tried { .. }, BYTEDELTA) => filter.meta != 0,
+            (Self::Tried { .. }, INT_TRUNC) => true,
+            _ => !filter.is_plugin(),
+        }
+    }
 }
 
 pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {

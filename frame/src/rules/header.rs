@@ -18,7 +18,7 @@ const LAST_VERSION: u8 = 3;
 const LIST_MARKER: u8 = Marker::Array16.to_u8();
 
 /// The largest parameter of a filter that python-blosc2 opens.
-const MAX_PARAMETER: u8 = i8::MAX as u8;
+pub(crate) const MAX_PARAMETER: u8 = i8::MAX as u8;
 
 /// Where the header was read, of which only a sparse frame asks something.
 #[derive(Clone, Copy, Default)]

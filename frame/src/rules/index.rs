@@ -4,10 +4,11 @@ use b2nd_serde::Geometry;
 
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
-use crate::format::chunk::ChunkHeader;
+use crate::format::chunk::{ChunkHeader, typesize_byte};
 use crate::format::chunk_file;
 use crate::format::header::Header;
 use crate::format::index::{ChunkCounts, ChunkPlace, ENTRY_LEN, index_start, max_offset};
+use crate::rules::chunk::{ChunkRules, wrong_flags};
 
 /// The most chunks that are compared with each other: their offsets in 64 MiB of memory, where they begin and end in 192 MiB.
 /// Of more, each is only looked at alone.
@@ -37,6 +38,40 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
         return Err(about(FindingCode::ChunkIndexCount, header).numbers(nchunks, found).text(text));
     }
     Ok(index)
+}
+
+/// What is wrong with the header that the chunk index has as a chunk, in its place and of the right length.
+pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Finding> {
+    let why = wrong_flags_of_index(index)?;
+    Some(about(FindingCode::ChunkIndexHeader, header).text(format!("the chunk index {why}")))
+}
+
+/// Why C-Blosc2 does not read a chunk index with this header.
+fn wrong_flags_of_index(index: &ChunkHeader) -> Option<String> {
+    let ChunkHeader { header_len, blocksize, .. } = *index;
+    let rules =
+        ChunkRules { typesize: Some(typesize_byte(ENTRY_LEN)), may_be_short: true, ..ChunkRules::default() };
+    if header_len != ChunkHeader::MAX_LEN {
+        return Some(format!(
+            "has a header of {header_len} bytes, but must have one of {}",
+            ChunkHeader::MAX_LEN
+        ));
+    }
+    if let Some(why) = rules.wrong_size(index, None, u64::MAX).or_else(|| wrong_flags(index)) {
+        return Some(why);
+    }
+    if index.has_variable_blocks {
+        return Some("has blocks of any length, but must have blocks of one".into());
+    }
+    if index.has_dictionary && index.is_uncompressed {
+        return Some("has a dictionary, but is not compressed".into());
+    }
+    // C-Blosc2 takes a longer block for one of all entries.
+    if !index.is_uncompressed && blocksize < index.nbytes && blocksize % ENTRY_LEN != 0 {
+        return Some(format!("has blocks of {blocksize} bytes, but must have a multiple of {ENTRY_LEN}"));
+    }
+    (index.has_table() && index.codec.is_none())
+        .then(|| "has a codec that no version of C-Blosc2 knows".into())
 }
 
 /// What the entries of a chunk index have in common.

@@ -3,10 +3,10 @@
 // Each module imports only from those above it.
 pub(crate) mod array;
 pub(crate) mod header;
-pub(crate) mod trailer;
-
-pub(crate) mod index;
 
 pub(crate) mod blocks;
 
 pub(crate) mod chunk;
+
+pub(crate) mod index;
+pub(crate) mod trailer;

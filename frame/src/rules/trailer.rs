@@ -1,10 +1,18 @@
 //! The trailer, and its vlmetalayers.
 
+use core::error::Error as _;
+use std::io::Cursor;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding, Place};
 use crate::format::fields::HeaderField;
 use crate::format::header::Header;
-use crate::format::trailer::Trailer;
+use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
+use crate::format::trailer::{Trailer, Vlmetalayer};
+use crate::rules::chunk::wrong_in_trailer;
 
 /// What is wrong with a trailer, or unusual.
 pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
@@ -24,11 +32,82 @@ pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
         let at = header.range(HeaderField::HasVlmetalayers).map_or(0, |range| range.start);
         findings.push(Finding::new(FindingCode::VlmetalayerFlag, Place::Header).at(at as u64).text(text));
     }
-    for layer in trailer.vlmetalayers().iter().filter(|layer| layer.nbytes().is_none()) {
-        let (name, length) = (Escaped(layer.name()), layer.chunk().len());
-        let text = format!("the {length} bytes of vlmetalayer {name} are not a Blosc2 chunk");
-        findings
-            .push(Finding::new(FindingCode::VlmetalayerChunk, Place::Trailer).at(layer.offset()).text(text));
-    }
+    findings.extend(trailer.vlmetalayer(SALVAGE_NAME).map(salvaged));
+    findings.extend(trailer.vlmetalayers().iter().filter_map(chunk));
     findings
+}
+
+/// What is wrong with the chunk of a vlmetalayer, before its value is decompressed.
+fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
+    let (name, length) = (Escaped(layer.name()), layer.chunk().len());
+    let text = match layer.chunk_header() {
+        None => format!("the {length} bytes of vlmetalayer {name} are not a Blosc2 chunk"),
+        Some(header) => {
+            let why = wrong_in_trailer(&header, layer.chunk())?;
+            format!("the chunk of vlmetalayer {name} {why}")
+        }
+    };
+    Some(about(layer, text))
+}
+
+/// What is wrong with the value of a vlmetalayer whose chunk is right, or why that is not known.
+pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
+    let Some(header) = layer.chunk_header().filter(|_| chunk(layer).is_none()) else { return Ok(None) };
+    let name = Escaped(layer.name());
+    if header.has_table() && cfg!(not(feature = "decompress")) {
+        return Err("is compressed; build with the feature `decompress`".into());
+    }
+    if header.has_table() && !header.has_built_in_codec() {
+        return Err("has a codec that this crate cannot decompress".into());
+    }
+    let (nbytes, most) = (header.nbytes, layer.longest_value());
+    if header.has_table() && nbytes > most {
+        return Err(format!("has {nbytes} bytes, of which at most {most} are decompressed"));
+    }
+    let text = match layer.value() {
+        Err(error) => {
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            format!("the value of vlmetalayer {name} cannot be decompressed: {why}")
+        }
+        Ok(value) => match not_messagepack(&value) {
+            Some(why) => format!("the value of vlmetalayer {name} is not MessagePack: {why}"),
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(about(layer, text)))
+}
+
+/// Why bytes are not one value of `MessagePack`. python-blosc2 reads no other.
+fn not_messagepack(value: &[u8]) -> Option<String> {
+    let mut deserializer = rmp_serde::Deserializer::new(Cursor::new(value));
+    if let Err(error) = IgnoredAny::deserialize(&mut deserializer) {
+        return Some(error.to_string());
+    }
+    let (end, length) = (deserializer.position(), value.len());
+    (end != length as u64).then(|| format!("it ends at byte {end} of {length}"))
+}
+
+fn about(layer: &Vlmetalayer, text: String) -> Finding {
+    Finding::new(FindingCode::VlmetalayerChunk, Place::Trailer).at(layer.offset()).text(text)
+}
+
+/// What the vlmetalayer of a salvaged frame says.
+fn salvaged(layer: &Vlmetalayer) -> Finding {
+    let finding = Finding::new(FindingCode::Salvaged, Place::Trailer).at(layer.offset());
+    let Some(note) = SalvageNote::of_chunk(layer.chunk()) else {
+        return finding
+            .text(format!("the frame was salvaged, but vlmetalayer {SALVAGE_NAME} cannot be read"));
+    };
+    let lost = match note.lost.as_slice() {
+        [] => "no chunk was lost".into(),
+        [(first, _), ..] => {
+            let fill = Escaped(&note.fill);
+            match note.count() {
+                1 => format!("chunk {first} was lost, and is {fill} now"),
+                count => format!("{count} chunks were lost, from chunk {first} on, and are {fill} now"),
+            }
+        }
+    };
+    let order = if note.has_assumed_order { "; the order of the chunks was assumed" } else { "" };
+    finding.text(format!("the frame was salvaged: {lost}{order}"))
 }

@@ -14,6 +14,7 @@ use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
 use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
+use crate::rules::array::refuse_objects;
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::{MAX_CHUNKS, NewIndex};
 
@@ -69,6 +70,9 @@ impl Plan {
             return Err(Error::refused(format_args!("layout {layout} cannot be written; only b2nd can")));
         }
         let dtype = meta.parse_dtype();
+        if let Ok(Some(dtype)) = &dtype {
+            refuse_objects(dtype)?;
+        }
         let sizes = Sizes::new(&meta, item_size(&dtype, typesize)?)?;
         let can_be_nan = match dtype {
             Ok(Some(dtype)) => ["<f4", "<f8"].contains(&&*dtype.type_string().to_string()),
@@ -121,7 +125,7 @@ impl Plan {
 }
 
 /// The values of a header that do not depend on the chunks.
-fn header(
+pub(crate) fn header(
     sizes: &Sizes,
     is_sparse: bool,
     compression: &Compression,
@@ -149,7 +153,7 @@ fn header(
 
 impl Sizes {
     /// The sizes that follow from the size of an item.
-    fn new(meta: &Meta, typesize: usize) -> Result<Self, Error> {
+    pub(crate) fn new(meta: &Meta, typesize: usize) -> Result<Self, Error> {
         let geometry = meta.geometry().map_err(Error::refused)?;
         let chunksize = geometry.chunk_nbytes(typesize).map_err(Error::refused)?;
         let nchunks = geometry.nchunks();
@@ -201,7 +205,7 @@ fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize
     Err(Error::refused(format_args!("an item has {size} bytes, but must have 1 to {MAX_BLOCKSIZE}")))
 }
 
-fn check_compression(compression: &Compression) -> Result<(), Error> {
+pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> {
     let Compression { codec, level, ref filters, uses_dictionary, .. } = *compression;
     if level > MAX_LEVEL {
         return Err(Error::refused(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
 use crate::format::fields::HeaderField;
 use crate::format::index::Entry;
+use crate::format::marker::Marker;
 use crate::rules::blocks::wrong_table;
 use crate::rules::chunk::{ChunkRules, wrong_special};
 use crate::write::output::Output;
@@ -49,6 +50,13 @@ impl<W: Write + Seek> FrameWriter<W> {
     pub(crate) fn new(output: Output<W>, plan: Plan) -> Self {
         let rules = plan.rules();
         Self { output, plan, rules, cbytes: 0 }
+    }
+
+    /// Replaces the trailer, which may depend on the chunks.
+    pub(crate) fn set_trailer(&mut self, trailer: Vec<u8>, has_vlmetalayers: bool) {
+        self.plan.trailer = trailer;
+        let flag = if has_vlmetalayers { Marker::True } else { Marker::False };
+        self.plan.header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
     }
 
     /// The number of chunks of the array.

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use b2nd_frame::{
-    Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Rewrite, Severity, SpecialValue, check,
+    Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Remedy, Rewrite, Severity, SpecialValue,
+    check,
 };
 use b2nd_lab::{copy, copy_tree, corpus, data, frame_of, header_file, offset_field};
 use b2nd_serde::dtype::Dtype;
@@ -211,6 +212,7 @@ fn a_dtype_of_the_same_length_and_size_takes_the_place_of_the_old_one() {
             "the new dtype must be as long as the old one (3 bytes), but `uint32` has 6; a rewrite can change its \
              length",
         ),
+        ("|O4", "dtype `|O` has Python objects, of which a file could only hold addresses in memory"),
         ("<q4", &format!("dtype: {}", "<q4".parse::<Dtype>().unwrap_err())),
         ("", &format!("dtype: {}", "".parse::<Dtype>().unwrap_err())),
     ] {
@@ -379,9 +381,39 @@ fn an_interrupted_resize_is_not_made_worse() {
     let mut file = fs::read(&path).unwrap();
     file[37] = 96;
     fs::write(&path, &file).unwrap();
+    // The header counts 3 chunks, and the chunk index has 4.
     let error = Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::InterruptedResize));
+    let expected =
+        "shape [4, 6] needs a grid of [2, 2] chunks, but after an interrupted resize there are 3 chunks";
+    assert_eq!(error.to_string(), expected);
+    let error = Frame::open(&path).unwrap().edit().shape(&[2, 9]).apply().unwrap_err();
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::ChunkIndexCount));
     assert_eq!(fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn an_interrupted_resize_is_undone() {
+    let (folder, path) = copy("int32_3x5.b2nd");
+    let file = fs::read(&path).unwrap();
+    let at = file.windows(9).position(|bytes| *bytes == [0xd3, 0, 0, 0, 0, 0, 0, 0, 5]).unwrap();
+    let mut interrupted = file.clone();
+    // Header and index have 4 chunks, the shape 3 x 9 has 6.
+    interrupted[at + 8] = 9;
+    fs::write(&path, &interrupted).unwrap();
+    let findings = check(&path).unwrap().findings;
+    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::InterruptedResize]);
+    assert_eq!(findings[0].code().remedy(), Some(Remedy::Edit));
+
+    let to = folder.path().join("new.b2nd");
+    assert!(Rewrite::new(&path, &to).preview().is_err());
+    Rewrite::new(&path, &to).shape(&[3, 5]).apply().unwrap();
+    assert_eq!(fs::read(&to).unwrap(), file);
+    let mut frame = Frame::open(&path).unwrap();
+    assert!(frame.edit().shape(&[3, 9]).preview().is_err());
+    assert!(frame.edit().shape(&[3, 5]).preview().is_ok());
+    frame.edit().shape(&[3, 5]).apply().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), file);
+    assert_eq!(check(&path).unwrap().findings, []);
 }
 
 #[test]

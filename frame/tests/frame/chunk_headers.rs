@@ -10,8 +10,8 @@ use crate::check::reads;
 use crate::chunks::{chunk, with_index};
 use crate::opened;
 use b2nd_frame::{
-    Check, CheckDepth, ChunkEntry, ChunkPlace, Error, ErrorKind, Finding, FindingCode, Frame, Place, check,
-    is_sparse_frame,
+    Check, CheckDepth, ChunkEntry, ChunkPlace, Error, ErrorKind, Filter, Finding, FindingCode, Frame,
+    FrameBuilder, Place, Severity, check, is_sparse_frame,
 };
 use b2nd_lab::{
     chunk_with_a_table, copy, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
@@ -324,6 +324,49 @@ fn chunks_with_other_filters_than_the_frame_are_found() {
 }
 
 #[test]
+fn the_chunks_of_a_cache_have_the_filters_of_its_source() {
+    let (file, _) = compressed();
+    let mut frame = opened(file);
+    let meta = frame.array().unwrap().unwrap().meta().unwrap().clone();
+    let mut chunks = frame.chunks().unwrap();
+    let mut all = Vec::new();
+    while let Some(entry) = chunks.next().transpose().unwrap() {
+        all.push(chunks.compressed(&entry).unwrap().unwrap());
+    }
+    let builder = || FrameBuilder::new(meta.clone()).filters(&[Filter::BITSHUFFLE]);
+    let codes = |builder: FrameBuilder| {
+        let findings = chunk_findings(builder.to_vec(&all).unwrap());
+        findings.iter().map(Finding::code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(builder()), [FindingCode::ChunkFilters]);
+    assert_eq!(codes(builder().metalayer_bytes("proxy-source", b"\x80")), []);
+}
+
+#[test]
+fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
+    let (mut file, starts) = compressed();
+    file[starts[1] + 31] |= 1;
+    let findings = chunk_findings(file.clone());
+    let says = "chunk 1 has block 0 at byte ";
+    assert!(findings[0].message().starts_with(says), "{findings:?}");
+    // After the table of blocks: no dictionary is so long.
+    let nbytes = u32::from_le_bytes(file[starts[1] + 4..][..4].try_into().unwrap());
+    let blocksize = u32::from_le_bytes(file[starts[1] + 8..][..4].try_into().unwrap());
+    let after = starts[1] + 32 + 4 * nbytes.div_ceil(blocksize) as usize;
+    for length in [0, -1, i32::MAX] {
+        file[after..after + 4].copy_from_slice(&length.to_le_bytes());
+        let findings = chunk_findings(file.clone());
+        let says = format!("chunk 1 has a dictionary of {length} bytes, but must have one of 1 to ");
+        assert!(findings[0].message().starts_with(&says), "{findings:?}");
+    }
+    for (format, codec) in [(0, "blosclz"), (0x60, "zlib")] {
+        file[starts[1] + 2] = file[starts[1] + 2] & 0x1f | format;
+        let findings = chunk_findings(file.clone());
+        assert_eq!(findings[0].message(), format!("chunk 1 has a dictionary, but {codec} takes none"));
+    }
+}
+
+#[test]
 fn a_value_is_an_item_and_has_no_data() {
     let file = fs::read(data().join("peers/special_full.b2nd")).unwrap();
     let start = Frame::parse(&file).unwrap().header().header_len;
@@ -373,7 +416,9 @@ fn blocks_of_any_length_are_in_order() {
 fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() {
     for (name, before) in [("start", None), ("middle", Some(1)), ("end", Some(3))] {
         let mut file = fs::read(data().join(format!("peers/hole_at_{name}.b2frame"))).unwrap();
-        assert_eq!(chunk_findings(file.clone()), [], "{name}");
+        let findings = chunk_findings(file.clone());
+        let [hole] = &findings[..] else { panic!("{name}: {findings:?}") };
+        assert_eq!((hole.code(), hole.found()), (FindingCode::UnownedBytes, Some(152)), "{name}");
         let Some(chunk) = before else { continue };
         let at = 97 + chunk * 152 + 12;
         assert_eq!(file[at..at + 4], 152_u32.to_le_bytes());
@@ -382,6 +427,57 @@ fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() 
         assert_eq!(findings.len(), 1, "{name}");
         let says = format!("chunk {chunk} has 151 bytes, but its last block ends at byte 152 of it");
         assert_eq!(findings[0].message(), says);
+    }
+}
+
+/// The last byte of an entry is that of a special value.
+#[test]
+fn the_bytes_of_a_chunk_whose_entry_became_zeros_are_found() {
+    for chunk in 0..4 {
+        let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+        file[421 + 32 + 8 * chunk + 7] = 0xff;
+        let findings = chunk_findings(file);
+        let [finding] = &findings[..] else { panic!("{chunk}: {findings:?}") };
+        assert_eq!((finding.code(), finding.found()), (FindingCode::UnownedBytes, Some(64)));
+        assert_eq!(finding.offset(), Some(165 + 64 * chunk as u64));
+        assert_eq!(finding.message(), "64 bytes belong to no entry of the chunk index, the first ones here");
+
+        let (_folder, path) = copy("sparse.b2nd");
+        assert_eq!(of_chunks(Frame::open(&path).unwrap()).unwrap(), []);
+        let index = path.join("chunks.b2frame");
+        let mut file = fs::read(&index).unwrap();
+        let header_len = Frame::open(&path).unwrap().header().header_len;
+        file[header_len + 32 + 8 * chunk + 7] = 0xff;
+        fs::write(&index, file).unwrap();
+        let findings = of_chunks(Frame::open(&path).unwrap()).unwrap();
+        let [finding] = &findings[..] else { panic!("{chunk}: {findings:?}") };
+        let says = format!("0000000{chunk}.chunk belongs to no entry of the chunk index");
+        assert_eq!((finding.code(), finding.message()), (FindingCode::UnownedBytes, &*says));
+        // C-Blosc2 leaves an empty file where a chunk became zeros.
+        fs::write(path.join(format!("0000000{chunk}.chunk")), []).unwrap();
+        assert_eq!(of_chunks(Frame::open(&path).unwrap()).unwrap(), []);
+    }
+}
+
+/// python-blosc2 leaves the old number where it removed all items.
+#[test]
+fn an_array_without_items_owns_nothing() {
+    let mut file = fs::read(data().join("empty.b2nd")).unwrap();
+    file[39..47].copy_from_slice(&256_u64.to_be_bytes());
+    assert_eq!(chunk_findings(file), []);
+}
+
+/// Of a chunk with a damaged header nobody knows where it ends, nor of an index that cannot be read to its end.
+#[test]
+fn bytes_are_not_called_unowned_where_something_else_is_wrong() {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    file[421 + 32 + 7] = 0xff;
+    for (at, byte) in [(229 + 12, 63), (229 + 15, 0x80), (421 + 32 + 8, 63), (421 + 32 + 15, 0x80)] {
+        let mut file = file.clone();
+        file[at] = byte;
+        let findings = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(file)).unwrap().findings;
+        assert!(findings.iter().any(|finding| finding.severity() == Severity::Error), "{at}: {findings:?}");
+        assert!(findings.iter().all(|finding| finding.code() != FindingCode::UnownedBytes), "{at}");
     }
 }
 
@@ -556,7 +652,13 @@ fn no_healthy_file_has_a_damaged_chunk() {
         let report = check.run_path(path).unwrap();
         // ironArray compressed some chunks with other filters than their frame has, so this warning is true.
         let is_of_iron_array = path.extension().is_some_and(|extension| extension == "iarray");
-        let is_known = |finding: &Finding| finding.code() == FindingCode::ChunkFilters && is_of_iron_array;
+        // A chunk was deleted in these.
+        let has_hole = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("hole_at_"));
+        let is_known = |finding: &Finding| match finding.code() {
+            FindingCode::ChunkFilters => is_of_iron_array,
+            FindingCode::UnownedBytes => has_hole,
+            _ => false,
+        };
         let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
         assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
         // An old generation, another codec, or no feature to decompress.

@@ -192,12 +192,16 @@ fn an_index_that_takes_too_much_memory_or_has_no_whole_entries_is_refused() {
     let [longer, more] = [LONGEST_BLOCK + 8, MOST + 8];
     let claims = format!("its 52 bytes claim {more} bytes, but may have at most {MOST}");
     for (nbytes, blocksize, why) in
-        [(24, 12, blocks(12)), (longer, longer, blocks(longer)), (more, LONGEST_BLOCK, claims)]
+        [(8, 12, blocks(12)), (longer, longer, blocks(longer)), (more, LONGEST_BLOCK, claims)]
     {
         let error = places(&with_index(nbytes / 8, &in_blocks(nbytes, blocksize, &zeros))).unwrap_err();
         let says = format!("the chunk index cannot be read: {why}");
         assert_eq!((error.kind(), error.to_string()), (ErrorKind::Refused, says));
     }
+    let error = places(&with_index(3, &in_blocks(24, 12, &zeros))).unwrap_err();
+    let finding = error.finding().unwrap();
+    let says = "the chunk index has blocks of 12 bytes, but must have a multiple of 8";
+    assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkIndexHeader, says));
 }
 
 #[cfg(feature = "decompress")]
@@ -242,8 +246,8 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
     assert_eq!(code(&with_index(4, &chunk(5, 32, 2, &[]))), Some(FindingCode::ChunkIndexData));
     let error = places(&with_index(4, &in_blocks(32, 0, &body))).unwrap_err();
     let finding = error.finding().unwrap();
-    let says = "the chunk index cannot be read: its blocks have 0 bytes";
-    assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkIndexData, says));
+    let says = "the chunk index has blocks of 0 bytes, but must have 1 to 536866816";
+    assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkIndexHeader, says));
     let old = data().join("sparse.caterva");
     if let Err(error) = Frame::open(old).unwrap().chunks() {
         assert_eq!(error.kind(), ErrorKind::Refused);

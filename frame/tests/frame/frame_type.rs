@@ -64,7 +64,8 @@ fn findings(path: &Path) -> Vec<FindingCode> {
     findings
         .iter()
         .map(b2nd_frame::Finding::code)
-        .filter(|&code| code != FindingCode::ChunkIndexGap)
+        // What chunks left that were deleted is not copied.
+        .filter(|&code| !matches!(code, FindingCode::ChunkIndexGap | FindingCode::UnownedBytes))
         .collect()
 }
 

@@ -564,3 +564,41 @@ fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
     assert!(File::open(&sidecar).is_err());
     assert_eq!(shape(&Frame::open_stable(&path, Duration::ZERO).unwrap()), Some(vec![3, 5]));
 }
+
+/// The only checksum of chunks that there is.
+#[test]
+fn the_bytes_of_a_member_are_compared_with_the_zip_file() {
+    let sound = fs::read(data().join("tree.b2z")).unwrap();
+    let of_member = |file: &[u8]| {
+        let members = zip_members(Cursor::new(file)).unwrap();
+        let mut findings = Vec::new();
+        for member in &members {
+            findings.extend(member.check_bytes(Cursor::new(file)).unwrap());
+        }
+        findings
+    };
+    assert_eq!(of_member(&sound), []);
+    let members = zip_members(Cursor::new(&sound)).unwrap();
+    let member = members.iter().find(|member| member.name() == "group/small.b2nd").unwrap();
+    let start = usize::try_from(member.offset()).unwrap();
+    let name = "group/small.b2nd".len();
+    let local = sound[..start].windows(name).rposition(|bytes| bytes == b"group/small.b2nd").unwrap();
+    let record = sound.windows(name).rposition(|bytes| bytes == b"group/small.b2nd").unwrap() - 46;
+    assert!(local < start && record > start && sound[record..].starts_with(b"PK\x01\x02"));
+    let length = usize::try_from(member.len()).unwrap();
+    for (at, says) in [
+        (start, "the bytes of member group/small.b2nd have the CRC-32 "),
+        (start + length / 2, "the bytes of member group/small.b2nd have the CRC-32 "),
+        (start + length - 1, "the bytes of member group/small.b2nd have the CRC-32 "),
+        (record + 16, "the bytes of member group/small.b2nd have the CRC-32 "),
+        (record + 6, "member group/small.b2nd needs version "),
+        (local, "member group/small.b2nd has the name \u{47}roup/small.b2nd in its local header"),
+    ] {
+        let mut file = sound.clone();
+        file[at] ^= if at == record + 6 { 0x40 } else { 0x20 };
+        let findings = of_member(&file);
+        let [finding] = &findings[..] else { panic!("{at}: {findings:?}") };
+        assert_eq!(finding.code(), FindingCode::ZipChecksum);
+        assert!(finding.message().starts_with(says), "{finding}");
+    }
+}

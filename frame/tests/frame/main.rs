@@ -18,6 +18,7 @@ mod peers;
 mod reading;
 mod real_files;
 mod rewrite;
+mod salvage;
 #[cfg(feature = "decompress")]
 mod slices;
 mod store;

@@ -392,6 +392,26 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
 }
 
 #[test]
+fn an_array_of_python_objects_is_not_written_again() {
+    let folder = Folder::new();
+    let path = folder.copy("vlmetalayers.b2nd");
+    let refused = |error: Error| {
+        let says = error.to_string();
+        assert!(says.contains("Python objects"), "{says}");
+    };
+    refused(Rewrite::new(&path, &path).dtype("|O").apply().unwrap_err());
+    // The dtype of a real file is changed in place: a struct of one pointer has as many bytes.
+    let objects = "[('x', '|O8')]";
+    Rewrite::new(&path, &path).dtype("[('x', '<f8')]").apply().unwrap();
+    let mut file = fs::read(&path).unwrap();
+    let at = file.windows(objects.len()).position(|bytes| bytes == b"[('x', '<f8')]").unwrap();
+    file[at..at + objects.len()].copy_from_slice(objects.as_bytes());
+    fs::write(&path, file).unwrap();
+    assert_eq!(check(&path).unwrap().findings[0].code(), FindingCode::ObjectDtype);
+    refused(Rewrite::new(&path, folder.path("new.b2nd")).apply().unwrap_err());
+}
+
+#[test]
 fn a_dtype_in_another_syntax_stays_as_it_is() {
     let folder = Folder::new();
     let mut file = file("int32_3x5.b2nd");
@@ -436,8 +456,6 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
     with_user_metadata[at + 4 + 4] = 34;
     let frame_len = with_user_metadata.len() as u64;
     with_user_metadata[16..24].copy_from_slice(&frame_len.to_be_bytes());
-    let longer = [file("int32_3x5.b2nd"), vec![0]].concat();
-
     let cases = [
         (changed("int32_3x5.b2nd", &[(95, b"x")]), NO_ARRAY),
         (
@@ -445,7 +463,6 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
             "the trailer has 4 bytes of user metadata without a name, which the present format cannot store",
         ),
         (first_generation(second_generation(file("int32_3x5.b2nd"))), FIRST_GENERATION),
-        (longer, "the frame has 520 bytes, but its file has 521; only a whole file can be changed"),
     ];
     let to = folder.path("to");
     for (file, expected) in cases {
@@ -454,7 +471,18 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
         assert_eq!(refused(Rewrite::new(&path, &path).apply()), expected);
         assert_eq!(fs::read(&path).unwrap(), file);
     }
+    // Of a longer file, a copy leaves the rest out.
+    let whole = file("int32_3x5.b2nd");
+    let path = folder.write("old", &[&whole[..], &[0]].concat());
+    let expected = "the frame has 520 bytes, but its file has 521; only a whole file can be changed";
+    assert_eq!(refused(Rewrite::new(&path, &path).apply()), expected);
+    let shorter = folder.path("shorter");
+    Rewrite::new(&path, &shorter).apply().unwrap();
+    assert_eq!(fs::read(&shorter).unwrap(), whole);
+    fs::remove_file(shorter).unwrap();
     for (file, code) in [
+        // The header of chunk 1.
+        (changed("int32_3x5.b2nd", &[(229 + 15, &[0x40])]), FindingCode::ChunkHeader),
         (changed("int32_3x5.b2nd", &[(37, &[96])]), FindingCode::InterruptedResize),
         (changed("int32_3x5.b2nd", &[(113, &[1])]), FindingCode::ArrayVersion),
         (changed("int32_3x5.b2nd", &[(114, &[17])]), FindingCode::Rank),

@@ -109,6 +109,7 @@ fn a_frame_in_another_file_is_read_there() {
 }
 
 #[test]
+#[expect(clippy::single_range_in_vec_init, reason = "a slice of one dimension")]
 fn what_is_no_slice_is_refused() {
     let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
     #[expect(clippy::reversed_empty_ranges, reason = "it is refused")]
@@ -178,7 +179,11 @@ fn agrees(path: &Path, file: &[u8], at: usize, change: u8, counts: &mut [usize; 
         finding.code() == FindingCode::ChunkHeader && !passes("its last block ends")
             || finding.code() == FindingCode::ChunkOffset && !passes("two chunks")
     });
-    assert!(read.is_err() || objection.is_none(), "{path:?} byte {at} ^ {change:#x}: {objection:?}");
+    assert!(
+        read.is_err() || objection.is_none(),
+        "{} byte {at} ^ {change:#x}: {objection:?}",
+        path.display()
+    );
     counts[usize::from(read.is_err())] += 1;
 }
 

@@ -753,6 +753,15 @@ fn a_dtype_that_is_not_known_needs_a_typesize() {
 }
 
 #[test]
+fn no_array_of_python_objects_is_made() {
+    for dtype in ["|O", "[('a', '|O')]", "('|O', (2,))"] {
+        let refused = FrameBuilder::new(meta(&[3], &[3], &[3], dtype)).to_vec([[0; 0]; 0]).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused, "{dtype}");
+        assert!(refused.to_string().contains("has Python objects"), "{refused}");
+    }
+}
+
+#[test]
 fn a_value_that_is_not_messagepack_is_an_error_with_its_source() {
     struct Never;
     impl serde::Serialize for Never {

@@ -1,0 +1,335 @@
+//! `b2nd salvage`: a new, whole frame of what can be saved of a damaged one.
+
+use std::fs;
+use std::io::{self, Read, Seek, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use b2nd_frame::{Error, ErrorKind, Salvage as FrameSalvage, SalvageReport, SpecialValue};
+use clap::error::ErrorKind as UsageError;
+use clap::{Args, ValueEnum, ValueHint};
+
+use crate::input::{
+    Address, Failure, Found, Inside, Location, Numbers, Paths, Stores, Target, dtype_parser, given_all,
+    is_passed_over, numbers,
+};
+use crate::interrupt::Interrupts;
+use crate::names::file_of;
+use crate::output::change::failure;
+use crate::output::json::add_line;
+use crate::output::salvage::Salvaged;
+use crate::pool::lock;
+use crate::problem::Problem;
+use crate::terminal::{Outcome, Progress, remark, wrong_usage};
+use crate::text::{count, more_counts};
+
+/// Save what can be saved of a damaged array, in a new and whole frame
+///
+/// FROM is never changed. Markers and sizes of its header are restored, and its chunk index is found wherever it is. Each
+/// chunk is decompressed; a damaged one is lost, and its items become zero, or NaN with --fill nan. The vlmetalayer
+/// `b2nd_salvage` of the new frame lists what is lost, and `b2nd check` warns of it. TO must not exist; it is written only if
+/// something can be saved. Standard output says what was restored, assumed, lost, and what nobody can verify, such as
+/// chunks with the codec of a plugin.
+///
+/// Without a chunk index, as in a file that was cut short, chunks can be found, but not which is which: chunks of one value
+/// take no bytes, and replaced ones are at the end. --assume-order takes the n-th chunk of the file for chunk n of the
+/// array. Without it, no chunk ever gets a wrong place.
+#[derive(Args)]
+#[command(
+    override_usage = "b2nd salvage [OPTIONS] FROM TO\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]..."
+)]
+#[command(after_help = "Examples:
+  b2nd salvage damaged.b2nd saved.b2nd
+  b2nd salvage --dry-run --assume-order cut.b2nd saved.b2nd
+  b2nd salvage --into saved/ preprocessed/
+  b2nd salvage lost.b2nd saved.b2nd --shape 40,30 --chunks 10,30 \\
+    --blocks 5,30 --dtype float32")]
+pub(crate) struct Salvage {
+    #[command(flatten)]
+    paths: Paths,
+    /// Salvage all of these files and folders into new files of the same names in this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    into: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+    /// Show what would be saved; write nothing and take no lock
+    #[arg(long)]
+    dry_run: bool,
+    /// Print a JSON object for each frame or failure, one per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is known of the array, and what may be assumed.
+#[derive(Args)]
+struct Options {
+    /// If there is no chunk index, take the n-th chunk of the file for chunk n
+    #[arg(long)]
+    assume_order: bool,
+    /// What the items of lost chunks become; nan is only for float32 and float64
+    #[arg(long, value_enum, default_value_t = Fill::Zeros)]
+    fill: Fill,
+    /// Shape of the array, if its metalayer cannot be read or is wrong
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, value_hint = ValueHint::Other)]
+    shape: Option<Numbers<i64>>,
+    /// Chunk shape, if the metalayer cannot be read or is wrong
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    chunks: Option<Numbers<i32>>,
+    /// Block shape, if the metalayer cannot be read or is wrong
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    blocks: Option<Numbers<i32>>,
+    /// NumPy dtype, if the metalayer cannot be read or is wrong
+    #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
+    dtype: Option<String>,
+}
+
+/// What lost items become.
+#[derive(Clone, Copy, ValueEnum)]
+enum Fill {
+    Zeros,
+    Nan,
+}
+
+impl Options {
+    /// Gives the options to a salvage.
+    fn apply<'p, R: Read + Seek>(&self, salvage: FrameSalvage<'p, R>) -> FrameSalvage<'p, R> {
+        let mut salvage = salvage.fill(match self.fill {
+            Fill::Zeros => SpecialValue::Zeros,
+            Fill::Nan => SpecialValue::Nan,
+        });
+        if self.assume_order {
+            salvage = salvage.assume_order();
+        }
+        if let Some(Numbers(shape)) = &self.shape {
+            salvage = salvage.shape(shape);
+        }
+        if let Some(Numbers(chunks)) = &self.chunks {
+            salvage = salvage.chunkshape(chunks);
+        }
+        if let Some(Numbers(blocks)) = &self.blocks {
+            salvage = salvage.blockshape(blocks);
+        }
+        match &self.dtype {
+            Some(dtype) => salvage.dtype(dtype),
+            None => salvage,
+        }
+    }
+}
+
+impl Salvage {
+    pub(crate) fn run(self) -> Outcome {
+        let Self { paths, into, options, dry_run, json } = self;
+        let interrupts = Interrupts::hold_back();
+        let progress = Mutex::new(Progress::of_bytes_so_far());
+        let done = AtomicU64::new(0);
+        let work = Work {
+            options: &options,
+            dry_run,
+            json,
+            interrupts: &interrupts,
+            progress: &progress,
+            done: &done,
+        };
+        let all = match into {
+            None => work.pair(paths.given()),
+            Some(into) => work.all(paths, &into)?,
+        };
+        lock(&progress).end();
+        // Temporary files have been removed, so the process may end now.
+        interrupts.follow();
+        all.print(json, dry_run)
+    }
+}
+
+/// What is the same for all frames.
+struct Work<'w> {
+    options: &'w Options,
+    dry_run: bool,
+    json: bool,
+    interrupts: &'w Interrupts,
+    progress: &'w Mutex<Progress>,
+    /// The bytes of chunks that were saved of all frames.
+    done: &'w AtomicU64,
+}
+
+impl Work<'_> {
+    /// Salvages FROM into TO.
+    fn pair(&self, given: &[PathBuf]) -> Batch {
+        let [from, to] = given else {
+            let message = "without --into, there must be two paths, FROM and TO\n";
+            wrong_usage(&clap::Error::raw(UsageError::WrongNumberOfValues, message));
+        };
+        let [from, to] = given_all([from, to]);
+        let result = to.into_path().and_then(|to| Ok((self.salvage(&from, &to)?, to)));
+        match result {
+            Ok((report, to)) => self.told(&from, &to, &report),
+            Err(failure) => self.failed(&failure),
+        }
+    }
+
+    /// Salvages many frames into a folder.
+    fn all(&self, paths: Paths, into: &Path) -> io::Result<Batch> {
+        let roots = paths.given().to_vec();
+        let mut all = Batch::default();
+        let work = |targets: Vec<Found>| {
+            let mut batch = Batch::default();
+            for target in targets {
+                batch.add(self.target(target, &roots, into));
+            }
+            batch
+        };
+        paths.visit(Stores::Folders, true, work, |batch| {
+            anstream::stdout().write_all(&batch.text)?;
+            all.add(Batch { text: Vec::new(), ..batch });
+            Ok(())
+        })?;
+        if !self.json {
+            remark(&all);
+        }
+        Ok(all)
+    }
+
+    /// Salvages a file that was given, or found in a folder.
+    fn target(&self, target: Found, roots: &[PathBuf], into: &Path) -> Batch {
+        let target = match target {
+            Ok(target) => target,
+            Err(failure) => return self.failed(&failure),
+        };
+        if self.interrupts.is_caught() {
+            return Batch::default();
+        }
+        let from = Address { path: target.path.clone(), inside: target.inside.clone() };
+        let to = into.join(name_of(&target, roots));
+        if !self.dry_run
+            && let Some(folder) = to.parent()
+            && let Err(error) = fs::create_dir_all(folder)
+        {
+            return self.failed(&Location::of(folder).failure(error));
+        }
+        match self.salvage(&from, &to) {
+            Err(failure) if is_passed_over(&target, &failure.error) => Batch::default(),
+            Err(failure) => self.failed(&failure),
+            Ok(report) => self.told(&from, &to, &report),
+        }
+    }
+
+    fn salvage(&self, from: &Address, to: &Path) -> Result<SalvageReport, Failure> {
+        if from.inside == Inside::Whole {
+            let failed = |error: Error| of_either(from, to, &error);
+            return self.with(FrameSalvage::open(&from.path).map_err(failed)?, from, to);
+        }
+        let (reader, offset) =
+            from.bytes("the bytes of a frame").map_err(|problem| from.location().failure(problem))?;
+        let salvage = FrameSalvage::read_at(reader, offset);
+        self.with(salvage.map_err(|error| from.location().failure(error))?, from, to)
+    }
+
+    fn with<R: Read + Seek>(
+        &self,
+        salvage: FrameSalvage<'_, R>,
+        from: &Address,
+        to: &Path,
+    ) -> Result<SalvageReport, Failure> {
+        let mut before = 0;
+        let salvage = self.options.apply(salvage).on_progress(|saved| {
+            let more = saved.saturating_sub(before);
+            before = saved;
+            lock(self.progress).show(self.done.fetch_add(more, Ordering::Relaxed) + more);
+            if self.interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let report =
+            if self.dry_run { salvage.preview() } else { salvage.apply(to).map(|(_, report)| report) };
+        report.map_err(|error| of_either(from, to, &error))
+    }
+
+    /// What is told of a frame.
+    fn told(&self, from: &Address, to: &Path, report: &SalvageReport) -> Batch {
+        let salvaged = Salvaged { from: from.location(), to, report, dry_run: self.dry_run };
+        let mut text = Vec::new();
+        if self.json {
+            add_line(&mut text, &salvaged.record());
+        } else {
+            text.extend(salvaged.to_string().into_bytes());
+        }
+        let is_whole = report.is_whole();
+        Batch { text, whole: is_whole.into(), partly: (!is_whole).into(), failures: 0 }
+    }
+
+    fn failed(&self, failure: &Failure) -> Batch {
+        let mut text = Vec::new();
+        if self.json {
+            add_line(&mut text, failure);
+        } else {
+            lock(self.progress).complain(failure);
+        }
+        Batch { text, failures: 1, ..Batch::default() }
+    }
+}
+
+/// The failure of a salvage, of which either the old or the new frame is the reason.
+fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
+    if error.kind() == ErrorKind::Exists {
+        return Location::of(to).failure(Problem::new("refused", "already exists; TO must be a new path"));
+    }
+    let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
+    if error.kind() == ErrorKind::Io && error.path().is_some() && !is_about_from {
+        return failure(to, error);
+    }
+    from.location().failure(error)
+}
+
+/// The name of the new file for a target: its path below the folder that was given, or its own name.
+fn name_of(target: &Target, roots: &[PathBuf]) -> PathBuf {
+    if !target.is_given {
+        let below = roots.iter().filter_map(|root| target.path.strip_prefix(root).ok());
+        let shortest = below.min_by_key(|path| path.as_os_str().len());
+        return shortest.unwrap_or(&target.path).into();
+    }
+    let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
+    match &target.inside {
+        Inside::Member(member) | Inside::Url(Some(member)) => name(Path::new(member)),
+        Inside::Offset(offset) => format!("{}@{offset}.b2nd", name(&target.path).display()).into(),
+        Inside::Stdin => "stdin.b2nd".into(),
+        Inside::Whole | Inside::Url(None) => name(file_of(&target.path)),
+    }
+}
+
+/// What became of some frames.
+#[derive(Default)]
+struct Batch {
+    text: Vec<u8>,
+    whole: u64,
+    partly: u64,
+    failures: u64,
+}
+
+impl Batch {
+    fn add(&mut self, other: Self) {
+        self.text.extend(other.text);
+        self.whole += other.whole;
+        self.partly += other.partly;
+        self.failures += other.failures;
+    }
+
+    /// Prints what is left to print, and says how the command ends.
+    fn print(&self, json: bool, dry_run: bool) -> Outcome {
+        io::stdout().write_all(&self.text)?;
+        if dry_run && !json && self.whole + self.partly > 0 {
+            remark(&"nothing was written");
+        }
+        let is_whole = self.partly + self.failures == 0;
+        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl std::fmt::Display for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { whole, partly, failures, .. } = *self;
+        let frames = count(whole + partly, "frame");
+        write!(f, "{frames} salvaged, {whole} whole")?;
+        f.write_str(&more_counts(&[(failures, "failure")]))
+    }
+}

@@ -1,0 +1,162 @@
+//! The report of `salvage`: what was restored, assumed, lost and is unverified.
+
+use std::fmt::{self, Display, Write as _};
+use std::path::Path;
+
+use b2nd_frame::{Array, ChunkRange, SalvageReport};
+use b2nd_serde::Geometry;
+use serde::Serialize;
+
+use crate::input::Location;
+use crate::text::{clean, count};
+
+/// The most chunks that are listed one by one; of more, the first one of each range.
+const MAX_LISTED: u64 = 4096;
+
+/// The most lines about chunks of a frame that people read.
+const MAX_LINES: usize = 20;
+
+/// What became of a frame.
+pub(crate) struct Salvaged<'s> {
+    pub(crate) from: Location<'s>,
+    pub(crate) to: &'s Path,
+    pub(crate) report: &'s SalvageReport,
+    pub(crate) dry_run: bool,
+}
+
+/// The object of `--json`.
+#[derive(Serialize)]
+struct Record<'s> {
+    #[serde(flatten)]
+    from: Location<'s>,
+    to: String,
+    dry_run: bool,
+    chunks: u64,
+    saved_chunks: u64,
+    lost_chunks: u64,
+    unverified_chunks: u64,
+    restored: &'s [String],
+    assumed: &'s [String],
+    lost: Vec<RangeRecord<'s>>,
+    lost_metalayers: Vec<LayerRecord<'s>>,
+    unverified: Vec<RangeRecord<'s>>,
+}
+
+/// Chunks that follow one another, and the items of the first one.
+#[derive(Serialize)]
+struct RangeRecord<'s> {
+    first: u64,
+    count: u64,
+    coordinate: Vec<u64>,
+    start: Vec<u64>,
+    stop: Vec<u64>,
+    why: &'s str,
+}
+
+#[derive(Serialize)]
+struct LayerRecord<'s> {
+    name: &'s str,
+    why: &'s str,
+}
+
+impl Salvaged<'_> {
+    /// The number of chunks of the array.
+    fn total(&self) -> u64 {
+        self.report.counts.total()
+    }
+
+    fn saved(&self) -> u64 {
+        self.total().saturating_sub(self.report.lost_count())
+    }
+
+    /// The object of `--json`.
+    pub(crate) fn record(&self) -> impl Serialize {
+        let report = self.report;
+        let array = report.frame.array().ok().flatten();
+        let geometry = array.as_ref().and_then(|array| array.geometry().ok());
+        let ranges = |ranges| range_records(ranges, geometry.as_ref());
+        let lost_metalayers = report.lost_metalayers.iter().map(|(name, why)| LayerRecord { name, why });
+        Record {
+            from: self.from,
+            to: self.to.to_string_lossy().into_owned(),
+            dry_run: self.dry_run,
+            chunks: self.total(),
+            saved_chunks: self.saved(),
+            lost_chunks: report.lost_count(),
+            unverified_chunks: report.unverified_count(),
+            restored: &report.restored,
+            assumed: &report.assumed,
+            lost: ranges(&report.lost),
+            lost_metalayers: lost_metalayers.collect(),
+            unverified: ranges(&report.unverified),
+        }
+    }
+}
+
+/// A line for the frame, and below it one for each thing that was not simply copied.
+impl Display for Salvaged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = self.report;
+        let (from, to) = (self.from, Location::of(self.to));
+        let (saved, total) = (self.saved(), count(self.total(), "chunk"));
+        writeln!(f, "{from} -> {to}: {saved} of {total} saved")?;
+        for text in &report.restored {
+            writeln!(f, "  restored: {}", clean(text))?;
+        }
+        for text in &report.assumed {
+            writeln!(f, "  assumed: {}", clean(text))?;
+        }
+        for (name, why) in &report.lost_metalayers {
+            writeln!(f, "  lost: metalayer {}: {}", clean(name), clean(why))?;
+        }
+        let array = report.frame.array().ok().flatten();
+        let geometry = array.as_ref().map(Array::geometry).and_then(Result::ok);
+        for (what, ranges) in [("lost", &report.lost), ("unverified", &report.unverified)] {
+            let records = range_records(ranges, geometry.as_ref());
+            for record in records.iter().take(MAX_LINES) {
+                writeln!(f, "  {what}: {record}")?;
+            }
+            let more = records.len().saturating_sub(MAX_LINES);
+            if more > 0 {
+                writeln!(f, "  {what}: {more} more, which --json lists")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for RangeRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, count, coordinate, start, stop, why } = self;
+        let why = clean(why);
+        if *count > 1 {
+            let last = first.saturating_add(count - 1);
+            return write!(f, "chunks {first} to {last}: {why}");
+        }
+        let mut items = String::new();
+        for (number, (start, stop)) in start.iter().zip(stop).enumerate() {
+            let comma = if number > 0 { ", " } else { "" };
+            // Writing to a `String` cannot fail.
+            let _ = write!(items, "{comma}{start}:{stop}");
+        }
+        write!(f, "chunk {first} at {coordinate:?}, items [{items}]: {why}")
+    }
+}
+
+/// The ranges with the coordinates of their chunks: each chunk by itself, unless there are too many.
+fn range_records<'s>(ranges: &'s [ChunkRange], geometry: Option<&Geometry>) -> Vec<RangeRecord<'s>> {
+    let are_few = ranges.iter().map(|range| range.count).sum::<u64>() <= MAX_LISTED;
+    let mut records = Vec::new();
+    for ChunkRange { first, count, why, .. } in ranges {
+        let (numbers, count) = if are_few { (*first..first + count, 1) } else { (*first..first + 1, *count) };
+        for first in numbers {
+            let chunk = geometry.and_then(|geometry| geometry.chunk(first));
+            let [coordinate, start, stop] = chunk.map_or_else(Default::default, |chunk| {
+                [chunk.coordinate(), chunk.extent().start(), chunk.extent().stop()]
+                    .map(|numbers| numbers.to_vec())
+            });
+            records.push(RangeRecord { first, count, coordinate, start, stop, why });
+        }
+    }
+    records
+}

@@ -1,0 +1,29 @@
+//! The values of vlmetalayers: whether they can be read.
+
+use std::io::{Read, Seek};
+
+use crate::check::report::{Report, Skipped};
+use crate::error::{Error, ErrorKind};
+use crate::finding::Escaped;
+use crate::io::frame::Frame;
+use crate::rules::trailer::value;
+
+/// Decompresses each value. What is wrong with the trailer itself is reported by the check of the frame.
+pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
+    let trailer = match frame.trailer() {
+        Err(error) if error.kind() == ErrorKind::Malformed => return Ok(()),
+        trailer => trailer?,
+    };
+    let (mut count, mut first) = (0, None);
+    for layer in trailer.vlmetalayers() {
+        match value(layer) {
+            Ok(finding) => report.findings.extend(finding),
+            Err(why) => {
+                count += 1;
+                first.get_or_insert_with(|| format!("vlmetalayer {} {why}", Escaped(layer.name())));
+            }
+        }
+    }
+    report.skipped.extend(first.map(|why| Skipped::Values { count, why }));
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The vlmetalayer of a salvaged frame, which says what was lost: a `MessagePack` map.
+//!
+//! | key | value |
+//! |---|---|
+//! | `lost` | an array of pairs: the number of the first lost chunk, and how many follow one another |
+//! | `fill` | what the items of these chunks are now: `zeros` or `nan` |
+//! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost |
+
+use rmp::encode;
+
+use crate::format::chunk::ChunkHeader;
+use crate::format::section::map_value;
+
+/// The name of the vlmetalayer.
+pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
+
+/// What was lost of a salvaged frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SalvageNote {
+    /// The number of the first chunk of each range, and the number of its chunks.
+    pub(crate) lost: Vec<(u64, u64)>,
+    pub(crate) fill: String,
+    pub(crate) has_assumed_order: bool,
+}
+
+impl SalvageNote {
+    /// Reads the value of the vlmetalayer.
+    fn read(value: &[u8]) -> Option<Self> {
+        Some(Self {
+            lost: map_value(value, "lost")?,
+            fill: map_value(value, "fill")?,
+            has_assumed_order: map_value(value, "assumed_order")?,
+        })
+    }
+
+    /// Reads the chunk of the vlmetalayer.
+    pub(crate) fn of_chunk(chunk: &[u8]) -> Option<Self> {
+        let value = ChunkHeader::parse(chunk)?.stored(chunk)?;
+        Self::read(value)
+    }
+
+    /// The value of the vlmetalayer; `None` if there are too many ranges.
+    pub(crate) fn write(&self) -> Option<Vec<u8>> {
+        let mut value = Vec::new();
+        encode::write_map_len(&mut value, 3).ok()?;
+        encode::write_str(&mut value, "lost").ok()?;
+        encode::write_array_len(&mut value, u32::try_from(self.lost.len()).ok()?).ok()?;
+        for &(first, count) in &self.lost {
+            encode::write_array_len(&mut value, 2).ok()?;
+            encode::write_uint(&mut value, first).ok()?;
+            encode::write_uint(&mut value, count).ok()?;
+        }
+        encode::write_str(&mut value, "fill").ok()?;
+        encode::write_str(&mut value, &self.fill).ok()?;
+        encode::write_str(&mut value, "assumed_order").ok()?;
+        encode::write_bool(&mut value, self.has_assumed_order).ok()?;
+        Some(value)
+    }
+
+    /// The number of lost chunks.
+    pub(crate) fn count(&self) -> u64 {
+        self.lost.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
+    }
+
+    /// Adds ranges of lost chunks, and puts all in order. Of a frame that is salvaged again, the old ones stay lost.
+    pub(crate) fn add(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
+        self.lost.extend(ranges);
+        self.lost.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        for &(first, count) in &self.lost {
+            match merged.last_mut() {
+                Some((before, length)) if before.saturating_add(*length) >= first => {
+                    let end = first.saturating_add(count).max(before.saturating_add(*length));
+                    *length = end.saturating_sub(*before);
+                }
+                _ => merged.push((first, count)),
+            }
+        }
+        self.lost = merged;
+    }
+}

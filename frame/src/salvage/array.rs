@@ -1,0 +1,119 @@
+//! The array's metalayer, with its markers restored or its entries given.
+
+use b2nd_serde::dtype::{Dtype, Kind};
+use b2nd_serde::{Layout, MAX_NDIM, Meta, Shapes, take_from_slice};
+
+use crate::error::Error;
+use crate::format::marker::Marker;
+
+/// Entries of the array's metalayer that the caller knows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) shape: Option<Vec<i64>>,
+    pub(crate) chunkshape: Option<Vec<i32>>,
+    pub(crate) blockshape: Option<Vec<i32>>,
+    pub(crate) dtype: Option<String>,
+}
+
+impl Given {
+    /// Whether nothing is given.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { shape, chunkshape, blockshape, dtype } = self;
+        shape.is_none() && chunkshape.is_none() && blockshape.is_none() && dtype.is_none()
+    }
+
+    /// The metalayer with these entries, and those of the old one where none is given.
+    pub(super) fn apply(&self, old: Option<&Meta>) -> Result<Meta, Error> {
+        let Self { shape, chunkshape, blockshape, dtype } = self;
+        if let Some(old) = old.filter(|_| self.is_empty()) {
+            return Ok(old.clone());
+        }
+        let shapes = old.map(Meta::shapes);
+        let dtype = dtype.clone().or_else(|| Some(old?.dtype()?.to_owned()));
+        let shape = shape.as_deref().or(shapes.map(|shapes| shapes.shape));
+        let chunkshape = chunkshape.as_deref().or(shapes.map(|shapes| shapes.chunkshape));
+        let blockshape = blockshape.as_deref().or(shapes.map(|shapes| shapes.blockshape));
+        let (Some(shape), Some(chunkshape), Some(blockshape), Some(dtype)) =
+            (shape, chunkshape, blockshape, dtype)
+        else {
+            return Err(Error::refused(
+                "the array's metalayer cannot be read: give its shape, chunk shape, block shape and dtype",
+            ));
+        };
+        let dtype = dtype.parse::<Dtype>().map_or(dtype, |dtype| dtype.type_string().to_string());
+        Meta::new(Shapes { shape, chunkshape, blockshape }, &dtype).map_err(Error::refused)
+    }
+}
+
+/// Whether the items hold pointers, which mean nothing outside of the process that wrote them.
+pub(super) fn has_objects(dtype: &Dtype) -> bool {
+    match dtype.kind() {
+        Kind::Object => true,
+        Kind::Subarray(subarray) => has_objects(subarray.base()),
+        _ => dtype.fields().iter().any(|field| has_objects(field.dtype())),
+    }
+}
+
+/// The metalayer of an array, and its bytes.
+pub(super) type Found = (Meta, Vec<u8>);
+
+/// Reads the metalayer of an array, which must be a possible one. Old bytes after its entries are left out.
+pub(super) fn read(content: &[u8]) -> Option<Found> {
+    let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
+    let is_known = meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
+    let bytes = content.get(..content.len() - rest.len())?;
+    is_known.then(|| (meta, bytes.to_vec()))
+}
+
+/// The same with its markers and counts restored.
+pub(super) fn restore(content: &[u8]) -> Option<Found> {
+    let mut ranks: Vec<u8> = (0..=MAX_NDIM).filter(|&rank| votes(content, rank) > 0).collect();
+    // The most likely one first: several places say the number of dimensions.
+    ranks.sort_by_key(|&rank| core::cmp::Reverse(votes(content, rank)));
+    ranks.into_iter().find_map(|rank| read(&restored(content, rank)?))
+}
+
+/// The offsets of the three dimension vectors, the bytes of an item of each, and the offset after them.
+fn vectors(rank: u8) -> ([(usize, usize); 3], usize) {
+    let rank = usize::from(rank);
+    let [long, short] = [8, 4].map(|item| 1 + rank * (1 + item));
+    ([(3, 8), (3 + long, 4), (3 + long + short, 4)], 3 + long + 2 * short)
+}
+
+fn vector_marker(rank: u8) -> u8 {
+    Marker::FixArray(0).to_u8() + rank
+}
+
+/// How many of the four places that have the number of dimensions have this one.
+fn votes(content: &[u8], rank: u8) -> usize {
+    let (vectors, _) = vectors(rank);
+    let of_vectors = vectors.iter().filter(|(at, _)| content.get(*at) == Some(&vector_marker(rank))).count();
+    of_vectors + usize::from(content.get(2) == Some(&rank))
+}
+
+/// The metalayer of layout `b2nd` with all markers and counts that follow from the number of dimensions and from the length
+/// of the content.
+fn restored(content: &[u8], rank: u8) -> Option<Vec<u8>> {
+    const MARKER: u8 = 0x90;
+    let mut bytes = content.to_vec();
+    let mut set = |at: usize, byte: u8| bytes.get_mut(at).map(|slot| *slot = byte);
+    let entries = u8::try_from(Layout::B2nd.entries().len()).ok()?;
+    set(0, MARKER + entries)?;
+    set(1, 0)?;
+    set(2, rank)?;
+    let (vectors, end) = vectors(rank);
+    for (at, item) in vectors {
+        set(at, vector_marker(rank))?;
+        let marker = if item == 8 { Marker::I64 } else { Marker::I32 }.to_u8();
+        for number in 0..usize::from(rank) {
+            set(at + 1 + number * (1 + item), marker)?;
+        }
+    }
+    set(end, 0)?;
+    set(end + 1, Marker::Str32.to_u8())?;
+    let length = i32::try_from(content.len().checked_sub(end + 6)?).ok()?;
+    for (byte, at) in length.to_be_bytes().into_iter().zip(end + 2..) {
+        set(at, byte)?;
+    }
+    Some(bytes)
+}

@@ -1,0 +1,316 @@
+//! The salvage of a damaged frame.
+
+use core::fmt;
+use core::ops::ControlFlow;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use b2nd_serde::dtype::Dtype;
+
+use crate::check::Check;
+use crate::edit::attributes::{keep_attributes, keep_modes};
+use crate::error::Error;
+use crate::finding::first_error;
+use crate::format::chunk::SpecialValue;
+use crate::format::chunk_file::SPARSE_INDEX;
+use crate::io::frame::Frame;
+use crate::io::lock::SharedLock;
+use crate::io::open::{file_with_header, open_at_once};
+use crate::progress::Progress;
+use crate::salvage::array::Given;
+use crate::salvage::job::{Saved, plan, save};
+use crate::salvage::report::SalvageReport;
+use crate::salvage::source::Source;
+use crate::salvage::survey::{Notes, Survey};
+use crate::write::destination::{Destination, NewFrame};
+use crate::write::output::Output;
+use crate::write::writer::FrameWriter;
+
+/// A new, whole frame of what can be saved of a damaged one.
+///
+/// The damaged frame is never changed. It must hold an array, and be no older than C-Blosc2 2.0.0-rc1.
+///
+/// | part | what is done about damage to it |
+/// |---|---|
+/// | header | Markers at known places are restored, and sizes computed from the rest of the frame. |
+/// | array's metalayer | Its markers are restored. Entries that cannot be read must be [given](Self::shape). |
+/// | chunk index | It is found wherever it is. An entry that leads to a valid chunk is right. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
+/// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). |
+/// | trailer | Vlmetalayers that can be read are kept. |
+///
+/// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
+/// [reported](SalvageReport::unverified). Without the feature `decompress`, that is every compressed chunk.
+///
+/// If chunks are lost, the new frame says so itself: its vlmetalayer `b2nd_salvage` lists them, and a
+/// [`check`](crate::check()) warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
+///
+/// The memory is that of one chunk, and 32 bytes for each chunk of the array.
+///
+/// ```
+/// use b2nd_frame::{Frame, Salvage};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let (damaged, new) = (folder.path().join("damaged.b2nd"), folder.path().join("new.b2nd"));
+/// // A size in the header, and a byte of chunk 1, which begins at byte 229.
+/// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+/// file[61] = 7;
+/// file[229 + 15] = 0x40;
+/// std::fs::write(&damaged, file)?;
+///
+/// let (frame, report) = Salvage::open(&damaged)?.apply(&new)?;
+/// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+/// assert_eq!(report.restored, ["chunksize was 7, and is 32"]);
+/// assert_eq!((report.lost[0].first, report.lost_count()), (1, 1));
+/// assert_eq!(report.lost[0].why, "it has 1073741888 bytes, but at most 192 are left for it");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is written without `apply`"]
+pub struct Salvage<'p, R = File> {
+    source: Source<R>,
+    given: Given,
+    fill: SpecialValue,
+    assumes_order: bool,
+    progress: Progress<'p>,
+}
+
+impl Salvage<'_> {
+    /// Begins the salvage of the frame in a file, or in the directory of a sparse frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = file_with_header(path.as_ref())?;
+        let file = open_at_once(&path).and_then(|file| {
+            let is_file = file.metadata()?.is_file();
+            let refused = || io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory");
+            if is_file { Ok(file) } else { Err(refused()) }
+        });
+        let file = file.map_err(|error| Error::io("read", &path, error))?;
+        Ok(Self::of(Source::new(file, 0, Some(path))?))
+    }
+}
+
+impl<'p, R: Read + Seek> Salvage<'p, R> {
+    fn of(source: Source<R>) -> Self {
+        Self {
+            source,
+            given: Given::default(),
+            fill: SpecialValue::Zeros,
+            assumes_order: false,
+            progress: Progress::default(),
+        }
+    }
+
+    /// Begins the salvage of a frame that begins at an offset of a file, such as a member of a zip. The chunks of a sparse
+    /// frame are found only by its path.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if the length of the file cannot be found out.
+    pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
+        Ok(Self::of(Source::new(reader, offset, None)?))
+    }
+
+    /// Gives the shape of the array, which replaces that of its metalayer.
+    ///
+    /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
+    /// [`dtype`](Self::dtype) are needed too. An array whose shape has another number of chunks than the chunk index is
+    /// refused, so a shape can also tell which side of an interrupted resize is right.
+    pub fn shape(mut self, shape: &[i64]) -> Self {
+        self.given.shape = Some(shape.into());
+        self
+    }
+
+    /// Gives the chunk shape, which replaces that of the metalayer.
+    pub fn chunkshape(mut self, chunkshape: &[i32]) -> Self {
+        self.given.chunkshape = Some(chunkshape.into());
+        self
+    }
+
+    /// Gives the block shape, which replaces that of the metalayer.
+    pub fn blockshape(mut self, blockshape: &[i32]) -> Self {
+        self.given.blockshape = Some(blockshape.into());
+        self
+    }
+
+    /// Gives the dtype, which replaces that of the metalayer.
+    pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
+        self.given.dtype = Some(dtype.into());
+        self
+    }
+
+    /// Fills lost chunks with NaN instead of zeros. Only the dtypes `<f4` and `<f8` have NaN that every reader reads.
+    ///
+    /// The other special values are refused: one item needs its value, and python-blosc2 shows whatever memory holds for
+    /// items that were never initialized.
+    pub fn fill(mut self, fill: SpecialValue) -> Self {
+        self.fill = fill;
+        self
+    }
+
+    /// If there is no chunk index, takes the n-th chunk of the file for chunk n of the array.
+    ///
+    /// That is how writers begin. But chunks of one value take no bytes, so all that follow one are in a wrong place then;
+    /// and chunks that were replaced or inserted are at the end of the file. Without this call, no chunk gets a wrong place.
+    pub fn assume_order(mut self) -> Self {
+        self.assumes_order = true;
+        self
+    }
+
+    /// Calls a function with the number of bytes of chunks that were saved. The function can stop the salvage, as that of
+    /// [`Rewrite::on_progress`](crate::Rewrite::on_progress).
+    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
+        self.progress = Progress::new(report);
+        self
+    }
+
+    /// Does everything but write: reads and decompresses all chunks, and reports what [`apply`](Self::apply) would save.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply), except those about the lock and about writing.
+    pub fn preview(mut self) -> Result<SalvageReport, Error> {
+        let (survey, notes) = self.survey()?;
+        let plan = plan(&survey)?;
+        let nothing =
+            Nothing { header: vec![0; usize::try_from(plan.header_len()).unwrap_or_default()], position: 0 };
+        let output = Output::contiguous(nothing, plan.header_len())?;
+        let mut writer = FrameWriter::new(output, plan);
+        let saved = save(&mut self.source, &survey, self.fill, &mut writer, &mut self.progress)?;
+        let written = writer.finish()?;
+        Ok(report(Frame::parse(&written.header)?, notes, saved))
+    }
+
+    /// Writes the new frame to a path at which nothing is yet, and opens it. A sparse frame becomes a sparse one.
+    ///
+    /// It is written under another name, checked, and renamed, as by a [`Rewrite`](crate::Rewrite). If nothing can be saved, nothing is
+    /// written.
+    ///
+    /// # Errors
+    ///
+    /// - [`Refused`] if nothing can be saved, if the array's metalayer cannot be read, if the places of the chunks are not
+    ///   known, and if the items are Python objects (`|O`).
+    /// - [`Malformed`] if it is not a frame.
+    /// - [`Exists`] if there is something at the path.
+    /// - [`Locked`] if another process holds the lock of the damaged frame.
+    /// - [`Changing`] if the damaged frame was changed meanwhile.
+    /// - [`Stopped`] if the function of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Io`] if a file cannot be read or written.
+    ///
+    /// [`Refused`]: crate::ErrorKind::Refused
+    /// [`Malformed`]: crate::ErrorKind::Malformed
+    /// [`Exists`]: crate::ErrorKind::Exists
+    /// [`Locked`]: crate::ErrorKind::Locked
+    /// [`Changing`]: crate::ErrorKind::Changing
+    /// [`Stopped`]: crate::ErrorKind::Stopped
+    /// [`Io`]: crate::ErrorKind::Io
+    pub fn apply(mut self, to: impl AsRef<Path>) -> Result<(Frame, SalvageReport), Error> {
+        let is_sparse = self.source.directory().is_some();
+        let destination = Destination::free(to.as_ref(), is_sparse)?;
+        let now = Some(Instant::now());
+        let path = self.source.path.clone();
+        let _lock = path.as_deref().map(|path| SharedLock::take(path, is_sparse, now)).transpose()?;
+        let (survey, notes) = self.survey()?;
+        let plan = plan(&survey)?;
+        let new = destination.begin(is_sparse, path.is_none())?;
+        let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
+        let saved = save(&mut self.source, &survey, self.fill, &mut writer, &mut self.progress)?;
+        let new = writer.finish()?;
+        if let Some(from) = &path {
+            if let Ok(metadata) = from.metadata() {
+                keep_attributes(new.file(), &metadata, false);
+            }
+            if let Some(directory) = new.directory() {
+                keep_modes(directory, from, is_sparse);
+            }
+        }
+        check_new(&new)?;
+        if !self.source.is_unchanged(&survey.prefix)? {
+            return Err(Error::changing(None));
+        }
+        self.progress.advance(0)?;
+        let frame = new.persist()?;
+        let after = Frame::parse(frame.header_bytes())?;
+        Ok((frame, report(after, notes, saved)))
+    }
+
+    fn survey(&mut self) -> Result<(Survey, Notes), Error> {
+        let (survey, notes) = Survey::of(&mut self.source, &self.given, self.assumes_order)?;
+        let can_be_nan = |dtype: &Dtype| ["<f4", "<f8"].contains(&&*dtype.type_string().to_string());
+        match self.fill {
+            SpecialValue::Zeros => Ok((survey, notes)),
+            SpecialValue::Nan if survey.dtype.as_ref().is_some_and(can_be_nan) => Ok((survey, notes)),
+            SpecialValue::Nan => {
+                Err(Error::refused("only chunks of the dtypes <f4 and <f8 can be filled with NaN"))
+            }
+            other => {
+                Err(Error::refused(format_args!("lost chunks cannot be filled with `{}`", other.name())))
+            }
+        }
+    }
+}
+
+impl<R> fmt::Debug for Salvage<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { given, fill, assumes_order, .. } = self;
+        f.debug_struct("Salvage")
+            .field("given", given)
+            .field("fill", fill)
+            .field("assumes_order", assumes_order)
+            .finish_non_exhaustive()
+    }
+}
+
+fn report(frame: Frame<()>, notes: Notes, saved: Saved) -> SalvageReport {
+    let Notes { restored, assumed, lost_metalayers } = notes;
+    let Saved { lost, unverified, counts } = saved;
+    SalvageReport { frame, restored, assumed, lost, unverified, lost_metalayers, counts }
+}
+
+/// Checks the new frame before it gets its name.
+fn check_new(new: &NewFrame) -> Result<(), Error> {
+    let path = new.directory().map_or_else(|| new.path().into(), |directory| directory.join(SPARSE_INDEX));
+    let mut frame = Frame { path: Some(path), ..Frame::read_at(new.file(), 0)? };
+    let report = Check::default().run(&mut frame)?;
+    match first_error(&report.findings) {
+        None => Ok(()),
+        Some(wrong) => {
+            Err(Error::refused(format_args!("the new frame would be damaged too: {}", wrong.message())))
+        }
+    }
+}
+
+/// A writer of nothing, which keeps the header only.
+struct Nothing {
+    header: Vec<u8>,
+    position: u64,
+}
+
+impl Write for Nothing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let at = usize::try_from(self.position).unwrap_or(usize::MAX);
+        let slots = self.header.iter_mut().skip(at);
+        slots.zip(bytes).for_each(|(slot, &byte)| *slot = byte);
+        self.position = self.position.saturating_add(bytes.len() as u64);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Nothing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+            SeekFrom::End(_) => None,
+        };
+        self.position = position.ok_or(ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}

@@ -1,0 +1,305 @@
+//! The work of a salvage: chunk by chunk into the new frame.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Seek, Write};
+
+use crate::error::{Error, ErrorKind};
+use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
+use crate::format::flags::Filter;
+use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, Entry};
+use crate::format::salvage_note::SALVAGE_NAME;
+use crate::format::trailer::Trailer;
+use crate::io::blocks::streams_end;
+use crate::io::chunks::Chunks;
+use crate::io::frame::Frame;
+use crate::progress::Progress;
+use crate::rules::chunk::ChunkRules;
+use crate::rules::index::MAX_COMPARED;
+use crate::salvage::report::{ChunkRange, add};
+use crate::salvage::source::Source;
+use crate::salvage::survey::Survey;
+use crate::salvage::verify::{self, Verdict};
+use crate::write::index::NewIndex;
+use crate::write::plan::Plan;
+use crate::write::writer::FrameWriter;
+
+/// The most different pipelines of filters that are counted.
+const MAX_PIPELINES: usize = 16;
+
+/// What became of the chunks.
+#[derive(Default)]
+pub(super) struct Saved {
+    pub(super) lost: Vec<ChunkRange>,
+    pub(super) unverified: Vec<ChunkRange>,
+    pub(super) counts: ChunkCounts,
+}
+
+/// The new frame before its chunks are written.
+pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
+    let sizes = survey.layout.sizes;
+    let (header, section) = survey.draft().header(&sizes)?;
+    let index = NewIndex::new(sizes.nchunks);
+    let index = index.ok_or_else(|| Error::refused("the array has more chunks than a frame can have"))?;
+    // The trailer follows when it is known what is lost.
+    let (trailer, is_sparse) = (Vec::new(), survey.is_sparse);
+    Ok(Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan: true })
+}
+
+/// Writes the chunks that are saved, the special value for the others, and the trailer.
+pub(super) fn save<R: Read + Seek, W: Write + Seek>(
+    source: &mut Source<R>,
+    survey: &Survey,
+    fill: SpecialValue,
+    writer: &mut FrameWriter<W>,
+    progress: &mut Progress<'_>,
+) -> Result<Saved, Error> {
+    progress.advance(0)?;
+    let mut frame = survey.frame(source)?;
+    let scan = Scan::of(&mut frame, survey)?;
+    let mut work = Work { writer, progress, saved: Saved::default(), fill };
+    each(&mut frame, survey, &mut |chunks, next| work.take(chunks, &scan, next))?;
+    let mut saved = work.finish()?;
+    let lost: u64 = saved.lost.iter().map(|range| range.count).sum();
+    if lost == survey.layout.sizes.nchunks && lost > 0 {
+        let why = saved.lost.first().map(|range| range.why.as_str()).unwrap_or_default();
+        return Err(Error::refused(format_args!("nothing could be saved: of the first chunk, {why}")));
+    }
+    *saved.counts.of(ChunkPlace::Special(fill)) += lost;
+    let trailer = trailer(survey, &saved.lost, fill);
+    let trailer =
+        trailer.ok_or_else(|| Error::refused("the list of lost chunks is too long for a trailer"))?;
+    let (trailer, has_vlmetalayers) = trailer;
+    writer.set_trailer(trailer, has_vlmetalayers);
+    Ok(saved)
+}
+
+/// The trailer with the vlmetalayers that are kept, and with what is lost.
+fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
+    let mut layers = survey.vlmetalayers.clone();
+    let mut note = survey.before.clone();
+    note.add(lost.iter().map(|range| (range.first, range.count)));
+    note.has_assumed_order |= survey.order.is_some();
+    if !lost.is_empty() || note.fill.is_empty() {
+        note.fill = fill.name().into();
+    }
+    if !note.lost.is_empty() || note.has_assumed_order {
+        let value = note.write()?;
+        let header = header_of_stored(false, 1, value.len(), value.len(), value.len())?;
+        layers.push((SALVAGE_NAME.into(), [&header[..], &value].concat()));
+    }
+    let layers: Vec<_> = layers.iter().map(|(name, chunk)| (&name[..], &chunk[..])).collect();
+    Some((Trailer::build(&layers, Default::default())?, !layers.is_empty()))
+}
+
+/// What comes next of the chunks.
+enum Next {
+    Entry(ChunkEntry),
+    /// All chunks, which have the same entry.
+    Repeated(ChunkEntry, u64),
+    /// Chunks of which no place is known: the first one, how many, and why.
+    Unknown(u64, u64, String),
+}
+
+/// Receives what comes next.
+type Take<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, Next) -> Result<(), Error> + 't;
+
+/// Goes through the places of the chunks, in the order of their numbers.
+fn each<R: Read + Seek>(
+    frame: &mut Frame<&mut R>,
+    survey: &Survey,
+    take: &mut Take<'_, R>,
+) -> Result<(), Error> {
+    let nchunks = survey.layout.sizes.nchunks;
+    let nbytes = u64::try_from(survey.layout.sizes.chunksize).ok();
+    let mut chunks = frame.chunks()?;
+    if let Some(order) = &survey.order {
+        let places = || order.iter().take(usize::try_from(nchunks).unwrap_or(usize::MAX));
+        for (&place, number) in places().zip(0..) {
+            let place = if survey.is_sparse { ChunkPlace::File(place) } else { ChunkPlace::Frame(place) };
+            take(&mut chunks, Next::Entry(ChunkEntry { number, nbytes, place }))?;
+        }
+        let found = places().count() as u64;
+        let why = "it was not found".to_owned();
+        return take(&mut chunks, Next::Unknown(found, nchunks.saturating_sub(found), why));
+    }
+    let (mut number, is_repeated) = (0, chunks.is_repeated() && nchunks > 1);
+    while let Some(entry) = chunks.next() {
+        match entry {
+            Ok(entry) if is_repeated => return take(&mut chunks, Next::Repeated(entry, nchunks)),
+            Ok(entry) => take(&mut chunks, Next::Entry(entry))?,
+            Err(error) if error.kind() == ErrorKind::Malformed => {
+                return take(&mut chunks, Next::Unknown(number, nchunks - number, error.to_string()));
+            }
+            Err(error) => return Err(error),
+        }
+        number += 1;
+    }
+    Ok(())
+}
+
+/// Where a chunk begins and ends, and its number.
+type Span = (u64, u64, u64);
+
+/// The numbers of chunks that share bytes with others. The spans are in order.
+fn overlapping(spans: &[Span]) -> BTreeSet<u64> {
+    let mut sharing = BTreeSet::new();
+    let mut furthest: Option<(u64, u64)> = None;
+    for &(start, end, number) in spans {
+        if let Some((_, before)) = furthest.filter(|&(last, _)| start < last) {
+            sharing.extend([before, number]);
+        }
+        if furthest.is_none_or(|(last, _)| end > last) {
+            furthest = Some((end, number));
+        }
+    }
+    sharing
+}
+
+/// What the headers of all chunks say together.
+struct Scan {
+    /// Chunks that share bytes with others, so that one of the two entries is wrong.
+    sharing: BTreeSet<u64>,
+    rules: ChunkRules,
+}
+
+impl Scan {
+    fn of<R: Read + Seek>(frame: &mut Frame<&mut R>, survey: &Survey) -> Result<Self, Error> {
+        let mut rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
+        let mut spans: Vec<Span> = Vec::new();
+        let mut pipelines: Vec<(Vec<Filter>, u64)> = Vec::new();
+        each(frame, survey, &mut |chunks, next| {
+            let Next::Entry(entry) = next else { return Ok(()) };
+            let Ok(header) = chunks.valid_header(&entry, &rules) else { return Ok(()) };
+            let span = match entry.place {
+                ChunkPlace::Frame(start) => Some((start, start.saturating_add(header.cbytes as u64))),
+                ChunkPlace::File(number) => Some((number, number.saturating_add(1))),
+                _ => None,
+            };
+            if let Some((start, end)) = span.filter(|_| spans.len() < MAX_COMPARED) {
+                spans.push((start, end, entry.number));
+            }
+            count(&mut pipelines, &header);
+            Ok(())
+        })?;
+        spans.sort_unstable();
+        let mut sharing = overlapping(&spans);
+        if !survey.is_sparse && !sharing.is_empty() {
+            // A chunk that does not end with its last block says a wrong length, which is no fault of the one behind it.
+            let is_wrong = |span: &&Span| sharing.contains(&span.2);
+            let mut chunks = frame.chunks()?;
+            let mut wrong = BTreeSet::new();
+            for &(start, end, number) in spans.iter().filter(is_wrong) {
+                let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
+                let last = streams_end(&mut chunks, &entry)?;
+                if last.is_some_and(|last| last != end - start) {
+                    wrong.insert(number);
+                }
+            }
+            spans.retain(|span| !wrong.contains(&span.2));
+            sharing = &overlapping(&spans) | &wrong;
+        }
+        rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
+        Ok(Self { sharing, rules })
+    }
+}
+
+/// Counts the filters of a compressed chunk.
+fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
+    if !header.has_table() {
+        return;
+    }
+    let filters: Vec<Filter> = header.filters.iter().filter(|filter| filter.id != 0).copied().collect();
+    if let Some((_, count)) = pipelines.iter_mut().find(|(known, _)| *known == filters) {
+        *count += 1;
+    } else if pipelines.len() < MAX_PIPELINES {
+        pipelines.push((filters, 1));
+    }
+}
+
+/// The new frame, and what becomes of the chunks.
+struct Work<'w, 'p, W: Write> {
+    writer: &'w mut FrameWriter<W>,
+    progress: &'w mut Progress<'p>,
+    saved: Saved,
+    fill: SpecialValue,
+}
+
+impl<W: Write + Seek> Work<'_, '_, W> {
+    fn take<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        scan: &Scan,
+        next: Next,
+    ) -> Result<(), Error> {
+        match next {
+            Next::Entry(entry) => self.entry(chunks, scan, &entry),
+            Next::Repeated(entry, count) => {
+                if let Some(special) = special(chunks, &entry) {
+                    *self.saved.counts.of(entry.place) += count;
+                    return self.writer.fill_missing(special);
+                }
+                add(&mut self.saved.lost, 0, count, "all entries of the chunk index are the same".into());
+                Ok(())
+            }
+            Next::Unknown(first, count, why) => {
+                add(&mut self.saved.lost, first, count, why);
+                Ok(())
+            }
+        }
+    }
+
+    fn entry<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        scan: &Scan,
+        entry: &ChunkEntry,
+    ) -> Result<(), Error> {
+        let number = entry.number;
+        let verdict = if !entry.is_stored() {
+            if let Some(special) = special(chunks, entry) {
+                *self.saved.counts.of(entry.place) += 1;
+                return self.writer.write_special(number, special);
+            }
+            Verdict::Lost("its entry in the chunk index is neither a place nor a special value".into())
+        } else if scan.sharing.contains(&number) {
+            Verdict::Lost("it shares bytes with another chunk, so one of the two places is wrong".into())
+        } else {
+            verify::chunk(chunks, entry, &scan.rules)?
+        };
+        let (bytes, doubt) = match verdict {
+            Verdict::Sound(bytes) => (bytes, None),
+            Verdict::Unverified(bytes, why) => (bytes, Some(why)),
+            Verdict::Lost(why) => {
+                add(&mut self.saved.lost, number, 1, why);
+                return Ok(());
+            }
+        };
+        match self.writer.write_chunk(number, &bytes) {
+            Err(error) if error.kind() == ErrorKind::Refused => {
+                add(&mut self.saved.lost, number, 1, error.to_string());
+                return Ok(());
+            }
+            written => written?,
+        }
+        self.saved.counts.stored += 1;
+        if let Some(why) = doubt {
+            add(&mut self.saved.unverified, number, 1, why);
+        }
+        self.progress.advance(bytes.len() as u64)
+    }
+
+    /// Fills the chunks that are lost.
+    fn finish(self) -> Result<Saved, Error> {
+        if self.writer.first_missing().is_some() {
+            self.writer.fill_missing(self.fill)?;
+        }
+        Ok(self.saved)
+    }
+}
+
+/// The special value of an entry that has no other bits, which no writer sets.
+fn special<R: Read + Seek>(chunks: &Chunks<'_, R>, entry: &ChunkEntry) -> Option<SpecialValue> {
+    let ChunkPlace::Special(special) = entry.place else { return None };
+    let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
+    (Entry::Special(special).value() == value).then_some(special)
+}

@@ -1,0 +1,225 @@
+//! Where the parts of a damaged frame are: the possible places are tried, and the chunks decide.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Seek};
+
+use memchr::memmem;
+
+use crate::error::Error;
+use crate::format::chunk::typesize_byte;
+use crate::format::fields::HeaderField;
+use crate::format::head::Head;
+use crate::format::header_builder::{Compression, HeaderBuilder};
+use crate::format::index::{ChunkPlace, ENTRY_LEN, Entry};
+use crate::format::section::{Section, SectionRules};
+use crate::io::frame::Frame;
+use crate::rules::chunk::ChunkRules;
+use crate::salvage::layers;
+use crate::salvage::metadata::Metadata;
+use crate::salvage::source::Source;
+use crate::salvage::values::Values;
+use crate::write::plan::{self, Sizes};
+
+/// Bytes that are searched at a time.
+const PIECE: u64 = 1 << 20;
+
+/// The most places of a chunk index that are tried, the last ones of a file.
+const MAX_PLACES: usize = 16;
+
+/// The most entries of a possible chunk index that are compared with the chunks.
+const MAX_TRIED: usize = 1 << 12;
+
+/// How the frame is put together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) header_len: u64,
+    pub(super) sizes: Sizes,
+    /// Where the chunk index is; `None` if it was not found, or if there are no chunks.
+    pub(super) index: Option<Span>,
+}
+
+/// A range of bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// The parts that every header of the frame has in common.
+pub(super) struct Draft<'m> {
+    pub(super) compression: &'m Compression,
+    pub(super) layers: &'m [(Vec<u8>, Vec<u8>)],
+    pub(super) is_sparse: bool,
+}
+
+impl Draft<'_> {
+    /// The values and the metalayers of a header.
+    pub(super) fn header(&self, sizes: &Sizes) -> Result<(HeaderBuilder, Vec<u8>), Error> {
+        let builder = plan::header(sizes, self.is_sparse, self.compression, false);
+        let layers: Vec<_> = self.layers.iter().map(|(name, content)| (&name[..], &content[..])).collect();
+        let section = Section::build(&SectionRules::HEADER, builder.len(), &layers);
+        let section = section.ok_or_else(|| Error::refused("the metalayers are too long for a header"))?;
+        Ok((builder, section))
+    }
+
+    /// The header that a frame has if its parts are there. `end` is where the chunks end.
+    pub(super) fn head(
+        &self,
+        sizes: &Sizes,
+        header_len: u64,
+        end: u64,
+        frame_len: u64,
+    ) -> Result<Head, Error> {
+        let (builder, section) = self.header(sizes)?;
+        let bytes = builder.finish(&section, frame_len);
+        let bytes = bytes.ok_or_else(|| Error::refused("the metalayers are too long for a header"))?;
+        let mut head = Head::parse(&bytes)?;
+        head.header.header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
+        head.header.frame_len = frame_len;
+        // In a sparse frame, the bytes of the chunks are not in this file.
+        let cbytes = if self.is_sparse { u64::MAX } else { end.saturating_sub(header_len) };
+        head.header.cbytes = i64::try_from(cbytes).unwrap_or(i64::MAX);
+        Ok(head)
+    }
+}
+
+/// Finds the parts of a frame. The chunk index is the one whose entries lead to most chunks.
+pub(super) fn find<R: Read + Seek>(
+    source: &mut Source<R>,
+    values: &Values,
+    metadata: &Metadata,
+    draft: &Draft<'_>,
+) -> Result<Option<Layout>, Error> {
+    let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
+    let mut best: Option<(usize, Layout)> = None;
+    let cbytes = u64::try_from(values.number(HeaderField::Cbytes)).unwrap_or_default();
+    let stated = metadata.header_lens.iter().map(|&len| len as u64).map(|header_len| {
+        let start = if draft.is_sparse { header_len } else { header_len.saturating_add(cbytes) };
+        (header_len, start)
+    });
+    for (header_len, start) in stated {
+        if try_place(source, metadata, draft, (header_len, start, true), &mut best)? {
+            return Ok(best.map(|(_, layout)| layout));
+        }
+    }
+    for start in places(source, nchunks)?.into_iter().rev() {
+        let before = start.saturating_sub(cbytes);
+        let header_lens = metadata.header_lens.iter().map(|&len| len as u64).chain([before]);
+        for header_len in if draft.is_sparse { vec![start] } else { header_lens.collect() } {
+            if try_place(source, metadata, draft, (header_len, start, false), &mut best)? {
+                return Ok(best.map(|(_, layout)| layout));
+            }
+        }
+    }
+    Ok(best.map(|(_, layout)| layout))
+}
+
+/// Tries a place of the chunk index with each possible size of an item. Whether nothing speaks against one.
+fn try_place<R: Read + Seek>(
+    source: &mut Source<R>,
+    metadata: &Metadata,
+    draft: &Draft<'_>,
+    (header_len, start, is_stated): (u64, u64, bool),
+    best: &mut Option<(usize, Layout)>,
+) -> Result<bool, Error> {
+    for &sizes in &metadata.sizes {
+        if header_len > start || start >= source.len {
+            continue;
+        }
+        let head = draft.head(&sizes, header_len, start, source.len)?;
+        let mut frame = source.frame(head);
+        let Some((tried, end)) = agreeing(&mut frame) else { continue };
+        let layout = Layout { header_len, sizes, index: Some(Span { start, end }) };
+        // The data of a chunk can look like an index, but no trailer follows it.
+        let is_index = layers::is_trailer(&source.read(end, layers::TRAILER_START.len() as u64)?);
+        if !(is_index || is_stated && tried.nwrong == 0) {
+            continue;
+        }
+        let is_best = best.as_ref().is_none_or(|(most, _)| tried.agreeing > *most);
+        if is_best && tried.agreeing > 0 {
+            *best = Some((tried.agreeing, layout));
+        }
+        if tried.nwrong == 0 {
+            *best = Some((tried.agreeing, layout));
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// How entries of a possible chunk index agree with the chunks.
+#[derive(Default)]
+struct Tried {
+    nstored: usize,
+    /// Entries that lead to the header of a chunk, each to another one.
+    agreeing: usize,
+    nwrong: usize,
+}
+
+/// Compares the first entries of a chunk index with the chunks. Returns where the index ends, too; `None` if it cannot be
+/// read.
+fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
+    let rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
+    let mut chunks = frame.chunks().ok()?;
+    let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
+    let mut tried = Tried::default();
+    let mut places = BTreeSet::new();
+    let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
+    while let Some(entry) = chunks.next().filter(|_| tried.agreeing + tried.nwrong < most) {
+        let entry = entry.ok()?;
+        let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
+        let is_right = match entry.place {
+            ChunkPlace::Special(special) => {
+                tried.agreeing += 1;
+                Entry::Special(special).value() == value
+            }
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
+                tried.nstored += 1;
+                let is_right = chunks.valid_header(&entry, &rules).is_ok() && places.insert(value);
+                tried.agreeing += usize::from(is_right);
+                is_right
+            }
+            ChunkPlace::Invalid(_) => false,
+        };
+        tried.nwrong += usize::from(!is_right);
+    }
+    // Special entries alone are no trace of chunks.
+    if tried.nstored > 0 && places.is_empty() { None } else { Some((tried, end)) }
+}
+
+/// The places in a file that look like the start of a chunk index for this number of chunks, at most the last few.
+fn places<R: Read + Seek>(source: &mut Source<R>, nchunks: u64) -> Result<Vec<u64>, Error> {
+    let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
+    let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
+    let [a, b, c, d] = nbytes.to_le_bytes();
+    let mut found = search(source, 0, &[8, a, b, c, d], usize::MAX)?;
+    let first = found.len().saturating_sub(MAX_PLACES);
+    Ok(found.split_off(first))
+}
+
+/// The bytes that the headers of all chunks have, from the size of an item on.
+pub(super) fn signature(sizes: &Sizes) -> Vec<u8> {
+    let typesize = [typesize_byte(sizes.typesize)];
+    [&typesize[..], &sizes.chunksize.to_le_bytes(), &sizes.blocksize.to_le_bytes()].concat()
+}
+
+/// The places of chunks whose header has these bytes, from the size of an item on. It ends when it has found `most`.
+pub(super) fn search<R: Read + Seek>(
+    source: &mut Source<R>,
+    start: u64,
+    bytes: &[u8],
+    most: usize,
+) -> Result<Vec<u64>, Error> {
+    /// The offset in a chunk of the size of an item.
+    const TYPESIZE: u64 = 3;
+    let finder = memmem::Finder::new(bytes);
+    let mut found = Vec::new();
+    let mut at = start.saturating_add(TYPESIZE);
+    while at < source.len && found.len() < most {
+        let piece = source.read(at, PIECE.saturating_add(bytes.len() as u64 - 1))?;
+        let in_piece = finder.find_iter(&piece).map(|offset| at + offset as u64 - TYPESIZE);
+        found.extend(in_piece.take(most - found.len()));
+        at = at.saturating_add(PIECE);
+    }
+    Ok(found)
+}

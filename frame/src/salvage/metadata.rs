@@ -1,0 +1,188 @@
+//! What a damaged header still says of the array: its metalayers, and which sizes are possible.
+
+use core::ops::Range;
+
+use b2nd_serde::dtype::Dtype;
+use b2nd_serde::{Meta, take_from_slice, to_vec};
+
+use crate::error::Error;
+use crate::finding::Escaped;
+use crate::format::fields::{Generation, HeaderField};
+use crate::format::header::MAX_HEADER_LEN;
+use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, SectionRules};
+use crate::salvage::array::{self, Given, has_objects};
+use crate::salvage::layers::{Layer, Layers};
+use crate::salvage::values::Values;
+use crate::write::plan::Sizes;
+
+/// What a damaged header still says of the array.
+pub(super) struct Metadata {
+    pub(super) dtype: Option<Dtype>,
+    /// The names and the bytes of all metalayers that are kept.
+    pub(super) layers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The possible lengths of the header, the most likely one first.
+    pub(super) header_lens: Vec<usize>,
+    /// The sizes of the array's parts for each possible size of an item, the most likely one first.
+    pub(super) sizes: Vec<Sizes>,
+}
+
+/// The metalayers that can be read, and the array's.
+struct Found {
+    array: Option<Meta>,
+    layers: Vec<(Vec<u8>, Vec<u8>)>,
+    lost: Vec<String>,
+    /// Where the last one ends.
+    end: usize,
+}
+
+/// Reads the metalayers of the header that begins with these bytes. `lost` gets the metalayers that cannot be read.
+pub(super) fn read(
+    prefix: &[u8],
+    values: &Values,
+    given: &Given,
+    restored: &mut Vec<String>,
+    lost: &mut Vec<(String, String)>,
+) -> Result<Metadata, Error> {
+    let stated = usize::try_from(values.number(HeaderField::HeaderLen)).ok();
+    let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
+    let mut found = find(prefix, stated, values.is_lost, restored);
+    let meta = given.apply(found.array.as_ref())?;
+    if found.array.as_ref() != Some(&meta) {
+        restored.push(format!("the array's metalayer, as given: shape {:?}", meta.shape()));
+        let bytes = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
+        found.layers.retain(|(name, _)| !is_array_name(name));
+        found.layers.insert(0, (ARRAY_NAME.into(), bytes));
+    }
+    for name in found.lost {
+        lost.push((name, "its content cannot be found in the header".into()));
+    }
+    let dtype = meta.parse_dtype().map_err(|error| {
+        Error::refused(format_args!("dtype: {error}; no reader opens an array of an unknown dtype: give it"))
+    })?;
+    if dtype.as_ref().is_some_and(has_objects) {
+        return Err(Error::refused(
+            "the items are Python objects (|O): the file holds their addresses in a process that has ended",
+        ));
+    }
+    let mut header_lens: Vec<usize> =
+        [stated, (found.end > 0).then_some(found.end)].into_iter().flatten().collect();
+    header_lens.dedup();
+    let sizes = possible_sizes(&meta, dtype.as_ref(), values)?;
+    Ok(Metadata { dtype, layers: found.layers, header_lens, sizes })
+}
+
+fn is_array_name(name: &[u8]) -> bool {
+    ARRAY_NAMES.iter().any(|array| array.as_bytes() == name)
+}
+
+/// Finds the metalayers: by the index of them, or if that does not lead to the array's, by its bytes.
+fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<String>) -> Found {
+    let start = Generation::Present.head_len();
+    let limits = [stated.filter(|&len| len <= prefix.len()), Some(prefix.len())];
+    let attempt = |limit: usize, read: Reading| {
+        let bytes = prefix.get(..limit)?;
+        let Layers { layers, end } = Layers::read(bytes, start, SectionRules::HEADER.max_count.into());
+        let (number, (meta, content)) = array_of(bytes, &layers, read)?;
+        Some((bytes, layers, end, number, meta, content))
+    };
+    // One whose bytes are right comes before any that is restored.
+    let readings: [Reading; 2] = [array::read, array::restore];
+    let mut attempts =
+        readings.into_iter().flat_map(|read| limits.into_iter().flatten().map(move |limit| (limit, read)));
+    if let Some((bytes, layers, end, number, meta, content)) =
+        attempts.find_map(|(limit, read)| attempt(limit, read))
+    {
+        let mut found = Found { array: Some(meta), layers: Vec::new(), lost: Vec::new(), end };
+        for (at, layer) in layers.into_iter().enumerate() {
+            let range = layer.contents.first().cloned();
+            match range.and_then(|range| bytes.get(range)) {
+                _ if at == number => {
+                    let is_named = is_array_name(&layer.name);
+                    let name = if is_named { layer.name } else { ARRAY_NAME.into() };
+                    if !is_named {
+                        restored.push(format!("the name {ARRAY_NAME} of the array's metalayer"));
+                    }
+                    let is_there = |range: &Range<usize>| {
+                        bytes.get(range.clone()).is_some_and(|bytes| bytes.starts_with(&content))
+                    };
+                    if !layer.contents.iter().any(is_there) {
+                        restored.push("markers or lengths in the array's metalayer".into());
+                    }
+                    found.layers.push((name, content.clone()));
+                }
+                Some(content) => found.layers.push((layer.name, content.to_vec())),
+                None => found.lost.push(Escaped(&String::from_utf8_lossy(&layer.name)).to_string()),
+            }
+        }
+        return found;
+    }
+    // Where the header is lost, this can be the array of another frame, such as the member of a zip.
+    match search(prefix, start).filter(|_| !is_lost) {
+        Some((meta, content, end)) => {
+            restored.push("the index of metalayers, of which only the array's was found".into());
+            let layers = [(ARRAY_NAME.into(), content)].into();
+            Found { array: Some(meta), layers, lost: Vec::new(), end }
+        }
+        None => Found { array: None, layers: Vec::new(), lost: Vec::new(), end: 0 },
+    }
+}
+
+/// How the bytes of an array's metalayer are read.
+type Reading = fn(&[u8]) -> Option<array::Found>;
+
+/// The metalayer that describes the array: its number, the array and its bytes. One with another name is the array's only if
+/// none has this one.
+fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, array::Found)> {
+    let of_name = |is_named: bool| {
+        let layers = layers.iter().enumerate().filter(|(_, layer)| is_array_name(&layer.name) == is_named);
+        let mut contents =
+            layers.flat_map(|(number, layer)| layer.contents.iter().map(move |range| (number, range)));
+        contents.find_map(|(number, range)| Some((number, read(bytes.get(range.clone())?)?)))
+    };
+    of_name(true).or_else(|| of_name(false))
+}
+
+/// Looks for the bytes of an array's metalayer: the array, its bytes, and where they end.
+fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
+    (start..prefix.len()).find_map(|at| {
+        let bytes = prefix.get(at..)?;
+        let [marker, 0, rank, vector, ..] = *bytes else { return None };
+        if marker & 0xf0 != 0x90 || vector.checked_sub(rank) != Some(0x90) {
+            return None;
+        }
+        let (meta, rest) = take_from_slice::<Meta>(bytes).ok()?;
+        let content = bytes.get(..bytes.len() - rest.len())?;
+        meta.geometry().ok().map(|_| (meta, content.to_vec(), at + content.len()))
+    })
+}
+
+/// The sizes for each possible size of an item: that of the dtype, and that of the header.
+fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
+    let stated = usize::try_from(values.number(HeaderField::Typesize)).ok().filter(|&size| size > 0);
+    let typesizes = [dtype.map(Dtype::item_size), stated];
+    let mut possible = Vec::new();
+    let mut error = None;
+    for typesize in typesizes.into_iter().flatten() {
+        match Sizes::new(meta, typesize) {
+            Ok(sizes) if typesize > 0 => possible.push(sizes),
+            Ok(_) => {}
+            Err(why) => error = error.or(Some(why)),
+        }
+    }
+    // How many of the other sizes agree.
+    possible.sort_by_key(|sizes| {
+        let agreeing = [
+            values.number(HeaderField::Chunksize) == i64::from(sizes.chunksize),
+            values.number(HeaderField::Blocksize) == i64::from(sizes.blocksize),
+            values.number(HeaderField::Nbytes) == sizes.nbytes,
+            values.number(HeaderField::Typesize) == i64::from(sizes.typesize),
+        ];
+        core::cmp::Reverse(agreeing.into_iter().filter(|&agrees| agrees).count())
+    });
+    possible.dedup_by_key(|sizes| sizes.typesize);
+    if possible.is_empty() {
+        let unknown = || Error::refused("neither the dtype nor the header says how many bytes an item has");
+        return Err(error.unwrap_or_else(unknown));
+    }
+    Ok(possible)
+}

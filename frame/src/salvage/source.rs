@@ -1,0 +1,60 @@
+//! The bytes of a damaged frame, of which nothing is believed yet.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::format::chunk_file::SPARSE_INDEX;
+use crate::format::head::Head;
+use crate::io::frame::{Frame, folder_of};
+use crate::io::source::{available, read_up_to};
+
+/// The bytes from the start of a damaged frame to the end of its file.
+#[derive(Debug)]
+pub(crate) struct Source<R> {
+    pub(crate) reader: R,
+    offset: u64,
+    /// The number of bytes.
+    pub(crate) len: u64,
+    /// The path of the file, if it was opened by one.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl<R: Read + Seek> Source<R> {
+    pub(crate) fn new(mut reader: R, offset: u64, path: Option<PathBuf>) -> Result<Self, Error> {
+        let len = available(&mut reader, offset).map_err(Error::reading)?;
+        Ok(Self { reader, offset, len, path })
+    }
+
+    /// The directory of a sparse frame.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        let path = self.path.as_deref()?;
+        path.file_name().is_some_and(|name| name == SPARSE_INDEX).then(|| folder_of(path))
+    }
+
+    /// Reads bytes, fewer at the end of the file.
+    pub(crate) fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        let length = length.min(self.len.saturating_sub(start));
+        let mut bytes = Vec::new();
+        self.reader
+            .seek(SeekFrom::Start(self.offset.saturating_add(start)))
+            .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))
+            .map_err(|error| match &self.path {
+                Some(path) => Error::io("read", path, error),
+                None => Error::reading(error),
+            })?;
+        if (bytes.len() as u64) < length { Err(Error::changing(None)) } else { Ok(bytes) }
+    }
+
+    /// The frame that these bytes are if this is its header.
+    pub(crate) fn frame(&mut self, head: Head) -> Frame<&mut R> {
+        let (offset, path) = (self.offset, self.path.clone());
+        Frame { head, offset, path, by_directory: false, reader: &mut self.reader }
+    }
+
+    /// Whether the file still has this length and these first bytes.
+    pub(crate) fn is_unchanged(&mut self, prefix: &[u8]) -> Result<bool, Error> {
+        let now = available(&mut self.reader, self.offset).map_err(Error::reading)?;
+        Ok(now == self.len && self.read(0, prefix.len() as u64)? == prefix)
+    }
+}

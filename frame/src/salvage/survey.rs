@@ -1,0 +1,245 @@
+//! What is found out about a damaged frame before its chunks are read one by one.
+
+use std::io::{Read, Seek};
+
+use b2nd_serde::dtype::Dtype;
+
+use crate::error::Error;
+use crate::format::fields::{Generation, HeaderField};
+use crate::format::head::Head;
+use crate::format::header::{MAX_HEADER_LEN, not_a_frame};
+use crate::format::header_builder::Compression;
+use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
+use crate::io::frame::Frame;
+use crate::rules::chunk::ChunkRules;
+use crate::salvage::array::Given;
+use crate::salvage::layout::{self, Draft, Layout};
+use crate::salvage::metadata::{self, Metadata};
+use crate::salvage::order;
+use crate::salvage::source::Source;
+use crate::salvage::trailer;
+use crate::salvage::values::Values;
+use crate::write::plan::Sizes;
+
+/// The longest header that is looked for where nothing says how long it is.
+const FIRST_READ: u64 = 1 << 16;
+
+/// Texts for the report.
+#[derive(Default)]
+pub(super) struct Notes {
+    pub(super) restored: Vec<String>,
+    pub(super) assumed: Vec<String>,
+    pub(super) lost_metalayers: Vec<(String, String)>,
+}
+
+/// A damaged frame of which the array and the places of chunks are known.
+pub(super) struct Survey {
+    /// The first bytes, which must stay the same.
+    pub(super) prefix: Vec<u8>,
+    pub(super) layout: Layout,
+    pub(super) dtype: Option<Dtype>,
+    pub(super) compression: Compression,
+    pub(super) layers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) is_sparse: bool,
+    pub(super) vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What was lost when the frame was salvaged before.
+    pub(super) before: SalvageNote,
+    /// The places of the chunks in their order, where there is no chunk index.
+    pub(super) order: Option<Vec<u64>>,
+}
+
+impl Survey {
+    /// Finds the parts of a frame. It is refused if the places of chunks are not known and must not be assumed.
+    pub(super) fn of<R: Read + Seek>(
+        source: &mut Source<R>,
+        given: &Given,
+        assumes_order: bool,
+    ) -> Result<(Self, Notes), Error> {
+        let mut notes = Notes::default();
+        let mut prefix = source.read(0, FIRST_READ)?;
+        let parsed = Head::parse(&prefix);
+        if parsed.as_ref().is_ok_and(|head| head.header.generation != Generation::Present) {
+            return Err(Error::refused("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
+        }
+        let values = Values::read(&prefix, &mut notes.restored);
+        let header_len = u64::try_from(values.number(HeaderField::HeaderLen)).unwrap_or_default();
+        if header_len > FIRST_READ && header_len <= MAX_HEADER_LEN as u64 {
+            prefix = source.read(0, header_len)?;
+        }
+        let Notes { restored, lost_metalayers, .. } = &mut notes;
+        let mut metadata = match metadata::read(&prefix, &values, given, restored, lost_metalayers) {
+            Err(_) if values.is_lost && given.is_empty() => {
+                return Err(Error::malformed(not_a_frame("its first bytes are not those of a header")));
+            }
+            Err(_) if parsed.is_ok_and(|head| head.array_metalayer().is_none()) => {
+                return Err(Error::refused("the frame has no array, so it cannot be salvaged"));
+            }
+            metadata => metadata?,
+        };
+        add_header_lens(source, &mut metadata)?;
+        let compression = values.compression(restored);
+        let is_sparse = source.directory().is_some();
+        let draft = Draft { compression: &compression, layers: &metadata.layers, is_sparse };
+        let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
+        let (layout, order) = place(source, &values, &metadata, &draft, assumes_order)?;
+        if let Some(order) = &order {
+            notes.assumed.push(assumption(order.len(), nchunks));
+        }
+        if order.is_none() {
+            notes.restored.extend(differences(&values, &layout, is_sparse));
+        }
+        let index_end =
+            if nchunks == 0 { Some(layout.header_len) } else { layout.index.map(|index| index.end) };
+        let frame_len = u64::try_from(values.number(HeaderField::FrameLen)).unwrap_or(u64::MAX);
+        let trailer = trailer::read(source, index_end, frame_len, &mut notes.restored)?;
+        if trailer.is_none() && (values.has_vlmetalayers() || order.is_none()) {
+            notes.lost_trailer(values.has_vlmetalayers());
+        }
+        let mut vlmetalayers = trailer.unwrap_or_default();
+        notes.lost_metalayers.append(&mut vlmetalayers.lost);
+        let before = take_note(&mut vlmetalayers.kept);
+        let Metadata { dtype, layers, .. } = metadata;
+        let vlmetalayers = vlmetalayers.kept;
+        let survey =
+            Self { prefix, layout, dtype, compression, layers, is_sparse, vlmetalayers, before, order };
+        Ok((survey, notes))
+    }
+
+    /// The values and metalayers that the header of the frame has, old or new.
+    pub(super) fn draft(&self) -> Draft<'_> {
+        Draft { compression: &self.compression, layers: &self.layers, is_sparse: self.is_sparse }
+    }
+
+    /// The old frame, with a header that fits what was found of it.
+    pub(super) fn frame<'s, R: Read + Seek>(
+        &self,
+        source: &'s mut Source<R>,
+    ) -> Result<Frame<&'s mut R>, Error> {
+        let Layout { header_len, ref sizes, index } = self.layout;
+        let end = index.map_or(source.len, |index| index.start);
+        let mut head = self.draft().head(sizes, header_len, end, source.len)?;
+        if index.is_none() {
+            // There is no index to be read.
+            head.header.nbytes = 0;
+        }
+        Ok(source.frame(head))
+    }
+}
+
+impl Notes {
+    fn lost_trailer(&mut self, had_vlmetalayers: bool) {
+        if had_vlmetalayers {
+            let why = "the trailer cannot be found".to_owned();
+            self.lost_metalayers.push(("all vlmetalayers".into(), why));
+        } else {
+            self.restored.push("the trailer, which by the header has no vlmetalayers".into());
+        }
+    }
+}
+
+/// Adds where the chunks begin, behind the header, if nothing else says how long that is.
+fn add_header_lens<R: Read + Seek>(source: &mut Source<R>, metadata: &mut Metadata) -> Result<(), Error> {
+    if metadata.header_lens.is_empty() {
+        for sizes in &metadata.sizes {
+            let first = layout::search(source, 0, &layout::signature(sizes), 1)?;
+            metadata.header_lens.extend(first.first().and_then(|&first| usize::try_from(first).ok()));
+        }
+    }
+    Ok(())
+}
+
+/// Finds the parts of the frame; and the order of the chunks if there is no index, and it may be assumed.
+fn place<R: Read + Seek>(
+    source: &mut Source<R>,
+    values: &Values,
+    metadata: &Metadata,
+    draft: &Draft<'_>,
+    assumes_order: bool,
+) -> Result<(Layout, Option<Vec<u64>>), Error> {
+    let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
+    if let Some(&sizes) = metadata.sizes.first().filter(|_| nchunks == 0) {
+        let header_len = metadata.header_lens.first().copied().unwrap_or_default() as u64;
+        return Ok((Layout { header_len, sizes, index: None }, None));
+    }
+    if let Some(layout) = layout::find(source, values, metadata, draft)? {
+        return Ok((layout, None));
+    }
+    let (layout, order) = in_order(source, metadata, draft)?;
+    if order.is_empty() {
+        return Err(Error::refused("nothing could be saved: neither a chunk index nor a chunk was found"));
+    }
+    if !assumes_order {
+        return Err(order_unknown(order.len(), nchunks));
+    }
+    Ok((layout, Some(order)))
+}
+
+/// The chunks in the order of the file, for the size of an item that finds most of them.
+fn in_order<R: Read + Seek>(
+    source: &mut Source<R>,
+    metadata: &Metadata,
+    draft: &Draft<'_>,
+) -> Result<(Layout, Vec<u64>), Error> {
+    let header_len = metadata.header_lens.first().copied().unwrap_or_default() as u64;
+    let mut best: Option<(Layout, Vec<u64>)> = None;
+    for &sizes in &metadata.sizes {
+        let head = draft.head(&sizes, header_len, source.len, source.len)?;
+        let rules = ChunkRules { filters: None, ..ChunkRules::new(&head.header, true) };
+        let found = order::find(source, header_len, &sizes, &rules)?;
+        if best.as_ref().is_none_or(|(_, most)| found.len() > most.len()) {
+            best = Some((Layout { header_len, sizes, index: None }, found));
+        }
+    }
+    best.ok_or_else(|| Error::refused("the size of an item is not known"))
+}
+
+fn order_unknown(found: usize, nchunks: u64) -> Error {
+    Error::refused(format_args!(
+        "the chunk index cannot be found; {found} chunks follow one another in the file, and the array has {nchunks}, but \
+         which is which is not known: chunks of one value take no bytes, and replaced ones are at the end"
+    ))
+}
+
+fn assumption(found: usize, nchunks: u64) -> String {
+    let more = match (found as u64).checked_sub(nchunks) {
+        Some(more @ 1..) => format!("; the last {more} are left out"),
+        _ => String::new(),
+    };
+    format!("the order of the chunks: the {found} in the file are the first of {nchunks}{more}")
+}
+
+/// The numbers of the header that were wrong.
+fn differences(values: &Values, layout: &Layout, is_sparse: bool) -> Vec<String> {
+    let Layout { header_len, sizes, index } = *layout;
+    let Sizes { typesize, blocksize, chunksize, nbytes, .. } = sizes;
+    let cbytes = index.filter(|_| !is_sparse).map(|index| index.start.saturating_sub(header_len));
+    if values.is_lost {
+        return Vec::new();
+    }
+    let right = [
+        (HeaderField::HeaderLen, i64::try_from(header_len).ok()),
+        (HeaderField::Nbytes, Some(nbytes)),
+        (HeaderField::Cbytes, cbytes.and_then(|cbytes| i64::try_from(cbytes).ok())),
+        (HeaderField::Typesize, Some(typesize.into())),
+        (HeaderField::Blocksize, Some(blocksize.into())),
+        (HeaderField::Chunksize, Some(chunksize.into()).filter(|_| sizes.nchunks > 0)),
+    ];
+    let wrong = right.into_iter().filter_map(|(field, right)| {
+        let (found, right) = (values.number(field), right?);
+        let name = field.encoding().name;
+        (found != right).then(|| format!("{name} was {found}, and is {right}"))
+    });
+    wrong.collect()
+}
+
+/// Takes the note of an earlier salvage from the vlmetalayers, if it can be read.
+fn take_note(vlmetalayers: &mut Vec<(Vec<u8>, Vec<u8>)>) -> SalvageNote {
+    let at = vlmetalayers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes());
+    let note = at.and_then(|at| {
+        let (_, chunk) = vlmetalayers.get(at)?;
+        let note = SalvageNote::of_chunk(chunk)?;
+        vlmetalayers.remove(at);
+        Some(note)
+    });
+    note.unwrap_or_default()
+}

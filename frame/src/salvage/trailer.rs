@@ -1,0 +1,118 @@
+//! The vlmetalayers of a damaged trailer.
+
+use std::io::{Read, Seek};
+
+use crate::error::Error;
+use crate::finding::Escaped;
+use crate::format::chunk::ChunkHeader;
+use crate::format::decompress;
+use crate::format::fields::Generation;
+use crate::format::marker::Marker;
+use crate::format::section::SectionRules;
+use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, MAX_VALUE_LEN};
+use crate::rules::chunk::wrong_alone;
+use crate::salvage::layers::{self, Layers};
+use crate::salvage::messagepack;
+use crate::salvage::source::Source;
+
+/// The vlmetalayers that can be read: their names and chunks.
+#[derive(Default)]
+pub(super) struct Vlmetalayers {
+    pub(super) kept: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The names of the others, and why.
+    pub(super) lost: Vec<(String, String)>,
+}
+
+/// Finds the trailer, which begins where the chunk index ends; or if that is not known, where its length leads from the end
+/// of the frame or of the file. Returns its vlmetalayers; `None` if it is not there.
+pub(super) fn read<R: Read + Seek>(
+    source: &mut Source<R>,
+    index_end: Option<u64>,
+    frame_len: u64,
+    restored: &mut Vec<String>,
+) -> Result<Option<Vlmetalayers>, Error> {
+    let least = index_end.unwrap_or(Generation::Present.head_len() as u64);
+    for end in [frame_len, source.len] {
+        if let Some(bytes) = from_end(source, least, end)? {
+            if frame_len != end {
+                restored.push(format!("frame_len was {frame_len}, and is {end}"));
+            }
+            return Ok(Some(vlmetalayers(&bytes)));
+        }
+    }
+    let Some(start) = index_end else { return Ok(None) };
+    if !layers::is_trailer(&source.read(start, HEAD_LEN as u64 + 1)?) {
+        return Ok(None);
+    }
+    let bytes = source.read(start, MAX_TRAILER_LEN as u64)?;
+    restored.push("the length or markers of the trailer".into());
+    Ok(Some(vlmetalayers(&bytes)))
+}
+
+/// The bytes of the trailer that ends here.
+fn from_end<R: Read + Seek>(source: &mut Source<R>, least: u64, end: u64) -> Result<Option<Vec<u8>>, Error> {
+    if end > source.len {
+        return Ok(None);
+    }
+    let suffix = source.read(end.saturating_sub(END_LEN as u64), END_LEN as u64)?;
+    let [marker, a, b, c, d, ..] = *suffix else { return Ok(None) };
+    let len = u32::from_be_bytes([a, b, c, d]);
+    let start =
+        end.checked_sub(len.into()).filter(|&start| start >= least && len as usize <= MAX_TRAILER_LEN);
+    let Some(start) = start.filter(|_| marker == Marker::U32.to_u8()) else { return Ok(None) };
+    let bytes = source.read(start, len.into())?;
+    Ok(bytes.starts_with(&layers::TRAILER_START).then_some(bytes))
+}
+
+/// The vlmetalayers in a trailer, or in bytes that begin with one.
+fn vlmetalayers(bytes: &[u8]) -> Vlmetalayers {
+    let section = Layers::read(bytes, HEAD_LEN, SectionRules::TRAILER.max_count.into());
+    let mut found = Vlmetalayers::default();
+    for layer in section.layers {
+        let chunks = layer.contents.iter().filter_map(|range| bytes.get(range.clone()));
+        let (mut chunk, mut why) = (None, "its chunk cannot be found in the trailer".to_owned());
+        for content in chunks {
+            match wrong_chunk(content) {
+                None => {
+                    chunk = Some(content.to_vec());
+                    break;
+                }
+                Some(wrong) => why = format!("its chunk {wrong}"),
+            }
+        }
+        let is_named = core::str::from_utf8(&layer.name).is_ok_and(|name| !name.is_empty());
+        if !is_named && chunk.is_some() {
+            why = "its name is damaged".into();
+        }
+        match chunk.filter(|_| is_named) {
+            Some(chunk) => found.kept.push((layer.name, chunk)),
+            None => found.lost.push((Escaped(&String::from_utf8_lossy(&layer.name)).to_string(), why)),
+        }
+    }
+    found
+}
+
+/// Why the chunk of a vlmetalayer cannot be read.
+fn wrong_chunk(chunk: &[u8]) -> Option<String> {
+    let Some(header) = ChunkHeader::parse(chunk).filter(|header| header.cbytes == chunk.len()) else {
+        return Some("has another length than its header says".into());
+    };
+    if let Some(why) = wrong_alone(&header, chunk) {
+        return Some(why);
+    }
+    if header.typesize != 1 || header.has_unknown_flags() {
+        return Some("has the header of another kind of chunk".into());
+    }
+    if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
+        return Some("has filters that no writer gives a vlmetalayer".into());
+    }
+    // Without the feature, the value of a compressed chunk is not read.
+    if header.has_table() && cfg!(not(feature = "decompress")) {
+        return None;
+    }
+    match decompress::value(header, chunk, MAX_VALUE_LEN) {
+        Ok(value) if messagepack::is_value(&value) => None,
+        Ok(_) => Some("does not hold MessagePack".into()),
+        Err(why) => Some(format!("cannot be decompressed: {why}")),
+    }
+}

@@ -1,0 +1,98 @@
+//! The values of a damaged header, with its markers restored.
+
+use crate::format::fields::{Generation, HeaderField};
+use crate::format::flags::Filter;
+use crate::format::head::Head;
+use crate::format::header::{MAGIC, offset};
+use crate::format::header_builder::{Compression, HeaderBuilder};
+use crate::format::marker::Marker;
+use crate::format::section::{Section, SectionRules};
+use crate::rules::header::MAX_PARAMETER;
+use crate::write::plan::check_compression;
+
+/// The values of a header: for each field, the bytes at its place.
+pub(super) struct Values {
+    bytes: Vec<u8>,
+    /// Whether so few of its fixed bytes are right that none of its values is believed.
+    pub(super) is_lost: bool,
+}
+
+/// The bytes that every header of the present generation has: the offset and the value of each, and what it belongs to.
+fn fixed() -> impl Iterator<Item = (usize, u8, &'static str)> {
+    let array = (0, Generation::Present.marker().to_u8(), "the header");
+    let markers = HeaderField::ALL.iter().filter_map(|&field| {
+        let encoding = field.encoding();
+        Some((offset(field).checked_sub(1)?, encoding.marker?, encoding.name))
+    });
+    let magic = MAGIC.iter().zip(offset(HeaderField::Magic)..).map(|(&byte, at)| (at, byte, "the magic"));
+    [array].into_iter().chain(markers).chain(magic)
+}
+
+impl Values {
+    /// Reads the values of a header, of which these are the first bytes. Says what was restored.
+    pub(super) fn read(prefix: &[u8], restored: &mut Vec<String>) -> Self {
+        let mut bytes = prefix.to_vec();
+        bytes.resize(Generation::Present.head_len(), 0);
+        let wrong: Vec<_> = fixed().filter(|&(at, byte, _)| bytes.get(at) != Some(&byte)).collect();
+        if wrong.len() * 2 > fixed().count() {
+            restored.push("the header, of which nothing is left".into());
+            return Self { bytes: Vec::new(), is_lost: true };
+        }
+        for (at, byte, what) in wrong {
+            if let Some(slot) = bytes.get_mut(at) {
+                let part = if what == "the magic" { "a byte of" } else { "the marker of" };
+                restored.push(format!("{part} {what}: byte {at} was {slot:#04x}, and is {byte:#04x}"));
+                *slot = byte;
+            }
+        }
+        Self { bytes, is_lost: false }
+    }
+
+    /// A value that is an integer; 0 if the header is lost.
+    pub(super) fn number(&self, field: HeaderField) -> i64 {
+        let at = offset(field);
+        let bytes = self.bytes.get(at..at + field.encoding().len).unwrap_or_default();
+        let start = if bytes.first().is_some_and(|&byte| byte > 0x7f) { -1 } else { 0 };
+        bytes.iter().fold(start, |number, &byte| number << 8 | i64::from(byte))
+    }
+
+    /// Whether the header says that there are vlmetalayers.
+    pub(super) fn has_vlmetalayers(&self) -> bool {
+        self.bytes.get(offset(HeaderField::HasVlmetalayers)) == Some(&Marker::True.to_u8())
+    }
+
+    /// The parameters for new chunks, as far as every reader accepts them.
+    pub(super) fn compression(&self, restored: &mut Vec<String>) -> Compression {
+        let header = self.alone().and_then(|header| Head::parse(&header).ok());
+        let compression = header.map(|Head { header, .. }| Compression {
+            codec: header.codec,
+            codec_meta: header.codec_meta,
+            level: header.level,
+            split_mode: header.split_mode,
+            filters: header.pipeline().collect(),
+            uses_dictionary: header.uses_dictionary,
+        });
+        let is_read = |compression: &Compression| {
+            let is_short = |filter: &Filter| filter.meta <= MAX_PARAMETER;
+            check_compression(compression).is_ok() && compression.filters.iter().all(is_short)
+        };
+        compression.filter(is_read).unwrap_or_else(|| {
+            if !self.is_lost {
+                restored.push("the codec and the filters of new chunks: those of python-blosc2".into());
+            }
+            Compression::default()
+        })
+    }
+
+    /// The values as a header without metalayers.
+    fn alone(&self) -> Option<Vec<u8>> {
+        let mut builder = HeaderBuilder::new();
+        for &field in HeaderField::ALL {
+            let at = offset(field);
+            builder.set(field, self.bytes.get(at..at + field.encoding().len)?);
+        }
+        builder.set(HeaderField::HasVlmetalayers, &[Marker::False.to_u8()]);
+        let section = Section::build(&SectionRules::HEADER, builder.len(), &[])?;
+        builder.finish(&section, 0)
+    }
+}

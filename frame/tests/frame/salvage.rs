@@ -1,0 +1,361 @@
+//! What is saved of damaged frames.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Cursor;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use b2nd_frame::{
+    Check, CheckDepth, Error, ErrorKind, FindingCode, Frame, FrameBuilder, Generation, Remedy, Salvage,
+    SalvageReport, Severity, SpecialValue, check,
+};
+use b2nd_lab::{copy, data};
+use b2nd_serde::{Meta, Shapes};
+
+use crate::check::{oddities, table};
+
+/// The array of most tests: 3 x 5 items in chunks of 2 x 3, which begin at byte 165 and have 64 bytes each.
+fn small() -> Vec<u8> {
+    fs::read(data().join("int32_3x5.b2nd")).unwrap()
+}
+
+const CHUNKS: usize = 165;
+const CHUNK: usize = 64;
+const INDEX: usize = CHUNKS + 4 * CHUNK;
+
+fn of(bytes: Vec<u8>) -> Salvage<'static, Cursor<Vec<u8>>> {
+    Salvage::read_at(Cursor::new(bytes), 0).unwrap()
+}
+
+/// Salvages these bytes into a file. The preview must report the same.
+#[track_caller]
+fn saved(bytes: &[u8], folder: &Path) -> Result<(Vec<u8>, SalvageReport), Error> {
+    let to = folder.join("saved.b2nd");
+    let preview = of(bytes.to_vec()).preview();
+    let applied = of(bytes.to_vec()).apply(&to);
+    assert_eq!(preview.is_ok(), applied.is_ok(), "{preview:?} {applied:?}");
+    assert_eq!(to.exists(), applied.is_ok());
+    let (frame, report) = applied?;
+    let preview = preview?;
+    assert_eq!(preview.frame.header_bytes(), frame.header_bytes());
+    assert_eq!((&preview.lost, &preview.restored), (&report.lost, &report.restored));
+    let new = fs::read(&to).unwrap();
+    fs::remove_file(to).unwrap();
+    Ok((new, report))
+}
+
+fn errors(path: &Path) -> Vec<FindingCode> {
+    let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
+    findings
+        .iter()
+        .filter(|finding| finding.severity() == Severity::Error)
+        .map(|finding| finding.code())
+        .collect()
+}
+
+/// Of each code with this remedy at least one damaged file is mended, and what is written has no error. Where the metalayer
+/// is damaged, its entries are given.
+#[test]
+fn each_code_that_a_salvage_mends_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("damaged.b2nd"), folder.path().join("saved.b2nd"));
+    let mut mended = BTreeSet::new();
+    for (name, file, code) in table().into_iter().chain(oddities()) {
+        if code.remedy() != Some(Remedy::Salvage) {
+            continue;
+        }
+        fs::write(&from, &file).unwrap();
+        assert!(check(&from).unwrap().findings.iter().any(|finding| finding.code() == code), "{name}");
+        let plain = || Salvage::open(&from).unwrap();
+        let given = || {
+            let salvage = plain().shape(&[3, 5]).chunkshape(&[2, 3]).blockshape(&[1, 2]).dtype("<i4");
+            salvage.assume_order()
+        };
+        let applied = plain().apply(&to).or_else(|_| given().apply(&to));
+        assert_eq!(fs::read(&from).unwrap(), file, "{name}");
+        if applied.is_ok() {
+            assert_eq!(errors(&to), [], "{name}");
+            mended.insert(code);
+            fs::remove_file(&to).unwrap();
+        }
+    }
+    let with_remedy = FindingCode::ALL.iter().filter(|code| code.remedy() == Some(Remedy::Salvage));
+    let mut left: BTreeSet<FindingCode> = with_remedy.copied().collect();
+    left.retain(|code| !mended.contains(code));
+    // Of chunks and their files, there are tests below.
+    let below =
+        [FindingCode::ChunkHeader, FindingCode::ChunkData, FindingCode::ChunkOverlap, FindingCode::ChunkFile];
+    assert_eq!(left, below.into());
+}
+
+#[test]
+fn a_frame_without_damage_is_saved_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut count = 0;
+    for entry in walk(&data()) {
+        let Ok(frame) = Frame::open(&entry) else { continue };
+        let is_present = frame.header().generation == Generation::Present;
+        if !is_present || frame.array().is_ok_and(|array| array.is_none()) || frame.offset() > 0 {
+            continue;
+        }
+        let from = if frame.header().is_sparse() { entry.parent().unwrap() } else { &entry };
+        let to = folder.path().join(format!("{count}.b2nd"));
+        let (new, report) = match Salvage::open(from).unwrap().apply(&to) {
+            // Without the feature, a compressed chunk index is not read.
+            Err(_) if cfg!(not(feature = "decompress")) => continue,
+            applied => applied.unwrap_or_else(|error| panic!("{}: {error}", from.display())),
+        };
+        assert!(report.is_whole() && report.assumed.is_empty(), "{}: {report:?}", from.display());
+        assert_eq!(new.array().unwrap().unwrap().shape(), frame.array().unwrap().unwrap().shape());
+        let counts = |path: &Path| Frame::open(path).unwrap().count_chunks().unwrap();
+        assert_eq!(counts(&to), counts(from), "{}", from.display());
+        count += 1;
+    }
+    assert!(count > 20, "{count}");
+}
+
+fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        files.extend(if path.is_dir() { walk(&path) } else { vec![path] });
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = small();
+    for chunk in 0..4 {
+        for byte in 0..32 {
+            let mut file = old.clone();
+            file[CHUNKS + chunk * CHUNK + byte] ^= 0x55;
+            let Ok((new, report)) = saved(&file, folder.path()) else { panic!("chunk {chunk}, byte {byte}") };
+            let lost: Vec<u64> = report.lost.iter().map(|range| range.first).collect();
+            assert!(lost.is_empty() || lost == [chunk as u64], "chunk {chunk}, byte {byte}: {report:?}");
+            let mut frame = Frame::read_at(Cursor::new(new), 0).unwrap();
+            let has_note = frame.trailer().unwrap().vlmetalayer("b2nd_salvage").is_some();
+            assert_eq!(has_note, !lost.is_empty());
+            let mut chunks = frame.chunks().unwrap();
+            while let Some(entry) = chunks.next().transpose().unwrap() {
+                let bytes = chunks.compressed(&entry).unwrap();
+                let start = CHUNKS + usize::try_from(entry.number).unwrap() * CHUNK;
+                match bytes {
+                    None => assert_eq!(lost, [entry.number]),
+                    Some(bytes) if entry.number != chunk as u64 => {
+                        assert_eq!(bytes, old[start..start + CHUNK])
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
+    #[derive(serde::Deserialize, Debug, PartialEq)]
+    struct Note {
+        lost: Vec<(u64, u64)>,
+        fill: String,
+        assumed_order: bool,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = small();
+    file[CHUNKS + 3 * CHUNK] = 0xff;
+    file[CHUNKS + 3 * CHUNK + 2] = 0;
+    let (mut again, _) = saved(&file, folder.path()).unwrap();
+    let note = |file: &[u8]| -> Note {
+        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        frame.trailer().unwrap().vlmetalayer("b2nd_salvage").unwrap().decode().unwrap()
+    };
+    assert_eq!(note(&again), Note { lost: vec![(3, 1)], fill: "zeros".into(), assumed_order: false });
+    // Chunk 1 of the new frame, whose header is as long.
+    again[CHUNKS + CHUNK + 2] = 0;
+    let (last, report) = saved(&again, folder.path()).unwrap();
+    assert_eq!(report.lost_count(), 1);
+    assert_eq!(note(&last), Note { lost: vec![(1, 1), (3, 1)], fill: "zeros".into(), assumed_order: false });
+    let path = folder.path().join("last.b2nd");
+    fs::write(&path, last).unwrap();
+    let findings = check(&path).unwrap().findings;
+    assert_eq!(findings.iter().map(|finding| finding.code()).collect::<Vec<_>>(), [FindingCode::Salvaged]);
+    let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now";
+    assert_eq!(findings[0].message(), message);
+}
+
+#[test]
+fn without_an_index_the_order_must_be_assumed() {
+    let folder = tempfile::tempdir().unwrap();
+    for length in CHUNKS..INDEX + 20 {
+        let cut = &small()[..length];
+        let whole = (length - CHUNKS) / CHUNK;
+        let error = saved(cut, folder.path()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{length}");
+        let assumed = of(cut.to_vec()).assume_order().preview();
+        if whole == 0 {
+            let message = "nothing could be saved: neither a chunk index nor a chunk was found";
+            assert_eq!(assumed.unwrap_err().to_string(), message);
+            continue;
+        }
+        assert!(error.to_string().contains(&format!("{whole} chunks follow one another")), "{error}");
+        let report = assumed.unwrap();
+        assert_eq!(report.lost_count(), 4 - whole as u64, "{length}");
+        assert_eq!(report.assumed.len(), 1);
+    }
+}
+
+#[test]
+fn entries_that_cannot_both_be_right_are_both_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |number: usize| INDEX + 32 + 8 * number;
+    for (offset, lost) in
+        [(CHUNK as i64, vec![0, 1]), (1 << 40, vec![0]), (7, vec![0]), (i64::MIN | 0x7f << 56, vec![0])]
+    {
+        let mut file = small();
+        file[entry(0)..entry(1)].copy_from_slice(&offset.to_le_bytes());
+        let (_, report) = saved(&file, folder.path()).unwrap();
+        let found: Vec<u64> =
+            report.lost.iter().flat_map(|range| range.first..range.first + range.count).collect();
+        assert_eq!(found, lost, "{offset:#x}");
+    }
+    // An entry that leads into a chunk, of which a copy with its own header is the data.
+    let mut file = small();
+    let nested = file[CHUNKS + CHUNK..][..32].to_vec();
+    file[CHUNKS + 32..][..32].copy_from_slice(&nested);
+    file[entry(1)..entry(2)].copy_from_slice(&32_i64.to_le_bytes());
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    assert!(report.lost.iter().any(|range| range.first <= 1), "{report:?}");
+    assert!(report.lost_count() >= 2, "{report:?}");
+}
+
+#[test]
+fn a_sparse_frame_stays_sparse_and_loses_the_chunks_without_a_file() {
+    let (folder, path) = copy("sparse.b2nd");
+    fs::remove_file(path.join("00000002.chunk")).unwrap();
+    let to = folder.path().join("saved.b2nd");
+    let applied = Salvage::open(&path).unwrap().apply(&to);
+    if cfg!(not(feature = "decompress")) && applied.is_err() {
+        return;
+    }
+    let (frame, report) = applied.unwrap();
+    assert!(frame.header().is_sparse() && to.is_dir());
+    assert_eq!((report.lost[0].first, report.lost_count()), (2, 1));
+    assert_eq!(report.lost[0].why, "its file is missing");
+    assert_eq!(errors(&to), []);
+    assert_eq!(Salvage::open(&path).unwrap().apply(&to).unwrap_err().kind(), ErrorKind::Exists);
+}
+
+#[test]
+fn lost_chunks_are_filled_with_nan_only_where_readers_read_it() {
+    let array = |dtype: &str| {
+        let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, dtype).unwrap();
+        let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+        let nbytes = writer.chunk_nbytes();
+        for number in 0..2 {
+            writer.write_uncompressed(number, &vec![1; nbytes]).unwrap();
+        }
+        let mut file = writer.finish().unwrap().into_inner();
+        let header_len = Frame::parse(&file).unwrap().header().header_len;
+        file[header_len + 2] = 0;
+        file
+    };
+    let filled = |dtype, fill| of(array(dtype)).fill(fill).preview();
+    assert_eq!(filled("<f4", SpecialValue::Nan).unwrap().counts.nan, 1);
+    assert_eq!(filled("<f8", SpecialValue::Zeros).unwrap().counts.zeros, 1);
+    for (dtype, fill) in [
+        ("<i4", SpecialValue::Nan),
+        (">f8", SpecialValue::Nan),
+        ("<f2", SpecialValue::Nan),
+        ("<f4", SpecialValue::Uninitialized),
+        ("<f4", SpecialValue::Value),
+    ] {
+        assert_eq!(filled(dtype, fill).unwrap_err().kind(), ErrorKind::Refused, "{dtype}");
+    }
+}
+
+#[test]
+fn what_is_no_array_with_items_of_its_own_is_refused() {
+    let objects = Meta::new(Shapes { shape: &[2], chunkshape: &[2], blockshape: &[2] }, "|O").unwrap();
+    let file = FrameBuilder::new(objects).typesize(8).to_vec([] as [&[u8]; 0]);
+    if let Ok(file) = file {
+        assert!(of(file).preview().unwrap_err().to_string().contains("Python objects"));
+    }
+    let mut file = small();
+    let at = file.windows(3).position(|bytes| bytes == b"<i4").unwrap();
+    file[at..at + 3].copy_from_slice(b"|O8");
+    assert!(of(file).preview().unwrap_err().to_string().contains("Python objects"));
+    let error = of(b"text".to_vec()).preview().unwrap_err();
+    assert_eq!(error.finding().unwrap().code(), FindingCode::NotAFrame);
+    let chunks = fs::read(data().join("peers/object_array.b2frame")).unwrap();
+    let message = of(chunks).preview().unwrap_err().to_string();
+    assert_eq!(message, "the frame has no array, so it cannot be salvaged");
+}
+
+#[test]
+fn a_header_that_is_gone_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = small();
+    file[..CHUNKS].fill(0);
+    assert_eq!(saved(&file, folder.path()).unwrap_err().kind(), ErrorKind::Malformed);
+    let given = of(file).shape(&[3, 5]).chunkshape(&[2, 3]).blockshape(&[1, 2]).dtype("int32");
+    let report = given.assume_order().preview().unwrap();
+    assert_eq!(report.lost_count(), 0, "{report:?}");
+    assert_eq!(report.frame.array().unwrap().unwrap().dtype(), Some("<i4"));
+}
+
+/// Whatever a few bytes are changed to, nothing panics, and what is written has no error.
+#[test]
+fn whatever_is_damaged_the_new_frame_has_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = fastrand::Rng::with_seed(25);
+    let to = folder.path().join("saved.b2nd");
+    let mut counts = (0, 0);
+    for name in ["int32_3x5.b2nd", "vlmetalayers.b2nd", "struct_long.b2nd", "rank16.b2nd"] {
+        let old = fs::read(data().join(name)).unwrap();
+        for _ in 0..400 {
+            let mut file = old.clone();
+            for _ in 0..random.usize(1..6) {
+                let at = random.usize(..file.len());
+                file[at] = random.u8(..);
+            }
+            file.truncate(if random.bool() { file.len() } else { random.usize(..file.len()) });
+            let salvage = of(file);
+            let salvage = if random.bool() { salvage.assume_order() } else { salvage };
+            match salvage.apply(&to) {
+                Ok(_) => {
+                    assert_eq!(
+                        check(&to)
+                            .unwrap()
+                            .findings
+                            .iter()
+                            .filter(|finding| finding.severity() == Severity::Error)
+                            .count(),
+                        0
+                    );
+                    fs::remove_file(&to).unwrap();
+                    counts.0 += 1;
+                }
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Refused | ErrorKind::Malformed), "{error}");
+                    counts.1 += 1;
+                }
+            }
+        }
+    }
+    assert!(counts.0 > 200 && counts.1 > 200, "{counts:?}");
+}
+
+#[test]
+fn a_salvage_that_is_stopped_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("saved.b2nd");
+    let salvage = of(small()).on_progress(|saved| match saved {
+        0..100 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    });
+    assert_eq!(salvage.apply(&to).unwrap_err().kind(), ErrorKind::Stopped);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}

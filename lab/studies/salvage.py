@@ -1,0 +1,360 @@
+"""Damages arrays in every part, salvages them with `b2nd salvage`, and asks python-blosc2 what was saved.
+
+The damaged files are those of the other studies: headers byte by byte, headers of chunks, killed writers; and files that were
+cut, or changed anywhere, of arrays with random histories. With --quick, some of each, by a fixed seed.
+"""
+
+import collections
+import json
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+import damage
+import headers
+import killed
+from study import B2ND, CRASH, HANG, IS_QUICK, answers, b2nd, report, scratch, table
+
+SEED = os.environ.get("B2ND_SEED", "1")
+BATCH = 64
+
+# What became of a damaged file. "Unseen" is other data in a chunk whose own bytes were damaged, which leaves no trace.
+WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
+    "whole",
+    "partly",
+    "nothing",
+    "unverified",
+    "unseen",
+    "wrong",
+    "error",
+]
+GOAL_HEADERS = 0.95
+
+# Entries of the array's metalayer that nothing else repeats: a shape in the same grid, a dtype of the same size.
+BY_ITSELF = ["b2nd: shape", "b2nd: chunkshape", "b2nd: dtype", "b2nd: length of the dtype"]
+
+
+# The judge.
+
+
+def salvage(paths, into, *options):
+    """What `b2nd salvage --json` says of each file."""
+    lines = "".join(f"{path}\n" for path in paths)
+    command = [B2ND, "salvage", "--json", "--into", into, "--files-from", "-", *options]
+    run = subprocess.run(command, input=lines, capture_output=True, text=True)
+    assert run.returncode in (0, 1), run.stderr
+    records = {record["path"]: record for record in map(json.loads, run.stdout.splitlines())}
+    return [records[str(path)] for path in paths]
+
+
+def outside(record, shape, *keys):
+    """Which items are not in the chunks that a salvage lists."""
+    mask = np.ones(shape, bool)
+    for key in keys:
+        for chunk in record[key]:
+            assert chunk["count"] == 1
+            mask[tuple(map(slice, chunk["start"], chunk["stop"]))] = False
+    return mask
+
+
+def touched(grid, shape, numbers):
+    """Which items are in these chunks."""
+    mask = np.zeros(shape, bool)
+    counts = [-(-items // size) for items, size in zip(shape, grid)]
+    for number in numbers:
+        at = np.unravel_index(number, counts) if counts else ()
+        mask[tuple(slice(q * size, (q + 1) * size) for q, size in zip(at, grid))] = True
+    return mask
+
+
+def verdict(case):
+    """What became of a file, by what was saved of it. `right` are the arrays of which each item is one."""
+    record, right, damaged = case["record"], case["right"], case["damaged"]
+    if "error" in record:
+        return REFUSED
+    array = blosc2.open(record["to"], mode="r")
+    shape, grid = array.shape, array.chunks
+    known = [data for data in right if (data.shape, data.dtype) == (shape, array.dtype)]
+    if not known:
+        return UNSEEN if case["field"] in BY_ITSELF else WRONG
+    try:
+        items = array[...]
+        dict(array.schunk.vlmeta.getall())
+    except Exception:
+        return UNVERIFIED if record["unverified"] else ERROR
+    different = ~np.any([items == data for data in known], axis=0)
+    if not (different & outside(record, shape, "lost")).any():
+        return PARTLY if record["lost"] or record["lost_metalayers"] else WHOLE
+    if not (different & outside(record, shape, "lost", "unverified")).any():
+        return UNVERIFIED
+    if case["field"] in BY_ITSELF:
+        return UNSEEN
+    own = touched(grid, shape, damaged)
+    return WRONG if (different & outside(record, shape, "lost") & ~own).any() else UNSEEN
+
+
+def judged(folder, cases, *options):
+    """Salvages each case, of which `write` makes the damaged file at a path."""
+    for first in range(0, len(cases), BATCH):
+        some = cases[first : first + BATCH]
+        source, into = Path(folder, "in"), Path(folder, "out")
+        source.mkdir()
+        paths = [source / f"{number}.b2nd" for number in range(len(some))]
+        for path, case in zip(paths, some):
+            case["write"](path)
+        for case, record in zip(some, salvage(paths, into, *options)):
+            case["record"] = record
+        for case, seen in zip(some, answers(verdict_or_error, some)):
+            case["result"] = ERROR if seen in (CRASH, HANG) else seen
+            record = case["record"]
+            case["lost"] = [chunk["first"] for chunk in record.get("lost", [])]
+            del case["write"], case["right"]
+        shutil.rmtree(source)
+        shutil.rmtree(into, ignore_errors=True)
+    return cases
+
+
+def verdict_or_error(case):
+    try:
+        return verdict(case)
+    except Exception:
+        return ERROR
+
+
+# The damaged files.
+
+
+def copy(content, file, path):
+    """A writer of a damaged copy; in a sparse frame, of one of its files."""
+
+    def write(to):
+        if path.is_dir():
+            shutil.copytree(path, to)
+            to = to / file.name
+        to.write_bytes(content)
+
+    return write
+
+
+def changed(content, at, value):
+    return content[:at] + bytes([value]) + content[at + 1 :]
+
+
+def data_of(path):
+    return blosc2.open(str(path), mode="r")[...]
+
+
+def header_cases(folder, name, values):
+    """A file for each byte of the header and each value."""
+    frame = headers.HeaderFrame(folder, name)
+    right = [data_of(frame.path)]
+    for at, field in enumerate(frame.fields):
+        old = frame.bytes[at]
+        for value in dict.fromkeys(value for value in values(old) if value != old):
+            write = copy(changed(frame.bytes, at, value), frame.file, frame.path)
+            yield {"name": name, "field": field, "at": at, "write": write, "right": right, "damaged": []}
+
+
+def chunk_cases(folder, name, values):
+    """A file for each byte of the header of chunk 1, and for some of its data."""
+    frame = damage.ChunkFrame(folder, name)
+    right = [data_of(frame.path)]
+    content = frame.file.read_bytes()
+    length = b2nd("chunks", "--json", frame.path)[damage.CHUNK]["cbytes"]
+    places = [*range(damage.HEADER), *random.sample(range(damage.HEADER, length), min(16, length - damage.HEADER))]
+    for at in places:
+        old = content[frame.start + at]
+        for value in dict.fromkeys(value for value in values(old) if value != old):
+            write = copy(changed(content, frame.start + at, value), frame.file, frame.path)
+            field = "header" if at < damage.HEADER else "data"
+            yield {"name": name, "field": field, "at": at, "write": write, "right": right, "damaged": [damage.CHUNK]}
+
+
+def history(path, contiguous):
+    """Writes an array with a random history: zeros, repeated values, chunks that are replaced, inserted and appended."""
+    ndim = random.randint(1, 3)
+    shape = [random.randint(1, 5) * 4 for _ in range(ndim)]
+    dtype = random.choice(["<i4", "<f8", "<u2", "|u1"])
+    chunks, blocks = [random.choice([4, 8]) for _ in shape], [random.choice([2, 4]) for _ in shape]
+    make = lambda shape: np.random.default_rng(random.randrange(1 << 30)).integers(1, 200, shape).astype(dtype)
+    cparams = {"nthreads": 1, "clevel": random.choice([0, 1, 5]), "codec": random.choice([blosc2.Codec.LZ4, blosc2.Codec.ZSTD])}
+    array = blosc2.asarray(make(shape), chunks=chunks, blocks=blocks, urlpath=str(path), contiguous=contiguous, cparams=cparams)
+    for _ in range(random.randint(0, 4)):
+        kind = random.choice(["zeros", "repeat", "replace", "grow", "shrink", "vlmeta"])
+        box = tuple(slice(start := random.randrange(items), random.randint(start + 1, items)) for items in array.shape)
+        if kind == "zeros":
+            array[box] = 0
+        elif kind == "repeat":
+            array[...] = 7
+        elif kind == "replace":
+            array[box] = make([part.stop - part.start for part in box])
+        elif kind == "vlmeta":
+            array.schunk.vlmeta[f"note {random.randrange(3)}"] = "x" * random.randrange(200)
+        else:
+            new, axis = list(array.shape), random.randrange(ndim)
+            new[axis] = new[axis] + random.randint(1, 9) if kind == "grow" else random.randint(1, new[axis])
+            array.resize(tuple(new))
+    return array[...]
+
+
+def places_of(path):
+    """Where the stored chunks are, by file: pairs of a number, and the range of its bytes."""
+    places = collections.defaultdict(list)
+    for chunk in b2nd("chunks", "--json", path):
+        if chunk.get("offset") is not None and chunk.get("cbytes"):
+            places[Path(chunk["file"])].append((chunk["chunk"], chunk["offset"], chunk["offset"] + chunk["cbytes"]))
+    return places
+
+
+def random_cases(folder, number):
+    """Files of an array with a random history: a few bytes changed, a sector of zeros, a cut."""
+    path = Path(folder, f"history{number}.b2nd")
+    right = [history(path, contiguous=number % 4 > 0)]
+    places = places_of(path)
+    files = [path / "chunks.b2frame", *places] if path.is_dir() else [path]
+    for kind in ["byte", "byte", "bytes", "sector", "cut"] * (1 if IS_QUICK else 4):
+        file = random.choice(files)
+        content = bytearray(file.read_bytes())
+        if not content:
+            continue
+        start = random.randrange(len(content))
+        spans = [(start, start + 1)]
+        if kind == "bytes":
+            spans = [(at, at + 1) for at in random.choices(range(len(content)), k=8)]
+        elif kind == "sector":
+            start = start // 512 * 512
+            spans = [(start, min(start + 512, len(content)))]
+        elif kind == "cut":
+            spans = [(start, len(content))]
+        if kind == "cut":
+            del content[start:]
+        for start, stop in spans if kind != "cut" else []:
+            content[start:stop] = bytes(stop - start) if kind == "sector" else bytes([random.randrange(256)])
+        hit = [n for n, a, b in places[file] if any(a < stop and start < b for start, stop in spans)]
+        write = copy(bytes(content), file, path)
+        yield {"name": f"history {number}", "field": kind, "at": spans[0][0], "write": write, "right": right, "damaged": hit}
+
+
+def cut_cases(folder, name, step):
+    """Files cut at every byte, of an array of which every chunk is stored, in its order."""
+    path = Path(folder, f"cut {name}.b2nd")
+    path.unlink(missing_ok=True)
+    headers.KINDS[name](str(path))
+    right, content = [data_of(path)], path.read_bytes()
+    places = places_of(path)[path]
+    header_len = int.from_bytes(content[11:15])
+    for at in range(header_len, len(content), step):
+        whole = [number for number, _, stop in places if stop <= at]
+        case = {"name": name, "field": "cut", "at": at, "write": copy(content[:at], path, path), "right": right}
+        yield case | {"damaged": [number for number, _, stop in places if stop > at], "whole": whole}
+
+
+def killed_cases(folder, number, name, contiguous):
+    """What killed writers leave: each item may be the old or the new one, or zero where it was never written."""
+    writer = killed.WRITERS[name]
+    paths, _ = killed.kills(f"{folder}/killed{number}{contiguous}", name, contiguous)
+    known = [data for data, _ in filter(None, (writer.before, writer.after))]
+    right = known + [np.zeros(data.shape, data.dtype) for data in known]
+    for path in map(Path, paths):
+        if path.exists() and not (path.is_dir() and not (path / "chunks.b2frame").exists()):
+            write = lambda to, path=path: (shutil.copytree if path.is_dir() else shutil.copy)(path, to)
+            yield {"name": name, "field": "sparse" if path.is_dir() else "contiguous", "at": 0, "write": write, "right": right, "damaged": []}
+
+
+# What is told of it.
+
+INTRODUCTION = """\
+# What can be saved of a damaged array
+
+Written by `lab/run salvage`. `b2nd salvage` makes new frames of damaged arrays, python-blosc2 opens them, and each item outside of
+what was listed as lost is compared:
+
+- **whole**: all data was saved, and is equal. **partly**: what is listed as lost is lost, and all other items are equal.
+- **nothing**: nothing was written; the message says why.
+- **unverified**: only items of chunks that were listed as unverified differ. **unseen**: items of a chunk whose own bytes were
+  damaged differ, or the array has another shape in the same grid or another dtype, and nothing tells: Blosc2 has no checksums.
+- **wrong**: any other item differs, such as a chunk at a wrong place. **error**: python-blosc2 cannot read the new frame.
+
+"""
+
+SIZES = ["header_len", "frame_len", "nbytes", "cbytes", "typesize", "blocksize", "chunksize"]
+
+
+def is_promised(case):
+    """Whether the damage is to a marker or a size of the header, with an intact metalayer and index."""
+    field = case["field"]
+    return field.endswith("markers") or field == "header: magic" or field in [f"header: {size}" for size in SIZES]
+
+
+def rows(cases, group):
+    groups = collections.defaultdict(list)
+    for case in cases:
+        groups[group(case)].append(case)
+    for name, of in [*sorted(groups.items()), ("**all**", cases)]:
+        counts = collections.Counter(case["result"] for case in of)
+        yield name, len(of), *(counts[result] for result in RESULTS)
+
+
+def part(title, text, cases, group):
+    head = f"{title} | files: | {' | '.join(f'{result}:' for result in RESULTS)}"
+    return f"## {text}\n\n{table(head, rows(cases, group))}\n"
+
+
+def all_cases(folder):
+    few = lambda old: [old ^ 1] if IS_QUICK else [0, 0xFF, old ^ 1, old ^ 0x80, 0x7F, 0x90]
+    field = lambda case: case["field"]
+    cases = [case for name in headers.KINDS for case in header_cases(folder, name, few)]
+    of_headers = judged(folder, cases)
+    yield "headers", part("field", "A byte of the header", of_headers, field), of_headers
+    arrays = [name for name in damage.KINDS if "any length" not in name]
+    cases = [case for name in arrays for case in chunk_cases(folder, name, few)]
+    of_chunks = judged(folder, cases)
+    yield "chunks", part("chunk", "A byte of a chunk", of_chunks, lambda case: f"{case['name']}: {case['field']}"), of_chunks
+    cases = [case for number in range(8 if IS_QUICK else 400) for case in random_cases(folder, number)]
+    of_random = judged(folder, cases)
+    yield "random", part("damage", "Anywhere, in arrays with random histories", of_random, field), of_random
+    step = 97 if IS_QUICK else 1
+    for options in [], ["--assume-order"]:
+        cases = [case for name in ("plain", "struct", "vlmetalayers") for case in cut_cases(folder, name, step)]
+        of_cuts = judged(folder, cases, *options)
+        title = " ".join(["A cut at any byte after the header", *(f"with `{option}`" for option in options)])
+        yield "assumed" if options else "cuts", part("array", title, of_cuts, lambda case: case["name"]), of_cuts
+    names = list(killed.WRITERS)[:: 4 if IS_QUICK else 1]
+    kills = [(number, name, contiguous) for number, name in enumerate(names) for contiguous in (True, False)]
+    of_kills = judged(folder, [case for kill in kills for case in killed_cases(folder, *kill)])
+    yield "killed", part("writer", "A killed writer", of_kills, lambda case: f"{case['name']}, {case['field']}"), of_kills
+
+
+def main():
+    random.seed(SEED)
+    text, parts = INTRODUCTION, {}
+    with scratch() as folder:
+        for name, page, cases in all_cases(folder):
+            text += page
+            parts[name] = cases
+    promised = [case for case in parts["headers"] if is_promised(case)]
+    saved = sum(case["result"] == WHOLE for case in promised) / len(promised)
+    others = [case for case in parts["chunks"] if set(case["lost"]) - {damage.CHUNK} or case["result"] == REFUSED]
+    missed = [case for case in parts["assumed"] if set(case["whole"]) & set(case["lost"]) or case["whole"] and case["result"] == REFUSED]
+    every = [case for name, cases in parts.items() for case in cases if name != "assumed"]
+    wrong = [case for case in every if case["result"] in (WRONG, ERROR)]
+    wrong += [case for case in parts["assumed"] if case["result"] == ERROR]
+    count = sum(map(len, parts.values()))
+    figure = f"{count} damaged files: {saved:.1%} of {len(promised)} damaged sizes and markers saved whole; "
+    figure += f"{len(others)} chunk damages cost another chunk; {len(missed)} cuts cost a whole chunk; {len(wrong)} wrong or unreadable"
+    text += f"{figure}.\n"
+    for case in [*wrong[:12], *others[:6], *missed[:6]]:
+        print({key: value for key, value in case.items() if key != "record"}, case["record"])
+    for case in [case for case in promised if case["result"] != WHOLE][:20]:
+        print("not whole:", case["name"], case["field"], case["at"], case["result"], case["record"].get("error"), case["record"].get("lost"))
+    has_failed = wrong or others or missed or saved < GOAL_HEADERS
+    report("salvage", text, figure, "a goal is missed" if has_failed else None, "SALVAGE.md", f", seed {SEED}")
+
+
+if __name__ == "__main__":
+    main()
