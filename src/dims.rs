@@ -68,7 +68,7 @@ where
     tuple.end()
 }
 
-/// Reads an array of just as many dimensions. `#[serde(with = "b2nd_serde::dims")]` calls it.
+/// Deserializes an array of exactly `N` dimensions. `#[serde(with = "b2nd_serde::dims")]` calls it.
 ///
 /// ```
 /// use serde::Deserialize;

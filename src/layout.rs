@@ -329,7 +329,7 @@ pub(crate) fn outer_markers() -> impl fmt::Display {
     OneOf(each_once(Layout::marker).map(Hex))
 }
 
-/// What the layouts have in their order, without what one before had.
+/// A property of each layout, in their order, each value once.
 fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clone {
     let is_new = move |&(index, &layout): &(usize, &Layout)| {
         Layout::ALL.iter().take(index).all(|&before| of(before) != of(layout))
@@ -354,7 +354,11 @@ mod tests {
         for &layout in Layout::ALL {
             for position in 0..=u8::MAX {
                 let in_table = layout.entries().get(usize::from(position)).copied();
-                assert_eq!(layout.entry(position), in_table, "{layout}, entry {position}");
+                assert_eq!(
+                    layout.entry(position),
+                    in_table,
+                    "{layout}, entry {position}: `Layout::entry` must repeat the row of the table"
+                );
             }
             assert_eq!("".parse::<Layout>(), Err(ParseLayoutError(())));
             assert_eq!(layout.name().parse(), Ok(layout));

@@ -93,7 +93,7 @@ def conditions(name):
         information = ""
     models = [line.split(": ", 1)[1] for line in information.splitlines() if line.startswith("model name")]
     rows = [
-        ("command", f"`benches/run {name}`"),
+        ("command", f"`lab/run benchmarks {name}`"),
         ("date", datetime.now(timezone.utc).date().isoformat()),
         ("processor", f"{models[0] if models else 'unknown'}, cores: {os.cpu_count()}"),
         ("compiler", f"{output('rustc', '--version')}, release profile as cargo has it"),

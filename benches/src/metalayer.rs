@@ -1,6 +1,6 @@
 //! The price of a metalayer, against C-Blosc2 and against other crates, compiled as programs are.
 //!
-//! `benches/run metalayer` runs it. The page goes to the standard output, and that of a whole run to `docs/BENCHMARKS.md`.
+//! `lab/run benchmarks metalayer` runs it. The page goes to the standard output, and that of a whole run to `docs/BENCHMARKS.md`.
 
 mod c_blosc2;
 mod compare;

@@ -119,7 +119,7 @@ fn times(page: &mut String, lines: &[Line]) -> fmt::Result {
 fn conditions(page: &mut String, c_blosc2: Option<&CBlosc2>) -> fmt::Result {
     let c_blosc2 = c_blosc2.map_or("absent: B2ND_LIBBLOSC2 is not set", |c_blosc2| &c_blosc2.version);
     writeln!(page, "\n| | |\n|---|---|")?;
-    writeln!(page, "| command | `benches/run metalayer` |")?;
+    writeln!(page, "| command | `lab/run benchmarks metalayer` |")?;
     writeln!(page, "| processor | {} |", processor())?;
     writeln!(page, "| compiler | {} |", compiler())?;
     writeln!(page, "| C-Blosc2 | {c_blosc2} |")?;

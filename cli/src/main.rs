@@ -25,7 +25,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::commands::Command;
 
-/// List, show, check and change Blosc2 N-dimensional arrays without reading their data
+/// List, show, check, read, change and salvage Blosc2 N-dimensional arrays
 ///
 /// A frame is the file format of Blosc2: one file, or a directory with a file for each chunk (a sparse frame). An array
 /// is a frame whose header has a metalayer with the shape, chunks, blocks and dtype.

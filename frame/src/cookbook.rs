@@ -308,7 +308,7 @@
 //!
 //! # A slice of an array
 //!
-//! With the feature `decompress`, [`Frame::slice`](crate::Frame::slice) reads the items of a slice, as they are stored. With
+//! With the feature `decompress`, `Frame::slice` reads the items of a slice, as they are stored. With
 //! the feature `ndarray` it makes an array of them. The example `read_slice` is a whole program.
 //!
 //! ```

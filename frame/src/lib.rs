@@ -154,7 +154,7 @@ pub use write::builder::FrameBuilder;
 pub use write::destination::NewFrame;
 pub use write::writer::FrameWriter;
 
-/// The examples of the README are tests.
-#[cfg(doctest)]
+/// The examples of the README are tests; one needs `ndarray`.
+#[cfg(all(doctest, feature = "ndarray"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -353,7 +353,7 @@ def main():
     for case in [case for case in promised if case["result"] != WHOLE][:20]:
         print("not whole:", case["name"], case["field"], case["at"], case["result"], case["record"].get("error"), case["record"].get("lost"))
     has_failed = wrong or others or missed or saved < GOAL_HEADERS
-    report("salvage", text, figure, "a goal is missed" if has_failed else None, "SALVAGE.md", f", seed {SEED}")
+    report("salvage", text, figure, "a goal is missed" if has_failed else None, f", seed {SEED}")
 
 
 if __name__ == "__main__":

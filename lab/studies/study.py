@@ -1,6 +1,6 @@
 """What the studies share: python-blosc2 and `b2nd check` as judges of files, tables, and the report.
 
-    lab/run STUDY            all of it; writes the study's page in docs and its row of lab/RESULTS.md
+    lab/run STUDY            all of it; writes the study's page in lab/results and its row of lab/RESULTS.md
     lab/run STUDY --quick    a small part by a fixed seed, for CI; prints the page only
 """
 

@@ -54,7 +54,8 @@ impl<'de> Deserializer<'de> {
         self.input.layout()
     }
 
-    /// The number of bytes of the metalayers that have been read. After an error it is that before the metalayer.
+    /// The number of bytes of the metalayers whose entries have been read. After an error in a metalayer, or of a type while it takes
+    /// the entries, that metalayer is not counted.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.input.position()
@@ -107,8 +108,8 @@ fn visit<'de, V: Visitor<'de>>(
     };
     match (value, entries.taken()) {
         (Ok(value), takes) if takes == count => Ok(value),
-        // A struct says of it: "invalid length 7".
-        (Err(error), _) if error.entry().is_none() && entries.is_over() => {
+        // A type that says how many it takes, and asks for one more. A struct says of it: "invalid length 7".
+        (Err(error), _) if !matches!(takes, Takes::Any) && error.entry().is_none() && entries.is_over() => {
             Err(LayoutFault::TakesMore { layout }.error())
         }
         (Err(error), _) => Err(error),

@@ -12,7 +12,7 @@ use crate::wire::{FixedInt, bytes_before};
 /// The error of one of the two ways to read.
 pub(super) trait Fault: de::Error {
     /// Whether no dimension is negative where this error is used.
-    const IS_NATURAL: bool;
+    const NEVER_NEGATIVE: bool;
 
     fn new(detail: Detail) -> Self;
 
@@ -24,7 +24,7 @@ pub(super) trait Fault: de::Error {
 }
 
 impl Fault for Error {
-    const IS_NATURAL: bool = false;
+    const NEVER_NEGATIVE: bool = false;
 
     #[cold]
     fn new(detail: Detail) -> Self {
@@ -47,13 +47,13 @@ impl Fault for Error {
 
 /// The type does not fit an ordinary metalayer.
 ///
-/// It has no room for a reason: what takes no memory takes no part in the layout of a `Result`, so that arrays stay in
-/// registers, and code that makes messages stays off the fast way. Whoever gets it reads once more, the general way.
+/// It has no size, so a `Result` with it is no larger than its value, arrays stay in registers, and no message is built on the
+/// fast way. The caller reads the metalayer again, the general way, to get the reason.
 #[derive(Debug)]
 pub(super) struct Misfit;
 
 impl Fault for Misfit {
-    const IS_NATURAL: bool = true;
+    const NEVER_NEGATIVE: bool = true;
 
     #[inline]
     fn new(_detail: Detail) -> Self {

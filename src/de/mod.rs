@@ -1,8 +1,7 @@
-//! Reading: a metalayer is checked as a whole, and then each entry is decoded as its type asks for it.
+//! Reading. A metalayer is checked whole, and the check chooses one of two ways.
 //!
-//! What is checked decides about the way. An *ordinary* metalayer (the present layout, nothing wrong, no negative dimension)
-//! goes the fast one, in `slice.rs`: it is inlined into the type that is read, and nothing on it can fail but the type. All
-//! else goes the general one, in `deserializer.rs`, which also finds out why a type did not fit.
+//! An *ordinary* one (the present layout, valid, no negative dimension) takes the fast way in `slice.rs`, which is inlined into the
+//! type that is read. Everything else takes the general way in `deserializer.rs`, which also explains why a type does not fit.
 
 // Each module imports only from those above it.
 mod methods;
@@ -37,8 +36,9 @@ pub use deserializer::Deserializer;
 ///
 /// # Errors
 ///
-/// See [`ErrorKind`](crate::ErrorKind); bytes after the metalayer are an error too. An error in the bytes comes before one of
-/// the type, also if it is in a later entry: what is damaged is damaged, whatever it is read into.
+/// See [`ErrorKind`](crate::ErrorKind); bytes after the metalayer are an error too. An error in the bytes of
+/// the metalayer comes before one of the type, also if it is in a later entry: a damaged file is damaged, whatever it is read into.
+/// Bytes after the metalayer are reported last.
 ///
 /// ```
 /// use serde::Deserialize;

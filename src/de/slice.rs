@@ -30,12 +30,10 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
 /// Reads an ordinary metalayer once more, to find out why the type does not fit it.
 #[cold]
 fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
-    if !error.is_misfit() {
-        return error.at(0);
-    }
+    // Whatever the error is: a type can wrap the one that says nothing in one of its own.
     match T::deserialize(&mut Deserializer::new(bytes)) {
-        Err(error) => error.at(0),
-        Ok(_) => error,
+        Err(explained) => explained.at(0),
+        Ok(_) => error.at(0),
     }
 }
 
@@ -103,8 +101,8 @@ fn take_other<'de, V: Visitor<'de>>(
     Ok(boxed(value))
 }
 
-/// A value on the heap, if there is one. As the plain result of a call, it would have an address, and so would that of the
-/// fast way, which becomes the same result: it could not stay in registers.
+/// The value of the general way, on the heap if there is one. Returned by value, it would need an address, and the result of the
+/// fast way, which shares that place, would leave its registers.
 #[cfg(feature = "alloc")]
 type Boxed<T> = alloc::boxed::Box<T>;
 #[cfg(not(feature = "alloc"))]

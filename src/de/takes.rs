@@ -17,7 +17,7 @@ pub(super) enum Takes {
     /// All entries that are there, and the layout.
     #[cfg(feature = "alloc")]
     Meta,
-    /// Names and values, which a metalayer has not.
+    /// A map, which no metalayer is.
     Map,
 }
 

@@ -46,8 +46,8 @@ impl<'de> Visit<'de> for u8 {
     }
 }
 
-/// A dimension. A type that asks for an unsigned integer of as many bits cannot refuse it, so that a loop over the dimensions
-/// has no way out for an error.
+/// A dimension. A type that asks for an unsigned integer gets one unless the dimension is negative. On the fast way none is, so
+/// a loop over the dimensions has no exit for an error.
 macro_rules! visit_dimension {
     ($type:ty, $signed:ident, $unsigned:ident) => {
         impl<'de> Visit<'de> for $type {
@@ -58,7 +58,11 @@ macro_rules! visit_dimension {
 
             #[inline]
             fn visit_as_unsigned<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
-                if F::IS_NATURAL { visitor.$unsigned(self.unsigned()) } else { self.visit(visitor) }
+                if F::NEVER_NEGATIVE || self >= 0 {
+                    visitor.$unsigned(self.unsigned())
+                } else {
+                    self.visit(visitor)
+                }
             }
         }
     };

@@ -92,7 +92,7 @@ pub enum ErrorKind {
     BufferTooSmall,
     /// The reader or writer failed.
     Io,
-    /// The type's own `Serialize` or `Deserialize` gave an error.
+    /// The type's own `Serialize` or `Deserialize` gave an error, ignored one, or did something else when it was called again.
     Custom,
 }
 
@@ -154,11 +154,6 @@ impl Error {
     pub(crate) fn of_version(mut self, version: u8) -> Self {
         self.0.version = NonZeroU8::new(version);
         self
-    }
-
-    /// Whether a type does not fit, and it is not known yet why.
-    pub(crate) fn is_misfit(&self) -> bool {
-        matches!(self.0.detail, Detail::Misfit)
     }
 
     /// The kind of error.

@@ -13,7 +13,7 @@ use crate::{marker, wire};
 
 mod serde;
 
-/// So many dimensions need no heap; few arrays have more.
+/// Dimensions stored inline; few arrays have more.
 const IN_PLACE: usize = 4;
 
 /// A dimension vector.

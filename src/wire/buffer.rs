@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn there_is_room_for_every_layout() {
         for ndim in 0..=MAX_NDIM {
-            let before = Layout::ALL.iter().map(|&layout| bytes_before(Entry::Dtype, layout, ndim));
+            let before =
+                Layout::ALL.iter().map(|&layout| STR32_HEADER + bytes_before(Entry::Dtype, layout, ndim));
             assert_eq!(before.max(), Some(most_before_dtype(ndim)), "{ndim} dimensions");
         }
     }

@@ -24,7 +24,7 @@ pub(crate) trait FixedInt: Copy + Into<i64> {
     fn unsigned(self) -> Self::Unsigned;
 
     /// Whether each of some integers has its marker and is not negative.
-    fn are_natural(items: &[u8]) -> bool;
+    fn are_marked_and_not_negative(items: &[u8]) -> bool;
 }
 
 macro_rules! fixed_int {
@@ -55,7 +55,7 @@ macro_rules! fixed_int {
             }
 
             #[inline(always)]
-            fn are_natural(mut items: &[u8]) -> bool {
+            fn are_marked_and_not_negative(mut items: &[u8]) -> bool {
                 // Without a branch for each integer: a bit that is wrong in any of them stays.
                 let mut wrong = 0;
                 while let Some((&[marker, first, ..], left)) = items.split_first_chunk::<{ Self::WIDTH }>() {
@@ -91,7 +91,8 @@ impl<'de, T: FixedInt> Items<'de, T> {
     pub(super) fn ordinary(bytes: &'de [u8], ndim: u8) -> Option<(Self, &'de [u8])> {
         let (vector, rest) = bytes.split_at_checked(1 + usize::from(ndim) * T::WIDTH)?;
         let (&marker, items) = vector.split_first()?;
-        (marker == vector_marker(ndim) && T::are_natural(items)).then_some((Self::new(items), rest))
+        (marker == vector_marker(ndim) && T::are_marked_and_not_negative(items))
+            .then_some((Self::new(items), rest))
     }
 
     /// Whether exactly `count` are left. After this check the compiler knows the length of their bytes if it knows

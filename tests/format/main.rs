@@ -11,6 +11,7 @@ mod meta;
 mod one_struct;
 mod properties;
 mod snapshots;
+mod two_ways;
 mod types;
 mod without_alloc;
 mod worked_example;

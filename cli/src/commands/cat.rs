@@ -193,7 +193,10 @@ fn members(target: &Target) -> Failure {
     if members.len() > MOST_MEMBERS {
         remark(&format_args!("and {} more, which `b2nd ls` lists", members.len() - MOST_MEMBERS));
     }
-    let message = format!("a store of {} frames: name one of them", members.len());
+    let message = match members.len() {
+        0 => "a store without frames".into(),
+        count => format!("a store of {count} frames: name one of them"),
+    };
     target.location().failure(Problem::new("refused", message))
 }
 
@@ -247,7 +250,7 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
 /// A temporary file with the mode of other new files.
 fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".b2nd-");
+    builder.prefix(".b2nd-").suffix(".tmp");
     #[cfg(unix)]
     builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
     builder.tempfile_in(folder)

@@ -37,6 +37,7 @@ use crate::text::{clean, count, more_counts};
 /// With --only and --ignore, the exit status is that of the findings that are left. A file that cannot be read counts as
 /// a failure all the same, unless --ignore names the reason, such as not-a-frame.
 #[derive(Args)]
+#[command(aliases = ["verify", "validate", "fsck"])]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
   b2nd check --chunks copied/
@@ -144,7 +145,8 @@ impl Check {
         };
         let visit = Visit { depth: Some(depth), on_chunk: Some(&on_chunk), ..Visit::default() };
         let work = |targets: Vec<Found>| {
-            let mut batch = Batch { wanted: &wanted, json, text: Vec::new(), checked: Checked::default() };
+            let mut batch =
+                Batch { wanted: &wanted, json, depth, text: Vec::new(), checked: Checked::default() };
             for target in targets {
                 batch.visit(target, visit);
             }
@@ -169,6 +171,7 @@ impl Check {
 struct Batch<'w> {
     wanted: &'w Wanted,
     json: bool,
+    depth: CheckDepth,
     text: Vec<u8>,
     checked: Checked,
 }
@@ -222,7 +225,7 @@ impl Batch<'_> {
             None => {}
         }
         let is_file = view.location.inside == Inside::Whole;
-        let mend = is_file.then(|| mend::command(view.location.path, &findings)).flatten();
+        let mend = is_file.then(|| mend::command(view.location.path, &findings, self.depth)).flatten();
         if self.json {
             let view = View { findings: &findings, ..view };
             return add_line(&mut self.text, &Record { mend, ..Record::of(view) });

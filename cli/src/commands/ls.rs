@@ -26,6 +26,7 @@ use crate::terminal::Outcome;
 /// Frames without an array, such as super-chunks, are counted. With --all, each has a line too: in the place of a dtype
 /// there are the number of its chunks, and the size of its items, such as V4 for 4 bytes.
 #[derive(Args)]
+#[command(aliases = ["list", "find"])]
 #[command(after_help = "Examples:
   b2nd ls data/
   b2nd ls --sort size -n 10 data/

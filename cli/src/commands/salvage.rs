@@ -38,6 +38,7 @@ use crate::text::{count, more_counts};
 /// take no bytes, and replaced ones are at the end. --assume-order takes the n-th chunk of the file for chunk n of the
 /// array. Without it, no chunk ever gets a wrong place.
 #[derive(Args)]
+#[command(aliases = ["repair", "recover", "mend"])]
 #[command(
     override_usage = "b2nd salvage [OPTIONS] FROM TO\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]..."
 )]

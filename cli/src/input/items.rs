@@ -15,6 +15,9 @@ const AT_ONCE: u64 = 1 << 25;
 /// The most items that are read of the edges of an array.
 const MOST_EDGES: usize = 1 << 22;
 
+/// The most bytes of the edges that are shown. A file of some hundred bytes can claim any number.
+const MOST_EDGE_BYTES: usize = 1 << 28;
+
 /// An array whose items can be read.
 pub(crate) struct Items {
     frame: Frame<Reader>,
@@ -73,11 +76,14 @@ impl Items {
             |(range, _): &(Range<u64>, usize)| usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let shape: Vec<usize> = ends.iter().map(|ends| ends.iter().map(items).sum()).collect();
         let count = shape.iter().fold(1, |count: usize, &items| count.saturating_mul(items));
-        if count > MOST_EDGES {
-            let message = format!("the edges of {} dimensions have {count} items; use --slice", shape.len());
+        let nbytes = count.checked_mul(self.typesize).filter(|&nbytes| nbytes <= MOST_EDGE_BYTES);
+        let Some(nbytes) = nbytes.filter(|_| count <= MOST_EDGES) else {
+            let (rank, typesize) = (shape.len(), self.typesize);
+            let message =
+                format!("the edges of {rank} dimensions have {count} items of {typesize} bytes; use --slice");
             return Err(Problem::new("refused", message));
-        }
-        let mut edges = vec![0; count * self.typesize];
+        };
+        let mut edges = vec![0; nbytes];
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
             let mut rest = corner;

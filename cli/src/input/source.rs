@@ -79,7 +79,10 @@ fn member(zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
         return Err(Problem::new("io", message));
     };
     match member.content() {
-        MemberContent::Broken(finding) => Err(finding.clone().into()),
+        // What is wrong with the frame itself is said by who reads it.
+        MemberContent::Broken(finding) if finding.code() == FindingCode::ZipMember => {
+            Err(finding.clone().into())
+        }
         MemberContent::Compressed => Err(compressed()),
         _ if member.len() == 0 => Err(Problem::new(FindingCode::NotAFrame.name(), "the member is empty")),
         _ => Ok(member.offset()),

@@ -2,26 +2,30 @@
 
 use std::path::Path;
 
-use b2nd_frame::{Finding, Frame, Remedy, Rewrite, Salvage};
+use b2nd_frame::{CheckDepth, Finding, Frame, Remedy, Rewrite, Salvage};
 
 use crate::text::count;
 
 /// The command that mends what was found in the frame that a file or directory is; `None` if there is none. What the command
 /// would do is tried, without writing.
-pub(crate) fn command(path: &Path, findings: &[Finding]) -> Option<String> {
+pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
     // A frame with damage is not rewritten.
     if has(Remedy::Salvage) {
-        return salvage(path);
+        return salvage(path, depth);
     }
     if has(Remedy::Rewrite) { rewrite(path) } else { None }
 }
 
 /// A salvage into a new file beside the damaged one. The rest of the line, a comment to a shell, says what is lost.
-fn salvage(path: &Path) -> Option<String> {
-    let report = Salvage::open(path).ok()?.preview().ok()?;
+fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
     let to = path.with_extension("salvaged.b2nd");
     let command = format!("b2nd salvage {} {}", quoted(path), quoted(&to));
+    // A preview decompresses all chunks, which such a check was not asked to do.
+    if depth < CheckDepth::ChunkData {
+        return Some(format!("{command}  # --dry-run tells what is lost"));
+    }
+    let report = Salvage::open(path).ok()?.preview().ok()?;
     let (lost, layers) = (report.lost_count(), report.lost_metalayers.len() as u64);
     Some(match (lost, layers) {
         (0, 0) => command,

@@ -1,5 +1,6 @@
 //! `cat`: the items of an array, as text, JSON and NumPy files.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use crate::run::{folder, objects, run, screen, snapshot, text};
@@ -24,7 +25,8 @@ fn the_items_are_printed_as_numpy_prints_them() {
         &["cat", "geometry/d4_M8_ones.b2nd", "--slice", "0,0"],
         &["cat", "geometry/d2_c16_even.b2nd", "--slice", "0,:2", "--json"],
     ] {
-        screens += &format!("$ b2nd {}\n{}\n", arguments.join(" "), screen(&run(&data(), arguments)));
+        let output = run(&data(), arguments);
+        writeln!(screens, "$ b2nd {}\n{}", arguments.join(" "), screen(&output)).unwrap();
     }
     snapshot("cat", &screens);
 }
@@ -50,7 +52,7 @@ fn what_cannot_be_read_is_named() {
     ] {
         let output = run(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        screens += &format!("$ b2nd {}\n{}\n", arguments.join(" "), screen(&output));
+        writeln!(screens, "$ b2nd {}\n{}", arguments.join(" "), screen(&output)).unwrap();
     }
     snapshot("cat_refused", &screens);
 }

@@ -165,7 +165,7 @@ fn colour_is_only_where_it_is_wanted() {
     assert!(!is_coloured(&[], &[("NO_COLOR", "1")]));
 }
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "info",
     "ls",
     "cat",
@@ -341,4 +341,19 @@ fn a_closed_pipe_ends_quietly() {
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn other_words_for_a_command_lead_to_it() {
+    let words = [
+        ("ls", &["list", "find"][..]),
+        ("check", &["verify", "validate", "fsck"]),
+        ("salvage", &["repair", "recover", "mend"]),
+    ];
+    for (command, others) in words {
+        let help = |word| text(&run(&[word, "--help"]).stdout).to_owned();
+        for other in others {
+            assert_eq!(help(other), help(command), "{other}");
+        }
+    }
 }

@@ -457,7 +457,14 @@ fn every_array_of_the_corpus_is_listed_with_what_it_says() {
         {
             assert_eq!(object[key], frame[field], "{name}: {key}");
         }
-        assert_eq!((&object["stored_nbytes"], &object["cbytes"]), (&frame["nbytes"], &frame["cbytes"]));
+        assert_eq!(object["cbytes"], frame["cbytes"]);
+        // Of two files, metalayer and header disagree about the size.
+        let is_known = !name.ends_with("slice_int.cat");
+        assert_eq!(
+            object["stored_nbytes"],
+            if is_known { frame["nbytes"].clone() } else { Value::Null },
+            "{name}"
+        );
     }
     assert!(entries.len() > 200 && scanned < 40, "{scanned}");
 }

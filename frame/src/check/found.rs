@@ -15,7 +15,7 @@ pub(super) struct Found {
     kept: Vec<Finding>,
     /// How many more there are of a code.
     left_out: Vec<(FindingCode, u64)>,
-    /// First that some could not be decompressed, if so.
+    /// Checks that were left out. The entry for chunks that were not decompressed comes first.
     skipped: Vec<Skipped>,
 }
 
@@ -61,7 +61,7 @@ impl Found {
             let text = format!("{count} more findings about chunks are left out");
             Finding::new(code, Place::Chunk).text(text)
         }));
-        report.skipped = self.skipped;
+        report.skipped.extend(self.skipped);
     }
 }
 

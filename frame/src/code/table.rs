@@ -262,11 +262,12 @@ codes! {
         "A writer was killed or is still at work, or bytes were damaged."
         "Check again, in case a writer is at work. Otherwise salvage the file, with the shape that the array had \
          before if that is not in it."
-    ChunkIndexHeader "chunk-index-header" Error Frame -
+    ChunkIndexHeader "chunk-index-header" Error Frame Salvage
         "The header that the chunk index has as a Blosc2 chunk is damaged: its items have another size than 8 bytes, its \
          blocks have no size or a wrong one, or its flags contradict each other. C-Blosc2 does not open such a file."
         DAMAGE
-        "Restore the file from another copy."
+        "Restore the file from another copy. If there is none, salvage it: without its index, the order of the chunks must be \
+         assumed."
     ChunkIndexGap "chunk-index-gap" Warning Frame -
         "There are bytes between the chunk index and the trailer. C-Blosc2 reads such a file."
         "A program changed the chunks in the file, and left old bytes there."
@@ -282,8 +283,8 @@ codes! {
         "The chunk index is a Blosc2 chunk that cannot be decompressed, or that does not hold offsets. C-Blosc2 does \
          not open such a file."
         DAMAGE
-        "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
-         are saved."
+        "Restore the file from another copy. If there is none, salvage it: without its index, the order of the chunks must be \
+         assumed."
     LostChunkLength "lost-chunk-length" Error Frame -
         "Chunks have different sizes, and one of them is a special value, for which only the chunk index has an entry. \
          Its size is not stored anywhere, so C-Blosc2 cannot read it. python-blosc2 writes this where a chunk of zeros \

@@ -177,19 +177,11 @@ impl<R> Edit<'_, R> {
         if let Some(path) = self.frame.path() {
             let file = open_at_once(path).map_err(|error| Error::io("read", path, error));
             self.frame.check_whole(path, &mut file?)?;
-            self.check_index(path)?;
+            if self.shape.is_some() {
+                self.frame.check_index(path)?;
+            }
         }
         Ok(after)
-    }
-
-    /// Refuses to undo a resize where the chunk index has not as many chunks as the header.
-    fn check_index(&self, path: &Path) -> Result<(), Error> {
-        let array = self.frame.array()?;
-        let counted = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
-        if self.shape.is_some() && counted.is_some() && counted != self.frame.header().nchunks() {
-            Frame::open(path)?.chunks()?;
-        }
-        Ok(())
     }
 
     fn after(&self) -> Result<Frame<()>, Error> {
@@ -256,20 +248,22 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
-        self.check_index(path)?;
-        self.frame.write(path, after.header_bytes())?;
+        self.frame.write(path, after.header_bytes(), self.shape.is_some())?;
         self.frame.head = after.head;
         Ok(())
     }
 }
 
 impl Frame {
-    /// Writes a header of the same length over the one that was read.
-    fn write(&self, path: &Path, header: &[u8]) -> Result<(), Error> {
+    /// Writes a header of the same length over the one that was read; it may have another shape.
+    fn write(&self, path: &Path, header: &[u8], has_shape: bool) -> Result<(), Error> {
         let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
         let unwritable = |error| Error::io("write", path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
         self.check_whole(path, &mut file)?;
+        if has_shape {
+            self.check_index(path)?;
+        }
         let Some(changed) = difference(self.header_bytes(), header) else { return Ok(()) };
         if let Some(lock) = &mut lock {
             lock.raise_counter()?;
@@ -282,6 +276,16 @@ impl Frame {
 }
 
 impl<R> Frame<R> {
+    /// Refuses to undo a resize where the chunk index has not as many chunks as the header.
+    fn check_index(&self, path: &Path) -> Result<(), Error> {
+        let array = self.array()?;
+        let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
+        if expected.is_some() && expected != self.header().nchunks() {
+            Frame::open(path)?.chunks()?;
+        }
+        Ok(())
+    }
+
     /// Refuses a file whose header is not the one that was read. Returns the length of the file.
     pub(crate) fn check_same(&self, path: &Path, file: &mut File) -> Result<u64, Error> {
         let unreadable = |error| Error::io("read", path, error);

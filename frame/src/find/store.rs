@@ -91,7 +91,9 @@ impl Store {
         let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
         let members = members_to_read(&file, |name| name == EMBED || table_key(name).is_some())?;
         let member = |name: &str| {
-            let member = members.iter().find(|member| member.name() == name && member.frame().is_some());
+            // Of several with the name the last one, as `zip_member` has it.
+            let member = members.iter().rfind(|member| member.name() == name);
+            let member = member.filter(|member| member.frame().is_some());
             member.map(|member| Frame::read_at(&file, member.offset())).transpose()
         };
         let Some(embed) = member(EMBED)? else { return Ok(None) };
@@ -125,7 +127,7 @@ impl Store {
         };
         let mut members: Vec<String> = names.iter().filter_map(key).collect();
         if kind != ObjectKind::CTable && !tables.is_empty() {
-            members.retain(|key| !tables.keys().any(|table| is_within(table, key)));
+            members.retain(|key| !is_in_table(&tables, key));
             members.extend(tables.keys().cloned());
         }
         members.extend(trailer.iter().flat_map(Trailer::embedded));
@@ -184,7 +186,7 @@ impl Store {
     /// ```
     #[must_use]
     pub fn is_part(&self, name: &str) -> bool {
-        let is_in_table = || self.tables.keys().any(|table| is_within(table, &format!("/{name}")));
+        let is_in_table = || is_in_table(&self.tables, &format!("/{name}"));
         name == EMBED || name.strip_suffix(".b2f").is_some_and(is_attributes) || is_in_table()
     }
 }
@@ -220,9 +222,10 @@ fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
 
-/// Whether a key is in the table with this key.
-fn is_within(table: &str, key: &str) -> bool {
-    table == "/" || key.strip_prefix(table).is_some_and(|rest| rest.starts_with('/'))
+/// Whether a key is in one of these tables. It looks up the folders of the key, so many tables cost no more.
+fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
+    let folders = key.match_indices('/').filter_map(|(at, _)| key.get(..at));
+    tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
 }
 
 /// The key of the table that a file makes of its folder, by the name of the file.

@@ -278,7 +278,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
     Ok(members)
 }
 
-/// The files in a zip file, none of which is read.
+/// Lists the members of a zip file without reading them.
 fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;

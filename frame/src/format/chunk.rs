@@ -201,8 +201,7 @@ impl ChunkHeader {
         let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
         let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
         let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
-        let special_bits = more(MORE_FLAGS) >> 4 & 7;
-        let special = special(special_bits);
+        let special = special(more(MORE_FLAGS) >> 4 & 7);
         let is_uncompressed = flags & IS_STORED != 0;
         let mut filters = [Filter::default(); 6];
         for ((at, filter), meta) in (FILTERS..).zip(&mut filters).zip(FILTERS_META..) {
@@ -224,6 +223,7 @@ impl ChunkHeader {
             flags,
             more_flags: more(MORE_FLAGS),
             unknown_flags: more(MORE_FLAGS) & IS_LAZY | more(BLOCK_FLAGS) & !HAS_VARIABLE_BLOCKS,
+            // Also of a chunk of Blosc 1, which has data there.
             special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
         })
     }

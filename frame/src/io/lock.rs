@@ -1,4 +1,4 @@
-//! The lock file beside a frame, with which processes take turns.
+//! The lock file that serializes access to a frame.
 //!
 //! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or on `.b2lock` in the directory of a sparse
 //! frame: shared to read, exclusive to write. The file remains after the lock is released.

@@ -8,11 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use b2nd_serde::Geometry;
-use b2nd_serde::dtype::{Dtype, Kind};
 
 use crate::error::Error;
 use crate::finding::first_error;
-use crate::format::array::Array;
+use crate::format::array::{Array, has_objects};
 use crate::format::decompress::zeroed;
 use crate::format::object_kind::ObjectKind;
 use crate::io::frame::Frame;
@@ -20,6 +19,9 @@ use crate::io::piece::{Piece, Target, read_pieces};
 use crate::rules::array::agreement;
 use crate::rules::chunk::ChunkRules;
 use crate::rules::header::{self, Surroundings};
+
+/// More threads than this do not help, and each has a place in a queue.
+const MAX_THREADS: usize = 256;
 
 /// A slice of an array that is about to be read, from [`Frame::slice`].
 ///
@@ -62,9 +64,9 @@ impl<R> Frame<R> {
 }
 
 impl<R> Slice<'_, R> {
-    /// Sets the number of threads that decompress; 1 by default. The calling thread is one of them, and it alone reads.
+    /// Sets the number of threads that decompress, at most 256; 1 by default. The calling thread is one of them, and it alone reads.
     pub fn threads(self, threads: usize) -> Self {
-        Self { threads: threads.max(1), ..self }
+        Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
 
     /// The number of bytes of the items.
@@ -184,15 +186,6 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
     match first_error(&findings) {
         Some(finding) => Err(Error::malformed(finding.clone())),
         None => Ok(array),
-    }
-}
-
-fn has_objects(dtype: &Dtype) -> bool {
-    match dtype.kind() {
-        Kind::Object => true,
-        Kind::Subarray(subarray) => has_objects(subarray.base()),
-        Kind::Struct(parts) => parts.fields().iter().any(|field| has_objects(field.dtype())),
-        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The array's metalayer, with its markers restored or its entries given.
 
-use b2nd_serde::dtype::{Dtype, Kind};
+use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, MAX_NDIM, Meta, Shapes, take_from_slice};
 
 use crate::error::Error;
@@ -42,15 +42,6 @@ impl Given {
         };
         let dtype = dtype.parse::<Dtype>().map_or(dtype, |dtype| dtype.type_string().to_string());
         Meta::new(Shapes { shape, chunkshape, blockshape }, &dtype).map_err(Error::refused)
-    }
-}
-
-/// Whether the items hold pointers, which mean nothing outside of the process that wrote them.
-pub(super) fn has_objects(dtype: &Dtype) -> bool {
-    match dtype.kind() {
-        Kind::Object => true,
-        Kind::Subarray(subarray) => has_objects(subarray.base()),
-        _ => dtype.fields().iter().any(|field| has_objects(field.dtype())),
     }
 }
 

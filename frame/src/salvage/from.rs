@@ -107,11 +107,14 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// Begins the salvage of a frame that begins at an offset of a file, such as a member of a zip. The chunks of a sparse
     /// frame are found only by its path.
     ///
+    /// After an offset of 0, the frame ends where another one begins, as the index of that one could be taken for its own.
+    ///
     /// # Errors
     ///
-    /// [`Io`](crate::ErrorKind::Io) if the length of the file cannot be found out.
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
-        Ok(Self::of(Source::new(reader, offset, None)?))
+        let source = Source::new(reader, offset, None)?;
+        Ok(Self::of(if offset == 0 { source } else { source.up_to_next_frame()? }))
     }
 
     /// Gives the shape of the array, which replaces that of its metalayer.

@@ -155,10 +155,25 @@ fn overlapping(spans: &[Span]) -> BTreeSet<u64> {
     sharing
 }
 
+impl Survey {
+    /// The most bytes in a row, between the header and the chunk index, that belong to no chunk. The spans are in order.
+    fn unowned(&self, spans: &[Span]) -> u64 {
+        let Some(index) = self.layout.index.filter(|_| !self.is_sparse) else { return 0 };
+        let (mut at, mut most) = (self.layout.header_len, 0);
+        for &(start, end, _) in spans.iter().chain([&(index.start, index.start, 0)]) {
+            most = most.max(start.saturating_sub(at));
+            at = at.max(end);
+        }
+        most
+    }
+}
+
 /// What the headers of all chunks say together.
 struct Scan {
     /// Chunks that share bytes with others, so that one of the two entries is wrong.
     sharing: BTreeSet<u64>,
+    /// Whether there are bytes, enough for a chunk, that belong to no entry. A damaged entry can be a special value.
+    has_unowned: bool,
     rules: ChunkRules,
 }
 
@@ -199,7 +214,8 @@ impl Scan {
             sharing = &overlapping(&spans) | &wrong;
         }
         rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
-        Ok(Self { sharing, rules })
+        let has_unowned = spans.len() < MAX_COMPARED && survey.unowned(&spans) >= ChunkHeader::MAX_LEN as u64;
+        Ok(Self { sharing, has_unowned, rules })
     }
 }
 
@@ -258,6 +274,10 @@ impl<W: Write + Seek> Work<'_, '_, W> {
         let verdict = if !entry.is_stored() {
             if let Some(special) = special(chunks, entry) {
                 *self.saved.counts.of(entry.place) += 1;
+                if scan.has_unowned {
+                    let why = "it is one value, but bytes of a chunk belong to no entry".into();
+                    add(&mut self.saved.unverified, number, 1, why);
+                }
                 return self.writer.write_special(number, special);
             }
             Verdict::Lost("its entry in the chunk index is neither a place nor a special value".into())

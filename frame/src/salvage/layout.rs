@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
-use memchr::memmem;
-
 use crate::error::Error;
 use crate::format::chunk::typesize_byte;
 use crate::format::fields::HeaderField;
@@ -16,12 +14,12 @@ use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
 use crate::salvage::layers;
 use crate::salvage::metadata::Metadata;
-use crate::salvage::source::Source;
+use crate::salvage::source::{PIECE, Source};
 use crate::salvage::values::Values;
 use crate::write::plan::{self, Sizes};
 
-/// Bytes that are searched at a time.
-const PIECE: u64 = 1 << 20;
+/// The offset in a chunk of the size of an item.
+pub(super) const TYPESIZE: u64 = 3;
 
 /// The most places of a chunk index that are tried, the last ones of a file.
 const MAX_PLACES: usize = 16;
@@ -104,7 +102,8 @@ pub(super) fn find<R: Read + Seek>(
     }
     for start in places(source, nchunks)?.into_iter().rev() {
         let before = start.saturating_sub(cbytes);
-        let header_lens = metadata.header_lens.iter().map(|&len| len as u64).chain([before]);
+        let before = metadata.header_lens.is_empty().then_some(before);
+        let header_lens = metadata.header_lens.iter().map(|&len| len as u64).chain(before);
         for header_len in if draft.is_sparse { vec![start] } else { header_lens.collect() } {
             if try_place(source, metadata, draft, (header_len, start, false), &mut best)? {
                 return Ok(best.map(|(_, layout)| layout));
@@ -192,34 +191,18 @@ fn places<R: Read + Seek>(source: &mut Source<R>, nchunks: u64) -> Result<Vec<u6
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
     let [a, b, c, d] = nbytes.to_le_bytes();
-    let mut found = search(source, 0, &[8, a, b, c, d], usize::MAX)?;
-    let first = found.len().saturating_sub(MAX_PLACES);
-    Ok(found.split_off(first))
+    let mut found = Vec::new();
+    let mut at = TYPESIZE;
+    while at < source.len {
+        found.extend(source.search_piece(at, &[8, a, b, c, d])?.into_iter().map(|offset| offset - TYPESIZE));
+        found.drain(..found.len().saturating_sub(MAX_PLACES));
+        at = at.saturating_add(PIECE);
+    }
+    Ok(found)
 }
 
 /// The bytes that the headers of all chunks have, from the size of an item on.
 pub(super) fn signature(sizes: &Sizes) -> Vec<u8> {
     let typesize = [typesize_byte(sizes.typesize)];
     [&typesize[..], &sizes.chunksize.to_le_bytes(), &sizes.blocksize.to_le_bytes()].concat()
-}
-
-/// The places of chunks whose header has these bytes, from the size of an item on. It ends when it has found `most`.
-pub(super) fn search<R: Read + Seek>(
-    source: &mut Source<R>,
-    start: u64,
-    bytes: &[u8],
-    most: usize,
-) -> Result<Vec<u64>, Error> {
-    /// The offset in a chunk of the size of an item.
-    const TYPESIZE: u64 = 3;
-    let finder = memmem::Finder::new(bytes);
-    let mut found = Vec::new();
-    let mut at = start.saturating_add(TYPESIZE);
-    while at < source.len && found.len() < most {
-        let piece = source.read(at, PIECE.saturating_add(bytes.len() as u64 - 1))?;
-        let in_piece = finder.find_iter(&piece).map(|offset| at + offset as u64 - TYPESIZE);
-        found.extend(in_piece.take(most - found.len()));
-        at = at.saturating_add(PIECE);
-    }
-    Ok(found)
 }

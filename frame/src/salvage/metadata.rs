@@ -7,10 +7,11 @@ use b2nd_serde::{Meta, take_from_slice, to_vec};
 
 use crate::error::Error;
 use crate::finding::Escaped;
+use crate::format::array::has_objects;
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::header::MAX_HEADER_LEN;
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, SectionRules};
-use crate::salvage::array::{self, Given, has_objects};
+use crate::salvage::array::{self, Given};
 use crate::salvage::layers::{Layer, Layers};
 use crate::salvage::values::Values;
 use crate::write::plan::Sizes;

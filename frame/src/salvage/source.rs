@@ -3,27 +3,61 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
+
 use crate::error::Error;
 use crate::format::chunk_file::SPARSE_INDEX;
 use crate::format::head::Head;
+use crate::format::header::{MAGIC, MAGIC_OFFSET};
 use crate::io::frame::{Frame, folder_of};
 use crate::io::source::{available, read_up_to};
 
-/// The bytes from the start of a damaged frame to the end of its file.
+/// The bytes that are searched at once.
+pub(crate) const PIECE: u64 = 1 << 20;
+
+/// The bytes from the start of a damaged frame to the end of its file, or to the next frame in it.
 #[derive(Debug)]
 pub(crate) struct Source<R> {
     pub(crate) reader: R,
     offset: u64,
-    /// The number of bytes.
+    /// The number of bytes that can belong to the frame.
     pub(crate) len: u64,
+    /// The number of bytes up to the end of the file.
+    available: u64,
     /// The path of the file, if it was opened by one.
     pub(crate) path: Option<PathBuf>,
 }
 
 impl<R: Read + Seek> Source<R> {
     pub(crate) fn new(mut reader: R, offset: u64, path: Option<PathBuf>) -> Result<Self, Error> {
-        let len = available(&mut reader, offset).map_err(Error::reading)?;
-        Ok(Self { reader, offset, len, path })
+        let available = available(&mut reader, offset).map_err(Error::reading)?;
+        Ok(Self { reader, offset, len: available, available, path })
+    }
+
+    /// Ends before the next frame in the file, whose chunk index could be taken for that of this one.
+    pub(crate) fn up_to_next_frame(mut self) -> Result<Self, Error> {
+        let own = MAGIC_OFFSET as u64;
+        if let Some(next) = self.search(own + 1, MAGIC, 1)?.first() {
+            self.len = next - own;
+        }
+        Ok(self)
+    }
+
+    /// The offsets of these bytes from `start` on. It ends when it has found `most`.
+    pub(crate) fn search(&mut self, start: u64, bytes: &[u8], most: usize) -> Result<Vec<u64>, Error> {
+        let mut found = Vec::new();
+        let mut at = start;
+        while at < self.len && found.len() < most {
+            found.extend(self.search_piece(at, bytes)?.into_iter().take(most - found.len()));
+            at = at.saturating_add(PIECE);
+        }
+        Ok(found)
+    }
+
+    /// The offsets of these bytes that begin in a piece.
+    pub(crate) fn search_piece(&mut self, start: u64, bytes: &[u8]) -> Result<Vec<u64>, Error> {
+        let piece = self.read(start, PIECE.saturating_add(bytes.len() as u64 - 1))?;
+        Ok(memmem::find_iter(&piece, bytes).map(|offset| start + offset as u64).collect())
     }
 
     /// The directory of a sparse frame.
@@ -55,6 +89,6 @@ impl<R: Read + Seek> Source<R> {
     /// Whether the file still has this length and these first bytes.
     pub(crate) fn is_unchanged(&mut self, prefix: &[u8]) -> Result<bool, Error> {
         let now = available(&mut self.reader, self.offset).map_err(Error::reading)?;
-        Ok(now == self.len && self.read(0, prefix.len() as u64)? == prefix)
+        Ok(now == self.available && self.read(0, prefix.len() as u64)? == prefix)
     }
 }

@@ -141,8 +141,9 @@ impl Notes {
 fn add_header_lens<R: Read + Seek>(source: &mut Source<R>, metadata: &mut Metadata) -> Result<(), Error> {
     if metadata.header_lens.is_empty() {
         for sizes in &metadata.sizes {
-            let first = layout::search(source, 0, &layout::signature(sizes), 1)?;
-            metadata.header_lens.extend(first.first().and_then(|&first| usize::try_from(first).ok()));
+            let first = source.search(layout::TYPESIZE, &layout::signature(sizes), 1)?;
+            let first = first.first().and_then(|&first| usize::try_from(first - layout::TYPESIZE).ok());
+            metadata.header_lens.extend(first);
         }
     }
     Ok(())
@@ -180,9 +181,11 @@ fn in_order<R: Read + Seek>(
     metadata: &Metadata,
     draft: &Draft<'_>,
 ) -> Result<(Layout, Vec<u64>), Error> {
-    let header_len = metadata.header_lens.first().copied().unwrap_or_default() as u64;
+    let stated = metadata.header_lens.iter().map(|&len| len as u64);
+    let header_lens: Vec<u64> = if metadata.header_lens.is_empty() { vec![0] } else { stated.collect() };
     let mut best: Option<(Layout, Vec<u64>)> = None;
-    for &sizes in &metadata.sizes {
+    let tries = header_lens.iter().flat_map(|&len| metadata.sizes.iter().map(move |&sizes| (len, sizes)));
+    for (header_len, sizes) in tries {
         let head = draft.head(&sizes, header_len, source.len, source.len)?;
         let rules = ChunkRules { filters: None, ..ChunkRules::new(&head.header, true) };
         let found = order::find(source, header_len, &sizes, &rules)?;
@@ -196,7 +199,8 @@ fn in_order<R: Read + Seek>(
 fn order_unknown(found: usize, nchunks: u64) -> Error {
     Error::refused(format_args!(
         "the chunk index cannot be found; {found} chunks follow one another in the file, and the array has {nchunks}, but \
-         which is which is not known: chunks of one value take no bytes, and replaced ones are at the end"
+         which is which is not known: chunks of one value take no bytes, and replaced ones are at the end; \
+         assume the order of the file to save them in it"
     ))
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct NewIndex {
     pages: BTreeMap<u64, Box<[i64]>>,
     /// The number of chunks.
     len: u64,
+    /// How many entries are set, and the first that is not. None is ever unset, so both only grow.
+    nset: u64,
+    first: u64,
     /// All entries that are not set.
     others: Option<SpecialValue>,
 }
@@ -31,7 +34,7 @@ pub(crate) struct NewIndex {
 impl NewIndex {
     /// An index of this number of chunks; `None` if there are more than an index can have.
     pub(crate) fn new(len: u64) -> Option<Self> {
-        (len <= MAX_CHUNKS).then(|| Self { pages: BTreeMap::new(), len, others: None })
+        (len <= MAX_CHUNKS).then(|| Self { pages: BTreeMap::new(), len, nset: 0, first: 0, others: None })
     }
 
     /// Makes room for the entry of a chunk. After that, [`set`](Self::set) cannot fail.
@@ -50,7 +53,11 @@ impl NewIndex {
     pub(crate) fn set(&mut self, number: u64, entry: Entry) {
         let (page, at) = place(number);
         if let Some(slot) = self.pages.get_mut(&page).and_then(|page| page.get_mut(at)) {
+            self.nset += u64::from(*slot == MISSING);
             *slot = entry.value();
+        }
+        while self.entry(self.first).is_some() {
+            self.first += 1;
         }
     }
 
@@ -80,28 +87,12 @@ impl NewIndex {
 
     /// How many entries are not set.
     fn unset(&self) -> u64 {
-        self.len.saturating_sub(self.set_entries().count() as u64)
+        self.len.saturating_sub(self.nset)
     }
 
     /// How many entries are missing, and the number of the first one.
     pub(crate) fn missing(&self) -> Option<(u64, u64)> {
-        let unset = self.unset();
-        if self.others.is_some() || unset == 0 {
-            return None;
-        }
-        let mut first = 0;
-        for (number, page) in &self.pages {
-            let start = number * u64::from(PAGE_LEN);
-            let at = page.iter().position(|&entry| entry == MISSING);
-            if start > first {
-                break;
-            }
-            first = start + at.unwrap_or(page.len()) as u64;
-            if at.is_some() {
-                break;
-            }
-        }
-        Some((unset, first))
+        (self.others.is_none() && self.unset() > 0).then(|| (self.unset(), self.first))
     }
 
     /// The value of all entries, if it is a special one.

@@ -302,7 +302,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// Why chunks cannot have a special value.
     fn check_special(&self, special: SpecialValue) -> Result<(), &'static str> {
         match special {
-            SpecialValue::Value => Err("cannot repeat a value without it; `repeat` takes it"),
+            SpecialValue::Value => Err("cannot repeat a value without it; `write_repeated` takes it"),
             SpecialValue::Nan if !self.plan.can_be_nan => {
                 Err("cannot be NaN: only little-endian floats of 4 or 8 bytes can")
             }

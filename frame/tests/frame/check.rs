@@ -363,7 +363,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
 }
 
 /// The header that the chunk index has as a chunk.
-fn index_headers() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
+pub(crate) fn index_headers() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     vec![
         ("an index of items of 9 bytes", with_index_byte(3, 9), FindingCode::ChunkIndexHeader),
         ("an index of blocks of 0 bytes", with_index_byte(8, 0), FindingCode::ChunkIndexHeader),

@@ -353,10 +353,10 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
     let nbytes = u32::from_le_bytes(file[starts[1] + 4..][..4].try_into().unwrap());
     let blocksize = u32::from_le_bytes(file[starts[1] + 8..][..4].try_into().unwrap());
     let after = starts[1] + 32 + 4 * nbytes.div_ceil(blocksize) as usize;
-    for length in [0, -1, i32::MAX] {
+    for length in [-1, i32::MAX] {
         file[after..after + 4].copy_from_slice(&length.to_le_bytes());
         let findings = chunk_findings(file.clone());
-        let says = format!("chunk 1 has a dictionary of {length} bytes, but must have one of 1 to ");
+        let says = format!("chunk 1 has a dictionary of {length} bytes, but must have one of at most ");
         assert!(findings[0].message().starts_with(&says), "{findings:?}");
     }
     for (format, codec) in [(0, "blosclz"), (0x60, "zlib")] {
@@ -652,8 +652,9 @@ fn no_healthy_file_has_a_damaged_chunk() {
         let report = check.run_path(path).unwrap();
         // ironArray compressed some chunks with other filters than their frame has, so this warning is true.
         let is_of_iron_array = path.extension().is_some_and(|extension| extension == "iarray");
-        // A chunk was deleted in these.
-        let has_hole = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("hole_at_"));
+        // A chunk was deleted or replaced in these.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let has_hole = name.starts_with("hole_at_") || name == "ctable_x_id.b2nd";
         let is_known = |finding: &Finding| match finding.code() {
             FindingCode::ChunkFilters => is_of_iron_array,
             FindingCode::UnownedBytes => has_hole,

@@ -61,6 +61,9 @@ fn locked(result: Result<Frame<File>, Error>) -> PathBuf {
     error.path().unwrap().into()
 }
 
+/// The file of the corpus whose items are Python objects.
+const OBJECTS: &str = "dtypes/object.b2nd";
+
 const FIRST_GENERATION: &str = "a header of the first generation (0x9c) can be read, but not rewritten";
 const NO_ARRAY: &str = "the frame has no array";
 
@@ -193,6 +196,9 @@ fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
             continue;
         }
         let name = entry["file"].as_str().unwrap();
+        if name.ends_with(OBJECTS) {
+            continue;
+        }
         let from = corpus.join(name);
         Rewrite::new(&from, folder.path(&number.to_string())).apply().unwrap();
         let mut expected = fs::read(header_file(&from)).unwrap();
@@ -205,7 +211,7 @@ fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
         written += 1;
     }
     println!("{written} arrays are the same bytes");
-    assert_eq!(written, 170 + 2 + 2 + 8);
+    assert_eq!(written, 170 - 1 + 2 + 2 + 8);
 }
 
 #[test]
@@ -226,8 +232,13 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
                 assert_eq!(folder.names(), BTreeSet::new(), "{name}");
                 if let Some(finding) = error.finding() {
                     assert_eq!(error.kind(), ErrorKind::Malformed);
-                    assert_eq!(finding.code(), FindingCode::ChunksizeMismatch);
-                    assert!(name.ends_with("slice_int.cat"));
+                    match finding.code() {
+                        FindingCode::ObjectDtype => assert!(name.ends_with(OBJECTS)),
+                        code => {
+                            assert_eq!(code, FindingCode::ChunksizeMismatch);
+                            assert!(name.ends_with("slice_int.cat"));
+                        }
+                    }
                 } else if before.header().generation == Generation::Beta1 {
                     assert_eq!(refused(Err(error)), FIRST_GENERATION);
                 } else {
@@ -302,7 +313,7 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
         written[usize::from(is_present)] += 1;
     }
     println!("rewritten [9d, 9e]: {written:?}");
-    assert_eq!(written, [17, 290 - 17 - 5 - 10 - 2]);
+    assert_eq!(written, [17, 290 - 17 - 5 - 10 - 2 - 1]);
 }
 
 #[test]

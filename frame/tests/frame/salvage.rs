@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, Error, ErrorKind, FindingCode, Frame, FrameBuilder, Generation, Remedy, Salvage,
-    SalvageReport, Severity, SpecialValue, check,
+    Check, CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Generation, Remedy,
+    Salvage, SalvageReport, Severity, SpecialValue, check,
 };
 use b2nd_lab::{copy, data};
 use b2nd_serde::{Meta, Shapes};
 
-use crate::check::{oddities, table};
+use crate::check::{index_headers, oddities, table};
 
 /// The array of most tests: 3 x 5 items in chunks of 2 x 3, which begin at byte 165 and have 64 bytes each.
 fn small() -> Vec<u8> {
@@ -47,11 +47,7 @@ fn saved(bytes: &[u8], folder: &Path) -> Result<(Vec<u8>, SalvageReport), Error>
 
 fn errors(path: &Path) -> Vec<FindingCode> {
     let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
-    findings
-        .iter()
-        .filter(|finding| finding.severity() == Severity::Error)
-        .map(|finding| finding.code())
-        .collect()
+    findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
 /// Of each code with this remedy at least one damaged file is mended, and what is written has no error. Where the metalayer
@@ -61,7 +57,7 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("damaged.b2nd"), folder.path().join("saved.b2nd"));
     let mut mended = BTreeSet::new();
-    for (name, file, code) in table().into_iter().chain(oddities()) {
+    for (name, file, code) in table().into_iter().chain(oddities()).chain(index_headers()) {
         if code.remedy() != Some(Remedy::Salvage) {
             continue;
         }
@@ -146,7 +142,7 @@ fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
                 match bytes {
                     None => assert_eq!(lost, [entry.number]),
                     Some(bytes) if entry.number != chunk as u64 => {
-                        assert_eq!(bytes, old[start..start + CHUNK])
+                        assert_eq!(bytes, old[start..start + CHUNK]);
                     }
                     Some(_) => {}
                 }
@@ -181,7 +177,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     let path = folder.path().join("last.b2nd");
     fs::write(&path, last).unwrap();
     let findings = check(&path).unwrap().findings;
-    assert_eq!(findings.iter().map(|finding| finding.code()).collect::<Vec<_>>(), [FindingCode::Salvaged]);
+    assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::Salvaged]);
     let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now";
     assert_eq!(findings[0].message(), message);
 }
@@ -211,9 +207,12 @@ fn without_an_index_the_order_must_be_assumed() {
 fn entries_that_cannot_both_be_right_are_both_lost() {
     let folder = tempfile::tempdir().unwrap();
     let entry = |number: usize| INDEX + 32 + 8 * number;
-    for (offset, lost) in
-        [(CHUNK as i64, vec![0, 1]), (1 << 40, vec![0]), (7, vec![0]), (i64::MIN | 0x7f << 56, vec![0])]
-    {
+    for (offset, lost) in [
+        (CHUNK.try_into().unwrap(), vec![0, 1]),
+        (1 << 40, vec![0]),
+        (7, vec![0]),
+        (i64::MIN | 0x7f << 56, vec![0]),
+    ] {
         let mut file = small();
         file[entry(0)..entry(1)].copy_from_slice(&offset.to_le_bytes());
         let (_, report) = saved(&file, folder.path()).unwrap();
@@ -358,4 +357,84 @@ fn a_salvage_that_is_stopped_leaves_nothing() {
     });
     assert_eq!(salvage.apply(&to).unwrap_err().kind(), ErrorKind::Stopped);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// The bytes of a new array of 4 chunks of 64 items, whose stored chunks have these items.
+fn array(chunks: &[u8]) -> Vec<u8> {
+    let meta = Meta::new(Shapes { shape: &[256], chunkshape: &[64], blockshape: &[64] }, "|u1").unwrap();
+    let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+    for (number, &item) in (0..).zip(chunks) {
+        let items: Vec<u8> = (0..64).map(|at| item.wrapping_add(at)).collect();
+        writer.write_uncompressed(number, &items).unwrap();
+    }
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+/// Where the chunk index of a frame begins.
+fn index_of(bytes: &[u8]) -> usize {
+    let frame = Frame::parse(bytes).unwrap();
+    frame.header().header_len + usize::try_from(frame.header().cbytes).unwrap()
+}
+
+#[test]
+fn the_index_of_another_frame_in_the_file_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut first, second) = (array(&[0, 1, 2, 3]), array(&[10, 11, 12, 13]));
+    let index = index_of(&first);
+    first.truncate(index);
+    let file = [&b"other bytes"[..], &first, &second].concat();
+    let salvage = || Salvage::read_at(Cursor::new(file.clone()), 11).unwrap();
+    let error = salvage().apply(folder.path().join("new.b2nd")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    let to = folder.path().join("new.b2nd");
+    let (_, report) = salvage().assume_order().apply(&to).unwrap();
+    assert_eq!((report.counts.stored, report.lost_count()), (4, 0));
+    let new = fs::read(to).unwrap();
+    assert!(new.windows(32).any(|bytes| bytes == &first[index - 64..index - 32]));
+}
+
+#[test]
+fn a_special_value_is_unverified_where_a_chunk_belongs_to_no_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = array(&[0, 1, 2, 3]);
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!(report.unverified.len(), 0);
+    // The entry of chunk 1 becomes that of a chunk of zeros.
+    let entry = index_of(&file) + 32 + 8;
+    file[entry..entry + 8].copy_from_slice(&(0x81_i64 << 56).to_le_bytes());
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!(report.unverified.len(), 1);
+    let range = &report.unverified[0];
+    assert_eq!((range.first, &*range.why), (1, "it is one value, but bytes of a chunk belong to no entry"));
+}
+
+#[test]
+fn bytes_that_look_like_chunks_are_searched_once() {
+    struct Counting(Cursor<Vec<u8>>, std::rc::Rc<std::cell::Cell<u64>>);
+    impl std::io::Read for Counting {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let read = self.0.read(buffer)?;
+            self.1.set(self.1.get() + read as u64);
+            Ok(read)
+        }
+    }
+    impl std::io::Seek for Counting {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+    let mut file = array(&[0, 1, 2, 3]);
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    file.truncate(header_len);
+    // The size of an item, and those of a chunk and of a block, as in the header of each chunk.
+    while file.len() < 200_000 {
+        file.extend([1, 64, 0, 0, 0, 64, 0, 0, 0]);
+    }
+    let read = std::rc::Rc::default();
+    let length = file.len() as u64;
+    let salvage = Salvage::read_at(Counting(Cursor::new(file), std::rc::Rc::clone(&read)), 0).unwrap();
+    assert!(salvage.assume_order().preview().is_err());
+    // Each place that looks like a chunk has a header, which is read.
+    assert!(read.get() < 10 * length, "{} bytes of {length}", read.get());
 }

@@ -519,7 +519,7 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
         (writer.write_repeated(2, &[0; 8]), "chunk 2 needs an item of 4 bytes, but 8 are given"),
         (
             writer.write_special(2, SpecialValue::Value),
-            "chunk 2 cannot repeat a value without it; `repeat` takes it",
+            "chunk 2 cannot repeat a value without it; `write_repeated` takes it",
         ),
         (writer.write_uncompressed(4, &[0; 32]), "chunk 4 does not exist: the array has 4 chunks, from 0 on"),
         (
@@ -528,7 +528,7 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
         ),
         (
             writer.fill_missing(SpecialValue::Value),
-            "the other chunks cannot repeat a value without it; `repeat` takes it",
+            "the other chunks cannot repeat a value without it; `write_repeated` takes it",
         ),
     ];
     for (result, message) in refusals {

@@ -1,6 +1,7 @@
 """Runs docs/HDF5.md, and holds it against h5py that compresses again, on arrays that fill their chunks and that do not."""
 
 import subprocess
+import sys
 
 import blosc2
 import h5py
@@ -77,6 +78,9 @@ here("bitshuffle", random.random((64, 64)), filters={"filters": 2, "cname": "zst
 here("many_blocks", numpy.arange(2_000_003), "does not fit", chunks=(1_000_000,))
 here("filled", numpy.ones((10, 10)), "fill value 3.0", chunks=(4, 4), fillvalue=3.0)
 here("checksums", numpy.ones((10, 10)), "not only the filter 32026", chunks=(4, 4), fletcher32=True)
+
+if "--quick" in sys.argv:
+    sys.exit()
 
 # CPU time, with what python-blosc2 and h5py need to start.
 h5py_way = """python -c "

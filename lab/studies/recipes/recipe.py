@@ -1,7 +1,8 @@
 """What the recipes share: a page of docs is run as it stands.
 
-A `python` block whose first line is `# NAME.py` becomes that file, an `sh` block runs, and the `text` block after it must be what
-it printed. All happens in one folder, which the recipe has filled with files before."""
+A block whose first line is `# NAME.py` or `# NAME.sh` becomes that file, other `sh` blocks run, and the `text` block after one must be
+what it printed. All happens in one folder, which the recipe has filled with files before. `--quick` leaves out the times that the page
+has."""
 
 import os
 import pathlib
@@ -27,6 +28,7 @@ def folder(name):
     (path / "bin").mkdir(parents=True)
     (path / "bin/b2nd").symlink_to(os.environ["B2ND"])
     os.environ["PATH"] = os.pathsep.join([str(path / "bin"), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
+    os.environ["LC_ALL"] = "C.UTF-8"
     os.chdir(path)
     return path
 
@@ -37,9 +39,8 @@ def run(page):
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
     printed = None
     for kind, block in blocks:
-        if kind == "python":
-            name = re.match(r"# (\w+\.py)\n", block)[1]
-            pathlib.Path(name).write_text(block)
+        if name := re.match(r"# (\w+\.(py|sh))\n", block):
+            pathlib.Path(name[1]).write_text(block)
         elif kind == "sh":
             printed = subprocess.run(["bash", "-euo", "pipefail", "-c", block], stdout=subprocess.PIPE, check=True, text=True).stdout
         else:
@@ -54,7 +55,7 @@ def cpu_seconds(command, times=3):
     taken = []
     for _ in range(times):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(["bash", "-euo", "pipefail", "-c", command], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(["bash", "-euo", "pipefail", "-c", command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return min(taken)

@@ -1,0 +1,142 @@
+//! A type cannot tell the fast way to read from the general one: it gets the same visits, and errors that say why.
+
+#![cfg(feature = "alloc")]
+
+use std::cell::Cell;
+use std::fmt;
+
+use b2nd_serde::{Deserializer, Error, from_slice, to_vec};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, SeqAccess, Visitor};
+
+use crate::common::{five, seven};
+
+/// Reads with both ways: `from_slice` reads this metalayer the fast way.
+fn both<T: DeserializeOwned>(bytes: &[u8]) -> [Result<T, Error>; 2] {
+    [from_slice(bytes), T::deserialize(&mut Deserializer::new(bytes))]
+}
+
+/// A dimension whose visitor knows only unsigned integers.
+#[derive(Debug, PartialEq)]
+struct Unsigned(u64);
+
+impl<'de> Deserialize<'de> for Unsigned {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Only;
+        impl Visitor<'_> for Only {
+            type Value = Unsigned;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an unsigned integer")
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Unsigned, E> {
+                Ok(Unsigned(value))
+            }
+        }
+        deserializer.deserialize_u64(Only)
+    }
+}
+
+#[test]
+fn a_type_that_asks_for_an_unsigned_integer_gets_one_in_every_layout() {
+    type Seven = (u8, u8, Vec<Unsigned>, Vec<u32>, Vec<u32>, u8, String);
+    type Five = (u8, u8, Vec<Unsigned>, Vec<u32>, Vec<u32>);
+    let expected = [3, 5].map(Unsigned);
+    for read in both::<Seven>(&to_vec(&seven()).unwrap()) {
+        assert_eq!(read.unwrap().2, expected);
+    }
+    for read in both::<Five>(&to_vec(&five()).unwrap()) {
+        assert_eq!(read.unwrap().2, expected);
+    }
+    let negative = to_vec(&(0, 1, [-1], [1], [1], 0, "|u1")).unwrap();
+    for read in both::<(u8, u8, [Unsigned; 1], [i32; 1], [i32; 1], u8, String)>(&negative) {
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("-1") && error.contains("shape[0]"), "{error}");
+    }
+}
+
+/// A tuple of the wrong length, whose error gets another text around it.
+#[derive(Debug)]
+struct Wrapping;
+
+impl<'de> Deserialize<'de> for Wrapping {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match <(u8, u8, [u64; 3], [u32; 3], [u32; 3], u8, String)>::deserialize(deserializer) {
+            Ok(_) => Ok(Self),
+            Err(error) => Err(D::Error::custom(format_args!("no metalayer of mine: {error}"))),
+        }
+    }
+}
+
+#[test]
+fn an_error_that_a_type_wraps_says_why_the_type_does_not_fit() {
+    let [fast, general] =
+        both::<Wrapping>(&to_vec(&seven()).unwrap()).map(|read| read.unwrap_err().to_string());
+    assert!(fast.contains("no metalayer of mine: ") && fast.contains("shape"), "{fast}");
+    assert!(fast.ends_with(&general), "{fast}, and: {general}");
+}
+
+/// A sequence that is read to its end before it is refused.
+#[derive(Debug)]
+struct Picky;
+
+impl<'de> Deserialize<'de> for Picky {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ToTheEnd;
+        impl<'de> Visitor<'de> for ToTheEnd {
+            type Value = Picky;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sequence")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Picky, A::Error> {
+                while entries.next_element::<IgnoredAny>()?.is_some() {}
+                Err(A::Error::custom("I like none of them"))
+            }
+        }
+        deserializer.deserialize_seq(ToTheEnd)
+    }
+}
+
+#[test]
+fn an_error_of_a_type_that_reads_all_entries_is_its_own() {
+    for read in both::<Picky>(&to_vec(&seven()).unwrap()) {
+        let error = read.unwrap_err().to_string();
+        assert!(error.ends_with("I like none of them"), "{error}");
+    }
+}
+
+thread_local! {
+    static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A type that fails on its first call only.
+#[derive(Debug)]
+struct Moody;
+
+impl<'de> Deserialize<'de> for Moody {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Mood;
+        impl<'de> Visitor<'de> for Mood {
+            type Value = Moody;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a good moment")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Moody, A::Error> {
+                while entries.next_element::<IgnoredAny>()?.is_some() {}
+                if HAS_FAILED.replace(true) { Ok(Moody) } else { Err(A::Error::custom("not now")) }
+            }
+        }
+        deserializer.deserialize_seq(Mood)
+    }
+}
+
+#[test]
+fn a_type_that_fails_only_once_is_told_so() {
+    let error = from_slice::<Moody>(&to_vec(&seven()).unwrap()).unwrap_err().to_string();
+    assert!(error.ends_with("the type refused the metalayer, and took it the next time"), "{error}");
+}
