@@ -4,7 +4,7 @@
 //! ```text
 //! bare read FOLDER THREADS             opens, reads the start of and closes each file in the folders of a folder
 //! bare write CHUNKS COUNT LEN TURNS    a file of COUNT ready chunks, each of LEN bytes of data: four contenders take turns
-//! bare many COUNT PATH                 so many small chunks into one frame, for the memory
+//! bare many COUNT PATH                 COUNT small chunks into one frame, to measure memory
 //! ```
 
 use std::fs::{self, File};
@@ -42,7 +42,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files.map(|file| file.unwrap().path()).collect()
 }
 
-/// What the system takes to hand out the first bytes of each file, the files dealt out to so many threads.
+/// Seconds to open and read the first bytes of each file, divided among threads.
 fn read(paths: &[PathBuf], threads: usize) -> f64 {
     time(|| {
         thread::scope(|scope| {

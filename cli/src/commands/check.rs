@@ -102,7 +102,7 @@ impl TypedValueParser for Codes {
 
 /// The findings that are wanted.
 struct Wanted {
-    /// All, if there is none.
+    /// The codes to report; all codes if empty.
     only: Vec<FindingCode>,
     ignore: Vec<FindingCode>,
 }
@@ -240,7 +240,7 @@ impl Batch<'_> {
 
     fn fail(&mut self, failure: &Failure) {
         let code = failure.error.finding.as_ref().map(|finding| finding.code());
-        // Of a file that cannot be read, nobody knows whether it has what is looked for.
+        // An unreadable file fails whatever `--only` asks for: it could have such a finding.
         if code.is_some_and(|code| self.wanted.ignore.contains(&code)) {
             self.checked.ignored += 1;
             return;
@@ -350,7 +350,7 @@ impl Display for Checked {
     }
 }
 
-/// Frames of which not all could be checked.
+/// The number of frames that were not checked in full, with an example.
 #[derive(Default)]
 struct PartlyChecked {
     frames: u64,

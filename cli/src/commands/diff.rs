@@ -246,7 +246,7 @@ fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>
 }
 
 impl Layer<'_> {
-    /// What cannot be read or is too long is told apart by its bytes.
+    /// A value that is unreadable or too long is compared by its bytes.
     fn value(self) -> Box<RawValue> {
         let longest = messagepack::LONGEST;
         let value = match self.in_trailer {

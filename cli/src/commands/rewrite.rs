@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use b2nd_frame::{Error, ErrorKind, Frame, FrameType, Generation, Remedy, Rewrite as FrameRewrite};
 use clap::{Args, ValueHint};
 
-use crate::input::{Address, Failure, Inside, Numbers, dtype_parser, given_all, numbers};
+use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all, numbers};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::terminal::{Outcome, Progress};
@@ -65,7 +65,19 @@ impl Rewrite {
     fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
         let [from, to] = given_all([&self.from, &self.to]);
         to.into_path()?;
-        let (old, offset) = place(&from)?;
+        // A zip file is opened once: the frame knows where it begins.
+        let inside = match from.inside {
+            Inside::Member(_) | Inside::Offset(1..) => {
+                let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
+                Some(frame.map_reader(drop))
+            }
+            _ => None,
+        };
+        let offset = inside.as_ref().map_or(0, Frame::offset);
+        let old = match from.inside {
+            Inside::Member(_) | Inside::Offset(_) => from.path.clone(),
+            _ => from.clone().into_path()?,
+        };
         let failed = |error: Error| {
             let is_about_from = error.path().is_some_and(|path| path.starts_with(&old));
             let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
@@ -78,11 +90,9 @@ impl Rewrite {
             };
             with_salvage(failure)
         };
-        let before = if offset > 0 {
-            let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
-            frame.map_reader(drop)
-        } else {
-            Frame::open(&old).map_err(failed)?.map_reader(drop)
+        let before = match inside {
+            Some(frame) => frame,
+            None => Frame::open(&old).map_err(failed)?.map_reader(drop),
         };
         let before = Frame::parse(before.header_bytes()).map_err(failed)?;
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
@@ -115,18 +125,6 @@ impl Rewrite {
                 Err(failure)
             }
         }
-    }
-}
-
-/// The file that has the old frame, and where the frame begins in it.
-fn place(from: &Address) -> Result<(PathBuf, u64), Failure> {
-    match from.inside {
-        Inside::Member(_) | Inside::Offset(_) => {
-            let bytes = from.bytes("the bytes of a frame");
-            let (_, offset) = bytes.map_err(|problem| from.location().failure(problem))?;
-            Ok((from.path.clone(), offset))
-        }
-        _ => Ok((from.clone().into_path()?, 0)),
     }
 }
 

@@ -246,7 +246,7 @@ impl Work<'_> {
         report.map_err(|error| of_either(from, to, &error))
     }
 
-    /// What is told of a frame.
+    /// The report of a frame, as text or JSON.
     fn told(&self, from: &Address, to: &Path, report: &SalvageReport) -> Batch {
         let salvaged = Salvaged { from: from.location(), to, report, dry_run: self.dry_run };
         let mut text = Vec::new();
@@ -270,7 +270,7 @@ impl Work<'_> {
     }
 }
 
-/// The failure of a salvage, of which either the old or the new frame is the reason.
+/// The failure of a salvage, at the address that caused it: the old frame or the new one.
 fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
     if error.kind() == ErrorKind::Exists {
         return Location::of(to).failure(Problem::new("refused", "already exists; TO must be a new path"));

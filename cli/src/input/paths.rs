@@ -75,7 +75,7 @@ impl Paths {
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let targets = Targets::new(roots, are_named, self.search, stores);
-        // Where nobody wants results any more, threads may still wait for a server.
+        // After an error of the output, worker threads may still wait for a server.
         pool.run(targets, work, |done| take(done).inspect_err(|_| remote::stop()))
     }
 }

@@ -48,7 +48,7 @@ impl Target {
     }
 }
 
-/// A target, or why there is none.
+/// A target, or the failure to find one.
 pub(crate) type Found = Result<Target, Failure>;
 
 /// Whether this is the directory of a sparse frame, even of one that lost its header.

@@ -188,7 +188,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Visits a frame in a zip file, of which only that has a checksum.
+    /// Visits a frame in a zip file, and compares the checksum that the zip file has for it.
     fn visit_member(
         self,
         location: Location<'_>,

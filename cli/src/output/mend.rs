@@ -6,8 +6,8 @@ use b2nd_frame::{CheckDepth, Finding, Frame, Remedy, Rewrite, Salvage};
 
 use crate::text::count;
 
-/// The command that mends what was found in the frame that a file or directory is; `None` if there is none. What the command
-/// would do is tried, without writing.
+/// The command that mends the findings of the frame at a path; `None` if no command does. A preview has worked, except that a
+/// salvage is only tried by a check of the data.
 pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
     // A frame with damage is not rewritten.

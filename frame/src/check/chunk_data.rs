@@ -2,7 +2,7 @@
 
 use crate::format::blocks::single_block;
 use crate::format::chunk::{ChunkHeader, INT32};
-use crate::format::decompress::{decompress_data, max_data};
+use crate::format::decompress::{decompress, max_data};
 use crate::rules::blocks::starts;
 
 /// Why a chunk was not decompressed.
@@ -13,8 +13,10 @@ pub(crate) enum Fault {
 }
 
 /// Decompresses a chunk whose header and table of blocks are good, block by block where that is possible.
-/// `metalayer` is that of the array, which some filters need.
+/// `metalayer` is that of the array, which some plugins need.
 pub(crate) fn check(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), Fault> {
+    // It is copied for each block.
+    let metalayer = metalayer.filter(|_| header.has_plugin());
     if header.needs_other_blocks() {
         whole(header, chunk, metalayer)
     } else {
@@ -36,7 +38,7 @@ fn whole(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result
     if let Some(fault) = exceeds_limit("data", header.nbytes, chunk.len()) {
         return Err(fault);
     }
-    decompress_data(chunk, metalayer).map(drop).map_err(Fault::Damaged)
+    decompress(chunk, metalayer).map(drop).map_err(Fault::Damaged)
 }
 
 fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), Fault> {
@@ -65,7 +67,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
             return Err(fault);
         }
         let single = single_block(chunk, block, length).ok_or_else(|| "it is too long".into());
-        if let Err(why) = single.and_then(|single| decompress_data(&single, metalayer)) {
+        if let Err(why) = single.and_then(|single| decompress(&single, metalayer)) {
             return damaged(format!("block {number}: {why}"));
         }
     }

@@ -165,8 +165,7 @@ parts! {
         pub has_dictionary: bool,
         pub(crate) flags: u8,
         pub(crate) more_flags: u8,
-        /// Flags that no writer stores. A bit of one byte may stand for that of another.
-        pub(crate) unknown_flags: u8,
+        pub(crate) block_flags: u8,
         /// The number of the special value, of which only 0 to 4 have a meaning. A chunk of Blosc 1 has data there, in which
         /// C-Blosc2 looks for it all the same.
         pub(crate) special_bits: u8,
@@ -222,7 +221,7 @@ impl ChunkHeader {
             has_dictionary: more(MORE_FLAGS) & HAS_DICTIONARY != 0,
             flags,
             more_flags: more(MORE_FLAGS),
-            unknown_flags: more(MORE_FLAGS) & IS_LAZY | more(BLOCK_FLAGS) & !HAS_VARIABLE_BLOCKS,
+            block_flags: more(BLOCK_FLAGS),
             // Also of a chunk of Blosc 1, which has data there.
             special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
         })
@@ -272,7 +271,7 @@ impl ChunkHeader {
     /// Whether it has flags that no writer stores, with which C-Blosc2 does not read it: for one, that of a chunk in memory of
     /// which only the header was read.
     pub(crate) fn has_unknown_flags(&self) -> bool {
-        self.unknown_flags != 0
+        self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }
 
     /// Whether its format is that of an alpha release, in which one filter less counts.
@@ -283,6 +282,11 @@ impl ChunkHeader {
     /// Whether the codec is one that this crate can decompress.
     pub(crate) fn has_built_in_codec(&self) -> bool {
         self.codec.is_some_and(Codec::is_built_in)
+    }
+
+    /// Whether it has a codec or filter that is a plugin of C-Blosc2.
+    pub(crate) fn has_plugin(&self) -> bool {
+        !self.has_built_in_codec() || self.filters.iter().any(|filter| filter.is_plugin())
     }
 
     /// Whether the blocks cannot be decompressed one by one.

@@ -34,7 +34,7 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8], longest: usize) -> Result
             "the value has {nbytes} bytes, but its chunk of {len} may have at most {longest}"
         ));
     }
-    decompress(chunk).map(Cow::Owned)
+    decompress(chunk, None).map(Cow::Owned)
 }
 
 /// As many bytes of zeros, which cost memory only where they are changed.
@@ -69,9 +69,9 @@ pub(crate) fn longest_value(chunk: &[u8], longest: usize) -> usize {
     chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(longest)
 }
 
-/// The data of a compressed chunk of an array, or of one without an array. Plugins need its metalayer.
+/// The data of a whole compressed chunk. Only plugins need the metalayer, that of the array which the chunk is of.
 #[cfg(feature = "decompress")]
-pub(crate) fn decompress_data(chunk: &[u8], metalayer: Option<&[u8]>) -> Result<Vec<u8>, String> {
+pub(crate) fn decompress(chunk: &[u8], metalayer: Option<&[u8]>) -> Result<Vec<u8>, String> {
     use blosc2_pure_rs::compress::{DParams, decompress_chunk_with_dparams};
 
     let b2nd_metalayer = metalayer.map(<[u8]>::to_vec);
@@ -80,18 +80,6 @@ pub(crate) fn decompress_data(chunk: &[u8], metalayer: Option<&[u8]>) -> Result<
 }
 
 #[cfg(not(feature = "decompress"))]
-pub(crate) fn decompress_data(chunk: &[u8], _: Option<&[u8]>) -> Result<Vec<u8>, String> {
-    decompress(chunk)
-}
-
-/// The data of a whole compressed chunk.
-#[cfg(feature = "decompress")]
-pub(crate) fn decompress(chunk: &[u8]) -> Result<Vec<u8>, String> {
-    // Chunks outside of an array's data are too short for a second thread.
-    blosc2_pure_rs::compress::decompress_chunk_with_threads(chunk, 1).map_err(Into::into)
-}
-
-#[cfg(not(feature = "decompress"))]
-pub(crate) fn decompress(_: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn decompress(_: &[u8], _: Option<&[u8]>) -> Result<Vec<u8>, String> {
     Err("the value is compressed; build with the feature `decompress` to read it".into())
 }

@@ -147,8 +147,9 @@ impl Index {
         let longest = length.saturating_add(INT32 * u64::from(header.typesize.max(1)));
         let block = frame.read_range(self.start.saturating_add(start), longest.min(left))?;
         let chunk = single_block(&self.bytes, &block, usize::try_from(length).unwrap_or_default());
-        let data =
-            chunk.ok_or_else(|| "a stream reaches out of it".into()).and_then(|chunk| decompress(&chunk));
+        let data = chunk
+            .ok_or_else(|| "a stream reaches out of it".into())
+            .and_then(|chunk| decompress(&chunk, None));
         data.map_err(|why| damaged(self.start, &why))
     }
 }

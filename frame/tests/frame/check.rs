@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::{findings, opened};
+use crate::{findings, index_start, opened};
 use b2nd_frame::{Check, CheckDepth, ErrorKind, Finding, FindingCode, Frame, Place, Severity, check};
 use b2nd_lab::{corpus, data, frame_of, offset_field};
 
@@ -402,8 +402,7 @@ const ZEROS: i64 = -0x7f << 56;
 /// `int32_3x5.b2nd` with an index whose header says that it is nothing but NaN.
 fn with_index_of_nan() -> Vec<u8> {
     let mut file = with_index_byte(31, 0x20);
-    let header = Frame::parse(&file).unwrap().header().clone();
-    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let index = index_start(&file);
     // It has no data.
     file[index + 2] &= !2;
     file
@@ -412,8 +411,7 @@ fn with_index_of_nan() -> Vec<u8> {
 /// `int32_3x5.b2nd` with one byte changed in the header that its index has as a chunk.
 fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
-    let header = Frame::parse(&file).unwrap().header().clone();
-    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let index = index_start(&file);
     assert_ne!(file[index + at], byte);
     changed(file, &[(index + at, &[byte])])
 }
@@ -421,8 +419,7 @@ fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
 /// A frame whose chunks have different sizes, one of which is nowhere.
 fn with_lost_length() -> Vec<u8> {
     let file = file("peers/chunks_of_any_length.b2frame");
-    let header = Frame::parse(&file).unwrap().header().clone();
-    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let index = index_start(&file);
     assert_eq!(file[index + 2] & 7, 7, "the index is not stored behind a header of 32 bytes");
     changed(file, &[(index + 32, &ZEROS.to_le_bytes())])
 }
@@ -430,8 +427,7 @@ fn with_lost_length() -> Vec<u8> {
 /// The number of bytes of the chunk index, which counts 5 chunks.
 fn with_index_of_5() -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
-    let header = Frame::parse(&file).unwrap().header().clone();
-    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let index = index_start(&file);
     assert_eq!(file[index + 4..index + 8], 32_u32.to_le_bytes());
     changed(file, &[(index + 4, &40_u32.to_le_bytes())])
 }
@@ -441,7 +437,7 @@ fn with_offset(chunk: usize, offset: i64) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let header = Frame::parse(&file).unwrap().header().clone();
     assert_eq!(header.cbytes, 256);
-    let index = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let index = index_start(&file);
     let (flags, offsets) = (file[index + 2], index + 32);
     assert_eq!(flags & 7, 7, "the index is not stored behind a header of 32 bytes");
     assert_eq!(file[offsets + 8..offsets + 16], 64_i64.to_le_bytes());

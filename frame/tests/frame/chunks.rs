@@ -5,8 +5,8 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use crate::findings;
 use crate::rewrite::second_generation;
+use crate::{findings, index_start};
 use b2nd_frame::{
     ChunkEntry, ChunkPlace, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, SpecialValue,
 };
@@ -16,8 +16,7 @@ use b2nd_serde::{Meta, Shapes};
 /// The frame of `int32_3x5.b2nd`, not as an array, with an index of these entries that has this form.
 pub(crate) fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    let header = Frame::parse(&file).unwrap().header().clone();
-    let at = header.header_len + usize::try_from(header.cbytes).unwrap();
+    let at = index_start(&file);
     let trailer = &file[file.len() - 35..];
     let mut file = [&file[..at], index, trailer].concat();
     let frame_len = file.len() as u64;

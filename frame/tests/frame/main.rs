@@ -35,6 +35,13 @@ fn opened<B: AsRef<[u8]>>(file: B) -> Frame<Cursor<B>> {
     Frame::read_at(Cursor::new(file), 0).unwrap()
 }
 
+/// Where the chunk index of a contiguous frame begins.
+#[track_caller]
+fn index_start(frame: &[u8]) -> usize {
+    let header = Frame::parse(frame).unwrap().header().clone();
+    header.header_len + usize::try_from(header.cbytes).unwrap()
+}
+
 /// What a check of an open frame finds, without its chunks.
 #[track_caller]
 fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {

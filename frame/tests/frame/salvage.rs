@@ -14,6 +14,7 @@ use b2nd_lab::{copy, data};
 use b2nd_serde::{Meta, Shapes};
 
 use crate::check::{index_headers, oddities, table};
+use crate::index_start;
 
 /// The array of most tests: 3 x 5 items in chunks of 2 x 3, which begin at byte 165 and have 64 bytes each.
 fn small() -> Vec<u8> {
@@ -371,17 +372,11 @@ fn array(chunks: &[u8]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// Where the chunk index of a frame begins.
-fn index_of(bytes: &[u8]) -> usize {
-    let frame = Frame::parse(bytes).unwrap();
-    frame.header().header_len + usize::try_from(frame.header().cbytes).unwrap()
-}
-
 #[test]
 fn the_index_of_another_frame_in_the_file_is_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let (mut first, second) = (array(&[0, 1, 2, 3]), array(&[10, 11, 12, 13]));
-    let index = index_of(&first);
+    let index = index_start(&first);
     first.truncate(index);
     let file = [&b"other bytes"[..], &first, &second].concat();
     let salvage = || Salvage::read_at(Cursor::new(file.clone()), 11).unwrap();
@@ -401,7 +396,7 @@ fn a_special_value_is_unverified_where_a_chunk_belongs_to_no_entry() {
     let (_, report) = saved(&file, folder.path()).unwrap();
     assert_eq!(report.unverified.len(), 0);
     // The entry of chunk 1 becomes that of a chunk of zeros.
-    let entry = index_of(&file) + 32 + 8;
+    let entry = index_start(&file) + 32 + 8;
     file[entry..entry + 8].copy_from_slice(&(0x81_i64 << 56).to_le_bytes());
     let (_, report) = saved(&file, folder.path()).unwrap();
     assert_eq!(report.unverified.len(), 1);

@@ -79,15 +79,14 @@ impl Float {
         Some(format!("{wide:.digits$e}")).filter(|even| self.is(even)).unwrap_or(text)
     }
 
-    /// The digits before and after the point, without an exponent. After the point there are at most so many, and no zeros at
-    /// the end.
+    /// The digits before and after the point, without an exponent: at most `precision` after it, without zeros at the end.
     fn positional(self, precision: usize) -> (String, String) {
         let (integer, fraction, exponent) = parts(&self.shortest());
         let (sign, digits) = match integer.strip_prefix('-') {
             Some(digit) => ("-", format!("{digit}{fraction}")),
             None => ("", format!("{integer}{fraction}")),
         };
-        // So many digits are before the point.
+        // The number of digits before the point.
         let before = usize::try_from(exponent + 1).unwrap_or_default();
         let zeros = "0".repeat(usize::try_from(-1 - exponent).unwrap_or_default());
         let (integer, fraction) = match digits.split_at_checked(before) {
@@ -139,7 +138,7 @@ impl Float {
         }
     }
 
-    /// The number that JSON has for it, which is read back as the same one; a text if it has none.
+    /// The JSON number that is read back as this value, or a text for NaN and infinities.
     pub(super) fn json(self) -> Result<f64, &'static str> {
         match self.wide() {
             wide if wide.is_nan() => Err("NaN"),
@@ -157,7 +156,7 @@ fn parts(text: &str) -> (String, String, i32) {
     (integer.into(), fraction.trim_end_matches('0').into(), exponent.parse().unwrap_or_default())
 }
 
-/// An exponent with its sign and at least so many digits.
+/// An exponent with its sign and at least `digits` digits.
 fn signed(exponent: i32, digits: usize) -> String {
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{sign}{:0digits$}", exponent.unsigned_abs())

@@ -118,7 +118,7 @@ fn complex(real: Float, imaginary: Float) -> String {
     format!("({}{plus}{text}j)", real.scalar(false))
 }
 
-/// A text as Python's `repr` prints it, or bytes, of which only ASCII is printed as it is.
+/// A text or bytes as Python's `repr` prints them.
 fn quoted(characters: impl Iterator<Item = char> + Clone, is_bytes: bool) -> String {
     let has = |quote| characters.clone().any(|c| c == quote);
     let quote = if has('\'') && !has('"') { '"' } else { '\'' };
