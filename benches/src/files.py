@@ -1,10 +1,11 @@
-"""The benchmarks of files: `files.py ls|chunks|write [--quick]` measures ours beside python-blosc2 and bare system calls.
+"""The benchmarks of files: `files.py ls|slices|chunks|write [--quick]` measures ours beside python-blosc2 and bare system calls.
 
-A whole run writes its page in docs; --quick only prints. The contenders take turns in each round, and the 10th percentile of
-the times of each one counts: what else runs on the machine has no part in it, nor has a lucky strike.
+Prints its section of docs/BENCHMARKS.md. The contenders take turns in each round, and the 10th percentile of the times of each
+one counts: neither other programs on the machine nor a lucky strike change it.
 """
 
 import collections
+import importlib.metadata
 import os
 import platform
 import shutil
@@ -18,7 +19,7 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-B2ND, BARE = os.environ["B2ND"], os.environ["B2ND_BARE"]
+B2ND, BARE, SLICES = os.environ["B2ND"], os.environ["B2ND_BARE"], os.environ["B2ND_SLICES"]
 IS_QUICK = "--quick" in sys.argv
 MEBIBYTE = 1 << 20
 
@@ -85,22 +86,21 @@ def table(head, rows):
     return "".join(f"{line}\n" for line in [f"| {head.replace(':', '')} |", f"|{rule}|", *(f"| {' | '.join(map(str, row))} |" for row in rows)])
 
 
-def conditions(name):
-    """What the figures have to be read with."""
+def conditions(*peers):
+    """The machine and the versions, in one line."""
     try:
         information = Path("/proc/cpuinfo").read_text()
     except OSError:
         information = ""
     models = [line.split(": ", 1)[1] for line in information.splitlines() if line.startswith("model name")]
-    rows = [
-        ("command", f"`lab/run benchmarks {name}`"),
-        ("date", datetime.now(timezone.utc).date().isoformat()),
-        ("processor", f"{models[0] if models else 'unknown'}, cores: {os.cpu_count()}"),
-        ("compiler", f"{output('rustc', '--version')}, release profile as cargo has it"),
-        ("peer", f"python-blosc2 {blosc2.__version__} Python {platform.python_version()}"),
-        ("b2nd", output(B2ND, "--version").removeprefix("b2nd ")),
+    parts = [
+        datetime.now(timezone.utc).date().isoformat(),
+        f"{models[0] if models else 'unknown processor'} with {os.cpu_count()} cores",
+        output("rustc", "--version").split(" (")[0],
+        f"Python {platform.python_version()}",
+        *(f"{name} {importlib.metadata.version(package)}" for name, package in [("python-blosc2", "blosc2"), *((peer, peer) for peer in peers)]),
     ]
-    return "\n| | |\n|---|---|\n" + "".join(f"| {what} | {value} |\n" for what, value in rows)
+    return f"\nMeasured {', '.join(parts)}.\n"
 
 
 # A listing.
@@ -114,16 +114,21 @@ IN_A_FOLDER = 1000
 THREADS = max(os.cpu_count(), 16)
 
 LS = """\
-# Benchmarks of `b2nd ls`
+## A listing
 
-Written by `lab/run benchmarks ls`, which repeats it on another machine. Small files of python-blosc2, of 1 to 4 dimensions, in
-folders of 1,000, all in the page cache. The contenders take turns; of each, the 10th percentile of its times counts.
+`lab/run benchmarks ls`. Small files of python-blosc2, of 1 to 4 dimensions, in folders of 1,000, all in the page cache.
 
-- The bare loop opens, reads 512 bytes of and closes each file in Rust, and does nothing with them. The list of the files
-  is made before. Each row stands beside a bare loop of as many threads as it has itself.
+- The bare loop opens, reads 512 bytes of and closes each file in Rust. The list of the files is made before. Each row stands
+  beside a bare loop of as many threads as it has itself.
 - python-blosc2 is a loop over `blosc2.open(path).shape` in one process. The list of the files is made before, and
   Python's start does not count.
 - `b2nd ls` is the whole process: its start, the walk through the folders, and its output, to `/dev/null`.
+
+"""
+
+OTHERS = """
+The shapes of the same arrays in other formats, one array in a file, read by a loop in one process that has started. Zarr has all
+arrays in one group, whose consolidated metadata is a single file:
 
 """
 
@@ -147,6 +152,55 @@ def check_listing(options, folder, count):
     assert told == count, (options, told)
 
 
+def shapes_of_others(folder, count):
+    """For each format, a function that reads all shapes."""
+    # Only a listing needs them, and other benchmarks do not wait for their imports.
+    import h5py
+    import pyarrow
+    import pyarrow.parquet
+    import zarr
+
+    group = zarr.open_group(folder / "zarr", mode="w")
+    paths = {kind: [str(folder / kind / f"{index}.{kind}") for index in range(count)] for kind in ("b2nd", "parquet", "h5")}
+    for kind in paths:
+        (folder / kind).mkdir()
+    for index in range(count):
+        array = np.full(SHAPES[index % len(SHAPES)], index, "int32")
+        blosc2.asarray(array, urlpath=paths["b2nd"][index])
+        # A table has no shape: the length of each row stands for the other dimensions.
+        pyarrow.parquet.write_table(pyarrow.table({"items": list(array.reshape(len(array), -1))}), paths["parquet"][index])
+        with h5py.File(paths["h5"][index], "w") as file:
+            file["items"] = array
+        group.create_array(str(index), data=array)
+    zarr.consolidate_metadata(group.store)
+
+    def hdf5():
+        for path in paths["h5"]:
+            with h5py.File(path) as file:
+                yield file["items"].shape
+
+    rows = lambda metadata: (metadata.num_rows,)
+    return {
+        "pyarrow, `read_metadata`": lambda: [rows(pyarrow.parquet.read_metadata(path)) for path in paths["parquet"]],
+        "zarr, `open_consolidated`": lambda: [array.shape for _, array in zarr.open_consolidated(folder / "zarr").arrays()],
+        "h5py, `File(path)[name].shape`": lambda: list(hdf5()),
+        "python-blosc2, `open(path).shape`": lambda: [blosc2.open(path).shape for path in paths["b2nd"]],
+    }
+
+
+def beside_other_formats(folder, rounds):
+    count = 20 if IS_QUICK else 2000
+    folder.mkdir()
+    others = shapes_of_others(folder, count)
+    assert all(len(read()) == count for read in others.values())
+    ours = "`b2nd ls --json --unordered`"
+    contenders = [([ours], lambda: [[seconds(B2ND, "ls", "--json", "--unordered", folder / "b2nd")]])]
+    contenders += [([name], lambda read=read: [[timed(read)]]) for name, read in others.items()]
+    taken = take_turns(contenders, rounds)
+    rows = [(name, f"{count / seconds:.0f}", f"{seconds / taken[ours]:.1f}") for name, seconds in taken.items()]
+    return OTHERS + table(f"{count} arrays | arrays a second: | time to ours:", rows)
+
+
 def ls(scratch):
     count, folders, rounds = (200, 2, 1) if IS_QUICK else (20_000, 10, 10)
     make_files(scratch, count, folders)
@@ -168,7 +222,116 @@ def ls(scratch):
     page = LS + table(f"{count} files | threads: | files a second: | to python-blosc2: | to the bare loop:", rows)
     rows = [("goal with `--unordered`", f"at most {MEMORY_GOAL}")]
     rows += [(command(options), peak(B2ND, "ls", *options, scratch)) for options in LISTINGS]
-    return page + "\n" + table(f"{count * folders} files | MiB at the peak:", rows) + conditions("ls")
+    page += "\n" + table(f"{count * folders} files | MiB at the peak:", rows)
+    return page + beside_other_formats(scratch / "others", rounds) + conditions("pyarrow", "zarr", "h5py")
+
+
+# Slices.
+
+# Our time in times of python-blosc2's, and how many times as fast two threads are as one.
+SLICES_GOALS = {"ZSTD": 1.15, "LZ4": 0.7, "process": 0.5, "slice": 1.0}
+THREADS_GOAL = 1.7
+
+SLICES_TEXT = """\
+## Slices
+
+`lab/run benchmarks slices`. An array of 96 MB, float32, (24, 1000, 1000), compressed by python-blosc2 at level 5. `read` takes new memory, as
+python-blosc2's `a[...]` does; `read_into` and python-blosc2's `get_slice_numpy` fill a buffer that is kept. Each opens the file
+again. NumPy asks the system for pages of 2 MiB for its new memory, and Rust's allocator does not: with `NUMPY_MADVISE_HUGEPAGE=0` the two have the
+same pages. The process is `b2nd cat --npy` and a Python program that does the same, each from its start to its end.
+
+"""
+
+
+class Slices:
+    """The program that reads slices in Rust, and says how long it took."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([SLICES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def read(self, path, threads, ranges):
+        print(path, threads, *(f"{start}:{stop}" for start, stop in ranges), sep="\t", file=self.process.stdin, flush=True)
+        fresh, kept, total = self.process.stdout.readline().split()
+        return float(fresh), float(kept), int(total)
+
+
+def by_python_blosc2(path, threads, ranges, buffer):
+    """The seconds into new memory and into the buffer, and the sum of the bytes."""
+    options = {"mode": "r", "dparams": {"nthreads": threads}}
+    start = time.perf_counter()
+    blosc2.open(path, **options)[tuple(slice(*pair) for pair in ranges)]
+    fresh = time.perf_counter() - start
+    start = time.perf_counter()
+    starts, stops = zip(*ranges)
+    blosc2.open(path, **options).get_slice_numpy(buffer, (starts, stops))
+    return fresh, time.perf_counter() - start, int(buffer.view("u1").sum(dtype="u8"))
+
+
+def in_both_languages(program, path, threads, ranges):
+    """A function for `take_turns`: ours and theirs, into new memory and into a buffer that is kept."""
+    buffer = np.empty([stop - start for start, stop in ranges], "f4")
+
+    def run():
+        *ours, total = program.read(path, threads, ranges)
+        *theirs, expected = by_python_blosc2(path, threads, ranges, buffer)
+        assert total == expected, path
+        return [[*ours, *theirs]]
+
+    return ["read", "read_into", "a[...]", "get_slice_numpy"], run
+
+
+def slices(scratch):
+    rounds = 1 if IS_QUICK else 15
+    items = np.round(np.cumsum(np.random.default_rng(1).normal(size=(24, 1000, 1000)), -1), 2).astype("f4")
+    program, rows, speedups = Slices(), [], []
+    whole = [(0, length) for length in items.shape]
+    large, column = str(scratch / "large.b2nd"), str(scratch / "column.b2nd")
+    blosc2.asarray(items[:6], chunks=(6, 1000, 1000), blocks=(1, 100, 100), urlpath=large)
+    blosc2.asarray(items, chunks=(1, 1000, 1000), blocks=(1, 100, 100), urlpath=column)
+    cases = [
+        ("a block of a chunk of 24 MB", large, [(3, 4), (300, 400), (500, 600)], (1,), "slice"),
+        ("a column through 24 chunks", column, [(0, 24), (300, 301), (500, 501)], (1,), "slice"),
+    ]
+    for codec in ("ZSTD", "LZ4"):
+        path = str(scratch / f"{codec}.b2nd")
+        blosc2.asarray(items, urlpath=path, cparams={"codec": getattr(blosc2.Codec, codec), "clevel": 5})
+        cases.append((f"all 96 MB, {codec}", path, whole, (1, 2), codec))
+    for name, path, ranges, several, goal in cases:
+        taken = [take_turns([in_both_languages(program, path, threads, ranges)], rounds) for threads in several]
+        for threads, times in zip(several, taken):
+            for ours, theirs in (("read", "a[...]"), ("read_into", "get_slice_numpy")):
+                rows.append(slices_row(f"{name}, `{ours}`", f"`{theirs}`", threads, times[ours], times[theirs], SLICES_GOALS[goal]))
+        if len(several) == 2:
+            one, two = taken
+            speedups.append((name, f"at least {THREADS_GOAL}", *(f"{one[key] / two[key]:.2f}" for key in one)))
+    for codec in ("ZSTD", "LZ4"):
+        path = str(scratch / f"{codec}.b2nd")
+        script = f"import blosc2, numpy, sys; numpy.save(sys.stdout.buffer, blosc2.open({path!r}, mode='r')[:])"
+        contenders = [(["ours"], lambda: [[seconds(B2ND, "cat", "--npy", path)]]), (["theirs"], lambda: [[seconds(sys.executable, "-c", script)]])]
+        times = take_turns(contenders, rounds)
+        rows.append(slices_row(f"all 96 MB, {codec}, the process", "Python", "", times["ours"], times["theirs"], SLICES_GOALS["process"]))
+    page = SLICES_TEXT + table("slice | against | threads: | goal: | ratio: | ms, ours / theirs:", rows)
+    page += "\n" + table("two threads, in times of one | goal: | `read`: | `read_into`: | `a[...]`: | `get_slice_numpy`:", speedups)
+    count = 4 if IS_QUICK else 1000
+    peaks = [(name, peak_of_cat(scratch, count, options)) for name, options in (("to a pipe", ["--npy"]), ("to a file", ["-o", str(scratch / "items.npy")]))]
+    head = f"`b2nd cat` of {4 * count**3 / 1e9:.1f} GB, blocks of 64³ | MiB at the peak:"
+    return page + "\n" + table(head, peaks) + conditions("numpy")
+
+
+def slices_row(name, against, threads, ours, theirs, goal):
+    return name, against, threads, f"at most {goal}", ratio(ours, theirs, goal), f"{ours * 1e3:.2f} / {theirs * 1e3:.2f}"
+
+
+def peak_of_cat(scratch, length, options):
+    """For a cube that is compressed from one part, repeated."""
+    path = scratch / "cube.b2nd"
+    if not path.exists():
+        part = np.cumsum(np.random.default_rng(1).integers(0, 9, (256, 256, 256)), -1).astype("f4")
+        cube = blosc2.zeros((length,) * 3, dtype="f4", chunks=(256,) * 3, blocks=(64,) * 3, urlpath=str(path))
+        for corner in np.ndindex((-(-length // 256),) * 3):
+            cut = tuple(slice(256 * x, min(256 * x + 256, length)) for x in corner)
+            cube[cut] = np.ascontiguousarray(part[tuple(slice(0, s.stop - s.start) for s in cut)])
+    return peak(B2ND, "cat", *options, path)
 
 
 # Chunks.
@@ -176,13 +339,12 @@ def ls(scratch):
 COMMANDS = (["chunks", "--json"], ["check", "--chunks"], ["check", "--data"])
 
 CHUNKS = """\
-# Benchmarks of `b2nd chunks` and `b2nd check`
+## Chunks
 
-Written by `lab/run benchmarks chunks`, which repeats it on another machine. Frames of LZ4 chunks, in the page cache. The contenders take
-turns; the 10th percentile of {rounds} times counts. python-blosc2 is a loop over `iterchunks_info` of opened files in one process,
-whose start does not count; `b2nd` is the whole process, so where chunks are few, its time is mostly its start. The loop reads
-the header of each chunk and no more. `chunks` also checks it and prints a line, `check --chunks` also reads where the blocks
-begin, and `check --data` decompresses every chunk: where chunks are large, its ratio is far below 1.
+`lab/run benchmarks chunks`. Frames of LZ4 chunks, in the page cache. python-blosc2 is a loop over `iterchunks_info` of opened files in
+one process, whose start does not count. `b2nd` is the whole process, so where chunks are few, its time is mostly its start. The
+loop reads the header of each chunk and no more. `chunks` also checks it and prints a line, `check --chunks` also reads where
+the blocks begin, and `check --data` decompresses every chunk: where chunks are large, its ratio is far below 1.
 
 """
 
@@ -232,7 +394,7 @@ def chunks(scratch):
             rows.append((name, f"`{contender}`", f"{files * count / taken:.0f}", f"{files / taken:.1f}", f"{python / taken:.1f}", most))
         shutil.rmtree(folder)
     head = "files | contender | chunks a second: | files a second: | to python-blosc2: | MiB at the peak:"
-    return CHUNKS.format(rounds=rounds) + table(head, rows) + conditions("chunks")
+    return CHUNKS + table(head, rows) + conditions()
 
 
 # A new frame.
@@ -243,10 +405,9 @@ OURS = "`write_to` a file", "bare write into a file", "`create`, which syncs", "
 PEERS = "python-blosc2, `insert_chunk` with `urlpath`", "python-blosc2, `insert_chunk`, `to_cframe`, write"
 
 WRITE = """\
-# Benchmarks of `FrameWriter`
+## New frames
 
-Written by `lab/run benchmarks write`, which repeats it on another machine. Chunks that are ready, and cannot be compressed, become a
-new frame. The contenders take turns; of each, the 10th percentile of its times counts.
+`lab/run benchmarks write`. `FrameWriter` makes a frame of chunks that are ready, and cannot be compressed.
 
 - The bare write puts the same chunks one after another into a file, through a buffer of 64 KiB, and does
   nothing else.
@@ -298,28 +459,21 @@ def write(scratch):
             (PEERS, lambda: [by_python(ready, length, scratch / "new.b2frame")]),
         ]
         measured.append(take_turns(contenders, rounds))
-        subprocess.run([B2ND, "check", "--data", file.with_suffix(".new")], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([B2ND, "check", "--data", file.with_suffix(".new")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     sizes = " | ".join(f"{count} of {length >> 10} KiB:" for length, count in arrays)
     rows = [(f"{OURS[0]}, to {OURS[1]}", f"at most {GOAL}", *(ratio(times[OURS[0]], times[OURS[1]], GOAL) for times in measured))]
     for name, bare in (OURS[2:], *((peer, OURS[1]) for peer in PEERS)):
         rows.append((f"{name}, to {bare}", "report", *(ratio(times[name], times[bare]) for times in measured)))
-    page = WRITE + table(f"chunks | goal | {sizes}", rows) + "\nA ratio over its goal is in bold. The times behind them, in ms:\n\n"
+    page = WRITE + table(f"chunks | goal | {sizes}", rows) + "\nThe times behind them, in ms:\n\n"
     page += table(f"chunks | {sizes}", ((name, *(f"{times[name] * 1000:.2f}" for times in measured)) for name in OURS + PEERS))
     peaks = [(count, peak(BARE, "many", str(count), scratch / f"{count}.b2nd")) for count in (1, most)]
-    return page + "\n" + table("chunks of one `create` | MiB at the peak:", peaks) + conditions("write")
+    return page + "\n" + table("chunks of one `create` | MiB at the peak:", peaks) + conditions()
 
 
-PAGES = {"ls": (ls, "BENCHMARKS_LS.md"), "chunks": (chunks, "BENCHMARKS_CHUNKS.md"), "write": (write, "BENCHMARKS_WRITE.md")}
-
-
-def main(name):
-    measure, file = PAGES[name]
+def main(measure):
     # On the disk of the project: the folder of temporary files may be in memory.
     with tempfile.TemporaryDirectory(dir=Path(BARE).parent) as scratch:
-        page = measure(Path(scratch))
-    print(page)
-    if not IS_QUICK:
-        (Path(__file__).parents[2] / "docs" / file).write_text(page)
+        print(measure(Path(scratch)), end="")
 
 
-main(sys.argv[1])
+main({"ls": ls, "slices": slices, "chunks": chunks, "write": write}[sys.argv[1]])

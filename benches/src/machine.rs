@@ -1,4 +1,4 @@
-//! What a figure has to be read with: the machine, and the versions of everything.
+//! The machine and the versions that a figure holds for.
 
 use std::process::Command;
 use std::{fs, thread};
@@ -11,11 +11,19 @@ pub fn processor() -> String {
     let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let model = model.map_or("unknown", |(_, model)| model);
     let cores = thread::available_parallelism().map_or_else(|_| "unknown".into(), |cores| cores.to_string());
-    format!("{model}, cores: {cores}")
+    format!("{model} with {cores} cores")
 }
 
 pub fn compiler() -> String {
-    let output = Command::new("rustc").arg("--version").output();
+    first_line("rustc", "--version").split(" (").next().unwrap_or_default().into()
+}
+
+pub fn today() -> String {
+    first_line("date", "+%F")
+}
+
+fn first_line(program: &str, argument: &str) -> String {
+    let output = Command::new(program).arg(argument).output();
     output.map_or("unknown".into(), |output| String::from_utf8_lossy(&output.stdout).trim().into())
 }
 

@@ -1,6 +1,6 @@
 //! The price of a metalayer, against C-Blosc2 and against other crates, compiled as programs are.
 //!
-//! `lab/run benchmarks metalayer` runs it. The page goes to the standard output, and that of a whole run to `docs/BENCHMARKS.md`.
+//! `lab/run benchmarks metalayer` runs it, which prints the section of `docs/BENCHMARKS.md`.
 
 mod c_blosc2;
 mod compare;
@@ -12,7 +12,6 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::process::Command;
 
 use b2nd_serde::to_vec;
@@ -24,16 +23,13 @@ use blosc2_pure_rs::b2nd::B2ndMeta;
 use c_blosc2::{CBlosc2, Fields};
 use compare::{Bench, Line};
 
-/// Each round runs all programs, so that no comparison falls into busy seconds as a whole.
+/// Each round is a process of its own, with its own layout of memory.
 const ROUNDS: usize = 5;
 
 /// Turns of each routine in a round.
 const TURNS: usize = 2000;
 
-/// The ways in which programs are compiled: the folders with this program. A quick run takes the first.
-const PROFILES: [&str; 3] = ["release", "thin", "fat"];
-
-/// The first argument of a program that measures for another one.
+/// The first argument of a process that measures for another one.
 const MEASURE: &str = "--measure";
 
 fn main() {
@@ -45,27 +41,14 @@ fn main() {
         measure_all(&Bench { turns: if is_quick { TURNS / 20 } else { TURNS }, filter });
         return;
     }
-    let is_whole = arguments.is_empty();
-    let mut profiles = PROFILES.map(|profile| (profile, Vec::new()));
-    let profiles = if is_quick { &mut profiles[..1] } else { &mut profiles[..] };
-    for _ in 0..if is_whole { ROUNDS } else { 1 } {
-        for (profile, lines) in &mut *profiles {
-            lines.extend(run(profile, &arguments));
-        }
-    }
-    let page = page::page(profiles, CBlosc2::load().as_ref());
-    println!("{page}");
-    if is_whole {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("docs");
-        fs::write(docs.join("BENCHMARKS.md"), page).unwrap();
-    }
+    let rounds = if arguments.is_empty() { ROUNDS } else { 1 };
+    let lines: Vec<_> = (0..rounds).flat_map(|_| round(&arguments)).collect();
+    print!("{}", page::section(&lines, CBlosc2::load().as_ref()));
 }
 
-/// What the program of a profile measures.
-fn run(profile: &str, arguments: &[String]) -> Vec<Line> {
-    let own = env::current_exe().expect("a path");
-    let folders = own.parent().and_then(Path::parent).expect("a folder for each profile");
-    let program = folders.join(profile).join(own.file_name().expect("a name"));
+/// What a process of this program measures.
+fn round(arguments: &[String]) -> Vec<Line> {
+    let program = env::current_exe().expect("a path");
     let output = Command::new(&program).arg(MEASURE).args(arguments).output();
     let output = output.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     assert!(output.status.success(), "{}: {}", program.display(), String::from_utf8_lossy(&output.stderr));

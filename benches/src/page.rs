@@ -1,35 +1,33 @@
-//! The page: a table for each profile, and what has to be said with them.
+//! The section of docs/BENCHMARKS.md on the format: a table of ratios, one of times, and how to read them.
 
 use std::fmt::{self, Write};
 
 use crate::c_blosc2::CBlosc2;
 use crate::compare::{Figures, Line};
 use crate::rows::{RANKS, ROWS, Row};
-use b2nd_serde_benches::machine::{compiler, processor, version_of};
+use b2nd_serde_benches::machine::{compiler, processor, today, version_of};
 
-/// The page for profiles, each with what all its rounds have measured.
-pub fn page(profiles: &[(&str, Vec<Line>)], c_blosc2: Option<&CBlosc2>) -> String {
-    let mut page = String::new();
-    write_page(&mut page, profiles, c_blosc2).expect("a string takes everything");
-    page
+/// The section for what all rounds have measured.
+pub fn section(lines: &[Line], c_blosc2: Option<&CBlosc2>) -> String {
+    let mut section = String::new();
+    write_section(&mut section, lines, c_blosc2).expect("a string takes everything");
+    section
 }
 
 const INTRODUCTION: &str = "\
-# Benchmarks
+## The format
 
-Written by `lab/run benchmarks metalayer`, which repeats it on another machine. Each figure is a ratio: the time of this
-crate in times of the peer, so less than 1 is faster. Columns are ranks, all with the dtype `<i4`.
+`lab/run benchmarks metalayer`. Columns are ranks, all with the dtype `<i4`.
 
-The functions that are measured are in a crate apart (`benches/user`), compiled as programs are: here with the release
-profile as cargo has it. Ours and the peer take turns of some microseconds in one process. The time of each is the 10th
-percentile of its turns, which the other programs of a busy machine hardly touch; a figure is the median of the ratios of
-several rounds. A result is used where the call put it, as by a caller who goes on with it. `benches/instructions` counts
-instructions instead, also of structs with other names and of tuples.
+The functions that are measured are in a crate of their own (`benches/user`), compiled with cargo's release profile. Ours and
+the peer's take turns of some microseconds in one process; a figure is the median of the ratios of several processes. A result
+stays where the call put it, as for a caller who goes on with it. `benches/instructions` counts instructions instead, also of
+structs with other names and of tuples.
 
 ";
 
 const NOTES: &str = "
-A ratio over its goal is in bold. `cannot`: rmp-serde takes the marker of 16 dimensions, `a0`, for a string.
+`cannot`: rmp-serde takes the marker of 16 dimensions, `a0`, for a string.
 
 - The C functions allocate what they write and the dtype that they read; `free` is included. The arrays that they read
   into are not zeroed.
@@ -40,17 +38,12 @@ The times behind them, in ns, ours / theirs:
 
 ";
 
-fn write_page(page: &mut String, profiles: &[(&str, Vec<Line>)], c_blosc2: Option<&CBlosc2>) -> fmt::Result {
-    let [(_, release), with_lto @ ..] = profiles else { return Ok(()) };
-    page.push_str(INTRODUCTION);
-    ratios(page, release)?;
-    page.push_str(NOTES);
-    times(page, release)?;
-    for (profile, lines) in with_lto {
-        writeln!(page, "\nThe ratios with `lto = \"{profile}\"`:\n")?;
-        ratios(page, lines)?;
-    }
-    conditions(page, c_blosc2)
+fn write_section(section: &mut String, lines: &[Line], c_blosc2: Option<&CBlosc2>) -> fmt::Result {
+    section.push_str(INTRODUCTION);
+    ratios(section, lines)?;
+    section.push_str(NOTES);
+    times(section, lines)?;
+    conditions(section, c_blosc2)
 }
 
 fn ratios(page: &mut String, lines: &[Line]) -> fmt::Result {
@@ -118,13 +111,10 @@ fn times(page: &mut String, lines: &[Line]) -> fmt::Result {
 
 fn conditions(page: &mut String, c_blosc2: Option<&CBlosc2>) -> fmt::Result {
     let c_blosc2 = c_blosc2.map_or("absent: B2ND_LIBBLOSC2 is not set", |c_blosc2| &c_blosc2.version);
-    writeln!(page, "\n| | |\n|---|---|")?;
-    writeln!(page, "| command | `lab/run benchmarks metalayer` |")?;
-    writeln!(page, "| processor | {} |", processor())?;
-    writeln!(page, "| compiler | {} |", compiler())?;
-    writeln!(page, "| C-Blosc2 | {c_blosc2} |")?;
-    for package in ["b2nd-serde", "serde", "rmp-serde", "blosc2-pure-rs"] {
-        writeln!(page, "| {package} | {} |", version_of(package))?;
+    let (today, processor, compiler) = (today(), processor(), compiler());
+    write!(page, "\nMeasured {today}, {processor}, {compiler}, C-Blosc2 {c_blosc2}")?;
+    for package in ["serde", "rmp-serde", "blosc2-pure-rs"] {
+        write!(page, ", {package} {}", version_of(package))?;
     }
-    Ok(())
+    writeln!(page, ".")
 }

@@ -14,6 +14,9 @@ pub(crate) mod chunks;
 pub(crate) mod blocks;
 
 #[cfg(feature = "decompress")]
+pub(crate) mod shared_slice;
+
+#[cfg(feature = "decompress")]
 pub(crate) mod piece;
 
 #[cfg(feature = "decompress")]

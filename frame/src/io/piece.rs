@@ -5,7 +5,6 @@
 
 use core::ops::Range;
 use std::io::{Read, Seek};
-use std::sync::{Mutex, PoisonError};
 
 use b2nd_serde::geometry::{Block, Chunk, Run};
 
@@ -15,6 +14,7 @@ use crate::format::chunk::{ChunkHeader, INT32, one_item};
 use crate::format::decompress::{decompress_into, max_data, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
+use crate::io::shared_slice::{SharedSlice, Writer};
 use crate::rules::blocks::{starts, wrong_table};
 use crate::rules::chunk::{ChunkRules, Plugins, damaged, not_a_chunk, unsupported, wrong};
 
@@ -60,17 +60,6 @@ struct StoredBlock {
     /// The number in the chunk.
     number: usize,
     range: Range<usize>,
-}
-
-/// The buffer for the items of a slice.
-pub(crate) struct Target<'t> {
-    pub(crate) items: Mutex<&'t mut [u8]>,
-    pub(crate) nbytes: usize,
-    pub(crate) typesize: usize,
-    /// Whether all bytes are zero before anything is copied.
-    pub(crate) is_zeroed: bool,
-    /// Whether several threads copy into it.
-    pub(crate) is_shared: bool,
 }
 
 /// Reads the pieces of a chunk that a slice needs, and passes each one on.
@@ -226,9 +215,9 @@ impl<R: Read + Seek> ChunkReader<'_, '_, R> {
 
 impl Piece<'_> {
     /// Copies the items into a slice. `scratch` is memory that the thread uses again.
-    pub(crate) fn copy(&self, target: &Target<'_>, scratch: &mut Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn copy(&self, target: &SharedSlice<'_>, scratch: &mut Vec<u8>) -> Result<(), Error> {
         let copied = match &self.source {
-            Source::Value(value) => repeat(self.chunk.blocks().flat_map(|block| block.runs()), value, target),
+            Source::Value(value) => repeat(self.runs(), value, target),
             Source::Blocks(blocks) => self.blocks(blocks, target, scratch)?,
             Source::Whole { header, chunk } => self.whole(header, chunk, target)?,
         };
@@ -240,27 +229,36 @@ impl Piece<'_> {
         Error::malformed(damaged(&self.entry, why))
     }
 
-    fn whole(&self, header: &ChunkHeader, chunk: &[u8], target: &Target<'_>) -> Result<Option<()>, Error> {
+    fn whole(
+        &self,
+        header: &ChunkHeader,
+        chunk: &[u8],
+        target: &SharedSlice<'_>,
+    ) -> Result<Option<()>, Error> {
         self.bound(header.nbytes, chunk.len(), target)?;
         let mut data = zeroed(header.nbytes)?;
         decompress_into(chunk, &mut data).map_err(|why| self.damaged(&why))?;
-        let mut items = target.items.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.chunk.scatter(&data, target.typesize, &mut items))
+        Ok(scatter(self.runs(), &data, 0, target))
+    }
+
+    fn runs(&self) -> impl Iterator<Item = Run> {
+        self.chunk.blocks().flat_map(|block| block.runs())
     }
 
     fn blocks(
         &self,
         stored: &StoredBlocks,
-        target: &Target<'_>,
+        target: &SharedSlice<'_>,
         scratch: &mut Vec<u8>,
     ) -> Result<Option<()>, Error> {
         let StoredBlocks { header, header_bytes, list, bytes, from } = stored;
         let length = header.blocksize;
         for &StoredBlock { index, number, ref range } in list {
             let Some(block) = self.chunk.blocks().nth(index) else { return Ok(None) };
+            let Some(first) = block.byte_offset(target.typesize) else { return Ok(None) };
             let Some(bytes) = bytes.get(range.start - from..range.end - from) else { return Ok(None) };
             if header.is_uncompressed {
-                if scatter(&block, bytes, target).is_none() {
+                if scatter(block.runs(), bytes, first, target).is_none() {
                     return Ok(None);
                 }
                 continue;
@@ -281,8 +279,10 @@ impl Piece<'_> {
             let single = single.map_err(fault)?;
             // What is a single run in the slice is decompressed where it stays.
             if let Some(run) = only_run(&block, length, target) {
-                let mut items = target.items.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some(run) = items.get_mut(run) else { return Ok(None) };
+                let mut writer = Writer::new(target);
+                let Some(run) = writer.at(run.start).and_then(|items| items.get_mut(..length)) else {
+                    return Ok(None);
+                };
                 decompress_into(&single, run).map_err(fault)?;
                 continue;
             }
@@ -291,7 +291,7 @@ impl Piece<'_> {
             }
             let Some(data) = scratch.get_mut(..length) else { return Ok(None) };
             decompress_into(&single, data).map_err(fault)?;
-            if scatter(&block, data, target).is_none() {
+            if scatter(block.runs(), data, first, target).is_none() {
                 return Ok(None);
             }
         }
@@ -299,7 +299,7 @@ impl Piece<'_> {
     }
 
     /// Refuses to decompress more than the slice has, if a few bytes claim it.
-    fn bound(&self, length: usize, from: usize, target: &Target<'_>) -> Result<(), Error> {
+    fn bound(&self, length: usize, from: usize, target: &SharedSlice<'_>) -> Result<(), Error> {
         let most = max_data(from).max(target.nbytes);
         if length <= most {
             return Ok(());
@@ -311,37 +311,36 @@ impl Piece<'_> {
 }
 
 /// The byte range of the slice that a whole block of this length is, unless threads would wait for each other.
-fn only_run(block: &Block<'_>, length: usize, target: &Target<'_>) -> Option<Range<usize>> {
-    let run = block.runs().next().filter(|_| !target.is_shared)?;
+fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
+    let run = block.runs().next().filter(|_| !target.is_shared())?;
     run.target(target.typesize).filter(|range| range.len() == length)
 }
 
 /// Fills runs of the slice with a value.
-fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &Target<'_>) -> Option<()> {
-    let is_zero = value.iter().all(|&byte| byte == 0);
-    if is_zero && target.is_zeroed {
+fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_>) -> Option<()> {
+    if target.is_zeroed && value.iter().all(|&byte| byte == 0) {
         return Some(());
     }
-    let mut items = target.items.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut writer = Writer::new(target);
     for run in runs {
-        let run = items.get_mut(run.target(target.typesize)?)?;
-        if is_zero {
-            run.fill(0);
-        } else {
-            run.chunks_exact_mut(value.len()).for_each(|item| item.copy_from_slice(value));
-        }
+        writer.fill(run.target(target.typesize)?, value)?;
     }
     Some(())
 }
 
-/// Copies the items of a decompressed block into the slice; `None` if one of the two is too short.
-fn scatter(block: &Block<'_>, data: &[u8], target: &Target<'_>) -> Option<()> {
-    let first = block.byte_offset(target.typesize)?;
-    let mut items = target.items.lock().unwrap_or_else(PoisonError::into_inner);
-    for run in block.runs() {
+/// Copies runs into the slice, out of the decompressed bytes of their chunk from byte `first`; `None` if one of the two is too
+/// short.
+fn scatter(
+    runs: impl Iterator<Item = Run>,
+    data: &[u8],
+    first: usize,
+    target: &SharedSlice<'_>,
+) -> Option<()> {
+    let mut writer = Writer::new(target);
+    for run in runs {
         let source = run.source(target.typesize)?;
         let data = data.get(source.start.checked_sub(first)?..source.end.checked_sub(first)?)?;
-        items.get_mut(run.target(target.typesize)?)?.copy_from_slice(data);
+        writer.copy(run.target(target.typesize)?.start, data)?;
     }
     Some(())
 }

@@ -15,7 +15,8 @@ use crate::format::array::{Array, has_objects};
 use crate::format::decompress::zeroed;
 use crate::format::object_kind::ObjectKind;
 use crate::io::frame::Frame;
-use crate::io::piece::{Piece, Target, read_pieces};
+use crate::io::piece::{Piece, read_pieces};
+use crate::io::shared_slice::SharedSlice;
 use crate::rules::array::agreement;
 use crate::rules::chunk::ChunkRules;
 use crate::rules::header::{self, Surroundings};
@@ -117,16 +118,10 @@ impl<R: Read + Seek> Slice<'_, R> {
             return Ok(());
         }
         let Self { frame, ranges, threads } = self;
-        let Plan { geometry, typesize, nbytes, .. } = plan;
+        let Plan { geometry, typesize, .. } = plan;
         let rules = ChunkRules::new(frame.header(), true);
         let mut chunks = frame.chunks()?;
-        let target = Target {
-            items: Mutex::new(items),
-            nbytes: *nbytes,
-            typesize: *typesize,
-            is_zeroed,
-            is_shared: threads > 1,
-        };
+        let target = SharedSlice::new(items, *typesize, is_zeroed, threads);
         let parts = geometry.chunks_in(&ranges).map_err(Error::refused)?;
         in_threads(threads, &target, |receive| {
             for part in parts {
@@ -196,7 +191,7 @@ type Numbered<'g> = (usize, Piece<'g>);
 /// would without threads.
 fn in_threads<'g>(
     threads: usize,
-    target: &Target<'_>,
+    target: &SharedSlice<'_>,
     produce: impl FnOnce(&mut dyn FnMut(Piece<'g>) -> Result<(), Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut scratch = Vec::new();

@@ -1,0 +1,132 @@
+//! The buffer for the items of a slice, which several threads fill.
+//!
+//! It is divided into regions, each with a lock, as most pieces of chunks go to a part of the slice of their own. With one lock
+//! for all, a thread would wait while another one touches new memory for the first time, which takes as long as decompressing.
+
+use core::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a region. A piece has up to 1 MiB, so two of them seldom share one.
+const REGION_LEN: usize = 1 << 18;
+
+/// The buffer for the items of a slice.
+pub(crate) struct SharedSlice<'s> {
+    regions: Vec<Mutex<&'s mut [u8]>>,
+    /// The bytes of each region but the last, a multiple of the typesize.
+    region_len: usize,
+    pub(crate) nbytes: usize,
+    pub(crate) typesize: usize,
+    /// Whether all bytes are zero before anything is written.
+    pub(crate) is_zeroed: bool,
+}
+
+impl<'s> SharedSlice<'s> {
+    /// One region, if only one thread writes.
+    pub(crate) fn new(items: &'s mut [u8], typesize: usize, is_zeroed: bool, threads: usize) -> Self {
+        let nbytes = items.len();
+        let region_len = match threads {
+            1 => nbytes,
+            _ => REGION_LEN.next_multiple_of(typesize.max(1)),
+        };
+        let regions = items.chunks_mut(region_len.max(1)).map(Mutex::new).collect();
+        Self { regions, region_len: region_len.max(1), nbytes, typesize, is_zeroed }
+    }
+
+    /// Whether several threads write.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.region_len < self.nbytes
+    }
+}
+
+/// Writes items of one block, with the lock of one region at a time.
+pub(crate) struct Writer<'w, 's> {
+    slice: &'w SharedSlice<'s>,
+    locked: Option<(usize, MutexGuard<'w, &'s mut [u8]>)>,
+}
+
+impl<'w, 's> Writer<'w, 's> {
+    pub(crate) fn new(slice: &'w SharedSlice<'s>) -> Self {
+        Self { slice, locked: None }
+    }
+
+    /// The bytes from an offset to the end of its region, at least one.
+    pub(crate) fn at(&mut self, offset: usize) -> Option<&mut [u8]> {
+        let number = offset / self.slice.region_len;
+        if self.locked.as_ref().is_none_or(|&(locked, _)| locked != number) {
+            // Unlock the last region first: a thread that waits for a lock holds none.
+            self.locked = None;
+            let region = self.slice.regions.get(number)?;
+            self.locked = Some((number, region.lock().unwrap_or_else(PoisonError::into_inner)));
+        }
+        let (_, region) = self.locked.as_mut()?;
+        region.get_mut(offset % self.slice.region_len..).filter(|bytes| !bytes.is_empty())
+    }
+
+    /// `None` if the slice ends before the data.
+    pub(crate) fn copy(&mut self, mut offset: usize, mut data: &[u8]) -> Option<()> {
+        while !data.is_empty() {
+            let region = self.at(offset)?;
+            let (now, rest) = data.split_at(data.len().min(region.len()));
+            region.get_mut(..now.len())?.copy_from_slice(now);
+            offset += now.len();
+            data = rest;
+        }
+        Some(())
+    }
+
+    /// Fills a range of items with a value: one item, or a byte.
+    pub(crate) fn fill(&mut self, mut range: Range<usize>, value: &[u8]) -> Option<()> {
+        while !range.is_empty() {
+            let region = self.at(range.start)?;
+            let length = range.len().min(region.len());
+            let items = region.get_mut(..length)?;
+            match value {
+                [byte] => items.fill(*byte),
+                _ => items.chunks_exact_mut(value.len()).for_each(|item| item.copy_from_slice(value)),
+            }
+            range.start += length;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const NBYTES: usize = 3 * REGION_LEN + 10;
+
+    #[test]
+    fn items_go_across_the_borders_of_regions() {
+        let expected: Vec<u8> = (0..NBYTES).map(|offset| offset.to_le_bytes()[0]).collect();
+        let mut items = vec![0; NBYTES];
+        let shared = SharedSlice::new(&mut items, 3, false, 2);
+        assert!(shared.is_shared());
+        let (first, second) = expected.split_at(REGION_LEN + 1);
+        thread::scope(|scope| {
+            scope.spawn(|| Writer::new(&shared).copy(0, first).unwrap());
+            Writer::new(&shared).copy(first.len(), second).unwrap();
+        });
+        drop(shared);
+        assert!(items == expected);
+
+        let mut items = vec![0; NBYTES / 3 * 3];
+        Writer::new(&SharedSlice::new(&mut items, 3, false, 2)).fill(3..NBYTES / 3 * 3, b"abc").unwrap();
+        assert_eq!(items[..3], [0; 3]);
+        assert!(items[3..].chunks(3).all(|item| item == b"abc"));
+    }
+
+    #[test]
+    fn nothing_is_written_past_the_end() {
+        for threads in [1, 2] {
+            let mut items = vec![0; NBYTES];
+            let shared = SharedSlice::new(&mut items, 1, false, threads);
+            for (offset, length) in [(NBYTES - 1, 2), (NBYTES, 1), (2 * NBYTES, 1)] {
+                assert_eq!(Writer::new(&shared).copy(offset, &vec![0; length]), None, "{offset}");
+                assert_eq!(Writer::new(&shared).fill(offset..offset + length, &[1]), None, "{offset}");
+            }
+        }
+    }
+}
