@@ -97,12 +97,12 @@ where
     T: Deserialize<'de> + Copy + Default,
     D: Deserializer<'de>,
 {
-    deserializer.deserialize_tuple(N, Dimensions(PhantomData))
+    deserializer.deserialize_tuple(N, ArrayVisitor(PhantomData))
 }
 
-struct Dimensions<T, const N: usize>(PhantomData<[T; N]>);
+struct ArrayVisitor<T, const N: usize>(PhantomData<[T; N]>);
 
-impl<'de, T: Deserialize<'de> + Copy + Default, const N: usize> Visitor<'de> for Dimensions<T, N> {
+impl<'de, T: Deserialize<'de> + Copy + Default, const N: usize> Visitor<'de> for ArrayVisitor<T, N> {
     type Value = [T; N];
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

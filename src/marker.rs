@@ -106,9 +106,9 @@ markers! {
 }
 
 /// The kind of value that a marker begins: `int32`, `array of 7`, `fixint`.
-pub(crate) struct Kind(pub(crate) u8);
+pub(crate) struct ValueKind(pub(crate) u8);
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (fixmap_len(self.0), fixarray_len(self.0), fixstr_len(self.0)) {
             (Some(count), _, _) => write!(f, "map of {count}"),
@@ -128,7 +128,7 @@ impl fmt::Display for Marker {
         match byte {
             0..=FIXINT_MAX => write!(f, "positive fixint {byte}"),
             NEGATIVE_FIXINT.. => f.write_str("negative fixint"),
-            _ => Kind(byte).fmt(f),
+            _ => ValueKind(byte).fmt(f),
         }?;
         write!(f, " ({byte:#04x})")
     }
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(named(0xa3), "fixstr of 3 (0xa3)");
         assert_eq!(named(INT32), "int32 (0xd2)");
         assert_eq!(named(0xff), "negative fixint (0xff)");
-        assert_eq!(Kind(0xff).to_string(), Kind(0).to_string());
+        assert_eq!(ValueKind(0xff).to_string(), ValueKind(0).to_string());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use serde::de::value::UnitDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, SeqAccess};
 
-use super::fault::Fault;
+use super::read_error::ReadError;
 use super::value::Value;
 use super::vector::Vector;
 use crate::entry::Entry;
@@ -21,13 +21,13 @@ pub(super) struct InOrder<'m, 'de, F> {
     next: u8,
     /// Whether the type has asked for more entries than there are.
     is_over: bool,
-    fault: PhantomData<F>,
+    error: PhantomData<F>,
 }
 
-impl<'m, 'de, F: Fault> InOrder<'m, 'de, F> {
+impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
     #[inline]
     pub(super) fn new(metalayer: &'m Metalayer<'de>, start: usize) -> Self {
-        Self { metalayer, start, next: 0, is_over: false, fault: PhantomData }
+        Self { metalayer, start, next: 0, is_over: false, error: PhantomData }
     }
 
     /// The number of entries that have been taken.
@@ -62,12 +62,12 @@ impl<'m, 'de, F: Fault> InOrder<'m, 'de, F> {
         match value {
             Ok(value) => Ok(value),
             // Numbers and not the metalayer itself, whose address would keep it out of registers.
-            Err(fault) => Err(F::in_entry(fault, entry, layout, ndim, self.start)),
+            Err(error) => Err(F::in_entry(error, entry, layout, ndim, self.start)),
         }
     }
 }
 
-impl<'de, F: Fault> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
+impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
     type Error = F;
 
     #[inline(always)]
@@ -101,7 +101,7 @@ pub(super) struct AsMeta<'m, 'de, F> {
 }
 
 #[cfg(feature = "alloc")]
-impl<'m, 'de, F: Fault> AsMeta<'m, 'de, F> {
+impl<'m, 'de, F: ReadError> AsMeta<'m, 'de, F> {
     #[inline]
     pub(super) fn new(metalayer: &'m Metalayer<'de>, start: usize) -> Self {
         Self { entries: InOrder::new(metalayer, start), field: 0 }
@@ -109,7 +109,7 @@ impl<'m, 'de, F: Fault> AsMeta<'m, 'de, F> {
 }
 
 #[cfg(feature = "alloc")]
-impl<'de, F: Fault> SeqAccess<'de> for AsMeta<'_, 'de, F> {
+impl<'de, F: ReadError> SeqAccess<'de> for AsMeta<'_, 'de, F> {
     type Error = F;
 
     #[inline(always)]

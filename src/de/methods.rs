@@ -28,7 +28,7 @@ macro_rules! transparent {
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
-            Err(Fault::new(Detail::Unsupported(ValueType::$found)))
+            Err(ReadError::new(Detail::Unsupported(ValueType::$found)))
         }
     )* )* };
 }

@@ -7,7 +7,7 @@
 mod methods;
 mod takes;
 
-mod fault;
+mod read_error;
 
 mod value;
 

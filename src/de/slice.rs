@@ -7,8 +7,8 @@ use super::deserializer::Deserializer;
 #[cfg(feature = "alloc")]
 use super::entries::AsMeta;
 use super::entries::InOrder;
-use super::fault::Misfit;
 use super::methods::{transparent, whole};
+use super::read_error::Misfit;
 use super::takes::Takes;
 use crate::error::{Detail, Error};
 use crate::wire::Metalayer;

@@ -5,43 +5,43 @@ use core::marker::PhantomData;
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::fault::Fault;
 use super::methods::{refuse, transparent};
+use super::read_error::ReadError;
 use crate::error::{Detail, ValueType};
 use crate::wire::FixedInt;
 
 /// A value that has been read and checked.
 pub(super) struct Value<T, F> {
     value: T,
-    fault: PhantomData<F>,
+    error: PhantomData<F>,
 }
 
 impl<T, F> Value<T, F> {
     #[inline]
     pub(super) fn new(value: T) -> Self {
-        Self { value, fault: PhantomData }
+        Self { value, error: PhantomData }
     }
 }
 
 /// A value that can be given to a visitor.
 pub(super) trait Visit<'de>: Sized {
-    fn visit<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F>;
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F>;
 
     /// The same for a type that asks for an unsigned integer.
     #[inline]
-    fn visit_as_unsigned<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+    fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         self.visit(visitor)
     }
 
     #[inline]
-    fn visit_as_bytes<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+    fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         self.visit(visitor)
     }
 }
 
 impl<'de> Visit<'de> for u8 {
     #[inline]
-    fn visit<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         visitor.visit_u8(self)
     }
 }
@@ -52,12 +52,12 @@ macro_rules! visit_dimension {
     ($type:ty, $signed:ident, $unsigned:ident) => {
         impl<'de> Visit<'de> for $type {
             #[inline]
-            fn visit<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+            fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
                 visitor.$signed(self)
             }
 
             #[inline]
-            fn visit_as_unsigned<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+            fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
                 if F::NEVER_NEGATIVE || self >= 0 {
                     visitor.$unsigned(self.unsigned())
                 } else {
@@ -73,12 +73,12 @@ visit_dimension!(i64, visit_i64, visit_u64);
 
 impl<'de> Visit<'de> for &'de str {
     #[inline]
-    fn visit<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         visitor.visit_borrowed_str(self)
     }
 
     #[inline]
-    fn visit_as_bytes<V: Visitor<'de>, F: Fault>(self, visitor: V) -> Result<V::Value, F> {
+    fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         visitor.visit_borrowed_bytes(self.as_bytes())
     }
 }
@@ -92,7 +92,7 @@ macro_rules! unsigned {
     )* };
 }
 
-impl<'de, T: Visit<'de>, F: Fault> Deserializer<'de> for Value<T, F> {
+impl<'de, T: Visit<'de>, F: ReadError> Deserializer<'de> for Value<T, F> {
     type Error = F;
 
     #[inline]

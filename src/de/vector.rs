@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::fault::Fault;
 use super::methods::{refuse, transparent};
+use super::read_error::ReadError;
 use super::value::{Value, Visit};
 use crate::error::{Detail, ValueType};
 use crate::wire::{FixedInt, Items};
@@ -14,20 +14,20 @@ use crate::wire::{FixedInt, Items};
 /// A dimension vector.
 pub(super) struct Vector<'de, W, F> {
     items: Items<'de, W>,
-    fault: PhantomData<F>,
+    error: PhantomData<F>,
 }
 
-impl<'de, W: FixedInt + Visit<'de>, F: Fault> Vector<'de, W, F> {
+impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Vector<'de, W, F> {
     #[inline]
     pub(super) fn new(items: Items<'de, W>) -> Self {
-        Self { items, fault: PhantomData }
+        Self { items, error: PhantomData }
     }
 
     /// Lets a visitor take the dimensions. It must take all of them.
     #[inline]
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
         let ndim = self.items.len();
-        let mut dimensions = Dimensions::<W, F> { items: self.items, ndim, fault: PhantomData };
+        let mut dimensions = VectorAccess::<W, F> { items: self.items, ndim, error: PhantomData };
         let value = visitor.visit_seq(&mut dimensions)?;
         if dimensions.items.has_exactly(0) {
             Ok(value)
@@ -47,26 +47,26 @@ impl<'de, W: FixedInt + Visit<'de>, F: Fault> Vector<'de, W, F> {
 
 /// The error for a type that takes another number of dimensions than there are.
 #[cold]
-fn takes_dimensions<F: Fault>(takes: usize, ndim: usize) -> F {
+fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
     F::new(Detail::TakesDimensions { takes, ndim })
 }
 
 /// Gives the dimensions to a visitor. The caller adds the entry and the offset to an error, so that this struct is
 /// small enough for registers.
-struct Dimensions<'de, W, F> {
+struct VectorAccess<'de, W, F> {
     items: Items<'de, W>,
     ndim: usize,
-    fault: PhantomData<F>,
+    error: PhantomData<F>,
 }
 
-impl<W: FixedInt, F> Dimensions<'_, W, F> {
+impl<W: FixedInt, F> VectorAccess<'_, W, F> {
     #[inline]
     fn drawn(&self) -> usize {
         self.ndim - self.items.len()
     }
 }
 
-impl<'de, W: FixedInt + Visit<'de>, F: Fault> Deserializer<'de> for Vector<'de, W, F> {
+impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Deserializer<'de> for Vector<'de, W, F> {
     type Error = F;
 
     #[inline]
@@ -103,7 +103,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: Fault> Deserializer<'de> for Vector<'de, 
     }
 }
 
-impl<'de, W: FixedInt + Visit<'de>, F: Fault> SeqAccess<'de> for Dimensions<'de, W, F> {
+impl<'de, W: FixedInt + Visit<'de>, F: ReadError> SeqAccess<'de> for VectorAccess<'de, W, F> {
     type Error = F;
 
     #[inline]

@@ -62,14 +62,14 @@ pub enum ErrorKind {
 
 impl Error {
     #[cold]
-    pub(super) fn new(input: &str, fault: Fault) -> Self {
-        let before = input.get(..fault.at).unwrap_or(input);
-        let message = match fault.reason {
+    pub(super) fn new(input: &str, error: ParseError) -> Self {
+        let before = input.get(..error.at).unwrap_or(input);
+        let message = match error.reason {
             Reason::Refused(message) => message,
-            Reason::Expected(what) => expected(what, input.get(fault.at..).unwrap_or_default()),
+            Reason::Expected(what) => expected(what, input.get(error.at..).unwrap_or_default()),
         };
         Self(Box::new(Inner {
-            kind: fault.kind,
+            kind: error.kind,
             character: Some(before.chars().count()),
             message,
             input: input.into(),
@@ -137,7 +137,7 @@ pub(super) fn expected(what: &str, rest: &str) -> String {
 
 /// An error while parsing, at a byte of the text.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct ParseError {
     pub(super) at: usize,
     kind: ErrorKind,
     reason: Reason,
@@ -150,7 +150,7 @@ enum Reason {
     Refused(String),
 }
 
-impl Fault {
+impl ParseError {
     /// A syntax error. It must be cheap, because the grammar makes and drops one at each alternative.
     pub(super) fn expected(at: usize, what: &'static str) -> Self {
         Self { at, kind: ErrorKind::Syntax, reason: Reason::Expected(what) }

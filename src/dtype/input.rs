@@ -4,12 +4,12 @@ use winnow::ModalResult;
 use winnow::error::{AddContext, ParserError};
 use winnow::stream::{LocatingSlice, Location, Stream};
 
-use super::error::Fault;
+use super::error::ParseError;
 
 pub(super) type Input<'a> = LocatingSlice<&'a str>;
-pub(super) type Parsed<T> = ModalResult<T, Fault>;
+pub(super) type Parsed<T> = ModalResult<T, ParseError>;
 
-impl ParserError<Input<'_>> for Fault {
+impl ParserError<Input<'_>> for ParseError {
     type Inner = Self;
 
     /// Without what was expected: the `context` of the parser adds it.
@@ -22,7 +22,7 @@ impl ParserError<Input<'_>> for Fault {
     }
 }
 
-impl AddContext<Input<'_>, &'static str> for Fault {
+impl AddContext<Input<'_>, &'static str> for ParseError {
     fn add_context(
         self,
         _input: &Input<'_>,

@@ -9,7 +9,7 @@ use winnow::error::ErrMode;
 use winnow::stream::Location;
 use winnow::token::{any, one_of, take_till, take_while};
 
-use super::error::{ErrorKind, Fault};
+use super::error::{ErrorKind, ParseError};
 use super::input::{Input, Parsed};
 
 /// Reads a literal in single or double quotes, and returns its string.
@@ -53,7 +53,7 @@ fn escaped(input: &mut Input<'_>) -> Parsed<char> {
         'x' => return hexadecimal(2, "2 hexadecimal digits", input),
         'u' => return hexadecimal(4, "4 hexadecimal digits", input),
         'U' => return hexadecimal(8, "8 hexadecimal digits", input),
-        _ => return Err(ErrMode::Cut(Fault::expected(at, EXPECTED))),
+        _ => return Err(ErrMode::Cut(ParseError::expected(at, EXPECTED))),
     })
 }
 
@@ -64,6 +64,6 @@ fn hexadecimal(count: usize, expected: &'static str, input: &mut Input<'_>) -> P
     let character = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
     character.ok_or_else(|| {
         let message = format!("expected a Unicode character, found {digits}");
-        ErrMode::Cut(Fault::refused(at, ErrorKind::Syntax, message))
+        ErrMode::Cut(ParseError::refused(at, ErrorKind::Syntax, message))
     })
 }

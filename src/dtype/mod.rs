@@ -67,7 +67,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::meta::Meta;
-use error::Fault;
+use error::ParseError;
 
 // Each module imports only from those above it. Documentation lists the methods of `Dtype` in the order of these modules.
 mod types;
@@ -126,9 +126,9 @@ impl FromStr for Dtype {
         } else if text.starts_with(scalar::is_beginning) {
             scalar::parse(text).map(|dtype| dtype.spelled_as(text))
         } else {
-            Err(Fault::expected(0, syntax::FORM))
+            Err(ParseError::expected(0, syntax::FORM))
         };
-        dtype.map_err(|fault| Error::new(text, fault))
+        dtype.map_err(|error| Error::new(text, error))
     }
 }
 

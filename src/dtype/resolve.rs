@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::iter;
 
-use super::error::{ErrorKind, Fault};
+use super::error::{ErrorKind, ParseError};
 use super::repr::excerpt;
 use super::scalar;
 use super::syntax::{DictForm, FieldForm, Form, Shape, Spanned};
@@ -16,7 +16,7 @@ use super::types::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spell
 /// The dtype that a form means. Inside an aligned dtype everything is aligned, also a form that says it is not.
 ///
 /// As in the grammar, the functions that recurse into nested dtypes have small stack frames.
-pub(super) fn dtype(form: Spanned<Form>, aligned: bool) -> Result<Dtype, Fault> {
+pub(super) fn dtype(form: Spanned<Form>, aligned: bool) -> Result<Dtype, ParseError> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),
         Form::Subarray(base, shape) => subarray(dtype(*base, aligned)?, shape),
@@ -40,7 +40,7 @@ fn record(mut dtype: Dtype) -> Dtype {
 }
 
 #[inline(never)]
-fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, Fault> {
+fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
     let Spanned { at, value: shape } = shape;
     // NumPy calls a type of 0 bytes, such as `S`, unsized.
     let is_unsized = base.item_size == 0 && !matches!(base.kind, Kind::Struct(_));
@@ -59,7 +59,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, Fault> {
     };
     if shape.len() > MAX_NDIM {
         let message = format!("the subarray has more than {MAX_NDIM} dimensions");
-        return Err(Fault::refused(at, ErrorKind::TooDeep, message));
+        return Err(ParseError::refused(at, ErrorKind::TooDeep, message));
     }
     Ok(Dtype {
         item_size: size_of_items(base.item_size, &shape).ok_or_else(|| too_large(at))?,
@@ -88,7 +88,7 @@ struct Member {
     offset: Option<Spanned<usize>>,
 }
 
-fn members(fields: Vec<Spanned<FieldForm>>, aligned: bool) -> Result<Vec<Member>, Fault> {
+fn members(fields: Vec<Spanned<FieldForm>>, aligned: bool) -> Result<Vec<Member>, ParseError> {
     let mut members = Vec::with_capacity(fields.len());
     for Spanned { at, value: field } in fields {
         let FieldForm { name, title, offset, format } = field;
@@ -111,7 +111,7 @@ fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
 
 /// The fields of a dictionary, which has a list for each of their parts.
 #[inline(never)]
-fn fields(dict: DictForm) -> Result<Vec<Spanned<FieldForm>>, Fault> {
+fn fields(dict: DictForm) -> Result<Vec<Spanned<FieldForm>>, ParseError> {
     let count = dict.names.len();
     same_count(count, "formats", &dict.formats)?;
     if let Some(offsets) = &dict.offsets {
@@ -129,14 +129,14 @@ fn fields(dict: DictForm) -> Result<Vec<Spanned<FieldForm>>, Fault> {
     Ok(fields.collect())
 }
 
-fn same_count<T>(names: usize, key: &str, values: &Spanned<Vec<T>>) -> Result<(), Fault> {
+fn same_count<T>(names: usize, key: &str, values: &Spanned<Vec<T>>) -> Result<(), ParseError> {
     let count = values.value.len();
     if count == names {
         return Ok(());
     }
     let entries = if count == 1 { "entry" } else { "entries" };
     let message = format!("'{key}' has {count} {entries}, but 'names' has {names}");
-    Err(Fault::refused(values.at, ErrorKind::Layout, message))
+    Err(ParseError::refused(values.at, ErrorKind::Layout, message))
 }
 
 /// Gives each field its offset. A field without one follows the field before it; in an aligned dtype it begins at the
@@ -147,7 +147,7 @@ fn structure(
     members: Vec<Member>,
     item_size: Option<Spanned<usize>>,
     aligned: bool,
-) -> Result<Dtype, Fault> {
+) -> Result<Dtype, ParseError> {
     refuse_duplicates(&members)?;
     let mut end = 0;
     let mut alignment = 1;
@@ -190,7 +190,7 @@ fn structure(
 }
 
 /// Checks the given item size against the fields.
-fn wide_enough(given: &Spanned<usize>, needed: usize, alignment: usize) -> Result<usize, Fault> {
+fn wide_enough(given: &Spanned<usize>, needed: usize, alignment: usize) -> Result<usize, ParseError> {
     let item_size = given.value;
     if item_size < needed {
         let message = format!("itemsize {item_size} is less than the {needed} bytes of the fields");
@@ -208,13 +208,13 @@ fn round_up(offset: usize, alignment: usize) -> Option<usize> {
 }
 
 /// A field can be looked up by name or title, so no other field may have the same one.
-fn refuse_duplicates(members: &[Member]) -> Result<(), Fault> {
+fn refuse_duplicates(members: &[Member]) -> Result<(), ParseError> {
     let mut taken = BTreeSet::new();
     for member in members {
         for key in iter::once(&member.name).chain(&member.title) {
             if !taken.insert(key) {
                 let message = format!("the name or title {} occurs more than once", excerpt(key));
-                return Err(Fault::refused(member.at, ErrorKind::DuplicateField, message));
+                return Err(ParseError::refused(member.at, ErrorKind::DuplicateField, message));
             }
         }
     }
@@ -230,7 +230,7 @@ struct FieldRange {
 }
 
 /// Fields may overlap, but not if one of them contains Python objects.
-fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), Fault> {
+fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), ParseError> {
     if !ranges.iter().any(|range| range.has_objects) {
         return Ok(());
     }
@@ -252,11 +252,11 @@ fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), Fault> 
     Ok(())
 }
 
-fn contradiction(at: usize, message: String) -> Fault {
-    Fault::refused(at, ErrorKind::Layout, message)
+fn contradiction(at: usize, message: String) -> ParseError {
+    ParseError::refused(at, ErrorKind::Layout, message)
 }
 
-fn too_large(at: usize) -> Fault {
+fn too_large(at: usize) -> ParseError {
     let message = format!("an item has more than {MAX_ITEM_SIZE} bytes");
-    Fault::refused(at, ErrorKind::TooLarge, message)
+    ParseError::refused(at, ErrorKind::TooLarge, message)
 }

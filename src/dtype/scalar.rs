@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-use super::error::{self, ErrorKind, Fault};
+use super::error::{self, ErrorKind, ParseError};
 use super::repr::excerpt;
 use super::types::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
 
@@ -142,8 +142,8 @@ pub(super) fn is_beginning(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '<' | '>' | '|' | '=' | '?')
 }
 
-/// Reads a type string or the name of a type. The place of a fault is an offset in `text`, in bytes.
-pub(super) fn parse(text: &str) -> Result<Dtype, Fault> {
+/// Reads a type string or the name of a type. The place of an error is an offset in `text`, in bytes.
+pub(super) fn parse(text: &str) -> Result<Dtype, ParseError> {
     if let Some(&(_, letter, size)) = NAMES.iter().find(|(name, ..)| *name == text) {
         return numpy(letter, size, ByteOrder::Little).ok_or_else(|| unknown(text));
     }
@@ -208,7 +208,7 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
 }
 
 /// Reads byte order, letter, size, and the unit of a time: `<M8[25s]`.
-fn type_string(text: &str) -> Result<Dtype, Fault> {
+fn type_string(text: &str) -> Result<Dtype, ParseError> {
     let (order, rest) = match text.strip_prefix('>') {
         Some(rest) => (ByteOrder::Big, rest),
         None => (ByteOrder::Little, text.strip_prefix(['<', '|', '=']).unwrap_or(text)),
@@ -245,7 +245,7 @@ fn type_string(text: &str) -> Result<Dtype, Fault> {
             'S' | 'a' | 'U' | 'V' => ErrorKind::TooLarge,
             _ => ErrorKind::UnknownType,
         };
-        Fault::refused(text.len() - sized.len(), kind, message)
+        ParseError::refused(text.len() - sized.len(), kind, message)
     })?;
     if is_time {
         in_time_units(dtype, text, rest)
@@ -272,7 +272,7 @@ fn sizes(letter: char) -> Option<&'static str> {
 }
 
 /// Adds the unit of a time: the end of `text`, which is empty or like `[25s]`.
-fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, Fault> {
+fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, ParseError> {
     let unit = time_unit(text, unit)?;
     dtype.kind = match dtype.kind {
         Kind::Timedelta(_) => Kind::Timedelta(unit),
@@ -281,7 +281,7 @@ fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, Faul
     Ok(dtype)
 }
 
-fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, Fault> {
+fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, ParseError> {
     if unit.is_empty() {
         return Ok(TimeUnit::GENERIC);
     }
@@ -321,19 +321,19 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.len() - rest.len())
 }
 
-fn unknown(text: &str) -> Fault {
+fn unknown(text: &str) -> ParseError {
     refused(text, text, format!("expected a type such as <i4 or float64, found {}", excerpt(text)))
 }
 
-/// A fault at the beginning of `rest`, which is the end of `text`: something else was expected.
-fn unexpected(text: &str, rest: &str, expected: &str) -> Fault {
+/// An error at the beginning of `rest`, which is the end of `text`: something else was expected.
+fn unexpected(text: &str, rest: &str, expected: &str) -> ParseError {
     refused(text, rest, error::expected(expected, rest))
 }
 
-/// A fault at the beginning of `rest`, which is the end of `text`.
-fn refused(text: &str, rest: &str, message: String) -> Fault {
+/// An error at the beginning of `rest`, which is the end of `text`.
+fn refused(text: &str, rest: &str, message: String) -> ParseError {
     let at = text.len() - rest.len();
-    Fault::refused(at, ErrorKind::UnknownType, message)
+    ParseError::refused(at, ErrorKind::UnknownType, message)
 }
 
 impl TimeUnit {

@@ -15,7 +15,7 @@ use winnow::error::ErrMode;
 use winnow::stream::Location;
 use winnow::token::{any, one_of, take_while};
 
-use super::error::{ErrorKind, Fault};
+use super::error::{ErrorKind, ParseError};
 use super::input::{Input, Parsed};
 use super::literal::string;
 use super::repr::excerpt;
@@ -67,7 +67,7 @@ pub(super) enum Shape {
 }
 
 /// Reads a dtype that begins with a bracket.
-pub(super) fn parse(text: &str) -> Result<Spanned<Form>, Fault> {
+pub(super) fn parse(text: &str) -> Result<Spanned<Form>, ParseError> {
     let form = |input: &mut Input<'_>| form(MAX_NESTING, input);
     terminated(form, eof.context("the end"))
         .parse(Input::new(text))
@@ -95,7 +95,7 @@ fn form(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<Form>> {
 #[cold]
 fn too_deep<T>(at: usize) -> Parsed<T> {
     let message = format!("dtypes are nested more than {MAX_NESTING} deep");
-    Err(ErrMode::Cut(Fault::refused(at, ErrorKind::TooDeep, message)))
+    Err(ErrMode::Cut(ParseError::refused(at, ErrorKind::TooDeep, message)))
 }
 
 #[inline(never)]
@@ -109,9 +109,9 @@ fn type_string(input: &mut Input<'_>) -> Parsed<Form> {
     let start = input.current_token_start();
     let text = string(input)?;
     let has_escapes = input.previous_token_end() - start != text.len() + 2;
-    let dtype = scalar::parse(&text).map_err(|mut fault| {
-        fault.at = if has_escapes { start } else { start + 1 + fault.at };
-        ErrMode::Cut(fault)
+    let dtype = scalar::parse(&text).map_err(|mut error| {
+        error.at = if has_escapes { start } else { start + 1 + error.at };
+        ErrMode::Cut(error)
     })?;
     Ok(Form::Scalar(dtype))
 }
@@ -225,7 +225,7 @@ fn number(expected: &'static str) -> impl Fn(&mut Input<'_>) -> Parsed<usize> {
         let number = digits.parse().ok().filter(|&number| number <= MAX_ITEM_SIZE);
         number.ok_or_else(|| {
             let message = format!("expected a number up to {MAX_ITEM_SIZE}, found {digits:.40}");
-            ErrMode::Cut(Fault::refused(at, ErrorKind::TooLarge, message))
+            ErrMode::Cut(ParseError::refused(at, ErrorKind::TooLarge, message))
         })
     }
 }
@@ -285,7 +285,7 @@ fn key(input: &mut Input<'_>) -> Parsed<String> {
 }
 
 #[cold]
-fn unknown_key(at: usize, key: &str) -> ErrMode<Fault> {
+fn unknown_key(at: usize, key: &str) -> ErrMode<ParseError> {
     const KEYS: &str = "names, formats, offsets, titles, itemsize, aligned";
     refused(at, format!("expected a key of {KEYS}, found {}", excerpt(key)))
 }
@@ -377,6 +377,6 @@ fn spanned<'a, T>(
     }
 }
 
-fn refused(at: usize, message: String) -> ErrMode<Fault> {
-    ErrMode::Cut(Fault::refused(at, ErrorKind::Syntax, message))
+fn refused(at: usize, message: String) -> ErrMode<ParseError> {
+    ErrMode::Cut(ParseError::refused(at, ErrorKind::Syntax, message))
 }

@@ -219,7 +219,7 @@ pub(crate) enum Detail {
         given: usize,
     },
     /// The type ignored an error in one of its entries.
-    PassedOver,
+    IgnoredError,
     /// The type refused an ordinary metalayer, and then took it.
     Misfit,
     /// A `Display` or `Serialize` gave another value when asked a second time.
@@ -253,7 +253,7 @@ impl Detail {
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
             Self::Reader(_) | Self::Writer(_) => ErrorKind::Io,
-            Self::Unstable | Self::Misfit | Self::PassedOver | Self::Custom(..) => ErrorKind::Custom,
+            Self::Unstable | Self::Misfit | Self::IgnoredError | Self::Custom(..) => ErrorKind::Custom,
         }
     }
 }

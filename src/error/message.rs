@@ -6,7 +6,7 @@ use core::num::NonZeroU8;
 use super::detail::{Detail, LayoutFault, ValueType};
 use crate::entry::{Encoding, Entry, MAX_NDIM};
 use crate::layout::{CATERVA_THREE, Layout, entry_counts, marked_counts, outer_markers, vector_marker};
-use crate::marker::{FIXINTS, INT32, INT64, Marker, STR32};
+use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32};
 
 /// Everything about an error. An offset that 32 bits cannot hold is left out.
 pub(super) struct Parts {
@@ -19,12 +19,12 @@ pub(super) struct Parts {
 }
 
 /// `entry`, or `entry[dimension]`.
-struct Place {
+struct EntryPath {
     entry: Option<Entry>,
     dimension: Option<u8>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for EntryPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.entry, self.dimension) {
             (Some(entry), None) => write!(f, "{entry}"),
@@ -79,8 +79,8 @@ impl fmt::Display for OrderOf {
 }
 
 impl Parts {
-    fn place(&self) -> Place {
-        Place { entry: self.entry, dimension: self.dimension }
+    fn place(&self) -> EntryPath {
+        EntryPath { entry: self.entry, dimension: self.dimension }
     }
 
     fn encoding(&self) -> Option<Encoding> {
@@ -129,7 +129,10 @@ impl Parts {
             &Detail::TakesDimensions { takes, ndim } => {
                 write!(f, "{place} has {}, but the type takes {takes}", dimensions(ndim))
             }
-            Detail::OutOfRange(value) => write!(f, "{place} is {value}, but must {}", self.range()),
+            Detail::OutOfRange(value) => {
+                write!(f, "{place} is {value}, but must ")?;
+                self.range(f)
+            }
             Detail::Text(fault) => write!(f, "{place} {fault}"),
             &Detail::Trailing { count } => {
                 let verb = if count == 1 { "is" } else { "are" };
@@ -140,7 +143,7 @@ impl Parts {
                 write!(f, "the metalayer has {}, but the buffer has {given}", bytes(*needed))
             }
             Detail::Unsupported(found) => self.unsupported(*found, f),
-            Detail::PassedOver => f.write_str("the type ignored an error in one of its entries"),
+            Detail::IgnoredError => f.write_str("the type ignored an error in one of its entries"),
             Detail::Misfit => f.write_str("the type refused the metalayer, and took it the next time"),
             Detail::Unstable => f.write_str("the value changed between two calls of its `Serialize`"),
             #[cfg(feature = "std")]
@@ -151,13 +154,13 @@ impl Parts {
         }
     }
 
-    /// The numbers that the entry can be.
-    fn range(&self) -> &'static str {
+    /// The range of the entry's numbers.
+    fn range(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.entry, self.encoding()) {
-            (_, Some(Encoding::Int64s)) => "fit int64",
-            (_, Some(Encoding::Int32s)) => "fit int32",
-            (Some(Entry::Ndim), _) => "be 0 to 16",
-            _ => "be 0 to 127",
+            (_, Some(Encoding::Int64s)) => f.write_str("fit int64"),
+            (_, Some(Encoding::Int32s)) => f.write_str("fit int32"),
+            (Some(Entry::Ndim), _) => write!(f, "be 0 to {MAX_NDIM}"),
+            _ => write!(f, "be 0 to {FIXINT_MAX}"),
         }
     }
 

@@ -136,7 +136,7 @@ fn field_order(field: &'static str, here: Entry, layout: Layout) -> Error {
 #[cold]
 fn wrong_count(layout: Layout, gives: u8) -> Error {
     if gives == FAILED {
-        return Error::new(Detail::PassedOver);
+        return Error::new(Detail::IgnoredError);
     }
     LayoutFault::Gives { layout, gives: gives.into() }.error()
 }

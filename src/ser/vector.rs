@@ -36,9 +36,9 @@ fn wrong_count(found: usize, ndim: u8) -> Error {
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = Dimensions<'s, W>;
-    type SerializeTuple = Dimensions<'s, W>;
-    type SerializeTupleStruct = Dimensions<'s, W>;
+    type SerializeSeq = SerializeVector<'s, W>;
+    type SerializeTuple = SerializeVector<'s, W>;
+    type SerializeTupleStruct = SerializeVector<'s, W>;
     type SerializeTupleVariant = Impossible<(), Error>;
     type SerializeMap = Impossible<(), Error>;
     type SerializeStruct = Impossible<(), Error>;
@@ -49,7 +49,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
         if let Some(len) = len {
             check_count(len, self.ndim)?;
         }
-        Ok(Dimensions { slots: self.slots, entry: self.entry, ndim: self.ndim, count: 0 })
+        Ok(SerializeVector { slots: self.slots, entry: self.entry, ndim: self.ndim, count: 0 })
     }
 
     #[inline]
@@ -86,14 +86,14 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
 }
 
 /// A dimension vector that is being written.
-pub(super) struct Dimensions<'s, W> {
+pub(super) struct SerializeVector<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
     ndim: u8,
     count: usize,
 }
 
-impl<W: FixedInt + Width> Dimensions<'_, W> {
+impl<W: FixedInt + Width> SerializeVector<'_, W> {
     #[inline(always)]
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         match integer(value) {
@@ -105,7 +105,7 @@ impl<W: FixedInt + Width> Dimensions<'_, W> {
     }
 }
 
-impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
+impl<W: FixedInt + Width> SerializeSeq for SerializeVector<'_, W> {
     type Ok = ();
     type Error = Error;
 
@@ -122,7 +122,7 @@ impl<W: FixedInt + Width> SerializeSeq for Dimensions<'_, W> {
     }
 }
 
-impl<W: FixedInt + Width> SerializeTuple for Dimensions<'_, W> {
+impl<W: FixedInt + Width> SerializeTuple for SerializeVector<'_, W> {
     type Ok = ();
     type Error = Error;
 
@@ -137,7 +137,7 @@ impl<W: FixedInt + Width> SerializeTuple for Dimensions<'_, W> {
     }
 }
 
-impl<W: FixedInt + Width> SerializeTupleStruct for Dimensions<'_, W> {
+impl<W: FixedInt + Width> SerializeTupleStruct for SerializeVector<'_, W> {
     type Ok = ();
     type Error = Error;
 

@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::wire::{FixedInt, bytes_before};
 
 /// The error of one of the two ways to read.
-pub(super) trait Fault: de::Error {
+pub(super) trait ReadError: de::Error {
     /// Whether no dimension is negative where this error is used.
     const NEVER_NEGATIVE: bool;
 
@@ -23,7 +23,7 @@ pub(super) trait Fault: de::Error {
     fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self;
 }
 
-impl Fault for Error {
+impl ReadError for Error {
     const NEVER_NEGATIVE: bool = false;
 
     #[cold]
@@ -52,7 +52,7 @@ impl Fault for Error {
 #[derive(Debug)]
 pub(super) struct Misfit;
 
-impl Fault for Misfit {
+impl ReadError for Misfit {
     const NEVER_NEGATIVE: bool = true;
 
     #[inline]
