@@ -66,7 +66,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| terminal::wrong_usage(&error));
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| terminal::wrong_usage(error));
     arguments.color.write_global();
     match arguments.command.run(Arguments::command) {
         Ok(code) => code,

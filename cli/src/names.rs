@@ -13,6 +13,21 @@ pub(crate) fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
 }
 
+/// The extensions of frames of `mlarray` and `med-blosc2`. Other programs have them too, so only a file without content counts
+/// as one that should be a frame.
+const EXTENSIONS_OF_OTHERS: [&str; 2] = ["mla", "mb2nd"];
+
+/// Whether a file has an extension that another program gives to frames.
+pub(crate) fn may_be_blosc2(path: &Path) -> bool {
+    EXTENSIONS_OF_OTHERS.into_iter().any(|name| has_extension(path, name))
+}
+
+/// The array that a file is an index of, by its name: python-blosc2 writes those of `a.b2nd` to `a.__index__.….b2nd`.
+pub(crate) fn indexed_array(path: &Path) -> Option<&str> {
+    let (array, rest) = path.file_name()?.to_str()?.split_once(".__index__.")?;
+    (!array.is_empty() && has_extension(Path::new(rest), "b2nd")).then_some(array)
+}
+
 /// Whether this is the temporary name of a file that a rewrite makes.
 pub(crate) fn is_leftover(path: &Path) -> bool {
     has_extension(path, "tmp")

@@ -48,7 +48,7 @@ impl<N: Copy + Display + Into<i128>> Display for Size<N> {
 }
 
 /// A number of bytes with a unit such as MiB.
-pub(crate) fn short_size(bytes: i64) -> String {
+pub(crate) fn short_size(bytes: impl Into<i128>) -> String {
     with_unit(bytes.into(), 1)
 }
 

@@ -6,18 +6,24 @@
 //!
 //! The command `b2nd ls` does the same, faster and with more to ask for.
 
+use std::io::{self, Write};
 use std::path::Path;
-use std::{env, fs, io};
+use std::{env, fs};
 
 use b2nd_frame::{Frame, is_sparse_frame};
 
 fn main() -> io::Result<()> {
     let folder = env::args_os().nth(1).unwrap_or_else(|| ".".into());
-    catalogue(Path::new(&folder), &mut |line| println!("{line}"))
+    let mut stdout = io::stdout().lock();
+    match catalogue(Path::new(&folder), &mut |line| writeln!(stdout, "{line}")) {
+        // `head` has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
 }
 
 /// Calls a function with a line for each file that has one of the extensions of Blosc2.
-pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String)) -> io::Result<()> {
+pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String) -> io::Result<()>) -> io::Result<()> {
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::path);
     for entry in entries {
@@ -28,7 +34,8 @@ pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String)) -> io::Result<()>
         if entry.file_type()?.is_dir() && !is_sparse_frame(&path) {
             catalogue(&path, print)?;
         } else if matches!(extension, Some("b2nd" | "b2frame" | "caterva")) {
-            print(format!("{}\t{}", path.display(), line(&path).unwrap_or_else(|error| error.to_string())));
+            let line = line(&path).unwrap_or_else(|error| error.to_string());
+            print(format!("{}\t{line}", path.display()))?;
         }
     }
     Ok(())

@@ -237,6 +237,12 @@ pub(crate) fn first_error(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().find(|finding| finding.severity() == Severity::Error)
 }
 
+/// A number with its noun.
+pub(crate) fn counted(count: impl Number, noun: &str) -> String {
+    let count = count.wide();
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A name in a message: that in a damaged file may have line breaks. It costs nothing where there is no message.
 pub(crate) struct Escaped<'n>(pub(crate) &'n str);
 

@@ -15,7 +15,7 @@ use crate::input::{
     Address, Failure, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection, store_at,
 };
 use crate::interrupt::Interrupts;
-use crate::output::items::{Edges, Item, MAX_WHOLE, npy_header, write_array, write_values};
+use crate::output::items::{Edges, Item, MAX_WHOLE, ValueWriter, npy_header, write_array};
 use crate::output::json::{SCHEMA, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
@@ -141,7 +141,7 @@ impl Cat {
                 items.read_rows(&selected.ranges, &mut write)?;
                 Ok(stdout.flush()?)
             }
-            None if self.json => print_json(address, &item, &shape, &items.read(&selected.ranges)?),
+            None if self.json => print_json(address, &item, &shape, &mut items, &selected),
             None => self.print(item, shape, &mut items, &selected),
         }
     }
@@ -163,7 +163,7 @@ impl Cat {
         let bytes = if edges.is_summary {
             items.read_edges(&selected.ranges, Edges::LEN)?
         } else {
-            items.read(&selected.ranges)?
+            items.read_all(&selected.ranges)?
         };
         let mut stdout = BufWriter::new(io::stdout().lock());
         write_array(&mut stdout, &item.dtype, &edges, &bytes)?;
@@ -210,15 +210,35 @@ struct Description<'d> {
     dtype: String,
 }
 
-fn print_json(address: &Address, item: &Item, shape: &[usize], items: &[u8]) -> Result<(), Trouble> {
-    let dtype = item.dtype.to_string();
-    let description = serde_json::to_vec(&Description { schema: SCHEMA, address, shape, dtype });
+/// Prints the items as they are read, so that memory does not depend on their number.
+fn print_json(
+    address: &Address,
+    item: &Item,
+    shape: &[usize],
+    items: &mut Items,
+    selected: &Selected,
+) -> Result<(), Trouble> {
+    let description = Description { schema: SCHEMA, address, shape, dtype: item.dtype.to_string() };
+    let description = serde_json::to_vec(&description).map_err(io::Error::from)?;
+    // The object stays open until its last item is written.
+    let mut start = Some([description.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
     let mut stdout = BufWriter::new(io::stdout().lock());
-    // The items are written one by one, so the object stays open until they are.
-    stdout.write_all(description.map_err(io::Error::from)?.strip_suffix(b"}").unwrap_or_default())?;
-    stdout.write_all(b",\"values\":")?;
-    write_values(&mut stdout, &item.dtype, shape, items)?;
-    stdout.write_all(b"}\n")?;
+    let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
+    let read = items.read_rows(&selected.ranges, &mut |_, bytes| {
+        if let Some(start) = start.take() {
+            values.begin(&start)?;
+        }
+        Ok(values.write(bytes)?)
+    });
+    if let Err(trouble) = read {
+        if start.is_none() {
+            // What says why it ends has a line of its own.
+            stdout.write_all(b"\n")?;
+            stdout.flush()?;
+        }
+        return Err(trouble);
+    }
+    values.end()?.write_all(b"}\n")?;
     Ok(stdout.flush()?)
 }
 

@@ -1,8 +1,7 @@
 //! `b2nd check`: errors and warnings of frames.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -14,14 +13,14 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command};
 
 use crate::input::{Failure, Found, Inside, Location, Paths, Stores, Target, View, Visit, store_of_files};
-use crate::output::explanation::Explanation;
+use crate::output::checked::{Checked, Ending};
 use crate::output::json::add_line;
 use crate::output::mend;
 use crate::output::record::Record;
 use crate::output::store::{StoreRecord, table_at};
 use crate::pool::lock;
-use crate::terminal::{BOLD, Outcome, Progress, remark, severity_style, width, wrapped};
-use crate::text::{clean, count, more_counts};
+use crate::terminal::{BOLD, Outcome, Progress, severity_style, width, wrapped};
+use crate::text::clean;
 
 /// Check frames for errors and warnings
 ///
@@ -43,6 +42,7 @@ use crate::text::{clean, count, more_counts};
   b2nd check --chunks copied/
   b2nd check --data copied/array.b2nd
   b2nd check --strict --ignore old-layout,high-rank data/
+  b2nd check --summary data/
   b2nd check --strict --json data/ | jq -c '[.path, .error // .findings]'")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Check {
@@ -63,6 +63,12 @@ pub(crate) struct Check {
     /// Exit with status 1 if there are warnings
     #[arg(long)]
     strict: bool,
+    /// Print findings without the explanation of their codes
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print how many frames have each code instead of the findings
+    #[arg(long)]
+    summary: bool,
     /// Print a JSON object for each frame or failure, one per line
     #[arg(long)]
     json: bool,
@@ -125,7 +131,12 @@ const CHUNKS_SHOWN: u64 = 256;
 
 impl Check {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, chunks, data, only, ignore, strict, json } = self;
+        let Self { paths, chunks, data, only, ignore, strict, quiet, summary, json } = self;
+        let ending = match (summary, quiet) {
+            (true, _) => Ending::Summary,
+            (_, true) => Ending::Totals,
+            _ => Ending::Explained,
+        };
         let asked = match (data, chunks) {
             (true, _) => CheckDepth::ChunkData,
             (false, true) => CheckDepth::ChunkHeaders,
@@ -146,7 +157,7 @@ impl Check {
         let visit = Visit { depth: Some(depth), on_chunk: Some(&on_chunk), ..Visit::default() };
         let work = |targets: Vec<Found>| {
             let mut batch =
-                Batch { wanted: &wanted, json, depth, text: Vec::new(), checked: Checked::default() };
+                Batch { wanted: &wanted, summary, json, depth, text: Vec::new(), checked: Checked::default() };
             for target in targets {
                 batch.visit(target, visit);
             }
@@ -161,7 +172,7 @@ impl Check {
             anstream::stdout().write_all(&batch.text)
         })?;
         drop(progress);
-        all.tell(json, depth);
+        all.tell(ending, json, depth)?;
         let has_failed = all.failures + all.with_errors > 0 || strict && all.with_warnings > 0;
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -170,6 +181,8 @@ impl Check {
 /// What was found in some files.
 struct Batch<'w> {
     wanted: &'w Wanted,
+    /// Whether findings are only counted.
+    summary: bool,
     json: bool,
     depth: CheckDepth,
     text: Vec<u8>,
@@ -191,7 +204,7 @@ impl Batch<'_> {
 
     /// Takes what is unusual about a store as a whole, or about a table in it. Whether it is such a table.
     fn take_store(&mut self, target: &Target) -> bool {
-        let is_member = matches!(target.inside, Inside::Member(_));
+        let is_member = target.location().member().is_some();
         let table = if is_member { table_at(target) } else { None };
         let (is_table, store) = (table.is_some(), store_of_files(target));
         let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
@@ -199,7 +212,10 @@ impl Batch<'_> {
             let all = &mut self.checked;
             all.ignored += self.wanted.retain(&mut record.findings);
             *(if record.kind == ObjectKind::CTable { &mut all.tables } else { &mut all.stores }) += 1;
-            all.with_warnings += u64::from(!record.findings.is_empty());
+            all.add_findings(&record.findings);
+            if self.summary {
+                continue;
+            }
             if self.json {
                 add_line(&mut self.text, &record);
             } else {
@@ -217,12 +233,11 @@ impl Batch<'_> {
         if !view.skipped.is_empty() {
             let reasons: Vec<String> = view.skipped.iter().map(ToString::to_string).collect();
             let example = format!("{}: {}", view.location, reasons.join("; "));
-            all.partly.add(PartlyChecked { frames: 1, example });
+            all.add_partly(example);
         }
-        match findings.iter().map(Finding::severity).max() {
-            Some(Severity::Error) => all.with_errors += 1,
-            Some(_) => all.with_warnings += 1,
-            None => {}
+        all.add_findings(&findings);
+        if self.summary {
+            return;
         }
         let is_file = view.location.inside == Inside::Whole;
         let mend = is_file.then(|| mend::command(view.location.path, &findings, self.depth)).flatten();
@@ -245,18 +260,19 @@ impl Batch<'_> {
             self.checked.ignored += 1;
             return;
         }
-        self.checked.failures += 1;
+        self.checked.add_failure(failure);
+        if self.summary {
+            return;
+        }
         if self.json {
             return add_line(&mut self.text, failure);
         }
         self.show(failure.address.location(), Severity::Error, failure.error.code, &failure.error);
-        self.checked.codes.extend(code);
     }
 
     fn show_all(&mut self, location: Location<'_>, findings: &[Finding]) {
         for finding in findings {
             self.show(location, finding.severity(), finding.code().name(), finding);
-            self.checked.codes.insert(finding.code());
         }
     }
 
@@ -266,112 +282,5 @@ impl Batch<'_> {
         let line = format!("{location}: {style}{severity}{style:#}: {code}: {what}");
         let line = wrapped(&line, width(&io::stdout()), "    ");
         self.text.extend(line.bytes().chain(*b"\n"));
-    }
-}
-
-/// How many there were of each, and the codes that were shown.
-#[derive(Default)]
-struct Checked {
-    files: u64,
-    frames: u64,
-    stores: u64,
-    tables: u64,
-    with_errors: u64,
-    with_warnings: u64,
-    failures: u64,
-    ignored: u64,
-    codes: BTreeSet<FindingCode>,
-    partly: PartlyChecked,
-}
-
-impl Checked {
-    fn add(&mut self, other: Self) {
-        self.files += other.files;
-        self.frames += other.frames;
-        self.stores += other.stores;
-        self.tables += other.tables;
-        self.with_errors += other.with_errors;
-        self.with_warnings += other.with_warnings;
-        self.failures += other.failures;
-        self.ignored += other.ignored;
-        self.codes.extend(other.codes);
-        self.partly.add(other.partly);
-    }
-
-    /// Explains the codes that were shown, and says how many frames there were.
-    fn tell(&self, json: bool, depth: CheckDepth) {
-        if self.partly.frames > 0 {
-            remark(&self.partly);
-        }
-        if json {
-            return;
-        }
-        for &code in &self.codes {
-            // Standard error may be closed.
-            let _ = writeln!(anstream::stderr(), "\n{}", Explanation::from(code).to_string().trim_end());
-        }
-        // Where nothing is wrong, this may be why.
-        let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
-        let hint = match depth {
-            _ if !is_fine => "",
-            CheckDepth::Frame => "; chunks not read (--chunks)",
-            CheckDepth::ChunkHeaders => "",
-            _ => "; Blosc2 has no checksums, so not every change of the data is found",
-        };
-        remark(&format_args!("{self}{hint}"));
-    }
-}
-
-impl Display for Checked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { frames, stores, tables, with_errors, with_warnings, failures, ignored, .. } = *self;
-        if frames + stores + tables + failures + ignored == 0 {
-            return f.write_str("no frame found");
-        }
-        f.write_str(&count(frames, "frame"))?;
-        f.write_str(&more_counts(&[(stores, "store"), (tables, "table")]))?;
-        match (with_errors, with_warnings) {
-            (0, 0) if frames > 0 && failures + self.partly.frames == 0 => {
-                f.write_str(", no errors or warnings")?;
-            }
-            (0, 0) => {}
-            (0, warnings) => write!(f, ", {warnings} with warnings")?,
-            (errors, 0) => write!(f, ", {errors} with errors")?,
-            (errors, warnings) => write!(f, ", {errors} with errors, {warnings} with only warnings")?,
-        }
-        if self.partly.frames > 0 {
-            write!(f, ", {} not checked in full", self.partly.frames)?;
-        }
-        f.write_str(&more_counts(&[(failures, "failure")]))?;
-        if ignored > 0 {
-            write!(f, "; {} ignored", count(ignored, "finding"))?;
-        }
-        Ok(())
-    }
-}
-
-/// The number of frames that were not checked in full, with an example.
-#[derive(Default)]
-struct PartlyChecked {
-    frames: u64,
-    /// What was not checked of the first one, and why.
-    example: String,
-}
-
-impl PartlyChecked {
-    fn add(&mut self, other: Self) {
-        if self.frames == 0 {
-            self.example = other.example;
-        }
-        self.frames += other.frames;
-    }
-}
-
-impl Display for PartlyChecked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.frames > 1 {
-            write!(f, "{} were not checked in full; for example ", count(self.frames, "frame"))?;
-        }
-        f.write_str(&self.example)
     }
 }

@@ -9,10 +9,11 @@ use b2nd_frame::Frame;
 use clap::Args;
 
 use crate::input::{Address, Failure, Found, Inside, Paths, Reader, Stores, Visit, is_passed_over};
-use crate::output::chunks::{ChunkTotals, Part, list};
+use crate::output::chunks::{ChunkTotals, Part, WantedChunks, list};
 use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::{BOLD, Outcome, Progress, remark};
+use crate::text::count;
 
 /// List the chunks of frames: where each one is, and how it is stored
 ///
@@ -22,10 +23,14 @@ use crate::terminal::{BOLD, Outcome, Progress, remark};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd chunks array.b2nd
+  b2nd chunks --damaged data/
   b2nd chunks --json data/ | jq -c '[.file, .offset, .cbytes]'")]
 pub(crate) struct Chunks {
     #[command(flatten)]
     paths: Paths,
+    /// List only chunks that are damaged or missing
+    #[arg(long)]
+    damaged: bool,
     /// Print a JSON object for each chunk or failure, one per line
     #[arg(long)]
     json: bool,
@@ -37,8 +42,8 @@ const MOST_HELD_BACK: u64 = 4096;
 /// What is printed of some files, one after the other.
 enum Step {
     Part(Part),
-    /// A frame that is listed in its turn. Only the first of a file stays open until then.
-    Frame(FrameAt, Option<Box<Frame<Reader>>>),
+    /// A frame that is listed in its turn, below this heading. Only the first of a file stays open until then.
+    Frame(FrameAt, Option<String>, Option<Box<Frame<Reader>>>),
 }
 
 /// Where a frame is.
@@ -62,7 +67,7 @@ impl FrameAt {
 
 /// What was found in some files.
 struct Batch {
-    json: bool,
+    wanted: WantedChunks,
     /// Whether a single frame is given, whose address need not be shown.
     is_one: bool,
     steps: Vec<Step>,
@@ -75,24 +80,25 @@ struct Batch {
 
 impl Chunks {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, json } = self;
+        let Self { paths, damaged, json } = self;
         let is_one = paths.given().len() == 1;
+        let wanted = WantedChunks { json, damaged };
         let work = |targets: Vec<Found>| {
             let (steps, totals) = (Vec::new(), ChunkTotals::default());
-            let mut batch = Batch { json, is_one, steps, held_back: 0, has_open: false, totals };
+            let mut batch = Batch { wanted, is_one, steps, held_back: 0, has_open: false, totals };
             for target in targets {
                 batch.take(target);
             }
             batch
         };
-        let mut output = Output { json, is_first: true, progress: Progress::of_chunks() };
+        let mut output = Output { wanted, is_first: true, progress: Progress::of_chunks() };
         let mut all = ChunkTotals::default();
         paths.visit(Stores::Folders, true, work, |batch| {
             all.add(batch.totals);
             for step in batch.steps {
                 match step {
                     Step::Part(part) => output.print(part)?,
-                    Step::Frame(at, frame) => all.add(output.list(&at, frame)?),
+                    Step::Frame(at, heading, frame) => all.add(output.list(&at, heading, frame)?),
                 }
             }
             output.progress.show(all.chunks);
@@ -101,6 +107,9 @@ impl Chunks {
         output.progress.end();
         if all.frames + all.failures == 0 {
             remark(&"no frame found");
+        } else if damaged && !json {
+            let chunks = count(all.chunks, "chunk");
+            remark(&format_args!("{} of {chunks} damaged or missing", all.damaged));
         }
         Ok(if all.failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -108,7 +117,7 @@ impl Chunks {
 
 /// What is printed, in its turn.
 struct Output {
-    json: bool,
+    wanted: WantedChunks,
     is_first: bool,
     progress: Progress,
 }
@@ -121,7 +130,7 @@ impl Output {
                 writeln!(anstream::stdout(), "{before}{BOLD}{address}:{BOLD:#}")
             }
             // JSON has no colours to be taken out.
-            Part::Lines(lines) if self.json => io::stdout().write_all(&lines),
+            Part::Lines(lines) if self.wanted.json => io::stdout().write_all(&lines),
             Part::Lines(lines) => anstream::stdout().write_all(&lines),
             Part::Failure(failure) => {
                 io::stdout().flush()?;
@@ -132,12 +141,17 @@ impl Output {
     }
 
     /// Lists the chunks of a frame.
-    fn list(&mut self, at: &FrameAt, frame: Option<Box<Frame<Reader>>>) -> io::Result<ChunkTotals> {
-        let (location, json) = (at.address.location(), self.json);
+    fn list(
+        &mut self,
+        at: &FrameAt,
+        heading: Option<String>,
+        frame: Option<Box<Frame<Reader>>>,
+    ) -> io::Result<ChunkTotals> {
+        let (location, wanted) = (at.address.location(), self.wanted);
         match frame.map_or_else(|| at.open(), |frame| Ok(*frame)) {
-            Ok(mut frame) => list(location, &mut frame, json, &mut |part| self.print(part)),
+            Ok(mut frame) => list(location, heading, &mut frame, wanted, &mut |part| self.print(part)),
             Err(problem) => {
-                self.print(Part::of(location.failure(problem), json))?;
+                self.print(Part::of(location.failure(problem), wanted.json))?;
                 Ok(ChunkTotals { failures: 1, ..ChunkTotals::default() })
             }
         }
@@ -178,9 +192,7 @@ impl Batch {
     fn take_frame(&mut self, at: FrameAt, mut frame: Frame<Reader>, is_one: bool) {
         let location = at.address.location();
         self.totals.frames += 1;
-        if !self.json && !is_one {
-            self.steps.push(Step::Part(Part::Heading(location.to_string())));
-        }
+        let heading = (!self.wanted.json && !is_one).then(|| location.to_string());
         if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
             let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
             return self.fail(location.failure(Problem::new("refused", message)));
@@ -191,10 +203,10 @@ impl Batch {
         let held_back = self.held_back.saturating_add(count.unwrap_or_default()).saturating_add(1);
         if held_back > MOST_HELD_BACK {
             let open = (!mem::replace(&mut self.has_open, true)).then(|| frame.into());
-            return self.steps.push(Step::Frame(at, open));
+            return self.steps.push(Step::Frame(at, heading, open));
         }
         self.held_back = held_back;
-        let listed = list(location, &mut frame, self.json, &mut |part| {
+        let listed = list(location, heading, &mut frame, self.wanted, &mut |part| {
             self.steps.push(Step::Part(part));
             Ok(())
         });
@@ -203,6 +215,6 @@ impl Batch {
 
     fn fail(&mut self, failure: Failure) {
         self.totals.failures += 1;
-        self.steps.push(Step::Part(Part::of(failure, self.json)));
+        self.steps.push(Step::Part(Part::of(failure, self.wanted.json)));
     }
 }

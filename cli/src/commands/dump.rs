@@ -32,6 +32,7 @@ use crate::text::{clean, hex};
 #[command(after_help = "Examples:
   b2nd dump array.b2nd
   b2nd dump --trailer array.b2nd
+  b2nd dump --chunk 7 array.b2nd
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
   grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
 pub(crate) struct Dump {
@@ -44,6 +45,9 @@ pub(crate) struct Dump {
     /// Show the chunks too: their headers and where their first 256 blocks begin, not the data; and the chunk index
     #[arg(long)]
     chunks: bool,
+    /// Show only the chunk of this number
+    #[arg(long, value_name = "N", conflicts_with_all = ["chunks", "trailer"], value_hint = ValueHint::Other)]
+    chunk: Option<u64>,
     /// Show the trailer too, with its vlmetalayers
     #[arg(long)]
     trailer: bool,
@@ -57,7 +61,7 @@ type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
 impl Dump {
     pub(crate) fn run(self) -> Outcome {
-        let longest = if self.chunks || self.trailer { u64::MAX } else { MAX_LEN };
+        let longest = if self.needs_frame() { u64::MAX } else { MAX_LEN };
         let address = match &self.file {
             Some(file) => {
                 let [address] = given_all([file]);
@@ -131,21 +135,27 @@ impl Dump {
         result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
+    /// Whether more than the header is shown.
+    fn needs_frame(&self) -> bool {
+        self.chunks || self.trailer || self.chunk.is_some()
+    }
+
     fn each(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Result<(), Problem> {
-        let has_more = self.chunks || self.trailer;
         // An error at the first byte: no layout begins with it.
         if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
             metalayer(bytes).rows(receive);
             let more = Problem::new("refused", "a metalayer by itself has no chunks and no trailer");
-            return if has_more { Err(more) } else { Ok(()) };
+            return if self.needs_frame() { Err(more) } else { Ok(()) };
         }
         let mut is_bad = false;
-        dump_header(bytes).rows(|row| {
-            is_bad = row.fault.is_some();
-            receive(row)
-        });
+        if self.chunk.is_none() {
+            dump_header(bytes).rows(|row| {
+                is_bad = row.fault.is_some();
+                receive(row)
+            });
+        }
         // The last row has shown what is wrong with the header.
-        if !has_more || is_bad {
+        if !self.needs_frame() || is_bad {
             return Ok(());
         }
         let in_file = if address.inside == Inside::Stdin { None } else { Some(address.open()) };
@@ -159,6 +169,9 @@ impl Dump {
 
     /// Passes on the rows of what follows the header. What is wrong with the chunks does not hide the trailer.
     fn rest<R: Read + Seek>(&self, mut frame: Frame<R>, receive: &mut Receive<'_>) -> Result<(), Error> {
+        if let Some(number) = self.chunk {
+            return frame.dump_chunk(number, receive);
+        }
         let chunks = if self.chunks { frame.dump_chunks(&mut *receive) } else { Ok(()) };
         let trailer = if self.trailer { frame.dump_trailer(&mut *receive) } else { Ok(()) };
         chunks.and(trailer)

@@ -3,7 +3,7 @@
 use clap::{Args, ValueHint};
 
 use crate::input::{
-    CountChunks, Found, Inside, Paths, Stores, Target, Visit, files_in, store_of_files, visit_files,
+    ArrayFilter, CountChunks, Found, Paths, Stores, Target, Visit, files_in, store_of_files, visit_files,
 };
 use crate::output::listing::{Batch, Form, Listing, Plan};
 use crate::output::row::RowFormat;
@@ -29,19 +29,22 @@ use crate::terminal::Outcome;
 #[command(aliases = ["list", "find"])]
 #[command(after_help = "Examples:
   b2nd ls data/
-  b2nd ls --sort size -n 10 data/
+  b2nd ls --sort nbytes -n 10 data/
+  b2nd ls --dtype float32,float64 --ndim 3 data/
   b2nd ls --all --long data/
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5
   b2nd ls --print0 data/ | xargs -0 b2nd info
-  # Conditions, and formats such as CSV, are jq's and DuckDB's:
-  b2nd ls --json data/ | jq -r 'select(.ndim == 3) | [.address, .nbytes] | @csv'
+  # Other conditions, and formats such as CSV, are jq's and DuckDB's:
+  b2nd ls --json data/ | jq -r 'select(.cratio < 2) | [.address, .nbytes] | @csv'
   b2nd ls --json data/ | duckdb -csv -c \"select address, nbytes
     from read_json('/dev/stdin') where cratio < 2\"")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Ls {
     #[command(flatten)]
     paths: Paths,
+    #[command(flatten)]
+    filter: ArrayFilter,
     /// Find frames anywhere in each file, such as an HDF5 or ASDF file
     #[arg(long)]
     scan: bool,
@@ -51,7 +54,7 @@ pub(crate) struct Ls {
     /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     json: bool,
-    /// Add up sizes; count kinds, codecs, layouts, dtypes, ranks, shapes and chunks, and failures by code
+    /// Add up sizes, also by codec and dtype; count kinds, codecs, layouts, dtypes, ranks, shapes and chunks, and failures by code
     #[arg(long)]
     summary: bool,
     /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
@@ -98,6 +101,7 @@ impl Ls {
             order: self.sort.map(|by| Order { by, is_reverse: self.reverse }),
             limit: self.limit.unwrap_or(usize::MAX),
             all: self.all,
+            filter: &self.filter,
         };
         let counts = match (self.long, self.all) {
             (true, _) => CountChunks::Always,
@@ -120,12 +124,14 @@ impl Ls {
 }
 
 /// Takes the frames of a file.
-fn take(target: Found, visit: Visit<'_>, batch: &mut Batch) {
+fn take(target: Found, visit: Visit<'_>, batch: &mut Batch<'_>) {
     match target {
-        Ok(target) if !visit.scan && (target.is_store || target.is_named_zip()) => {
+        Ok(target)
+            if !visit.scan && (target.is_store || target.is_named_zip() || target.is_zip_object()) =>
+        {
             take_store(&target, visit, batch);
         }
-        Ok(target) if matches!(target.inside, Inside::Member(_)) => match table_at(&target) {
+        Ok(target) if target.location().member().is_some() => match table_at(&target) {
             Some(table) => batch.take_store(table),
             None => visit.target(&target, &mut |view| batch.take(view, false)),
         },
@@ -134,7 +140,7 @@ fn take(target: Found, visit: Visit<'_>, batch: &mut Batch) {
 }
 
 /// Takes a store, the tables in it, and its members that are frames.
-fn take_store(target: &Target, visit: Visit<'_>, batch: &mut Batch) {
+fn take_store(target: &Target, visit: Visit<'_>, batch: &mut Batch<'_>) {
     let store = store_of_files(target);
     let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
     records.for_each(|record| batch.take_store(record));

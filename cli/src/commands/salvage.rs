@@ -161,7 +161,7 @@ impl Work<'_> {
     fn pair(&self, given: &[PathBuf]) -> Batch {
         let [from, to] = given else {
             let message = "without --into, there must be two paths, FROM and TO\n";
-            wrong_usage(&clap::Error::raw(UsageError::WrongNumberOfValues, message));
+            wrong_usage(clap::Error::raw(UsageError::WrongNumberOfValues, message));
         };
         let [from, to] = given_all([from, to]);
         let result = to.into_path().and_then(|to| Ok((self.salvage(&from, &to)?, to)));

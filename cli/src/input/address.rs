@@ -3,7 +3,8 @@
 //! | address | what it is |
 //! |---|---|
 //! | `PATH` | a file, a sparse frame or a folder |
-//! | `FILE:MEMBER` | a member of a zip file |
+//! | `FILE:MEMBER` | a member of a zip file, by its name or its key in a store |
+//! | `FOLDER:/KEY` | a member of a store in a folder: the address of its file |
 //! | `FILE@OFFSET` | what begins at this byte of any file |
 //! | `-` | standard input |
 //! | `scheme://…` | an object in an object store, or what is below a prefix |
@@ -18,10 +19,11 @@ use std::fmt;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
+use b2nd_frame::{Store, is_store_folder};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::names::{file_of, scheme, split_query};
+use crate::names::{file_of, indexed_array, scheme, split_query};
 use crate::text;
 
 /// What of a file is meant. The name of a member is owned or borrowed.
@@ -114,7 +116,11 @@ impl Address {
             let (path, rest) = bytes.split_at(at);
             let inside = inside(rest)?;
             let path = path_of(path.to_vec());
-            path.is_file().then_some(Self { path, inside })
+            match inside {
+                inside if path.is_file() => Some(Self { path, inside }),
+                Inside::Member(key) => file_of_key(&path, &key).map(Self::of),
+                _ => None,
+            }
         });
         place.unwrap_or_else(|| Self::of(text))
     }
@@ -156,6 +162,14 @@ fn inside(rest: &[u8]) -> Option<Inside<String>> {
         }
         _ => None,
     }
+}
+
+/// The file of a member of a store in a folder.
+fn file_of_key(folder: &Path, key: &str) -> Option<PathBuf> {
+    let name = key.strip_prefix('/').filter(|_| is_store_folder(folder))?;
+    let mut files = Store::file_names(key).map(|name| folder.join(name));
+    // A table is a folder.
+    Some(files.find(|file| file.exists()).unwrap_or_else(|| folder.join(name)))
 }
 
 /// The bytes of a path that is not UTF-8, as hexadecimal digits.
@@ -211,6 +225,11 @@ impl<'p> Location<'p> {
             Inside::Url(member) => member,
             _ => None,
         }
+    }
+
+    /// The array that the file or member is an index of.
+    pub(crate) fn index_of(self) -> Option<&'p str> {
+        indexed_array(self.member().map_or_else(|| file_of(self.path), Path::new))
     }
 
     /// The bytes of an argument that means the same, whatever the name of the file is.
@@ -276,7 +295,11 @@ mod tests {
         for name in ["a", "a:b", "a:b@7", "c@1"] {
             fs::write(at(name), "").unwrap();
         }
-        fs::create_dir(at("folder")).unwrap();
+        fs::create_dir_all(at("folder/a")).unwrap();
+        fs::create_dir_all(at("store.b2d/t")).unwrap();
+        let data = b2nd_lab::data();
+        fs::copy(data.join("int32_3x5.b2nd"), at("store.b2d/embed.b2e")).unwrap();
+        fs::write(at("store.b2d/t/x.b2nd"), "").unwrap();
         let member = |name: &str| Inside::Member(name.to_owned());
         for (text, path, inside) in [
             ("a", "a", Inside::Whole),
@@ -294,6 +317,11 @@ mod tests {
             ("a@x", "a@x", Inside::Whole),
             ("a@99999999999999999999", "a@99999999999999999999", Inside::Whole),
             ("folder:x", "folder:x", Inside::Whole),
+            // Only a store has keys.
+            ("folder:/a", "folder:/a", Inside::Whole),
+            ("store.b2d:/t/x", "store.b2d/t/x.b2nd", Inside::Whole),
+            ("store.b2d:/t", "store.b2d/t", Inside::Whole),
+            ("store.b2d:t/x", "store.b2d:t/x", Inside::Whole),
         ] {
             let read = Address::read(at(text));
             assert_eq!(read, Address { path: at(path), inside }, "{text}");

@@ -1,6 +1,8 @@
 //! Reading the items of an array, no more of them at a time than needed.
 
+use std::fs;
 use std::ops::Range;
+use std::path::Path;
 use std::thread;
 
 use b2nd_frame::b2nd_serde::Geometry;
@@ -11,6 +13,11 @@ use crate::problem::Problem;
 
 /// The bytes of items that are read at a time, if a row of blocks or a chunk has fewer.
 const AT_ONCE: u64 = 1 << 25;
+
+/// The most bytes of items that are in memory at once, however few they are stored in; and for each byte of a longer frame.
+/// Those of the library for the data of a chunk.
+const ALWAYS: u64 = 1 << 26;
+const MAX_RATIO: u64 = 1024;
 
 /// The most items that are read of the edges of an array.
 const MOST_EDGES: usize = 1 << 22;
@@ -24,6 +31,8 @@ pub(crate) struct Items {
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
+    /// The most bytes of items that are in memory at once.
+    most: u64,
 }
 
 /// Receives items: their ranges, and their bytes in C order.
@@ -46,7 +55,12 @@ impl Items {
         };
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { frame, geometry, typesize, threads })
+        let most = stored_len(&frame).saturating_mul(MAX_RATIO).max(ALWAYS);
+        if typesize as u64 > most {
+            let message = format!("items of {typesize} bytes are too long: of this frame at most {most} are read");
+            return Err(Problem::new("refused", message));
+        }
+        Ok(Self { frame, geometry, typesize, threads, most })
     }
 
     pub(crate) fn frame(&self) -> &Frame<Reader> {
@@ -104,34 +118,69 @@ impl Items {
         Ok(edges)
     }
 
+    /// Reads a whole slice, unless it is too long.
+    pub(crate) fn read_all(&mut self, ranges: &[Range<u64>]) -> Result<Vec<u8>, Problem> {
+        let (nbytes, most) = (self.nbytes(ranges)? as u64, self.most);
+        if nbytes > most {
+            let message = format!(
+                "{nbytes} bytes of items are too many to print, of this frame at most {most}; use --slice, or -o FILE"
+            );
+            return Err(Problem::new("refused", message));
+        }
+        Ok(self.read(ranges)?)
+    }
+
     /// Reads a slice in the order of its items, some rows of blocks at a time.
     pub(crate) fn read_rows<E: From<Error>>(
         &mut self,
         ranges: &[Range<u64>],
         receive: &mut Receive<'_, E>,
     ) -> Result<(), E> {
+        self.rows(&mut ranges.to_vec(), 0, &mut Vec::new(), receive)
+    }
+
+    /// Divides a slice into rows of blocks along a dimension; where these are too long, into single rows, and those in the same
+    /// way. Then blocks are decompressed again for each row, but a small file can claim rows of any length.
+    fn rows<E: From<Error>>(
+        &mut self,
+        ranges: &mut Vec<Range<u64>>,
+        dimension: usize,
+        items: &mut Vec<u8>,
+        receive: &mut Receive<'_, E>,
+    ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
-        let is_long = |range: &Range<u64>| range.end - range.start > 1;
-        let Some(dimension) = ranges.iter().position(is_long).filter(|_| nbytes > 0) else {
-            return self.pass(ranges, &mut Vec::new(), receive);
+        let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
+            return self.pass(ranges, items, receive);
         };
         let size = |sizes: &[u64]| sizes.get(dimension).copied().unwrap_or(1).max(1);
         let (chunk, block) = (size(&self.geometry.chunkshape()), size(&self.geometry.blockshape()));
-        let mut ranges = ranges.to_vec();
-        let mut items = Vec::new();
-        let Some(whole) = ranges.get(dimension).cloned() else { return Ok(()) };
-        let rows = AT_ONCE / (nbytes / (whole.end - whole.start));
+        let length = whole.end - whole.start;
+        let row = nbytes / length;
+        let (at_once, has_block_rows) = (AT_ONCE / row, block.min(length).saturating_mul(row) <= self.most);
+        let is_single = length == 1 || at_once == 0 && !has_block_rows;
         let mut start = whole.start;
         while start < whole.end {
-            // A row of blocks at least, and no part of one at the end.
-            let end =
-                next_block(start, chunk, block).max(last_block(start.saturating_add(rows), chunk, block));
+            let end = match start.saturating_add(at_once) {
+                _ if is_single => start + 1,
+                // A row of blocks at least, and no part of one at the end.
+                end if has_block_rows => {
+                    next_block(start, chunk, block).max(last_block(end, chunk, block))
+                }
+                end => end,
+            };
             let end = end.min(whole.end);
             if let Some(range) = ranges.get_mut(dimension) {
                 *range = start..end;
             }
-            self.pass(&ranges, &mut items, receive)?;
+            if is_single {
+                self.rows(ranges, dimension + 1, items, receive)?;
+            } else {
+                self.pass(ranges, items, receive)?;
+            }
             start = end;
+        }
+        if let Some(range) = ranges.get_mut(dimension) {
+            *range = whole;
         }
         Ok(())
     }
@@ -157,7 +206,12 @@ impl Items {
     ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
         let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
-            return self.pass(ranges, items, receive);
+            // One chunk can claim gigabytes.
+            return if nbytes > self.most {
+                self.rows(ranges, 0, items, receive)
+            } else {
+                self.pass(ranges, items, receive)
+            };
         };
         let chunk = self.geometry.chunkshape().get(dimension).copied().unwrap_or(1).max(1);
         let rows = AT_ONCE / (nbytes / (whole.end - whole.start)).max(1);
@@ -188,6 +242,14 @@ impl Items {
         self.frame.slice(ranges).threads(self.threads).read_into(items)?;
         receive(ranges, items)
     }
+}
+
+/// The bytes of a frame: of a sparse one, of all files in its folder.
+fn stored_len(frame: &Frame<Reader>) -> u64 {
+    let folder = frame.path().and_then(Path::parent).filter(|_| frame.header().is_sparse());
+    let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
+    lengths.fold(frame.header().frame_len, u64::saturating_add)
 }
 
 /// The end of the block in which an item is.

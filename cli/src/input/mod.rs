@@ -14,6 +14,7 @@ mod list;
 mod target;
 mod view;
 
+mod filter;
 mod targets;
 mod visit;
 
@@ -23,6 +24,7 @@ mod store;
 pub(crate) use address::{Address, Inside, Location, bytes_of, given, given_all};
 pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes, unhex_argument};
 pub(crate) use failure::Failure;
+pub(crate) use filter::ArrayFilter;
 pub(crate) use items::Items;
 pub(crate) use paths::Paths;
 pub(crate) use selection::{Selected, Selection, selection};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use b2nd_frame::{FindingCode, Frame, MemberContent, is_sparse_frame, zip_member};
+use b2nd_frame::{FindingCode, Frame, MemberContent, Store, is_sparse_frame, zip_member};
 
 use super::address::{Address, Inside};
 use crate::names::SPARSE_INDEX;
@@ -73,8 +73,15 @@ impl Address {
 }
 
 /// Where the bytes of a member of a zip file begin.
-fn member(zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
-    let Some(member) = zip_member(zip, name)? else {
+fn member(mut zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
+    let mut found = zip_member(&mut zip, name)?;
+    // A key in a store, which has no extension.
+    for name in Store::file_names(name).filter(|_| name.starts_with('/')) {
+        if found.is_none() {
+            found = zip_member(&mut zip, &name)?;
+        }
+    }
+    let Some(member) = found else {
         let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
         return Err(Problem::new("io", message));
     };

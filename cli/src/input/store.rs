@@ -10,9 +10,15 @@ use super::target::{Found, Target};
 use super::targets::Targets;
 use super::view::View;
 use super::visit::Visit;
+use crate::names::file_of;
+use crate::remote;
 
 /// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
 pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
+    if target.is_zip_object() {
+        let store = remote::open(&target.path).map(|zip| Store::read_zip(zip, file_of(&target.path)));
+        return Ok(store.ok().and_then(Result::ok).flatten());
+    }
     if target.inside != Inside::Whole || target.is_sparse {
         return Ok(None);
     }

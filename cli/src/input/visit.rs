@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, ChunkCounts, Finding, FindingCode, Frame, MemberContent, Report, Skipped, Trailer,
-    ZipMember, scan, zip_members,
+    Check, CheckDepth, ChunkCounts, Finding, FindingCode, Frame, MemberContent, ObjectKind, Report, Skipped,
+    Trailer, ZipMember, scan, zip_members,
 };
 
 use super::address::{Address, Inside, Location};
@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::source::{compressed, is_zip};
 use super::target::{Found, Target};
 use super::view::{ShownValues, View};
-use crate::names::is_named_blosc2;
+use crate::names::{is_named_blosc2, may_be_blosc2};
 use crate::problem::Problem;
 use crate::remote;
 
@@ -234,9 +234,14 @@ impl Visit<'_> {
         self.emit(location, frame, &frame.check_header().findings, &after, receive);
     }
 
-    /// Reads the trailer of a store, or where the values of metalayers are wanted.
+    /// Reads the trailer of a store, of what may be a packed tensor, or where the values of metalayers are wanted.
     fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
-        if self.values != ShownValues::None || frame.kind().is_store() { frame.trailer().ok() } else { None }
+        // It may have the shape of a tensor that was packed.
+        let may_be_packed = self.counts != CountChunks::Never
+            && frame.kind() == ObjectKind::SChunk
+            && frame.header().has_vlmetalayers;
+        let is_wanted = self.values != ShownValues::None || frame.kind().is_store() || may_be_packed;
+        if is_wanted { frame.trailer().ok() } else { None }
     }
 
     /// Passes a frame on.
@@ -271,7 +276,13 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
         FindingCode::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
         _ => false,
     };
-    is_other && !target.is_given && !target.is_named_blosc2()
+    // A writer that was stopped leaves it.
+    let is_unwritten = || may_be_blosc2(&target.path) && is_empty(target);
+    is_other && !target.is_given && !target.is_named_blosc2() && !is_unwritten()
+}
+
+fn is_empty(target: &Target) -> bool {
+    target.path.metadata().is_ok_and(|metadata| metadata.len() == 0)
 }
 
 /// What to try with a file of the command line that is not a frame.
@@ -280,7 +291,8 @@ fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
         return None;
     }
     if problem.is_not_a_frame() {
-        return (!target.is_named_blosc2()).then_some("; `b2nd ls --scan` looks for frames inside");
+        let has_inside = !target.is_named_blosc2() && !is_empty(target);
+        return has_inside.then_some("; `b2nd ls --scan` looks for frames inside");
     }
     let is_folder = problem.code == "io" && !target.is_named_blosc2() && target.path.is_dir();
     is_folder.then_some("; `b2nd ls` lists the arrays in a folder")

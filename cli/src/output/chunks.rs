@@ -102,7 +102,9 @@ pub(crate) type Print<'p> = dyn FnMut(Part) -> io::Result<()> + 'p;
 pub(crate) struct ChunkTotals {
     pub(crate) frames: u64,
     pub(crate) chunks: u64,
-    /// Files that cannot be read, and chunks that are missing or damaged.
+    /// Chunks that are missing or damaged.
+    pub(crate) damaged: u64,
+    /// These, and files that cannot be read.
     pub(crate) failures: u64,
 }
 
@@ -110,18 +112,32 @@ impl ChunkTotals {
     pub(crate) fn add(&mut self, other: Self) {
         self.frames += other.frames;
         self.chunks += other.chunks;
+        self.damaged += other.damaged;
         self.failures += other.failures;
     }
 }
 
-/// Lists the chunks of a frame, and why not all of them can be listed.
+/// Which chunks are listed, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct WantedChunks {
+    pub(crate) json: bool,
+    /// Only those that are missing or damaged.
+    pub(crate) damaged: bool,
+}
+
+/// Lists the chunks of a frame below a heading, and why not all of them can be listed.
 pub(crate) fn list(
     location: Location<'_>,
+    heading: Option<String>,
     frame: &mut Frame<Reader>,
-    json: bool,
+    wanted: WantedChunks,
     print: &mut Print<'_>,
 ) -> io::Result<ChunkTotals> {
     let mut totals = ChunkTotals::default();
+    let mut heading = heading.map(Part::Heading);
+    if !wanted.damaged {
+        heading.take().map_or(Ok(()), &mut *print)?;
+    }
     let listed = ListedFrame {
         location,
         header: frame.header().clone(),
@@ -130,12 +146,12 @@ pub(crate) fn list(
         folder: frame.path().and_then(Path::parent).map(Path::to_path_buf),
     };
     let result = match frame.chunks() {
-        Ok(chunks) => listed.list(chunks, json, &mut totals, print)?,
+        Ok(chunks) => listed.list(chunks, heading, wanted, &mut totals, print)?,
         Err(error) => Err(error),
     };
     if let Err(error) = result {
         totals.failures += 1;
-        print(Part::of(location.failure(error), json))?;
+        print(Part::of(location.failure(error), wanted.json))?;
     }
     Ok(totals)
 }
@@ -155,16 +171,15 @@ impl ListedFrame<'_> {
     fn list(
         &self,
         mut chunks: Chunks<'_, Reader>,
-        json: bool,
+        mut heading: Option<Part>,
+        WantedChunks { json, damaged }: WantedChunks,
         totals: &mut ChunkTotals,
         print: &mut Print<'_>,
     ) -> io::Result<Result<(), Error>> {
         let count = chunks.size_hint().1.unwrap_or(usize::MAX) as u64;
         let columns = self.columns(count);
         let mut lines = Vec::new();
-        if !json && count > 0 {
-            writeln!(lines, "{}", columns.line(&COLUMNS.map(|(heading, _)| heading)))?;
-        }
+        let mut headings = (!json && count > 0).then(|| columns.line(&COLUMNS.map(|(heading, _)| heading)));
         let listed = loop {
             let record = match self.next(&mut chunks).transpose() {
                 Ok(Some(record)) => record,
@@ -172,7 +187,16 @@ impl ListedFrame<'_> {
                 Err(error) => break Err(error),
             };
             totals.chunks += 1;
-            totals.failures += u64::from(record.kind == "invalid" || record.error.is_some());
+            let is_damaged = record.kind == "invalid" || record.error.is_some();
+            totals.damaged += u64::from(is_damaged);
+            totals.failures += u64::from(is_damaged);
+            if damaged && !is_damaged {
+                continue;
+            }
+            heading.take().map_or(Ok(()), &mut *print)?;
+            if let Some(headings) = headings.take() {
+                writeln!(lines, "{headings}")?;
+            }
             if json {
                 add_line(&mut lines, &record);
             } else {
@@ -187,7 +211,7 @@ impl ListedFrame<'_> {
                 print(Part::Lines(mem::take(&mut lines)))?;
             }
         };
-        if !json && listed.is_ok() && totals.chunks == 0 {
+        if !json && !damaged && listed.is_ok() && totals.chunks == 0 {
             writeln!(lines, "no chunks")?;
         }
         print(Part::Lines(lines))?;

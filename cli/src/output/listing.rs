@@ -15,8 +15,9 @@ use super::summary::Summary;
 use super::table::{Columns, INDENT};
 use super::totals::Totals;
 use super::tree::Tree;
-use crate::input::{Failure, Location, View};
+use crate::input::{ArrayFilter, Failure, Location, View};
 use crate::terminal::{BOLD, Outcome, Progress, remark, width};
+use crate::text::count;
 
 /// What is made of each frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub(crate) enum Form {
 
 /// What is made of all frames.
 #[derive(Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'p> {
     pub(crate) form: Form,
     /// Whether failures are objects too. A summary can be JSON.
     pub(crate) is_json: bool,
@@ -40,6 +41,7 @@ pub(crate) struct Plan {
     pub(crate) limit: usize,
     /// Whether frames without an array are listed.
     pub(crate) all: bool,
+    pub(crate) filter: &'p ArrayFilter,
 }
 
 /// What is printed of a frame or store, if all are sorted first.
@@ -50,10 +52,12 @@ enum Sorted {
 }
 
 /// What was found in some files.
-pub(crate) struct Batch {
-    plan: Plan,
+pub(crate) struct Batch<'p> {
+    plan: Plan<'p>,
     files: u64,
     totals: Totals,
+    /// The arrays that do not meet the conditions.
+    unwanted: u64,
     /// Whether there were frames that are only counted.
     hides: bool,
     /// Lines of JSON, or addresses.
@@ -67,13 +71,14 @@ pub(crate) struct Batch {
 /// The bytes of an ordinary line of JSON.
 const LINE_LEN: usize = 1024;
 
-impl Batch {
-    pub(crate) fn new(plan: Plan, files: usize) -> Self {
+impl<'p> Batch<'p> {
+    pub(crate) fn new(plan: Plan<'p>, files: usize) -> Self {
         let room = if plan.form == Form::Json && plan.order.is_none() { files * LINE_LEN } else { 0 };
         Self {
             plan,
             files: files as u64,
             totals: Totals::default(),
+            unwanted: 0,
             hides: false,
             bytes: Vec::with_capacity(room),
             rows: Vec::new(),
@@ -85,6 +90,9 @@ impl Batch {
 
     /// Takes a store, or a table.
     pub(crate) fn take_store(&mut self, record: StoreRecord) {
+        if !self.plan.filter.is_none() {
+            return;
+        }
         let is_table = record.kind == ObjectKind::CTable;
         *(if is_table { &mut self.totals.tables } else { &mut self.totals.stores }) += 1;
         let Plan { form, format, order, .. } = self.plan;
@@ -99,7 +107,7 @@ impl Batch {
 
     /// Takes a frame, or why it cannot be read. `is_member` says whether it is in a store.
     pub(crate) fn take(&mut self, view: Result<View<'_>, Failure>, is_member: bool) {
-        let Plan { form, format, order, all, .. } = self.plan;
+        let Plan { form, format, order, all, filter, .. } = self.plan;
         let view = match view {
             Ok(view) => view,
             Err(failure) => return self.take_failure(failure),
@@ -108,6 +116,10 @@ impl Batch {
             return self.take_store(StoreRecord::of_file(view));
         }
         let is_array = view.array.is_some();
+        if !filter.is_none() && !filter.wants(view) {
+            self.unwanted += u64::from(is_array);
+            return;
+        }
         *(if is_array { &mut self.totals.arrays } else { &mut self.totals.others }) += 1;
         // A tree shows all members of a store.
         let is_listed = is_array || all || form == Form::Tree && is_member;
@@ -169,6 +181,7 @@ pub(crate) struct Listing {
     is_json: bool,
     files: u64,
     totals: Totals,
+    unwanted: u64,
     hides: bool,
     held_back: usize,
     is_watched: bool,
@@ -184,13 +197,14 @@ pub(crate) struct Listing {
 
 impl Listing {
     /// A listing. `roots` are the paths of the command line.
-    pub(crate) fn new(roots: &[PathBuf], plan: Plan, is_ordered: bool) -> Self {
+    pub(crate) fn new(roots: &[PathBuf], plan: Plan<'_>, is_ordered: bool) -> Self {
         let is_watched = io::stdout().is_terminal();
         let Plan { form, is_json, format, order, limit, .. } = plan;
         Self {
             is_json,
             files: 0,
             totals: Totals::default(),
+            unwanted: 0,
             hides: false,
             held_back: if is_ordered { HELD_BACK } else { 0 },
             is_watched,
@@ -205,9 +219,10 @@ impl Listing {
         }
     }
 
-    pub(crate) fn take(&mut self, batch: Batch) -> io::Result<()> {
+    pub(crate) fn take(&mut self, batch: Batch<'_>) -> io::Result<()> {
         self.files += batch.files;
         self.totals.add(batch.totals);
+        self.unwanted += batch.unwanted;
         self.hides |= batch.hides;
         self.progress.show(self.files);
         for failure in &batch.failures {
@@ -285,7 +300,9 @@ impl Listing {
             tree.write(&mut out)?;
             out.flush()?;
         }
-        if totals.is_none() {
+        if totals.arrays == 0 && self.unwanted > 0 {
+            remark(&format_args!("none of {} meets the conditions", count(self.unwanted, "array")));
+        } else if totals.is_none() {
             remark(&"no array found");
         } else if self.hides {
             remark(&format_args!("{totals}; --all lists frames without an array"));

@@ -8,8 +8,10 @@ pub(crate) mod messagepack;
 pub(crate) mod table;
 pub(crate) mod totals;
 
-pub(crate) mod record;
+pub(crate) mod packed;
 pub(crate) mod store;
+
+pub(crate) mod record;
 
 pub(crate) mod change;
 pub(crate) mod chunks;
@@ -18,6 +20,8 @@ pub(crate) mod row;
 pub(crate) mod salvage;
 pub(crate) mod sort;
 pub(crate) mod summary;
+
+pub(crate) mod checked;
 
 pub(crate) mod tree;
 

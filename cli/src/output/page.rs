@@ -28,6 +28,9 @@ impl Display for Page<'_> {
         let record = &self.record;
         write_location(f, location, self.with_path)?;
         writeln!(f, "type    : {kind}")?;
+        if let Some(array) = record.index_of {
+            writeln!(f, "index of: {}", text::clean(array))?;
+        }
         if let Some(array) = array {
             writeln!(f, "shape   : {}", Tuple(array.shape()))?;
             writeln!(f, "chunks  : {}", Tuple(array.chunkshape()))?;
@@ -37,6 +40,11 @@ impl Display for Page<'_> {
             }
             writeln!(f, "dtype   : {}", text::dtype(array).as_deref().unwrap_or(ABSENT))?;
         } else {
+            if let Some(tensor) = &record.packed_tensor {
+                writeln!(f, "tensor  : {}", text::clean(&tensor.kind))?;
+                writeln!(f, "shape   : {}", Tuple(&tensor.shape))?;
+                writeln!(f, "dtype   : {}", tensor.dtype_name())?;
+            }
             let embedded = self.view.embedded();
             if !embedded.is_empty() {
                 write_held(f, &embedded)?;

@@ -12,9 +12,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::messagepack;
+use super::packed::PackedTensor;
 use crate::input::{Location, ShownValues, View};
 use crate::problem::with_sources;
-use crate::text::{codec_name, hex, ratio};
+use crate::text::{codec_name, dtype, hex, ratio};
 
 /// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
@@ -24,6 +25,12 @@ pub(crate) struct Record<'f> {
     pub(crate) offset: u64,
     pub(crate) container: &'static str,
     pub(crate) kind: ObjectKind,
+    /// The array that it is an index of, by the name of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) index_of: Option<&'f str>,
+    /// Of a frame without an array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) packed_tensor: Option<PackedTensor>,
     pub(crate) metalayer: Option<&'f str>,
     pub(crate) layout: Option<&'static str>,
     pub(crate) version: Option<u8>,
@@ -33,6 +40,8 @@ pub(crate) struct Record<'f> {
     pub(crate) blocks: Option<&'f [i32]>,
     pub(crate) dtype_format: Option<u8>,
     pub(crate) dtype: Option<&'f str>,
+    /// As NumPy prints it.
+    pub(crate) dtype_name: Option<String>,
     pub(crate) itemsize: Option<i64>,
     pub(crate) typesize: i32,
     pub(crate) nbytes: Option<i64>,
@@ -148,6 +157,8 @@ impl<'f> Record<'f> {
             offset: view.offset,
             container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
             kind: view.kind,
+            index_of: location.index_of(),
+            packed_tensor: PackedTensor::of(view),
             metalayer: own,
             layout: array.map(Array::layout_name),
             version: array.and_then(Array::meta).map(Meta::version),
@@ -157,6 +168,7 @@ impl<'f> Record<'f> {
             blocks: array.and_then(Array::blockshape),
             dtype_format: array.and_then(Array::meta).and_then(Meta::dtype_format),
             dtype: array.and_then(Array::dtype),
+            dtype_name: array.and_then(dtype),
             itemsize,
             typesize: header.typesize,
             nbytes: array.and_then(|_| view.nbytes()),

@@ -2,6 +2,7 @@
 
 use b2nd_frame::{Array, ObjectKind, Severity};
 
+use super::packed::PackedTensor;
 use super::store::{StoreRecord, TableRecord};
 use super::table::{Columns, INDENT, Side};
 use crate::input::{Address, View};
@@ -80,18 +81,22 @@ impl<'s> Subject<'s> {
 
 fn shape(of: Subject<'_>, _: RowFormat) -> Option<String> {
     match of {
-        Subject::Frame(view) => Some(short(view.array?.shape())),
+        Subject::Frame(View { array: Some(array), .. }) => Some(short(array.shape())),
+        Subject::Frame(view) => Some(short(&PackedTensor::of(view)?.shape)),
         Subject::Store { shape, .. } => Some(shape.into()),
     }
 }
 
-/// The dtype; of a frame without an array, how many chunks it has, and the size of its items.
+/// The dtype; of a frame without an array or tensor, how many chunks it has, and the size of its items.
 fn dtype(of: Subject<'_>, _: RowFormat) -> Option<String> {
     match of {
         Subject::Frame(View { array: Some(array), .. }) => {
             Some(shortened(&text::dtype(array)?, MAX_CELL_WIDTH))
         }
         Subject::Frame(view) => {
+            if let Some(tensor) = PackedTensor::of(view) {
+                return Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH));
+            }
             let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
             Some(format!("{chunks}, V{}", view.header.typesize))
         }
@@ -217,9 +222,12 @@ impl Row {
         columns.line_to(&self.cells, &end, INDENT) + "\n"
     }
 
-    /// The kind and the codes of its errors, as they end a line.
+    /// The kind, the array that it is an index of, and the codes of its errors, as they end a line.
     pub(crate) fn end(&self) -> String {
-        let kind = self.kind.map(|kind| format!("  {kind}")).unwrap_or_default();
+        let mut kind = self.kind.map(|kind| format!("  {kind}")).unwrap_or_default();
+        if let Some(array) = self.address.location().index_of() {
+            kind += &format!("  index of {}", text::clean(array));
+        }
         if self.errors.is_empty() { kind } else { format!("{kind}  {RED}{}{RED:#}", self.errors) }
     }
 }

@@ -13,12 +13,16 @@ use crate::input::{Inside, Location, View};
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortBy {
     /// By path
-    Name,
-    /// The largest NBYTES first
-    Size,
-    /// The largest CBYTES first
-    Stored,
+    #[value(alias = "name")]
+    Path,
+    /// The largest first
+    #[value(alias = "size")]
+    Nbytes,
+    /// The largest first
+    #[value(alias = "stored")]
+    Cbytes,
     /// The best compressed first
+    #[value(alias = "cratio")]
     Ratio,
     /// The fewest dimensions first, then the shortest
     Shape,
@@ -34,9 +38,9 @@ pub(crate) struct Order {
 impl Order {
     pub(crate) fn key_of_frame(self, view: View<'_>) -> SortKey {
         let value = match self.by {
-            SortBy::Name => Some(Vec::new()),
-            SortBy::Size => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
-            SortBy::Stored => view.cbytes().map(|cbytes| vec![-i128::from(cbytes)]),
+            SortBy::Path => Some(Vec::new()),
+            SortBy::Nbytes => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
+            SortBy::Cbytes => view.cbytes().map(|cbytes| vec![-i128::from(cbytes)]),
             SortBy::Ratio => {
                 // Exact enough to tell any two ratios apart that differ where they are printed.
                 let ratio = view.compressed().and_then(|(nbytes, cbytes)| (nbytes << 62).checked_div(cbytes));
@@ -52,7 +56,7 @@ impl Order {
 
     /// The key of a store, which has no size of its own.
     pub(crate) fn key_of_store(self, record: &StoreRecord) -> SortKey {
-        let value = (self.by == SortBy::Name).then(Vec::new);
+        let value = (self.by == SortBy::Path).then(Vec::new);
         SortKey { is_reverse: self.is_reverse, value, name: name(record.address.location()) }
     }
 }

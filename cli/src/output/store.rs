@@ -1,9 +1,12 @@
 //! Stores of python-blosc2 and the tables in them: what they are, and what they hold.
 
+use std::path::Path;
+
 use b2nd_frame::{Finding, FindingCode, ObjectKind, Store, Trailer, is_store_folder};
 use serde::{Deserialize, Serialize};
 
-use crate::input::{Address, Inside, Location, Target, View, Visit, name_in, visit_files};
+use crate::input::{Address, Inside, Location, Target, View, Visit, name_in, store_of_files, visit_files};
+use crate::names::is_named_blosc2;
 
 /// A store, or a table in one.
 #[derive(Serialize)]
@@ -83,7 +86,7 @@ impl StoreRecord {
     /// The store, and then the tables in it. A store that is a table is one record.
     pub(crate) fn all(target: &Target, store: &Store) -> Vec<Self> {
         let whole = (store.kind() != ObjectKind::CTable).then(|| Self {
-            address: Address::of(target.path.clone()),
+            address: target.location().into(),
             kind: store.kind(),
             members: Some(store.members().to_vec()),
             table: None,
@@ -106,10 +109,14 @@ impl StoreRecord {
 
     fn of_table(target: &Target, key: &str, trailer: &Trailer) -> Self {
         let folder = key.trim_start_matches('/');
+        let inside = match target.inside {
+            Inside::Url(_) => Inside::Url(Some(folder)),
+            _ => Inside::Member(folder),
+        };
         let address = match folder {
-            "" => Address::of(target.path.clone()),
+            "" => target.location().into(),
             _ if target.is_store => Address::of(target.path.join(folder)),
-            _ => Location { path: &target.path, inside: Inside::Member(folder) }.into(),
+            _ => Location { path: &target.path, inside }.into(),
         };
         let schema = schema(trailer);
         let mut findings = Vec::new();
@@ -161,15 +168,25 @@ fn elsewhere(key: &String) -> Finding {
 
 /// The table that is meant, if it is a folder in a store.
 pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
-    let path = match target.inside {
-        Inside::Member(_) => &target.path,
+    let of = match &target.inside {
+        Inside::Member(_) => Address::of(target.path.clone()),
+        // A member with the extension of a frame is none, and costs no requests.
+        Inside::Url(Some(name)) if !is_named_blosc2(Path::new(name)) => {
+            Address { path: target.path.clone(), inside: Inside::Url(None) }
+        }
         Inside::Whole if !target.is_sparse && !target.is_store && target.path.is_dir() => {
-            target.path.ancestors().skip(1).find(|folder| is_store_folder(folder))?
+            Address::of(target.path.ancestors().skip(1).find(|folder| is_store_folder(folder))?.into())
         }
         _ => return None,
     };
-    let (address, store) = (Address::from(target.location()), Store::open(path).ok()??);
-    let of = Target::given(Address::of(path.into()));
-    let mut tables = store.tables().map(|(key, trailer)| StoreRecord::of_table(&of, key, trailer));
-    tables.find(|table| table.address == address)
+    let of = Target::given(of);
+    let folder = match target.location().member() {
+        Some(name) => name.to_owned(),
+        None => name_in(&of, &target.path),
+    };
+    let store = store_of_files(&of)?;
+    // The whole store is not in it.
+    let folder = Some(folder.trim_start_matches('/')).filter(|folder| !folder.is_empty())?;
+    let (key, trailer) = store.tables().find(|(key, _)| key.trim_start_matches('/') == folder)?;
+    Some(StoreRecord::of_table(&of, key, trailer))
 }

@@ -1,5 +1,5 @@
-//! `b2nd ls --summary`: how many bytes the arrays have, how many frames there are of each kind, arrays of each codec,
-//! layout, dtype, rank, shape and chunk shape, and failures of each code.
+//! `b2nd ls --summary`: how many bytes the arrays have, in all and by codec and dtype; how many frames there are of each kind,
+//! arrays of each codec, layout, dtype, rank, shape and chunk shape, and failures of each code.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::Hash;
 use std::io;
+use std::iter;
+use std::ops::AddAssign;
 
 use b2nd_frame::{Codec, ObjectKind};
 use serde::ser::SerializeMap;
@@ -17,7 +19,7 @@ use super::table::{Columns, Side};
 use super::totals::Totals;
 use crate::input::View;
 use crate::terminal::width;
-use crate::text::{self, Size, codec_name, ratio, short, shortened};
+use crate::text::{self, Size, codec_name, ratio, short, short_size, shortened};
 
 /// The most rows of a table.
 const SHOWN: usize = 10;
@@ -30,10 +32,10 @@ pub(crate) struct Summary {
     sizes: Sizes,
     kinds: Tally<ObjectKind>,
     /// By the codec's number.
-    codecs: Tally<u8>,
+    codecs: Tally<u8, Sizes>,
     layouts: Tally<&'static str>,
     failures: Tally<&'static str>,
-    dtypes: Tally<Option<String>>,
+    dtypes: Tally<Option<String>, Sizes>,
     ranks: BTreeMap<usize, Rank>,
     shapes: Tally<Vec<i64>>,
     chunks: Tally<Vec<i32>>,
@@ -60,13 +62,6 @@ impl Sizes {
             unknown: 0,
         });
         known.unwrap_or(Self { unknown: 1, ..Self::default() })
-    }
-
-    fn add(&mut self, other: Self) {
-        self.nbytes += other.nbytes;
-        self.stored_nbytes += other.stored_nbytes;
-        self.cbytes += other.cbytes;
-        self.unknown += other.unknown;
     }
 
     fn ratio(self) -> Option<f64> {
@@ -116,74 +111,127 @@ impl Rank {
     }
 }
 
-/// How often there is each of these.
-struct Tally<K>(HashMap<K, u64>);
+/// What is added up of the arrays of a key.
+trait Sums: Copy + Default + AddAssign {
+    /// The names of the sums.
+    const NAMES: &[&str];
 
-impl<K> Default for Tally<K> {
+    fn values(self) -> impl Iterator<Item = i128>;
+}
+
+/// Nothing: only their number counts.
+#[derive(Clone, Copy, Default)]
+struct Nothing;
+
+impl AddAssign for Nothing {
+    fn add_assign(&mut self, Self: Self) {}
+}
+
+impl Sums for Nothing {
+    const NAMES: &[&str] = &[];
+
+    fn values(self) -> impl Iterator<Item = i128> {
+        iter::empty()
+    }
+}
+
+impl AddAssign for Sizes {
+    fn add_assign(&mut self, other: Self) {
+        self.nbytes += other.nbytes;
+        self.stored_nbytes += other.stored_nbytes;
+        self.cbytes += other.cbytes;
+        self.unknown += other.unknown;
+    }
+}
+
+impl Sums for Sizes {
+    const NAMES: &[&str] = &["nbytes", "cbytes"];
+
+    fn values(self) -> impl Iterator<Item = i128> {
+        [self.nbytes, self.cbytes].into_iter()
+    }
+}
+
+/// How many there are of each key, and what is added up of them.
+struct Tally<K, S = Nothing>(HashMap<K, (u64, S)>);
+
+impl<K, S> Default for Tally<K, S> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<K: Hash + Ord> Tally<K> {
-    fn add(&mut self, key: K, count: u64) {
-        *self.0.entry(key).or_default() += count;
+impl<K: Hash + Ord, S: Sums> Tally<K, S> {
+    fn add(&mut self, key: K, count: u64, sums: S) {
+        let (known, known_sums) = self.0.entry(key).or_default();
+        *known += count;
+        *known_sums += sums;
     }
 
     fn merge(&mut self, others: Self) {
-        others.0.into_iter().for_each(|(key, count)| self.add(key, count));
+        others.0.into_iter().for_each(|(key, (count, sums))| self.add(key, count, sums));
     }
 
     /// The most frequent first; equally frequent ones in their own order.
-    fn sorted(self) -> Vec<(K, u64)> {
-        let mut counts: Vec<_> = self.0.into_iter().collect();
-        counts.sort_by(|(a, a_count), (b, b_count)| (Reverse(a_count), a).cmp(&(Reverse(b_count), b)));
+    fn sorted(self) -> Vec<(K, u64, S)> {
+        let mut counts: Vec<_> = self.0.into_iter().map(|(key, (count, sums))| (key, count, sums)).collect();
+        counts.sort_by(|(a, a_count, _), (b, b_count, _)| (Reverse(a_count), a).cmp(&(Reverse(b_count), b)));
         counts
     }
 
     /// A table of the most frequent ones, with a row for the others.
     fn table(self, heading: &str, nouns: &str, name: impl Fn(&K) -> String) -> String {
+        let row = |count: u64, sums: S, name: String| {
+            [count.to_string()].into_iter().chain(sums.values().map(short_size)).chain([name]).collect()
+        };
         let counts = self.sorted();
-        let mut rows: Vec<_> = counts.iter().map(|(key, count)| [count.to_string(), name(key)]).collect();
+        let mut rows: Vec<_> = counts.iter().map(|(key, count, sums)| row(*count, *sums, name(key))).collect();
         if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
-            let count: u64 = rest.iter().map(|(_, count)| count).sum();
+            let (mut count, mut sums) = (0, S::default());
+            for (_, more, more_sums) in rest {
+                count += more;
+                sums += *more_sums;
+            }
             rows.truncate(SHOWN);
-            rows.push([count.to_string(), format!("… {} other {nouns}", rest.len())]);
+            rows.push(row(count, sums, format!("… {} other {nouns}", rest.len())));
         }
-        table(["COUNT", heading], &rows)
+        let names = S::NAMES.iter().map(|name| name.to_uppercase());
+        let headings: Vec<_> = ["COUNT".into()].into_iter().chain(names).chain([heading.into()]).collect();
+        table(&headings, &rows)
     }
 
     /// The list for `--json`.
-    fn counted(self, name: &'static str) -> Vec<Counted<K>> {
-        self.sorted().into_iter().map(|(key, count)| Counted { name, key, count }).collect()
+    fn counted(self, name: &'static str) -> Vec<Counted<K, S>> {
+        self.sorted().into_iter().map(|(key, count, sums)| Counted { name, key, count, sums }).collect()
     }
 }
 
 impl Summary {
     pub(crate) fn add_kind(&mut self, kind: ObjectKind) {
-        self.kinds.add(kind, 1);
+        self.kinds.add(kind, 1, Nothing);
     }
 
     pub(crate) fn add_failure(&mut self, code: &'static str) {
-        self.failures.add(code, 1);
+        self.failures.add(code, 1, Nothing);
     }
 
     pub(crate) fn add(&mut self, view: View<'_>) {
         self.add_kind(view.kind);
         let (Some(array), header) = (view.array, view.header) else { return };
         let shape = array.shape().to_vec();
-        self.sizes.add(Sizes::of(view));
-        self.codecs.add(header.codec.0, 1);
-        self.layouts.add(array.layout_name(), 1);
-        self.dtypes.add(text::dtype(array), 1);
+        let sizes = Sizes::of(view);
+        self.sizes += sizes;
+        self.codecs.add(header.codec.0, 1, sizes);
+        self.layouts.add(array.layout_name(), 1, Nothing);
+        self.dtypes.add(text::dtype(array), 1, sizes);
         let one = Rank { count: 1, least: shape.clone(), largest: shape.clone() };
         self.ranks.entry(shape.len()).or_default().merge(one);
-        self.chunks.add(array.chunkshape().to_vec(), 1);
-        self.shapes.add(shape, 1);
+        self.chunks.add(array.chunkshape().to_vec(), 1, Nothing);
+        self.shapes.add(shape, 1, Nothing);
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
-        self.sizes.add(other.sizes);
+        self.sizes += other.sizes;
         self.kinds.merge(other.kinds);
         self.codecs.merge(other.codecs);
         self.layouts.merge(other.layouts);
@@ -211,14 +259,14 @@ impl Summary {
             return text;
         }
         let ranks = self.ranks.iter().map(|(ndim, rank)| {
-            [rank.count.to_string(), ndim.to_string(), short(&rank.least), short(&rank.largest)]
+            vec![rank.count.to_string(), ndim.to_string(), short(&rank.least), short(&rank.largest)]
         });
         let ranks: Vec<_> = ranks.collect();
         let dtype = |dtype: &Option<String>| shortened(dtype.as_deref().unwrap_or("none"), WIDEST);
         text += &self.codecs.table("CODEC", "codecs", |&number| codec_name(Codec(number)).into());
         text += &self.layouts.table("LAYOUT", "layouts", |layout| (*layout).into());
         text += &self.dtypes.table("DTYPE", "dtypes", dtype);
-        text += &table(["COUNT", "RANK", "LEAST", "LARGEST"], &ranks);
+        text += &table(&["COUNT", "RANK", "LEAST", "LARGEST"].map(String::from), &ranks);
         text += &self.shapes.table("SHAPE", "shapes", |shape| short(shape));
         text + &self.chunks.table("CHUNKS", "chunk shapes", |chunks| short(chunks))
     }
@@ -237,7 +285,9 @@ impl Summary {
             failure_codes: self.failures.counted("code"),
             kinds: self.kinds.counted("kind"),
             codecs: codecs
-                .map(|Counted { name, key, count }| Counted { name, key: codec_name(Codec(key)), count })
+                .map(|Counted { name, key, count, sums }| {
+                    Counted { name, key: codec_name(Codec(key)), count, sums }
+                })
                 .collect(),
             layouts: self.layouts.counted("layout"),
             dtypes: self.dtypes.counted("dtype"),
@@ -250,10 +300,12 @@ impl Summary {
     }
 }
 
-fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
-    let side = |index| if index == 0 { Side::Right } else { Side::Left };
-    let columns = Columns::new((0..N).map(|index| (side(index), WIDEST)));
-    format!("\n{}", columns.within(width(&io::stdout())).table(&headings.map(String::from), rows))
+/// A table of which the counts and sizes are aligned to the right.
+pub(super) fn table(headings: &[String], rows: &[Vec<String>]) -> String {
+    let is_number = |heading: &str| ["COUNT", "NBYTES", "CBYTES"].contains(&heading);
+    let side = |heading: &String| if is_number(heading) { Side::Right } else { Side::Left };
+    let columns = Columns::new(headings.iter().map(|heading| (side(heading), WIDEST)));
+    format!("\n{}", columns.within(width(&io::stdout())).table(headings, rows))
 }
 
 /// The summary as `--json` prints it.
@@ -269,9 +321,9 @@ struct SummaryRecord {
     cratio: Option<f64>,
     failure_codes: Vec<Counted<&'static str>>,
     kinds: Vec<Counted<ObjectKind>>,
-    codecs: Vec<Counted<Cow<'static, str>>>,
+    codecs: Vec<Counted<Cow<'static, str>, Sizes>>,
     layouts: Vec<Counted<&'static str>>,
-    dtypes: Vec<Counted<Option<String>>>,
+    dtypes: Vec<Counted<Option<String>, Sizes>>,
     ranks: Vec<RankRecord>,
     shapes: Vec<Counted<Vec<i64>>>,
     chunks: Vec<Counted<Vec<i32>>>,
@@ -285,18 +337,22 @@ struct RankRecord {
     largest: Vec<i64>,
 }
 
-/// One of these under its name, and how often it is there.
-struct Counted<K> {
+/// One of these under its name, how often it is there, and what was added up.
+struct Counted<K, S = Nothing> {
     name: &'static str,
     key: K,
     count: u64,
+    sums: S,
 }
 
-impl<K: Serialize> Serialize for Counted<K> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_map(Some(2))?;
+impl<K: Serialize, S: Sums> Serialize for Counted<K, S> {
+    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
+        let mut object = serializer.serialize_map(None)?;
         object.serialize_entry(self.name, &self.key)?;
         object.serialize_entry("count", &self.count)?;
+        for (name, sum) in S::NAMES.iter().zip(self.sums.values()) {
+            object.serialize_entry(name, &sum)?;
+        }
         object.end()
     }
 }

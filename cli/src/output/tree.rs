@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::row::{Below, Row, RowFormat};
 use super::table::{Columns, Side};
 use crate::input::{Address, Inside};
-use crate::terminal::width;
+use crate::terminal::{BOLD, width};
 use crate::text;
 
 /// The widest name that widens its column, with the branches before it.
@@ -110,12 +110,21 @@ impl Tree {
     /// Writes the tree, line by line.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let sides = iter::once((Side::Left, MAX_NAME_WIDTH)).chain(self.format.sides());
-        let mut columns = Columns::new(sides).within(width(&io::stdout()));
+        let room = width(&io::stdout());
+        let mut columns = Columns::new(sides).within(room);
         self.draw(&mut |line| {
             columns.fit(&line.cells());
             Ok(())
         })?;
+        let headings = [vec!["PATH".into()], self.format.headings()].concat();
+        let is_headed = room.is_some() && !self.top.children.is_empty();
+        if is_headed {
+            columns.fit(&headings);
+        }
         let columns = columns.aligned_if_fitting();
+        if is_headed {
+            writeln!(out, "{BOLD}{}{BOLD:#}", columns.line(&headings))?;
+        }
         self.draw(&mut |line| {
             writeln!(out, "{}", columns.line_to(&line.cells(), line.end.trim_start(), &line.below))
         })

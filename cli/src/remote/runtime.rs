@@ -36,7 +36,7 @@ fn timeout() -> u64 {
             "B2ND_TIMEOUT is {}; it must be a number of seconds from 1 to {MAX_TIMEOUT}\n",
             text.display()
         );
-        wrong_usage(&clap::Error::raw(UsageError::ValueValidation, message))
+        wrong_usage(clap::Error::raw(UsageError::ValueValidation, message))
     })
 }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use b2nd_frame::Severity;
+use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 
 /// How a command ends: with its exit status, or with an error of standard output.
 pub(crate) type Outcome = io::Result<ExitCode>;
@@ -33,7 +34,14 @@ pub(crate) fn remark(what: &dyn Display) {
 }
 
 /// Prints what is wrong with the command line, or the help that was asked for, and ends the process.
-pub(crate) fn wrong_usage(error: &clap::Error) -> ! {
+pub(crate) fn wrong_usage(mut error: clap::Error) -> ! {
+    // Who has mistyped an option has no file of that name: only tips about other options stay.
+    if error.kind() == UsageError::UnknownArgument
+        && let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested)
+    {
+        tips.retain(|tip| !tip.to_string().contains(" as a value, use "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
     if let Some(width) = width(&io::stderr()).filter(|_| error.use_stderr()) {
         let text = error.render().ansi().to_string();
         let lines = text.lines().map(|line| wrapped(line, Some(width), "       ") + "\n");

@@ -7,7 +7,7 @@ use b2nd_serde::dump::{self, Printable, Row};
 use b2nd_serde::{Meta, take_from_slice};
 
 use super::value::Value;
-use crate::finding::Finding;
+use crate::finding::{Finding, counted};
 use crate::format::array::CATERVA_THREE;
 use crate::format::cursor::{Cursor, Part};
 use crate::format::marker::{Kind, Marker};
@@ -203,7 +203,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
     fn count(&mut self, noun: &str, field: &str) -> Result<u16, Stop> {
         let marker = self.marker()?;
         let count = u16::from_be_bytes(self.cursor.array()?);
-        self.row([&Kind(marker), &field, &counted(count.into(), noun)])?;
+        self.row([&Kind(marker), &field, &counted(count, noun)])?;
         Ok(count)
     }
 
@@ -243,9 +243,4 @@ impl<'w, 'a> Annotator<'w, 'a> {
     pub(super) fn raw_until(&mut self, end: usize) -> fmt::Result {
         self.rows.raw(end.saturating_sub(self.rows.shown()))
     }
-}
-
-/// A number of things.
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -6,16 +6,16 @@ use std::io::{Read, Seek};
 
 use b2nd_serde::dump::{self, Row};
 
-use super::annotator::{Annotator, Receive, Stop, counted, until_break};
+use super::annotator::{Annotator, Receive, Stop, until_break};
 use super::header::filter_part;
 use crate::code::FindingCode;
 use crate::error::Error;
-use crate::finding::Place;
+use crate::finding::{Place, counted};
 use crate::format::chunk::{ChunkHeader, INT32, PARTS};
 use crate::format::cursor::Part;
 use crate::format::flags::Codec;
 use crate::format::index::{ChunkEntry, ChunkPlace, ENTRY_LEN};
-use crate::io::chunks::ChunkBytes;
+use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::io::frame::Frame;
 use crate::rules::chunk::{missing, not_a_chunk};
 
@@ -57,17 +57,7 @@ impl<R: Read + Seek> Frame<R> {
         let mut chunks = self.chunks()?;
         let mut result = Ok(());
         while let Some(entry) = chunks.next() {
-            let read = entry.and_then(|entry| {
-                let first = chunks.bytes(&entry, 0, ChunkHeader::MAX_LEN as u64)?;
-                let Some(ChunkBytes { mut bytes, .. }) = first else { return Ok((entry, None)) };
-                let length = length_shown(&bytes);
-                if bytes.len() < length {
-                    bytes = chunks.bytes(&entry, 0, length as u64)?.map_or(bytes, |longer| longer.bytes);
-                }
-                bytes.truncate(length);
-                Ok((entry, Some(bytes)))
-            });
-            match read {
+            match entry.and_then(|entry| Ok((entry, bytes_shown(&mut chunks, &entry)?))) {
                 Ok((entry, bytes)) => {
                     if write_chunk(&entry, bytes.as_deref(), codec, end, receive).is_err() {
                         // The function has broken off.
@@ -108,6 +98,59 @@ impl<R: Read + Seek> Frame<R> {
         }
         result
     }
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Passes on what the bytes of one chunk's header mean, as [`dump_chunks`](Self::dump_chunks) does for all chunks.
+    ///
+    /// # Errors
+    ///
+    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`Refused`](crate::ErrorKind::Refused) if the frame has no chunk
+    /// of this number.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut rows = Vec::new();
+    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_chunk(3, |row| {
+    ///     rows.push(format!("{}: {} {}", row.offset, row.field, row.value));
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!((&*rows[0], &*rows[5]), ("357: chunk 3 byte 357", "361: nbytes 32"));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn dump_chunk(
+        &mut self,
+        number: u64,
+        mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let (end, codec) = (self.header().frame_len, self.header().codec);
+        let mut chunks = self.chunks()?;
+        let Some(entry) = chunks.get(number)? else {
+            let count = counted(chunks.len(), "chunk");
+            return Err(Error::refused(format_args!("there is no chunk {number}: the frame has {count}")));
+        };
+        let bytes = bytes_shown(&mut chunks, &entry)?;
+        // An error means that the function has broken off.
+        let _ = write_chunk(&entry, bytes.as_deref(), codec, end, &mut until_break(&mut receive));
+        Ok(())
+    }
+}
+
+/// The bytes of a chunk that are shown; `None` if the chunk is not stored, or its file is missing.
+fn bytes_shown<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+) -> Result<Option<Vec<u8>>, Error> {
+    let first = chunks.bytes(entry, 0, ChunkHeader::MAX_LEN as u64)?;
+    let Some(ChunkBytes { mut bytes, .. }) = first else { return Ok(None) };
+    let length = length_shown(&bytes);
+    if bytes.len() < length {
+        bytes = chunks.bytes(entry, 0, length as u64)?.map_or(bytes, |longer| longer.bytes);
+    }
+    bytes.truncate(length);
+    Ok(Some(bytes))
 }
 
 /// The most bytes of a table of blocks that are shown. Each block has a row, and each entry of the index can name the same

@@ -4,10 +4,10 @@ use core::fmt;
 
 use b2nd_serde::dump::{self, Dump};
 
-use super::annotator::{Annotator, Stop, counted};
+use super::annotator::{Annotator, Stop};
 use crate::code::FindingCode;
 use crate::error::Error;
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, Place, counted};
 use crate::format::cursor::Part;
 use crate::format::fields::{FILTER_PARTS, Generation, HeaderField};
 use crate::format::flags::{Codec, Filter, FrameType};
@@ -107,7 +107,7 @@ impl Annotator<'_, '_> {
 
     fn filters(&mut self) -> Result<(), Stop> {
         let [_, count] = self.cursor.array()?;
-        self.row([&"fixext16", &"filters", &counted(count.into(), "filter")])?;
+        self.row([&"fixext16", &"filters", &counted(count, "filter")])?;
         self.inside(|rows| {
             for &(name, _, len) in FILTER_PARTS.iter().skip(1) {
                 let bytes = rows.cursor.take(len)?;

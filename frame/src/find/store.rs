@@ -7,9 +7,10 @@
 //! | `deep/__vlmeta__.b2f` | the attributes of the group `/deep`, or of the whole store |
 //! | `deep/_meta.b2f` | makes a table of the folder `deep`, or of the whole store: its vlmetalayer `kind` is `ctable` |
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
@@ -88,16 +89,36 @@ impl Store {
     }
 
     fn of_zip(path: &Path) -> Result<Option<Self>, Error> {
-        let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
-        let members = members_to_read(&file, |name| name == EMBED || table_key(name).is_some())?;
+        Self::read_zip(File::open(path).map_err(|error| Error::io("read", path, error))?, path)
+    }
+
+    /// Reads a store in a zip file that has no path, such as an object in an object store. Without a metalayer that tells its
+    /// kind, the extension of `name` does.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::Store;
+    ///
+    /// let zip = std::fs::read("tests/data/tree.b2z")?;
+    /// let store = Store::read_zip(Cursor::new(zip), "tree.b2z")?.expect("a store");
+    /// assert_eq!(store.members(), ["/group/large", "/group/small"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_zip<R: Read + Seek>(mut reader: R, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
+        let members = members_to_read(&mut reader, |name| name == EMBED || table_key(name).is_some())?;
+        let reader = RefCell::new(reader);
         let member = |name: &str| {
             // Of several with the name the last one, as `zip_member` has it.
             let member = members.iter().rfind(|member| member.name() == name);
             let member = member.filter(|member| member.frame().is_some());
-            member.map(|member| Frame::read_at(&file, member.offset())).transpose()
+            member.map(|member| Frame::read_at(Shared(&reader), member.offset())).transpose()
         };
         let Some(embed) = member(EMBED)? else { return Ok(None) };
-        let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
+        let Some(kind) = store_kind(name.as_ref(), &embed) else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
         Self::new(kind, embed, &names, member).map(Some)
     }
@@ -174,6 +195,18 @@ impl Store {
         &self.mounts
     }
 
+    /// The names in the folder or zip file that the frame of a member can have, by its key.
+    ///
+    /// ```
+    /// use b2nd_frame::Store;
+    ///
+    /// assert!(Store::file_names("/group/large").any(|name| name == "group/large.b2nd"));
+    /// ```
+    pub fn file_names(key: &str) -> impl Iterator<Item = String> {
+        let stem = key.trim_start_matches('/').to_owned();
+        EXTENSIONS.iter().map(move |extension| format!("{stem}{extension}"))
+    }
+
     /// Whether a file is only a part of the store or of a table in it, and not a member. The name is that in the folder or
     /// zip file.
     ///
@@ -188,6 +221,21 @@ impl Store {
     pub fn is_part(&self, name: &str) -> bool {
         let is_in_table = || is_in_table(&self.tables, &format!("/{name}"));
         name == EMBED || name.strip_suffix(".b2f").is_some_and(is_attributes) || is_in_table()
+    }
+}
+
+/// A reader that several frames read in turn.
+struct Shared<'r, R>(&'r RefCell<R>);
+
+impl<R: Read> Read for Shared<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.borrow_mut().read(buffer)
+    }
+}
+
+impl<R: Seek> Seek for Shared<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.borrow_mut().seek(to)
     }
 }
 
@@ -262,7 +310,7 @@ fn is_table(trailer: &Trailer) -> bool {
 }
 
 /// The names of all files in a folder, with `/` between the folders in it. A sparse frame is one name.
-fn files(root: &Path) -> std::io::Result<Vec<String>> {
+fn files(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut folders = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, prefix)) = folders.pop() {

@@ -5,7 +5,7 @@ use b2nd_serde::{Entry, Geometry, Layout, geometry};
 
 use crate::code::FindingCode;
 use crate::error::Error;
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, Place, counted};
 use crate::format::array::{Array, has_objects};
 use crate::format::fields::HeaderField;
 use crate::format::head::Head;
@@ -223,8 +223,9 @@ fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     (chunksize > 0 && found >= 0 && i128::from(found) != nbytes).then(|| {
         let stored = i128::from(found) / chunksize;
         let text = format!(
-            "nbytes is {found}, enough for {stored} chunks of {chunksize} bytes, but the shape has {nchunks} chunks, \
-             which is {nbytes}"
+            "nbytes is {found}, enough for {} of {chunksize} bytes, but the shape has {}, which is {nbytes}",
+            counted(stored, "chunk"),
+            counted(nchunks, "chunk")
         );
         header.finding(FindingCode::InterruptedResize, HeaderField::Nbytes).numbers(nbytes, found).text(text)
     })

@@ -3,7 +3,7 @@
 use b2nd_serde::Geometry;
 
 use crate::code::FindingCode;
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, Place, counted};
 use crate::format::chunk::{ChunkHeader, typesize_byte};
 use crate::format::chunk_file;
 use crate::format::header::Header;
@@ -34,7 +34,8 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
     let expected = nchunks.map(|nchunks| nchunks.checked_mul(ENTRY_LEN as u64));
     if let Some(nchunks) = nchunks.filter(|_| expected != Some(Some(index.nbytes as u64))) {
         let found = index.nbytes / ENTRY_LEN;
-        let text = format!("the chunk index has {found} chunks, but nbytes and chunksize give {nchunks}");
+        let text =
+            format!("the chunk index has {}, but nbytes and chunksize give {nchunks}", counted(found, "chunk"));
         return Err(about(FindingCode::ChunkIndexCount, header).numbers(nchunks, found).text(text));
     }
     Ok(index)

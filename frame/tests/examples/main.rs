@@ -31,6 +31,7 @@ fn the_catalogue_has_a_line_for_each_array() {
     let folder = data();
     catalogue::catalogue(&folder, &mut |line| {
         lines.push(line.replace(folder.to_str().unwrap(), "").replace('\\', "/"));
+        Ok(())
     })
     .unwrap();
     for expected in [
@@ -41,6 +42,16 @@ fn the_catalogue_has_a_line_for_each_array() {
         assert!(lines.iter().any(|line| line == expected), "{expected:?} of {lines:#?}");
     }
     assert!(lines.iter().all(|line| line.split('\t').count() >= 3), "{lines:#?}");
+}
+
+#[test]
+fn the_catalogue_ends_where_nobody_reads_it_any_more() {
+    let mut lines = 0;
+    let error = catalogue::catalogue(&data(), &mut |_| {
+        lines += 1;
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    });
+    assert_eq!((lines, error.unwrap_err().kind()), (1, std::io::ErrorKind::BrokenPipe));
 }
 
 #[test]

@@ -173,16 +173,16 @@ pub(super) struct FloatFormat {
 }
 
 impl FloatFormat {
-    pub(super) fn new(floats: &[Float], has_plus: bool) -> Self {
-        let sizes =
-            floats.iter().copied().filter(|float| float.is_finite() && float.wide() != 0.0).map(absolute);
+    /// The format of some floats, which are read more than once instead of being kept.
+    pub(super) fn new(floats: impl Iterator<Item = Float> + Clone, has_plus: bool) -> Self {
+        let sizes = floats.clone().filter(|float| float.is_finite() && float.wide() != 0.0).map(absolute);
         let order = |a: &Float, b: &Float| a.wide().total_cmp(&b.wide());
         let range = sizes.clone().min_by(order).zip(sizes.max_by(order));
         let has_exponents = range.is_some_and(|(least, most)| {
             most.wide() >= most.digits().min(1e8) || least.is_tiny() || most.is_far_above(least)
         });
         let (mut left, mut right, mut exponents) = (0, 0, 0);
-        for float in floats.iter().filter(|float| float.is_finite()) {
+        for float in floats.clone().filter(|float| float.is_finite()) {
             let (integer, fraction) = if has_exponents {
                 let (integer, fraction, exponent) = float.scientific(PRECISION);
                 exponents = exponents.max(signed(exponent, 2).len() - 1);
@@ -196,8 +196,8 @@ impl FloatFormat {
         }
         let mut format = Self { left, right, exponent: has_exponents.then_some(exponents), has_plus };
         // The width of what is not a number.
-        if floats.iter().any(|float| !float.is_finite()) {
-            let has_sign = has_plus || floats.iter().any(|float| float.wide() == f64::NEG_INFINITY);
+        if floats.clone().any(|float| !float.is_finite()) {
+            let has_sign = has_plus || floats.clone().any(|float| float.wide() == f64::NEG_INFINITY);
             let widest = 3 + usize::from(has_sign);
             format.left = format.left.max(3.max(widest).saturating_sub(format.after_left()));
         }

@@ -11,24 +11,74 @@ use super::time::datetime;
 use super::value::Value;
 use crate::text::hex;
 
-/// Writes the items of an array as lists in lists.
-pub(crate) fn write_values(
-    out: &mut impl Write,
-    dtype: &Dtype,
-    shape: &[usize],
-    items: &[u8],
-) -> io::Result<()> {
-    let Some((&length, rest)) = shape.split_first() else {
-        serde_json::to_writer(out, &Value::read(dtype, items))?;
-        return Ok(());
-    };
-    let size = items.len().checked_div(length).unwrap_or_default();
+/// Writes the items of an array as lists in lists, some items at a time.
+pub(crate) struct ValueWriter<'w, W> {
+    out: W,
+    dtype: &'w Dtype,
+    shape: &'w [usize],
+    /// The number of items so far.
+    written: usize,
+}
+
+impl<'w, W: Write> ValueWriter<'w, W> {
+    pub(crate) fn new(out: W, dtype: &'w Dtype, shape: &'w [usize]) -> Self {
+        Self { out, dtype, shape, written: 0 }
+    }
+
+    /// Writes what is before the lists.
+    pub(crate) fn begin(&mut self, start: &[u8]) -> io::Result<()> {
+        self.out.write_all(start)
+    }
+
+    /// Writes the next items, in C order.
+    pub(crate) fn write(&mut self, items: &[u8]) -> io::Result<()> {
+        for bytes in items.chunks_exact(self.dtype.item_size().max(1)) {
+            let begun = self.begun();
+            if self.written > 0 {
+                self.repeat("]", begun)?;
+                self.out.write_all(b",")?;
+            }
+            self.repeat("[", begun)?;
+            serde_json::to_writer(&mut self.out, &Value::read(self.dtype, bytes))?;
+            self.written += 1;
+        }
+        Ok(())
+    }
+
+    /// How many lists the next item begins.
+    fn begun(&self) -> usize {
+        let mut items = 1_usize;
+        let is_begun = |length: &&usize| {
+            items = items.saturating_mul(**length);
+            self.written.is_multiple_of(items)
+        };
+        self.shape.iter().rev().take_while(is_begun).count()
+    }
+
+    fn repeat(&mut self, bracket: &str, times: usize) -> io::Result<()> {
+        self.out.write_all(bracket.repeat(times).as_bytes())
+    }
+
+    /// Ends all lists. Returns where they were written.
+    pub(crate) fn end(mut self) -> io::Result<W> {
+        if self.written > 0 {
+            self.repeat("]", self.shape.len())?;
+        } else {
+            write_empty(&mut self.out, self.shape)?;
+        }
+        Ok(self.out)
+    }
+}
+
+/// Writes the lists of an array without items.
+fn write_empty(out: &mut impl Write, shape: &[usize]) -> io::Result<()> {
+    let Some((&length, rest)) = shape.split_first() else { return Ok(()) };
     out.write_all(b"[")?;
     for number in 0..length {
         if number > 0 {
             out.write_all(b",")?;
         }
-        write_values(out, dtype, rest, items.get(number * size..(number + 1) * size).unwrap_or_default())?;
+        write_empty(out, rest)?;
     }
     out.write_all(b"]")
 }

@@ -9,6 +9,6 @@ mod json;
 mod npy;
 mod numpy;
 
-pub(crate) use json::write_values;
+pub(crate) use json::ValueWriter;
 pub(crate) use npy::{Item, npy_header};
 pub(crate) use numpy::{Edges, MAX_WHOLE, write_array};

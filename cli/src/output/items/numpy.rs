@@ -164,19 +164,17 @@ impl Format {
             }
             Kind::Datetime(unit) => {
                 let text = |count| format!("'{}'", datetime(count, *unit));
-                Self::Wide(with_nat(values().map(|value| count(&value)), text))
+                Self::Wide(with_nat(|| values().map(|value| count(&value)), text))
             }
             Kind::Timedelta(_) => {
-                Self::Wide(with_nat(values().map(|value| count(&value)), |count| count.to_string()))
+                Self::Wide(with_nat(|| values().map(|value| count(&value)), |count| count.to_string()))
             }
-            Kind::Float if dtype.item_size() <= 8 => Self::Float(FloatFormat::new(
-                &values().filter_map(|value| part(&value, false)).collect::<Vec<_>>(),
-                false,
-            )),
+            Kind::Float if dtype.item_size() <= 8 => {
+                Self::Float(FloatFormat::new(values().filter_map(|value| part(&value, false)), false))
+            }
             Kind::Complex if dtype.item_size() <= 16 => {
                 Self::Complex(Box::new([false, true].map(|imaginary| {
-                    let parts: Vec<_> = values().filter_map(|value| part(&value, imaginary)).collect();
-                    FloatFormat::new(&parts, imaginary)
+                    FloatFormat::new(values().filter_map(|value| part(&value, imaginary)), imaginary)
                 })))
             }
             _ => Self::Plain,
@@ -235,11 +233,7 @@ fn widest<N: Ord + Copy>(numbers: impl Iterator<Item = N>, text: impl Fn(N) -> S
 }
 
 /// The same where some may be no time.
-fn with_nat(counts: impl Iterator<Item = Option<i64>>, text: impl Fn(i64) -> String) -> usize {
-    let (mut known, mut has_nat) = (Vec::new(), false);
-    for count in counts {
-        known.extend(count);
-        has_nat |= count.is_none();
-    }
-    widest(known.into_iter(), text).max(if has_nat { "'NaT'".len() } else { 0 })
+fn with_nat<I: Iterator<Item = Option<i64>>>(counts: impl Fn() -> I, text: impl Fn(i64) -> String) -> usize {
+    let has_nat = counts().any(|count| count.is_none());
+    widest(counts().flatten(), text).max(if has_nat { "'NaT'".len() } else { 0 })
 }

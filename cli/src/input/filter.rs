@@ -1,0 +1,125 @@
+//! Which arrays are listed: `--dtype` and `--ndim`.
+
+use b2nd_serde::dtype::Dtype;
+use clap::builder::TypedValueParser;
+use clap::{Args, ValueHint};
+
+use super::values::dtype_parser;
+use super::view::View;
+use crate::text::parsed_dtype;
+
+/// The most dimensions that an array can have.
+const MAX_NDIM: u8 = 16;
+
+/// Conditions that an array must meet. Of several values of one, any is enough.
+#[derive(Args, Default)]
+pub(crate) struct ArrayFilter {
+    /// List only arrays of this dtype: float32 in either byte order, <f4 in one; of several, any
+    #[arg(long, value_parser = dtypes(), hide_possible_values = true)]
+    dtype: Vec<WantedDtypes>,
+    /// List only arrays of this number of dimensions; of several, any
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = ndim, value_hint = ValueHint::Other)]
+    ndim: Vec<usize>,
+}
+
+impl ArrayFilter {
+    /// Whether there is no condition.
+    pub(crate) fn is_none(&self) -> bool {
+        self.dtype.is_empty() && self.ndim.is_empty()
+    }
+
+    /// Whether a frame has an array that meets the conditions.
+    pub(crate) fn wants(&self, view: View<'_>) -> bool {
+        let Some(array) = view.array else { return false };
+        let has_dtype = || {
+            let dtype = parsed_dtype(array);
+            let mut wanted = self.dtype.iter().flat_map(|WantedDtypes(wanted)| wanted);
+            dtype.is_some_and(|dtype| wanted.any(|wanted| wanted.is(&dtype)))
+        };
+        (self.ndim.is_empty() || self.ndim.contains(&array.shape().len()))
+            && (self.dtype.is_empty() || has_dtype())
+    }
+}
+
+/// The dtypes of one argument.
+#[derive(Clone)]
+struct WantedDtypes(Vec<WantedDtype>);
+
+#[derive(Clone, Debug)]
+struct WantedDtype {
+    dtype: Dtype,
+    /// Whether the byte order counts.
+    is_exact: bool,
+}
+
+impl WantedDtype {
+    fn is(&self, other: &Dtype) -> bool {
+        let has_kind =
+            || self.dtype.kind() == other.kind() && self.dtype.item_size() == other.item_size();
+        self.dtype == *other || !self.is_exact && has_kind()
+    }
+}
+
+fn dtypes() -> impl TypedValueParser<Value = WantedDtypes> {
+    dtype_parser().try_map(|text| wanted_dtypes(&text))
+}
+
+/// Parses dtypes between commas. Those of a structured dtype are in brackets.
+fn wanted_dtypes(text: &str) -> Result<WantedDtypes, String> {
+    let mut depth = 0_i32;
+    let is_between = |c| {
+        depth += match c {
+            '[' | '(' | '{' => 1,
+            ']' | ')' | '}' => -1,
+            _ => 0,
+        };
+        c == ',' && depth == 0
+    };
+    let wanted = text.split(is_between).map(|text| {
+        let text = text.trim();
+        let is_exact = text.contains(['<', '>', '=']);
+        let dtype = text.parse();
+        dtype.map(|dtype| WantedDtype { dtype, is_exact }).map_err(|error| format!("'{text}': {error}"))
+    });
+    wanted.collect::<Result<_, _>>().map(WantedDtypes)
+}
+
+/// Parses a number of dimensions.
+fn ndim(text: &str) -> Result<usize, String> {
+    let number = text.trim().parse::<u8>().ok().filter(|&ndim| ndim <= MAX_NDIM);
+    number.map(Into::into).ok_or_else(|| format!("must be a number from 0 to {MAX_NDIM}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_of_either_byte_order_and_a_type_string_of_its_own() {
+        let wants = |wanted: &str, dtype: &str| {
+            let WantedDtypes(wanted) = wanted_dtypes(wanted).unwrap();
+            wanted.iter().any(|wanted| wanted.is(&dtype.parse().unwrap()))
+        };
+        for (wanted, dtype, is_wanted) in [
+            ("float32", "<f4", true),
+            ("float32", ">f4", true),
+            ("f4", ">f4", true),
+            ("<f4", ">f4", false),
+            (">f4", ">f4", true),
+            ("float32", "<f8", false),
+            ("float32", "<i4", false),
+            ("uint8", "|u1", true),
+            ("|u1", "|u1", true),
+            ("int8, float64", ">f8", true),
+            ("datetime64[s]", ">M8[s]", true),
+            ("datetime64[s]", "<M8[ms]", false),
+            ("U3", ">U3", true),
+            ("[('a', '<f4'), ('b', '<i2')],int8", "[('a', '<f4'), ('b', '<i2')]", true),
+            ("[('a', '<f4'), ('b', '<i2')]", "[('a', '<f4'), ('b', '>i2')]", false),
+        ] {
+            assert_eq!(wants(wanted, dtype), is_wanted, "{wanted} {dtype}");
+        }
+        assert!(wanted_dtypes("float33").is_err_and(|error| error.starts_with("'float33': ")));
+        assert!(wanted_dtypes("int8,").is_err());
+    }
+}

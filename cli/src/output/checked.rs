@@ -1,0 +1,229 @@
+//! What `b2nd check` says at its end: how many frames there were, with which codes, and what the codes mean.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+
+use b2nd_frame::{CheckDepth, Finding, FindingCode, Severity};
+use serde::Serialize;
+
+use super::explanation::Explanation;
+use super::json::line;
+use super::summary::table;
+use crate::input::Failure;
+use crate::terminal::remark;
+use crate::text::{count, more_counts};
+
+/// What is printed besides the findings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The codes are explained, and the totals follow.
+    Explained,
+    /// Only the totals.
+    Totals,
+    /// The number of frames with each code, instead of the findings.
+    Summary,
+}
+
+/// How many there were of each.
+#[derive(Default)]
+pub(crate) struct Checked {
+    pub(crate) files: u64,
+    pub(crate) frames: u64,
+    pub(crate) stores: u64,
+    pub(crate) tables: u64,
+    pub(crate) with_errors: u64,
+    pub(crate) with_warnings: u64,
+    pub(crate) failures: u64,
+    pub(crate) ignored: u64,
+    /// The frames with each code, and those that could not be read for it.
+    codes: BTreeMap<FindingCode, u64>,
+    /// The failures that are no findings, by their codes.
+    others: BTreeMap<&'static str, u64>,
+    partly: PartlyChecked,
+}
+
+impl Checked {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.frames += other.frames;
+        self.stores += other.stores;
+        self.tables += other.tables;
+        self.with_errors += other.with_errors;
+        self.with_warnings += other.with_warnings;
+        self.failures += other.failures;
+        self.ignored += other.ignored;
+        other.codes.into_iter().for_each(|(code, count)| *self.codes.entry(code).or_default() += count);
+        other.others.into_iter().for_each(|(code, count)| *self.others.entry(code).or_default() += count);
+        self.partly.add(other.partly);
+    }
+
+    /// Counts the codes of a frame, or of a store, once each.
+    pub(crate) fn add_findings(&mut self, findings: &[Finding]) {
+        let codes: BTreeSet<_> = findings.iter().map(Finding::code).collect();
+        codes.into_iter().for_each(|code| *self.codes.entry(code).or_default() += 1);
+        match findings.iter().map(Finding::severity).max() {
+            Some(Severity::Error) => self.with_errors += 1,
+            Some(_) => self.with_warnings += 1,
+            None => {}
+        }
+    }
+
+    pub(crate) fn add_failure(&mut self, failure: &Failure) {
+        self.failures += 1;
+        match &failure.error.finding {
+            Some(finding) => *self.codes.entry(finding.code()).or_default() += 1,
+            None => *self.others.entry(failure.error.code).or_default() += 1,
+        }
+    }
+
+    /// Adds a frame that was not checked in full, and why.
+    pub(crate) fn add_partly(&mut self, example: String) {
+        self.partly.add(PartlyChecked { frames: 1, example });
+    }
+
+    /// Prints what follows the findings, or stands for them.
+    pub(crate) fn tell(&self, ending: Ending, json: bool, depth: CheckDepth) -> io::Result<()> {
+        if self.partly.frames > 0 {
+            remark(&self.partly);
+        }
+        // Where nothing is wrong, this may be why.
+        let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
+        let hint = match depth {
+            _ if !is_fine => "",
+            CheckDepth::Frame => "; chunks not read (--chunks)",
+            CheckDepth::ChunkHeaders => "",
+            _ => "; Blosc2 has no checksums, so not every change of the data is found",
+        };
+        match ending {
+            Ending::Summary if json => return anstream::stdout().write_all(&line(&self.record())),
+            Ending::Summary => return writeln!(anstream::stdout(), "{}{self}{hint}", self.table()),
+            _ if json => return Ok(()),
+            Ending::Explained => {
+                for &code in self.codes.keys() {
+                    // Standard error may be closed.
+                    let _ =
+                        writeln!(anstream::stderr(), "\n{}", Explanation::from(code).to_string().trim_end());
+                }
+            }
+            Ending::Totals => {}
+        }
+        remark(&format_args!("{self}{hint}"));
+        Ok(())
+    }
+
+    /// The codes with their severities and counts: errors, warnings, and what is no finding; the most frequent first.
+    fn counted(&self) -> Vec<CountedCode> {
+        let codes = self.codes.iter().map(|(&code, &count)| {
+            CountedCode { code: code.name(), severity: code.severity().name(), count }
+        });
+        let others = self.others.iter().map(|(&code, &count)| CountedCode { code, severity: "failure", count });
+        let mut counted: Vec<_> = codes.chain(others).collect();
+        let rank = |severity| ["error", "failure", "warning"].iter().position(|&name| name == severity);
+        counted.sort_by_key(|counted| (rank(counted.severity), u64::MAX - counted.count));
+        counted
+    }
+
+    /// The table of the codes, and an empty line.
+    fn table(&self) -> String {
+        let row = |CountedCode { code, severity, count }| vec![count.to_string(), severity.into(), code.into()];
+        let rows: Vec<_> = self.counted().into_iter().map(row).collect();
+        if rows.is_empty() {
+            return String::new();
+        }
+        table(&["COUNT", "SEVERITY", "CODE"].map(String::from), &rows).trim_start().to_owned() + "\n"
+    }
+
+    fn record(&self) -> CheckedRecord {
+        let Self { frames, stores, tables, with_errors, with_warnings, failures, ignored, .. } = *self;
+        let partly_checked = self.partly.frames;
+        CheckedRecord {
+            checked_frames: frames,
+            stores,
+            tables,
+            with_errors,
+            with_warnings,
+            partly_checked,
+            failures,
+            ignored_findings: ignored,
+            codes: self.counted(),
+        }
+    }
+}
+
+/// The summary as `--json` prints it. Scripts rely on these names.
+#[derive(Serialize)]
+struct CheckedRecord {
+    checked_frames: u64,
+    stores: u64,
+    tables: u64,
+    with_errors: u64,
+    with_warnings: u64,
+    partly_checked: u64,
+    failures: u64,
+    ignored_findings: u64,
+    codes: Vec<CountedCode>,
+}
+
+/// A code, and how many frames have it.
+#[derive(Serialize)]
+struct CountedCode {
+    code: &'static str,
+    /// `failure` for what is no finding.
+    severity: &'static str,
+    count: u64,
+}
+
+impl Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { frames, stores, tables, with_errors, with_warnings, failures, ignored, .. } = *self;
+        if frames + stores + tables + failures + ignored == 0 {
+            return f.write_str("no frame found");
+        }
+        f.write_str(&count(frames, "frame"))?;
+        f.write_str(&more_counts(&[(stores, "store"), (tables, "table")]))?;
+        match (with_errors, with_warnings) {
+            (0, 0) if frames > 0 && failures + self.partly.frames == 0 => {
+                f.write_str(", no errors or warnings")?;
+            }
+            (0, 0) => {}
+            (0, warnings) => write!(f, ", {warnings} with warnings")?,
+            (errors, 0) => write!(f, ", {errors} with errors")?,
+            (errors, warnings) => write!(f, ", {errors} with errors, {warnings} with only warnings")?,
+        }
+        if self.partly.frames > 0 {
+            write!(f, ", {} not checked in full", self.partly.frames)?;
+        }
+        f.write_str(&more_counts(&[(failures, "failure")]))?;
+        if ignored > 0 {
+            write!(f, "; {} ignored", count(ignored, "finding"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of frames that were not checked in full, with an example.
+#[derive(Default)]
+struct PartlyChecked {
+    frames: u64,
+    /// What was not checked of the first one, and why.
+    example: String,
+}
+
+impl PartlyChecked {
+    fn add(&mut self, other: Self) {
+        if self.frames == 0 {
+            self.example = other.example;
+        }
+        self.frames += other.frames;
+    }
+}
+
+impl Display for PartlyChecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.frames > 1 {
+            write!(f, "{} were not checked in full; for example ", count(self.frames, "frame"))?;
+        }
+        f.write_str(&self.example)
+    }
+}
