@@ -38,6 +38,7 @@ use crate::commands::Command;
     after_help = "Addresses:
   FILE, FOLDER  a frame, a sparse frame or a store
   FILE:MEMBER   a member of a zip file
+  STORE:/KEY    a member of a store, as `info` prints its keys
   FILE@OFFSET   a frame inside another file, at this byte
   URL           s3://, gs://, az://, http:// or https://; `ls`, `check` and
                 `chunks` visit what is below s3://BUCKET/PREFIX, and URL:MEMBER

@@ -156,8 +156,14 @@ impl Check {
         };
         let visit = Visit { depth: Some(depth), on_chunk: Some(&on_chunk), ..Visit::default() };
         let work = |targets: Vec<Found>| {
-            let mut batch =
-                Batch { wanted: &wanted, summary, json, depth, text: Vec::new(), checked: Checked::default() };
+            let mut batch = Batch {
+                wanted: &wanted,
+                summary,
+                json,
+                depth,
+                text: Vec::new(),
+                checked: Checked::default(),
+            };
             for target in targets {
                 batch.visit(target, visit);
             }

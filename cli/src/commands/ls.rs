@@ -126,9 +126,7 @@ impl Ls {
 /// Takes the frames of a file.
 fn take(target: Found, visit: Visit<'_>, batch: &mut Batch<'_>) {
     match target {
-        Ok(target)
-            if !visit.scan && (target.is_store || target.is_named_zip() || target.is_zip_object()) =>
-        {
+        Ok(target) if !visit.scan && (target.is_store || target.is_named_zip() || target.is_zip_object()) => {
             take_store(&target, visit, batch);
         }
         Ok(target) if target.location().member().is_some() => match table_at(&target) {

@@ -54,8 +54,7 @@ struct WantedDtype {
 
 impl WantedDtype {
     fn is(&self, other: &Dtype) -> bool {
-        let has_kind =
-            || self.dtype.kind() == other.kind() && self.dtype.item_size() == other.item_size();
+        let has_kind = || self.dtype.kind() == other.kind() && self.dtype.item_size() == other.item_size();
         self.dtype == *other || !self.is_exact && has_kind()
     }
 }

@@ -57,7 +57,8 @@ impl Items {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let most = stored_len(&frame).saturating_mul(MAX_RATIO).max(ALWAYS);
         if typesize as u64 > most {
-            let message = format!("items of {typesize} bytes are too long: of this frame at most {most} are read");
+            let message =
+                format!("items of {typesize} bytes are too long: of this frame at most {most} are read");
             return Err(Problem::new("refused", message));
         }
         Ok(Self { frame, geometry, typesize, threads, most })
@@ -163,9 +164,7 @@ impl Items {
             let end = match start.saturating_add(at_once) {
                 _ if is_single => start + 1,
                 // A row of blocks at least, and no part of one at the end.
-                end if has_block_rows => {
-                    next_block(start, chunk, block).max(last_block(end, chunk, block))
-                }
+                end if has_block_rows => next_block(start, chunk, block).max(last_block(end, chunk, block)),
                 end => end,
             };
             let end = end.min(whole.end);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use b2nd_frame::{FindingCode, Frame, MemberContent, Store, is_sparse_frame, zip_member};
+use b2nd_frame::{FindingCode, Frame, MemberContent, ObjectKind, Store, is_sparse_frame, zip_member};
 
 use super::address::{Address, Inside};
 use crate::names::SPARSE_INDEX;
@@ -58,7 +58,8 @@ impl Address {
             }
             Inside::Whole => 0,
             Inside::Offset(offset) => *offset,
-            Inside::Member(name) => member(File::open(&self.path)?, name)?,
+            Inside::Member(name) => member(File::open(&self.path)?, name)
+                .map_err(|problem| embedded(&self.path).unwrap_or(problem))?,
         };
         let mut file = File::open(&self.path)?;
         if offset > 0 {
@@ -94,6 +95,14 @@ fn member(mut zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
         _ if member.len() == 0 => Err(Problem::new(FindingCode::NotAFrame.name(), "the member is empty")),
         _ => Ok(member.offset()),
     }
+}
+
+/// Why no member of a store in a single file is read, if it is one.
+fn embedded(store: &Path) -> Option<Problem> {
+    let kind = Frame::open(store).ok()?.kind();
+    (kind == ObjectKind::EmbedStore).then(|| {
+        Problem::new("refused", "the members of this store are in its compressed data, and are not read")
+    })
 }
 
 /// Why a compressed member is not read.

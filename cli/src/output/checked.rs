@@ -114,10 +114,13 @@ impl Checked {
 
     /// The codes with their severities and counts: errors, warnings, and what is no finding; the most frequent first.
     fn counted(&self) -> Vec<CountedCode> {
-        let codes = self.codes.iter().map(|(&code, &count)| {
-            CountedCode { code: code.name(), severity: code.severity().name(), count }
+        let codes = self.codes.iter().map(|(&code, &count)| CountedCode {
+            code: code.name(),
+            severity: code.severity().name(),
+            count,
         });
-        let others = self.others.iter().map(|(&code, &count)| CountedCode { code, severity: "failure", count });
+        let others =
+            self.others.iter().map(|(&code, &count)| CountedCode { code, severity: "failure", count });
         let mut counted: Vec<_> = codes.chain(others).collect();
         let rank = |severity| ["error", "failure", "warning"].iter().position(|&name| name == severity);
         counted.sort_by_key(|counted| (rank(counted.severity), u64::MAX - counted.count));
@@ -126,7 +129,8 @@ impl Checked {
 
     /// The table of the codes, and an empty line.
     fn table(&self) -> String {
-        let row = |CountedCode { code, severity, count }| vec![count.to_string(), severity.into(), code.into()];
+        let row =
+            |CountedCode { code, severity, count }| vec![count.to_string(), severity.into(), code.into()];
         let rows: Vec<_> = self.counted().into_iter().map(row).collect();
         if rows.is_empty() {
             return String::new();

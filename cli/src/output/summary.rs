@@ -185,7 +185,8 @@ impl<K: Hash + Ord, S: Sums> Tally<K, S> {
             [count.to_string()].into_iter().chain(sums.values().map(short_size)).chain([name]).collect()
         };
         let counts = self.sorted();
-        let mut rows: Vec<_> = counts.iter().map(|(key, count, sums)| row(*count, *sums, name(key))).collect();
+        let mut rows: Vec<_> =
+            counts.iter().map(|(key, count, sums)| row(*count, *sums, name(key))).collect();
         if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
             let (mut count, mut sums) = (0, S::default());
             for (_, more, more_sums) in rest {
@@ -285,8 +286,11 @@ impl Summary {
             failure_codes: self.failures.counted("code"),
             kinds: self.kinds.counted("kind"),
             codecs: codecs
-                .map(|Counted { name, key, count, sums }| {
-                    Counted { name, key: codec_name(Codec(key)), count, sums }
+                .map(|Counted { name, key, count, sums }| Counted {
+                    name,
+                    key: codec_name(Codec(key)),
+                    count,
+                    sums,
                 })
                 .collect(),
             layouts: self.layouts.counted("layout"),

@@ -40,7 +40,9 @@ pub(crate) fn wrong_usage(mut error: clap::Error) -> ! {
         && let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested)
     {
         tips.retain(|tip| !tip.to_string().contains(" as a value, use "));
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
     }
     if let Some(width) = width(&io::stderr()).filter(|_| error.use_stderr()) {
         let text = error.render().ansi().to_string();

@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use b2nd_frame::{FrameBuilder, SpecialValue};
+use b2nd_serde::{Meta, Shapes};
+
 use crate::run::{folder, objects, run, screen, snapshot, text};
 use b2nd_lab::data;
 
@@ -106,4 +109,85 @@ fn of_many_items_only_the_edges_are_read() {
     assert_eq!(text(&full.stdout).matches("0.").count(), 1600);
     let all = run(&data(), &["cat", "--json", "peers/special_zeros.b2nd"]);
     assert_eq!(objects(&all)[0]["values"].as_array().unwrap().len(), 40);
+}
+
+/// Writes an array of zeros, of which nothing is stored.
+fn write_zeros(path: &std::path::Path, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) {
+    let shapes = Shapes { shape, chunkshape, blockshape };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(path).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn memory_does_not_depend_on_what_a_small_file_claims() {
+    use std::io::Read;
+    use std::process::Stdio;
+
+    let folder = tempfile::tempdir().unwrap();
+    // Many chunks, rows that are long, and blocks that are long.
+    write_zeros(&folder.path().join("chunks.b2nd"), &[1 << 36], &[1 << 30], &[1 << 20]);
+    write_zeros(&folder.path().join("rows.b2nd"), &[4, 2, 1 << 34], &[2, 1, 1 << 29], &[2, 1, 1 << 20]);
+    write_zeros(&folder.path().join("blocks.b2nd"), &[1 << 30], &[1 << 30], &[1 << 28]);
+    for name in ["chunks.b2nd", "rows.b2nd", "blocks.b2nd"] {
+        assert!(fs::metadata(folder.path().join(name)).unwrap().len() < 4096);
+        for option in ["--json", "--npy"] {
+            let limit = "ulimit -v 786432";
+            let mut command = crate::run::b2nd_under(limit, folder.path(), &["cat", option, name]);
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut start = vec![0; 1 << 20];
+            child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+            let rest = child.wait_with_output().unwrap();
+            assert_eq!((text(&rest.stderr), rest.status.code()), ("", Some(0)), "{option} {name}");
+        }
+        let full = run(folder.path(), &["cat", "--full", name]);
+        let message = " bytes of items are too many to print, of this frame at most 67108864; use --slice, or -o FILE\n";
+        assert!(text(&full.stderr).ends_with(message), "{}", text(&full.stderr));
+        assert_eq!((text(&full.stdout), full.status.code()), ("", Some(1)));
+    }
+}
+
+#[test]
+fn items_that_are_read_in_parts_are_those_of_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    // More than is read at a time, in rows of blocks that are too long for so few bytes.
+    let path = folder.path().join("a.b2nd");
+    let shapes = Shapes { shape: &[3, 40 << 20], chunkshape: &[2, 10 << 20], blockshape: &[2, 10 << 20] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
+    writer.write_repeated(1, &[7]).unwrap();
+    writer.write_repeated(6, &[9]).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let npy = run(folder.path(), &["cat", "--npy", "a.b2nd"]).stdout;
+    let (_, items) = npy.split_at(128);
+    let row = 40 << 20;
+    let chunk = |items: &[u8], column: usize, value: u8| {
+        items[column * (10 << 20)..(column + 1) * (10 << 20)].iter().all(|&item| item == value)
+    };
+    assert_eq!(items.len(), 3 * row);
+    for (number, row) in items.chunks_exact(row).enumerate() {
+        let values = if number < 2 { [0, 7, 0, 0] } else { [0, 0, 9, 0] };
+        assert!(values.iter().enumerate().all(|(column, &value)| chunk(row, column, value)), "{number}");
+    }
+    let file = run(folder.path(), &["cat", "-o", "a.npy", "a.b2nd"]);
+    assert!(file.status.success(), "{}", text(&file.stderr));
+    assert!(fs::read(folder.path().join("a.npy")).unwrap() == npy);
+}
+
+#[test]
+fn values_are_lists_in_lists() {
+    for (slice, expected) in [
+        (":", "[[0,1,2,3,4],[5,6,7,8,9],[10,11,12,13,14]]"),
+        ("1,:2", "[5,6]"),
+        ("2,2", "12"),
+        ("1:1", "[]"),
+        (":2,3:3", "[[],[]]"),
+        (":1", "[[0,1,2,3,4]]"),
+    ] {
+        let output = run(&data(), &["cat", "--json", "--slice", slice, "int32_3x5.b2nd"]);
+        let end = format!("\"values\":{expected}}}\n");
+        assert!(text(&output.stdout).ends_with(&end), "{slice}: {}", text(&output.stdout));
+        assert_eq!(objects(&output).len(), 1);
+    }
 }

@@ -13,6 +13,43 @@ fn findings_are_told_with_their_advice() {
 }
 
 #[test]
+fn a_summary_counts_the_frames_with_each_code() {
+    let folder = folder();
+    let output = run(folder.path(), &["check", "--summary", ".", "none"]);
+    snapshot("check_summary", &screen(&output));
+    let summary = objects(&run(folder.path(), &["check", "--summary", "--json", "."])).remove(0);
+    let mut counts: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+    let lines = objects(&run(folder.path(), &["check", "--json", "."]));
+    for line in &lines {
+        let findings = line["findings"].as_array();
+        let mut codes: BTreeSet<_> = findings
+            .into_iter()
+            .flatten()
+            .map(|finding| &finding["code"])
+            .map(|code| code.as_str().unwrap())
+            .collect();
+        codes.extend(line["error"]["kind"].as_str());
+        codes.into_iter().for_each(|code| *counts.entry(code.into()).or_default() += 1);
+    }
+    let told = summary["codes"].as_array().unwrap().iter();
+    let told = told.map(|code| (code["code"].as_str().unwrap().to_owned(), code["count"].as_u64().unwrap()));
+    assert_eq!(told.collect::<std::collections::BTreeMap<_, _>>(), counts);
+    assert_eq!(summary["checked_frames"], lines.iter().filter(|line| line["container"].is_string()).count());
+    let only = objects(&run(folder.path(), &["check", "--summary", "--json", "--ignore", "truncated", "."]));
+    assert_eq!((&only[0]["ignored_findings"], only.len()), (&1.into(), 1));
+}
+
+#[test]
+fn quiet_has_the_findings_and_the_totals_without_explanations() {
+    let folder = folder();
+    let [full, quiet] = [&["check"][..], &["check", "-q"]].map(|arguments| run(folder.path(), arguments));
+    assert_eq!(text(&quiet.stdout), text(&full.stdout));
+    assert_eq!(text(&quiet.stderr).lines().count(), 1);
+    assert_eq!(text(&quiet.stderr).lines().last(), text(&full.stderr).lines().last());
+    assert_eq!(quiet.status.code(), full.status.code());
+}
+
+#[test]
 fn a_good_file_is_silent_on_stdout() {
     let output = run(&data(), &["check", "int32_3x5.b2nd"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""));

@@ -195,6 +195,42 @@ fn a_chunk_that_is_missing_or_damaged_fails() {
     assert_eq!(output.status.code(), Some(1));
     let kinds: Vec<_> = objects(&output).iter().map(|chunk| chunk["kind"].clone()).collect();
     assert_eq!(kinds, ["stored", "missing", "damaged", "stored"]);
+
+    let damaged = run(folder.path(), &["chunks", "--json", "--damaged", "sparse.b2nd"]);
+    let kinds: Vec<_> = objects(&damaged).iter().map(|chunk| chunk["kind"].clone()).collect();
+    assert_eq!((kinds, damaged.status.code()), (vec!["missing".into(), "damaged".into()], Some(1)));
+    fs::copy(data().join("int32_3x5.b2nd"), folder.path().join("a.b2nd")).unwrap();
+    let damaged = run(folder.path(), &["chunks", "--damaged"]);
+    // A frame without damage has no heading.
+    let lines: Vec<&str> =
+        text(&damaged.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(lines[..2], ["sparse.b2nd:", "chunk"], "{lines:?}");
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert_eq!(text(&damaged.stderr).lines().last(), Some("b2nd: 2 of 8 chunks damaged or missing"));
+    let whole = run(folder.path(), &["chunks", "--damaged", "a.b2nd"]);
+    assert_eq!(
+        (text(&whole.stdout), text(&whole.stderr), whole.status.code()),
+        ("", "b2nd: 0 of 4 chunks damaged or missing\n", Some(0))
+    );
+}
+
+#[test]
+fn one_chunk_is_dumped_alone() {
+    let all = run(&data(), &["dump", "--chunks", "int32_3x5.b2nd"]);
+    let one = run(&data(), &["dump", "--chunk", "3", "int32_3x5.b2nd"]);
+    let rows = text(&one.stdout);
+    assert!(
+        rows.lines().next().unwrap().ends_with("chunk 3  byte 357") && text(&all.stdout).contains(rows),
+        "{rows}"
+    );
+    let none = run(&data(), &["dump", "--chunk", "4", "int32_3x5.b2nd"]);
+    assert_eq!(
+        (text(&none.stdout), text(&none.stderr), none.status.code()),
+        ("", "b2nd: int32_3x5.b2nd: there is no chunk 4: the frame has 4 chunks\n", Some(1))
+    );
+    let metalayer = run(&data(), &["dump", "--chunk", "0", "--hex", "97 00 01"]);
+    assert_eq!(metalayer.status.code(), Some(1));
+    assert_eq!(run(&data(), &["dump", "--chunk", "0", "--chunks", "int32_3x5.b2nd"]).status.code(), Some(2));
 }
 
 #[test]

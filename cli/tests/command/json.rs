@@ -63,7 +63,11 @@ fn every_object_is_as_the_schema_says() {
     let shapes = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype"];
     let encode = |dtype| [&["encode", "--json"], &shapes[..], &[dtype]].concat();
     fs::copy(data().join("table.b2z"), folder.path().join("table.b2z")).unwrap();
-    let cases: [(&[&str], &str, usize); 33] = [
+    let cases: [(&[&str], &str, usize); 37] = [
+        (&["check", "--json", "--summary"], "checked", 1),
+        (&["check", "--json", "--summary", "scalar.b2nd"], "checked", 1),
+        (&["chunks", "--json", "--damaged", "images", "none"], "failure", 1),
+        (&["dump", "--json", "--chunk", "0", "scalar.b2nd"], "dump", 1),
         (&["ls", "--json", "images"], "frame", 3),
         (&["ls", "--json", "bad/cut.b2nd", "bad/marker.b2nd", "none"], "failure", 3),
         (&["ls", "--json", "--summary", "images", "tree.b2z"], "summary", 1),
@@ -124,7 +128,7 @@ fn the_keys_of_an_array_are_these_in_this_order() {
         r#"{"schema":1,"path":"int32_3x5.b2nd","address":"int32_3x5.b2nd","member":null,"offset":0,"container":"cframe","kind":"NDArray","metalayer":"b2nd","#
             .to_owned()
             + r#""layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunks":[2,3],"blocks":[1,2],"#
-            + r#""dtype_format":0,"dtype":"<i4","itemsize":4,"typesize":4,"nbytes":60,"stored_nbytes":128,"#
+            + r#""dtype_format":0,"dtype":"<i4","dtype_name":"int32","itemsize":4,"typesize":4,"nbytes":60,"stored_nbytes":128,"#
             + r#""cbytes":256,"cratio":0.5,"nchunks":4,"grid":[2,2],"blocks_per_chunk":[2,2],"padding":0.53125,"#
             + r#""codec":"zstd","codec_meta":0,"clevel":5,"split":"auto","dictionary":false,"filters":["shuffle"],"filters_meta":[0],"header_len":165,"frame_len":520,"#
             + r#""metalayers":[{"name":"b2nd","offset":112,"len":53}],"has_vlmetalayers":false,"#

@@ -144,6 +144,37 @@ fn ls_has_an_entry_for_a_store_and_for_each_table_in_it() {
 }
 
 #[test]
+fn what_info_says_that_a_store_holds_is_an_address() {
+    let folder = nested();
+    for (store, array, table) in [
+        ("zip.b2z", "zip.b2z:/array", "zip.b2z:group/table"),
+        ("folder.b2d", "folder.b2d/array.b2nd", "folder.b2d/group/table"),
+    ] {
+        let page = text(&run(folder.path(), &["info", store]).stdout).to_owned();
+        assert!(page.contains("\nholds   : /array, /group/table\n"), "{page}");
+        let keys = ["array", "group/table"].map(|key| format!("{store}:/{key}"));
+        for command in ["info", "ls", "check"] {
+            let found = objects(&run(folder.path(), &[command, "--json", &keys[0]])).remove(0);
+            assert_eq!((&found["address"], &found["ndim"]), (&array.into(), &1.into()), "{command}");
+            let found = objects(&run(folder.path(), &[command, "--json", &keys[1]])).remove(0);
+            assert_eq!((&found["address"], &found["kind"]), (&table.into(), &"CTable".into()), "{command}");
+        }
+        let items = run(folder.path(), &["cat", &keys[0]]);
+        assert!(items.status.success(), "{}", text(&items.stderr));
+        let none = run(folder.path(), &["info", &format!("{store}:/none")]);
+        assert_eq!(none.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn a_member_in_the_data_of_a_store_is_not_read() {
+    let output = run(&data().join("peers"), &["info", "store.b2e:/node"]);
+    let message =
+        "b2nd: store.b2e:/node: the members of this store are in its compressed data, and are not read\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), message));
+}
+
+#[test]
 fn the_tree_shows_members_by_their_keys_and_the_columns_of_tables() {
     snapshot("ls_stores_tree", &screen(&run(nested().path(), &["ls", "--tree"])));
 }

@@ -99,7 +99,13 @@ fn a_summary_counts() {
         run(folder.path(), &["ls", "--summary", "--json", "images", "scalar.b2nd", "chunks_only.b2frame"]);
     let summary = &objects(&output)[0];
     assert_eq!((&summary["arrays"], &summary["frames_without_array"]), (&4.into(), &1.into()));
-    assert_eq!(summary["codecs"], serde_json::json!([{ "codec": "zstd", "count": 4 }]));
+    let codec = serde_json::json!({ "codec": "zstd", "count": 4, "nbytes": 196, "cbytes": 424 });
+    assert_eq!(summary["codecs"], serde_json::json!([codec]));
+    let dtypes = summary["dtypes"].as_array().unwrap();
+    for size in ["nbytes", "cbytes"] {
+        let sum: u64 = dtypes.iter().map(|dtype| dtype[size].as_u64().unwrap()).sum();
+        assert_eq!(summary[size], sum);
+    }
     assert_eq!(summary["layouts"], serde_json::json!([{ "layout": "b2nd", "count": 4 }]));
     let rank1 = &summary["ranks"][1];
     assert_eq!((&rank1["ndim"], &rank1["count"]), (&1.into(), &2.into()));
@@ -157,9 +163,9 @@ fn exact_bytes_are_those_of_json() {
 fn sorted_by(object: &Value, key: &str) -> Option<Vec<f64>> {
     let number = |field: &str| object[field].as_f64();
     match key {
-        "size" => Some(vec![-number("nbytes")?]),
-        "stored" => Some(vec![-number("cbytes")?]),
-        "ratio" => Some(vec![-number("cratio")?]),
+        "nbytes" | "size" => Some(vec![-number("nbytes")?]),
+        "cbytes" | "stored" => Some(vec![-number("cbytes")?]),
+        "ratio" | "cratio" => Some(vec![-number("cratio")?]),
         "shape" => {
             let shape = object["shape"].as_array()?;
             let items = shape.iter().map(|items| items.as_f64().unwrap());
@@ -173,7 +179,7 @@ fn sorted_by(object: &Value, key: &str) -> Option<Vec<f64>> {
 fn sorted_arrays_have_the_order_of_the_key() {
     let folder = folder();
     let is_array = |object: &Value| object.get("ndim").is_some();
-    for key in ["name", "size", "stored", "ratio", "shape"] {
+    for key in ["path", "nbytes", "cbytes", "ratio", "shape", "name", "size", "stored", "cratio"] {
         let all = objects(&run(folder.path(), &["ls", "--json", "--unordered", "--sort", key]));
         assert_eq!(all.len(), FOUND.len(), "{key}");
         let arrays: Vec<Value> = all.iter().filter(|object| is_array(object)).cloned().collect();
@@ -182,7 +188,10 @@ fn sorted_arrays_have_the_order_of_the_key() {
         let named = |object: &Value| (sorted_by(object, key), paths(std::slice::from_ref(object)));
         assert!(arrays[..known].is_sorted_by_key(named), "{key}");
         let store = all.iter().position(|object| object["kind"] == "TreeStore").unwrap();
-        assert!(key == "name" || store >= all.len() - 2, "a store has no {key}, so it is at the end");
+        assert!(
+            ["path", "name"].contains(&key) || store >= all.len() - 2,
+            "a store has no {key}, so it is at the end"
+        );
 
         let first = objects(&run(folder.path(), &["ls", "--json", "--sort", key, "-n", "3"]));
         let first: Vec<Value> = first.into_iter().filter(|object| object.get("error").is_none()).collect();
@@ -203,6 +212,127 @@ fn sorting_by_name_gives_the_order_of_a_plain_listing() {
     let plain = run(folder.path(), &["ls", "images", "rank16.b2nd", "tree.b2z"]);
     let sorted = run(folder.path(), &["ls", "--sort", "name", "tree.b2z", "rank16.b2nd", "images"]);
     assert_eq!(text(&sorted.stdout), text(&plain.stdout));
+}
+
+#[test]
+fn arrays_of_a_dtype_and_rank_are_listed() {
+    let folder = folder();
+    let found = |arguments: &[&str]| {
+        let output = run(folder.path(), &[&["ls", "--json", "--ext", "b2nd,bin,b2z"], arguments].concat());
+        let mut found = paths(&objects(&output));
+        found.retain(|path| !path.starts_with("bad/"));
+        found
+    };
+    let [a, large, small] = ["images/2024/a.b2nd", "tree.b2z group/large.b2nd", "tree.b2z group/small.b2nd"];
+    assert_eq!(found(&["--dtype", "int32"]), [a, small]);
+    assert_eq!(found(&["--dtype", "<i4", "--ndim", "2"]), [a]);
+    assert_eq!(found(&["--dtype", ">i4"]), [""; 0]);
+    // A name is of either byte order.
+    assert_eq!(found(&["--dtype", "uint16"]), ["sparse.b2nd"]);
+    assert_eq!(found(&["--dtype", ">u2"]), ["sparse.b2nd"]);
+    assert_eq!(found(&["--dtype", "<u2"]), [""; 0]);
+    // Several mean "or".
+    assert_eq!(found(&["--dtype", "int32, int64"]), [a, large, small]);
+    assert_eq!(
+        found(&["--dtype", "int32", "--dtype", "i8", "--ndim", "1", "--ndim", "2"]),
+        [a, large, small]
+    );
+    assert_eq!(found(&["--ndim", "0,16"]), ["rank16.b2nd", "scalar.b2nd"]);
+    assert_eq!(found(&["--dtype", "[('größe', '<f4'), ('名前', '<U3')]"]), ["images/named_otherwise.bin"]);
+
+    let rows = run(folder.path(), &["ls", "--dtype", "int32", "tree.b2z", "chunks_only.b2frame"]);
+    assert_eq!((text(&rows.stdout).lines().count(), text(&rows.stderr)), (1, ""), "no store, no chunks");
+    let rows = run(folder.path(), &["ls", "--ndim", "5", "images"]);
+    assert_eq!(
+        (rows.status.code(), text(&rows.stderr)),
+        (Some(0), "b2nd: none of 3 arrays meets the conditions\n")
+    );
+    let summary = &objects(&run(folder.path(), &["ls", "--summary", "--json", "--ndim", "1", "images"]))[0];
+    assert_eq!(summary["arrays"], 2);
+    let output = run(folder.path(), &["ls", "--dtype", "float33"]);
+    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("'float33': "));
+    assert_eq!(run(folder.path(), &["ls", "--ndim", "17"]).status.code(), Some(2));
+}
+
+#[test]
+fn an_index_is_marked_with_the_array_that_it_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    // As python-blosc2 names them.
+    let names = ["a.b2nd", "a.__index__.bucket.summary.chunk.b2nd", "a.__index__.b2nd", "__index__.b2nd"];
+    for name in names {
+        fs::copy(data().join("int32_3x5.b2nd"), folder.path().join(name)).unwrap();
+    }
+    let listed = objects(&run(folder.path(), &["ls", "--json"]));
+    for object in &listed {
+        let expected = (object["path"] == names[1]).then(|| Value::from("a"));
+        assert_eq!(object.get("index_of"), expected.as_ref(), "{object}");
+        assert!(schema().is_valid(object), "{object}");
+    }
+    let rows = run(folder.path(), &["ls", names[1]]);
+    assert!(text(&rows.stdout).ends_with(&format!("  {}  index of a\n", names[1])), "{}", text(&rows.stdout));
+    let page = run(folder.path(), &["info", names[1]]);
+    assert!(text(&page.stdout).contains("\nindex of: a\n"), "{}", text(&page.stdout));
+}
+
+#[test]
+fn a_packed_tensor_has_its_shape_and_dtype() {
+    let folder = tempfile::tempdir().unwrap();
+    // As `blosc2.save_array` writes it since it marks tuples, and before; and of a structured dtype.
+    let marked = b"\x94\xa9__tuple__\xa5numpy\x94\xa9__tuple__\x03\x04\x05\xa3<f4";
+    let plain = b"\x93\xa5torch\x92\x03\x04\xa3<i8";
+    let fields = b"\x93\xa5numpy\x91\x02\x92\x92\xa1a\xa3<f4\x92\xa1b\xa3<i2";
+    let layer = "__pack_tensor__";
+    let tensor = |name: &str, file: Vec<u8>| fs::write(folder.path().join(name), file).unwrap();
+    tensor("fields.b2nd", b2nd_lab::frame_of(&[(layer, fields)], &[]));
+    tensor("marked.b2nd", b2nd_lab::frame_of(&[], &[(layer, &b2nd_lab::stored_chunk(marked))]));
+    tensor("other.b2nd", b2nd_lab::frame_of(&[(layer, b"\x93\xa5numpy")], &[]));
+    tensor("plain.b2nd", b2nd_lab::frame_of(&[], &[(layer, &b2nd_lab::stored_chunk(plain))]));
+    let output = run(folder.path(), &["ls", "--all"]);
+    let cells: Vec<Vec<&str>> = text(&output.stdout)
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    assert_eq!(cells[0][..1], ["2"], "{cells:?}");
+    assert_eq!((cells[1][0], cells[1][3]), ("3,4,5", "float32"));
+    assert_eq!((cells[2][0], cells[2][3]), ("-", "0 chunks, V4"));
+    assert_eq!((cells[3][0], cells[3][3]), ("3,4", "int64"));
+    let page = run(folder.path(), &["info", "marked.b2nd"]);
+    assert!(
+        text(&page.stdout).contains("\ntensor  : numpy\nshape   : (3, 4, 5)\ndtype   : float32\n"),
+        "{}",
+        text(&page.stdout)
+    );
+    let objects = objects(&run(folder.path(), &["ls", "--all", "--json"]));
+    assert!(objects.iter().all(|object| schema().is_valid(object)));
+    let tensors: Vec<_> = objects.iter().map(|object| object["packed_tensor"].clone()).collect();
+    assert_eq!(
+        tensors,
+        [
+            serde_json::json!({ "kind": "numpy", "shape": [2], "dtype": "[('a', '<f4',), ('b', '<i2',)]" }),
+            serde_json::json!({ "kind": "numpy", "shape": [3, 4, 5], "dtype": "<f4" }),
+            Value::Null,
+            serde_json::json!({ "kind": "torch", "shape": [3, 4], "dtype": "<i8" }),
+        ]
+    );
+}
+
+#[test]
+fn an_empty_file_with_an_extension_of_another_program_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in
+        [("a.mla", ""), ("b.MB2ND", ""), ("c.mla", "other"), ("d.txt", ""), ("e.mla.gz", "")]
+    {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    for command in ["ls", "check", "chunks"] {
+        let output = run(folder.path(), &[command, "--json"]);
+        assert_eq!(paths(&objects(&output)), ["a.mla", "b.MB2ND"], "{command}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+    let output = run(folder.path(), &["ls", "a.mla"]);
+    assert_eq!(text(&output.stderr), "b2nd: a.mla: not a Blosc2 frame: the file is empty\n");
+    let output = run(folder.path(), &["ls", "c.mla"]);
+    assert!(text(&output.stderr).contains("; `b2nd ls --scan` looks for frames inside"));
 }
 
 #[test]

@@ -143,6 +143,27 @@ fn a_terminal_gets_colours_and_a_header_and_a_pipe_does_not() {
     assert!(shown.contains("\u{1b}[1mSHAPE"), "{shown:?}");
     let piped = run(folder.path(), &["ls", "images"]);
     assert!(!text(&piped.stdout).contains('\u{1b}') && !text(&piped.stdout).contains("SHAPE"));
+    let (command, mut pty, pts) = at_terminal(folder.path(), &["ls", "--tree", "images"]);
+    let mut child = command.spawn(pts).unwrap();
+    let shown = screen(&mut pty, None);
+    assert!(child.wait().unwrap().success());
+    assert!(shown.starts_with("\u{1b}[1mPATH ") && shown.contains(" SHAPE "), "{shown:?}");
+    let piped = run(folder.path(), &["ls", "--tree", "images"]);
+    assert!(text(&piped.stdout).starts_with("images\n"));
+}
+
+#[test]
+fn an_unknown_option_is_not_taken_for_the_name_of_a_file() {
+    for arguments in [&["chunks", "--dtype", "float32"][..], &["ls", "--dtyp", "float32"]] {
+        let output = run(&data(), arguments);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            message.contains("unexpected argument '--dtyp") && !message.contains("as a value"),
+            "{message}"
+        );
+    }
+    assert!(text(&run(&data(), &["ls", "--dtyp", "float32"]).stderr).contains("'--dtype'"));
 }
 
 #[test]

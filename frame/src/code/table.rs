@@ -298,10 +298,12 @@ codes! {
         "Nothing, if the array was meant to be so. Otherwise write it again."
     NeverWritten "never-written" Warning Frame -
         "The first chunks are stored, and all that follow are zero, NaN or not initialized. A writer that was killed \
-         leaves such a file, which opens without an error. Data that ends with zeros, an array that was enlarged, and \
-         blosc2.zeros of which only the first items were set look the same."
-        "A writer was killed, or the array was meant to be so."
-        "Compare the last items with what you know of them. If the writer was killed, write the array again."
+         leaves such a file, which opens without an error. No byte of the file tells it from data that ends with zeros, \
+         such as labels whose last chunks are background, from an array that was enlarged, and from blosc2.zeros of \
+         which only the first items were set."
+        "A writer was killed, or the data ends so."
+        "Compare the last items with what you know of them, and labels with their image. If the writer was killed, write \
+         the array again. Where data may end so, ignore this code."
     ChunkHeader "chunk-header" Error ChunkHeaders Salvage
         "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong \
          items."

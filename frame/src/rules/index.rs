@@ -34,8 +34,10 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
     let expected = nchunks.map(|nchunks| nchunks.checked_mul(ENTRY_LEN as u64));
     if let Some(nchunks) = nchunks.filter(|_| expected != Some(Some(index.nbytes as u64))) {
         let found = index.nbytes / ENTRY_LEN;
-        let text =
-            format!("the chunk index has {}, but nbytes and chunksize give {nchunks}", counted(found, "chunk"));
+        let text = format!(
+            "the chunk index has {}, but nbytes and chunksize give {nchunks}",
+            counted(found, "chunk")
+        );
         return Err(about(FindingCode::ChunkIndexCount, header).numbers(nchunks, found).text(text));
     }
     Ok(index)

@@ -382,6 +382,21 @@ fn cases() -> impl Iterator<Item = (&'static str, Vec<u8>, FindingCode)> {
 }
 
 #[test]
+fn one_chunk_is_not_said_to_be_several() {
+    // nbytes for one chunk of four, and then a shape of one chunk.
+    let mut bytes = file("int32_3x5.b2nd");
+    bytes[37] = 32;
+    let says = |bytes, text: &str| {
+        let findings = findings(&mut opened(bytes));
+        assert!(findings.iter().any(|finding| finding.message().contains(text)), "{findings:?}");
+    };
+    says(bytes, "enough for 1 chunk of 32 bytes, but the shape has 4 chunks, ");
+    let mut bytes = file("int32_3x5.b2nd");
+    (bytes[124], bytes[133]) = (2, 3);
+    says(bytes, "enough for 4 chunks of 32 bytes, but the shape has 1 chunk, ");
+}
+
+#[test]
 fn the_first_chunk_that_is_not_stored_is_named() {
     let mut bytes = file("int32_3x5.b2nd");
     // The entries of the chunks 1, 2 and 3.

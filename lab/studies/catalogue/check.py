@@ -19,7 +19,7 @@ def output(command):
 # What follows, `spark.py` and lab/run remote try.
 alone, _, _ = page.read_text().partition("## On many machines")
 blocks = re.findall(r"^```(sh|text)\n(.*?)^```$", alone, re.M | re.S)
-assert [kind for kind, _ in blocks] == ["sh"] + 3 * ["sh", "text"], blocks
+assert [kind for kind, _ in blocks] == ["sh"] + 3 * ["sh", "text"] + ["sh"] + ["sh", "text"], blocks
 printed = ""
 for kind, text in blocks:
     if kind == "sh":
@@ -27,7 +27,7 @@ for kind, text in blocks:
     else:
         assert printed.replace("\r\n", "\n") == text, f"{printed}\ninstead of\n{text}"
 
-COLUMNS = "path shape chunks blocks dtype nbytes cbytes cratio codec clevel filters".split()
+COLUMNS = "path shape chunks blocks dtype dtype_name nbytes cbytes cratio codec clevel filters".split()
 
 
 def row(line):

@@ -1,5 +1,5 @@
 """The files of docs/CATALOGUE.md: `files.py FOLDER COUNT` makes so many in the folders of four models. Three were never
-finished."""
+finished, and one is damaged."""
 
 import pathlib
 import sys
@@ -26,6 +26,11 @@ for model, make in MODELS.items():
     (folder / model).mkdir(parents=True)
     for step in range(count // len(MODELS)):
         blosc2.asarray(make(), chunks=(16, 16), blocks=(16, 16), urlpath=str(folder / model / f"{step:05}.b2nd"))
+
+# A disk lost 64 bytes of a chunk.
+path = folder / "drift" / "00007.b2nd"
+content = path.read_bytes()
+path.write_bytes(content[:260] + bytes(64) + content[324:])
 
 # A copy that stopped, one that had not begun, and blocks of the disk that were not written before a crash.
 for step, content in enumerate([lambda file: file[:300], lambda _: b"", lambda file: bytes(len(file))]):
