@@ -151,14 +151,16 @@ fn what_info_says_that_a_store_holds_is_an_address() {
         ("folder.b2d", "folder.b2d/array.b2nd", "folder.b2d/group/table"),
     ] {
         let page = text(&run(folder.path(), &["info", store]).stdout).to_owned();
-        assert!(page.contains("\nholds   : /array, /group/table\n"), "{page}");
+        assert!(page.contains("\nholds   : /array, /group/objects, /group/table\n"), "{page}");
         let keys = ["array", "group/table"].map(|key| format!("{store}:/{key}"));
         for command in ["info", "ls", "check"] {
             let found = objects(&run(folder.path(), &[command, "--json", &keys[0]])).remove(0);
-            assert_eq!((&found["address"], &found["ndim"]), (&array.into(), &1.into()), "{command}");
+            assert_eq!((&found["address"], &found["ndim"]), (&array.into(), &2.into()), "{command}");
             let found = objects(&run(folder.path(), &[command, "--json", &keys[1]])).remove(0);
             assert_eq!((&found["address"], &found["kind"]), (&table.into(), &"CTable".into()), "{command}");
         }
+        let objects = run(folder.path(), &["info", &format!("{store}:/group/objects")]);
+        assert!(text(&objects.stdout).contains("type    : ObjectArray\n"), "{}", text(&objects.stderr));
         let items = run(folder.path(), &["cat", &keys[0]]);
         assert!(items.status.success(), "{}", text(&items.stderr));
         let none = run(folder.path(), &["info", &format!("{store}:/none")]);

@@ -30,7 +30,7 @@ for model, make in MODELS.items():
 # A disk lost 64 bytes of a chunk.
 path = folder / "drift" / "00007.b2nd"
 content = path.read_bytes()
-path.write_bytes(content[:260] + bytes(64) + content[324:])
+path.write_bytes(content[:200] + bytes(64) + content[264:])
 
 # A copy that stopped, one that had not begun, and blocks of the disk that were not written before a crash.
 for step, content in enumerate([lambda file: file[:300], lambda _: b"", lambda file: bytes(len(file))]):
