@@ -46,7 +46,7 @@ use crate::write::destination::Destination;
 /// that name is left. After the new file has its name, there can be no error.
 ///
 /// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced; a copy of it is a new directory,
-/// which is empty for a moment before the written one replaces it.
+/// which, except on Windows, is empty for a moment before the written one replaces it.
 /// A symbolic link remains a symbolic link.
 ///
 /// The new file gets the mode of the old one, and if a directory is made of a file, those who may read it may enter; in

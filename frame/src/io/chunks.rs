@@ -413,6 +413,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         let (metadata, mut file) = match open_at_once(&path).and_then(|file| Ok((file.metadata()?, file))) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Ok((metadata, _)) if !metadata.is_file() => return Ok(None),
+            // Windows does not let a directory be opened as a file.
+            Err(_) if path.is_dir() => return Ok(None),
             opened => opened.map_err(unreadable)?,
         };
         let (mut bytes, room) = (Vec::new(), metadata.len());

@@ -159,9 +159,12 @@ impl NewFrame {
         let unwritable = |error| unwritable(&to, error);
         let new = match self.temporary {
             Temporary::File(file) => {
-                let named =
-                    if replaces { file.persist(&absolute) } else { file.persist_noclobber(&absolute) };
-                (named.map_err(|error| unwritable(error.error))?, absolute)
+                let named = if replaces {
+                    replace(file, &absolute)
+                } else {
+                    file.persist_noclobber(&absolute).map_err(|error| error.error)
+                };
+                (named.map_err(unwritable)?, absolute)
             }
             Temporary::Directory(directory, file) => {
                 let path = absolute.join(SPARSE_INDEX);
@@ -205,16 +208,39 @@ fn unwritable(to: &Path, error: io::Error) -> Error {
     }
 }
 
+/// Gives a new file the name of another one, and removes it if that fails.
+#[cfg(not(windows))]
+fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
+    new.persist(to).map_err(|error| error.error)
+}
+
+/// tempfile's `persist` does not replace a file that is open anywhere, but the rename of the standard library does, since
+/// Windows 10: the frame of an earlier rewrite may still be open.
+#[cfg(windows)]
+fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
+    let (file, new) = new.keep()?;
+    fs::rename(&new, to).inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })?;
+    Ok(file)
+}
+
 /// Gives a new directory its name, unless there is something of that name.
+#[cfg(not(windows))]
 fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     // A rename replaces an empty directory, also one that somebody else has made. So it only replaces its own.
-    #[cfg(unix)]
     fs::create_dir(to)?;
     fs::rename(new, to).inspect_err(|_| {
         // What is not empty by now is somebody else's, and stays.
-        #[cfg(unix)]
         let _ = fs::remove_dir(to);
     })
+}
+
+/// The rename of the standard library replaces a file or an empty directory there. tempfile's `persist_noclobber` replaces
+/// nothing, and Windows moves a directory with the call that moves a file.
+#[cfg(windows)]
+fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
+    tempfile::TempPath::try_from_path(new)?.persist_noclobber(to).map_err(|error| error.error)
 }
 
 /// The error of creating a temporary file, without its name, which means nothing to the user.

@@ -681,6 +681,18 @@ fn what_gets_the_new_name_meanwhile_stays() {
     }
 }
 
+#[test]
+fn a_frame_is_rewritten_again_while_it_is_open() {
+    let folder = Folder::new();
+    for (name, dtypes) in [("int32_3x5.b2nd", ["<u4", ">i4"]), ("sparse.b2nd", ["<i2", ">u2"])] {
+        let path = folder.copy(name);
+        let [first, second] = dtypes.map(|dtype| Rewrite::new(&path, &path).dtype(dtype).apply());
+        for (frame, dtype) in [(first, dtypes[0]), (second, dtypes[1]), (Frame::open(&path), dtypes[1])] {
+            assert_eq!(frame.unwrap().array().unwrap().unwrap().dtype(), Some(dtype), "{name}");
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn an_error_about_the_old_frame_names_its_file() {
