@@ -1,6 +1,5 @@
 //! Why something cannot be read, with a code, and a finding if it is one.
 
-use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::iter;
@@ -22,7 +21,7 @@ pub(crate) struct Problem {
     /// The finding, if the problem is one.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
-    /// The file that it is about, and what could not be done with it, until both are in the message or left out.
+    /// The file that it is about, and a message that names it, if the failure does not.
     #[serde(skip)]
     pub(crate) file: Option<Box<(PathBuf, String)>>,
     /// What to try instead, with the punctuation before it.
@@ -56,19 +55,18 @@ impl From<Error> for Problem {
 
 impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
-        let code = match (error.kind(), error.finding(), error.source()) {
-            (ErrorKind::Malformed, Some(finding), _) => return finding.clone().into(),
-            (ErrorKind::Io, _, Some(source)) => {
-                let file = error.path().map(|path| Box::new((path.into(), error.to_string())));
-                return Self { file, ..Self::new("io", with_sources(source)) };
-            }
-            (ErrorKind::Decode, ..) => return Self::new("decode", with_sources(error)),
-            (ErrorKind::Io, ..) => "io",
-            (ErrorKind::Changing, ..) => "changing",
-            (ErrorKind::Locked, ..) => "locked",
-            (ErrorKind::Refused, ..) => "refused",
-            (ErrorKind::Exists, ..) => "exists",
-            (ErrorKind::Stopped, ..) => "stopped",
+        if let Some(reason) = error.io_error() {
+            let file = error.path().map(|path| Box::new((path.into(), with_sources(error))));
+            return Self { file, ..Self::new("io", with_sources(reason)) };
+        }
+        let code = match (error.kind(), error.finding()) {
+            (ErrorKind::Malformed, Some(finding)) => return finding.clone().into(),
+            (ErrorKind::Decode, _) => return Self::new("decode", with_sources(error)),
+            (ErrorKind::Changing, _) => "changing",
+            (ErrorKind::Locked, _) => "locked",
+            (ErrorKind::Refused, _) => "refused",
+            (ErrorKind::Exists, _) => "exists",
+            (ErrorKind::Stopped, _) => "stopped",
             _ => return Self::new("malformed", with_sources(error)),
         };
         Self::new(code, error.to_string())

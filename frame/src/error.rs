@@ -10,8 +10,9 @@ use crate::finding::{Escaped, Finding};
 
 /// Why a frame cannot be read, changed or made: a [kind](Self::kind), and a message.
 ///
-/// It has the size of a pointer. The kinds [`Io`](ErrorKind::Io), [`Decode`](ErrorKind::Decode) and
-/// [`Encode`](ErrorKind::Encode) have a [`source`](error::Error::source); the message does not repeat it.
+/// It has the size of a pointer. The kinds [`Decode`](ErrorKind::Decode) and [`Encode`](ErrorKind::Encode) have a
+/// [`source`](error::Error::source), which the message does not repeat. The message of [`Io`](ErrorKind::Io) includes that of the
+/// [`io_error`](Self::io_error).
 ///
 /// ```
 /// use b2nd_frame::{FindingCode, ErrorKind, Finding, Frame};
@@ -23,7 +24,8 @@ use crate::finding::{Escaped, Finding};
 ///
 /// let error = Frame::open("no such file.b2nd").unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Io);
-/// assert_eq!(error.to_string(), "cannot read no such file.b2nd");
+/// let reason = error.io_error().expect("the system's reason");
+/// assert_eq!(error.to_string(), format!("cannot read no such file.b2nd: {reason}"));
 /// ```
 pub struct Error(Box<Detail>);
 
@@ -46,7 +48,7 @@ pub struct Error(Box<Detail>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A file cannot be read or written. The source is the [`std::io::Error`].
+    /// A file cannot be read or written: [`Error::io_error`] says why.
     Io,
     /// More bytes are needed: [`Error::needed`] says how many.
     Incomplete,
@@ -71,9 +73,9 @@ pub enum ErrorKind {
 }
 
 enum Detail {
-    Io { action: &'static str, path: Option<PathBuf>, source: io::Error },
+    Io { action: &'static str, path: Option<PathBuf>, reason: io::Error, advice: &'static str },
     Incomplete { needed: usize },
-    Malformed(Finding),
+    Malformed { finding: Finding, advice: &'static str },
     Decode { name: String, source: Box<dyn error::Error + Send + Sync> },
     Encode { name: String, source: Box<dyn error::Error + Send + Sync> },
     Locked(PathBuf),
@@ -90,18 +92,18 @@ impl Error {
 
     /// Something cannot be done with a file. `action` follows "cannot" in the message, such as "read" or "create a file
     /// in".
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::new(Detail::Io { action, path: Some(path.into()), source })
+    pub(crate) fn io(action: &'static str, path: &Path, reason: io::Error) -> Self {
+        Self::new(Detail::Io { action, path: Some(path.into()), reason, advice: "" })
     }
 
     /// That a reader fails, or a file whose name [`at`](Self::at) adds.
-    pub(crate) fn reading(source: io::Error) -> Self {
-        Self::new(Detail::Io { action: "read", path: None, source })
+    pub(crate) fn reading(reason: io::Error) -> Self {
+        Self::new(Detail::Io { action: "read", path: None, reason, advice: "" })
     }
 
     /// That a writer fails, or a file whose name [`at`](Self::at) adds.
-    pub(crate) fn writing(source: io::Error) -> Self {
-        Self::new(Detail::Io { action: "write", path: None, source })
+    pub(crate) fn writing(reason: io::Error) -> Self {
+        Self::new(Detail::Io { action: "write", path: None, reason, advice: "" })
     }
 
     pub(crate) fn incomplete(needed: usize) -> Self {
@@ -109,7 +111,7 @@ impl Error {
     }
 
     pub(crate) fn malformed(finding: Finding) -> Self {
-        Self::new(Detail::Malformed(finding))
+        Self::new(Detail::Malformed { finding, advice: "" })
     }
 
     pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
@@ -148,6 +150,14 @@ impl Error {
         self
     }
 
+    /// Says what to call instead, with the punctuation before it.
+    pub(crate) fn advise(mut self, text: &'static str) -> Self {
+        if let Detail::Io { advice, .. } | Detail::Malformed { advice, .. } = &mut *self.0 {
+            *advice = text;
+        }
+        self
+    }
+
     /// Whether it has a finding of this code.
     pub(crate) fn is_about(&self, code: FindingCode) -> bool {
         self.finding().is_some_and(|finding| finding.code() == code)
@@ -156,7 +166,7 @@ impl Error {
     /// The finding of a malformed frame; any other error as it is.
     pub(crate) fn into_finding(self) -> Result<Finding, Self> {
         match *self.0 {
-            Detail::Malformed(finding) => Ok(finding),
+            Detail::Malformed { finding, .. } => Ok(finding),
             other => Err(Self::new(other)),
         }
     }
@@ -167,7 +177,7 @@ impl Error {
         match &*self.0 {
             Detail::Io { .. } => ErrorKind::Io,
             Detail::Incomplete { .. } => ErrorKind::Incomplete,
-            Detail::Malformed(_) => ErrorKind::Malformed,
+            Detail::Malformed { .. } => ErrorKind::Malformed,
             Detail::Decode { .. } => ErrorKind::Decode,
             Detail::Encode { .. } => ErrorKind::Encode,
             Detail::Locked(_) => ErrorKind::Locked,
@@ -192,7 +202,24 @@ impl Error {
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         match &*self.0 {
-            Detail::Malformed(finding) | Detail::Changing(Some(finding)) => Some(finding),
+            Detail::Malformed { finding, .. } | Detail::Changing(Some(finding)) => Some(finding),
+            _ => None,
+        }
+    }
+
+    /// Why a file cannot be read or written; `None` if the kind is not [`ErrorKind::Io`].
+    ///
+    /// ```
+    /// use std::io;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let error = Frame::open("no such file.b2nd").unwrap_err();
+    /// assert_eq!(error.io_error().map(io::Error::kind), Some(io::ErrorKind::NotFound));
+    /// ```
+    #[must_use]
+    pub fn io_error(&self) -> Option<&io::Error> {
+        match &*self.0 {
+            Detail::Io { reason, .. } => Some(reason),
             _ => None,
         }
     }
@@ -220,10 +247,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Detail::Io { action, path: Some(path), .. } => write!(f, "cannot {action} {}", path.display()),
-            Detail::Io { action, path: None, .. } => write!(f, "cannot {action} the file"),
+            Detail::Io { action, path: Some(path), reason, advice } => {
+                write!(f, "cannot {action} {}: {reason}{advice}", path.display())
+            }
+            Detail::Io { action, path: None, reason, advice } => {
+                write!(f, "cannot {action} the file: {reason}{advice}")
+            }
             Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
-            Detail::Malformed(finding) => finding.fmt(f),
+            Detail::Malformed { finding, advice } => write!(f, "{finding}{advice}"),
             Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{}`", Escaped(name)),
             Detail::Encode { name, .. } => write!(f, "cannot write metalayer `{}`", Escaped(name)),
             Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
@@ -253,7 +284,7 @@ impl fmt::Debug for Error {
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &*self.0 {
-            Detail::Io { source, .. } => Some(source),
+            Detail::Io { reason, .. } => reason.source(),
             Detail::Decode { source, .. } | Detail::Encode { source, .. } => Some(source.as_ref()),
             _ => None,
         }

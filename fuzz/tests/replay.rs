@@ -26,4 +26,4 @@ macro_rules! tests {
     };
 }
 
-tests!(meta frame change write containers vlmeta dtype geometry);
+tests!(meta frame slices change write containers vlmeta dtype geometry);

@@ -230,6 +230,9 @@ def remote(at):
         store.save(at("remotestore.b2z"))
         with blosc2.TreeStore(at("treestore-remote-member.b2d"), mode="w") as tree:
             tree["/mount"] = store
+    with open(at("ctable.b2z"), "rb") as file:
+        memory.pipe_file("/kinds/c.b2z", file.read())
+    blosc2.RemoteCTable("memory://kinds/c.b2z").save(at("remotectable.b2z"))
 
 
 MAKERS = (

@@ -1,5 +1,6 @@
 //! `b2nd rewrite`: a copy in the current format.
 
+use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use clap::{Args, ValueHint};
 
 use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all, numbers};
 use crate::interrupt::Interrupts;
-use crate::output::change::{Change, ChangeReport, failure};
+use crate::output::change::{Change, ChangeReport, failure, of_either};
 use crate::terminal::{Outcome, Progress};
 
 /// Copy an array to the current format, which C-Blosc2 and python-blosc2 open
@@ -26,7 +27,7 @@ use crate::terminal::{Outcome, Progress};
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
 #[expect(clippy::struct_excessive_bools, reason = "as many options")]
 pub(crate) struct Rewrite {
-    /// Frame to read: a file, a sparse frame (directory), `FILE:MEMBER` or `FILE@OFFSET`
+    /// Frame to read: a file, a sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, a URL, or `-` for standard input
     from: PathBuf,
     /// Path of the new frame
     to: PathBuf,
@@ -65,38 +66,33 @@ impl Rewrite {
     fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
         let [from, to] = given_all([&self.from, &self.to]);
         to.into_path()?;
-        // A zip file is opened once: the frame knows where it begins.
-        let inside = match from.inside {
-            Inside::Member(_) | Inside::Offset(1..) => {
-                let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
-                Some(frame.map_reader(drop))
-            }
-            _ => None,
-        };
-        let offset = inside.as_ref().map_or(0, Frame::offset);
-        let old = match from.inside {
-            Inside::Member(_) | Inside::Offset(_) => from.path.clone(),
-            _ => from.clone().into_path()?,
-        };
-        let failed = |error: Error| {
-            let is_about_from = error.path().is_some_and(|path| path.starts_with(&old));
-            let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
-            let failure = if is_about_to {
-                failure(&self.to, &error)
-            } else if offset > 0 {
-                from.location().failure(&error)
-            } else {
-                failure(&old, &error)
+        if from.inside == Inside::Whole {
+            let failed = |error: Error| {
+                let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
+                let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
+                failure(if is_about_to { &self.to } else { &from.path }, &error)
             };
-            with_salvage(failure)
-        };
-        let before = match inside {
-            Some(frame) => frame,
-            None => Frame::open(&old).map_err(failed)?.map_reader(drop),
-        };
+            let before = Frame::open(&from.path).map_err(failed).map_err(with_salvage)?;
+            return self.with(FrameRewrite::new(&from.path, &self.to), &before, interrupts, failed);
+        }
+        let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
+        let failed = |error: Error| of_either(&from, &self.to, &error);
+        let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
+        self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), &before, interrupts, failed)
+    }
+
+    /// Does a rewrite with the options.
+    fn with<R: Read + Seek, S>(
+        &self,
+        rewrite: FrameRewrite<'_, R>,
+        before: &Frame<S>,
+        interrupts: &Interrupts,
+        failed: impl Fn(Error) -> Failure,
+    ) -> Result<Change, Failure> {
+        let failed = |error| with_salvage(failed(error));
         let before = Frame::parse(before.header_bytes()).map_err(failed)?;
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
-        let mut rewrite = FrameRewrite::new(&old, &self.to).at(offset).on_progress(|copied| {
+        let mut rewrite = rewrite.on_progress(|copied| {
             progress.show(copied);
             if interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use b2nd_frame::{Error, ErrorKind, Salvage as FrameSalvage, SalvageReport, SpecialValue};
+use b2nd_frame::{Error, Salvage as FrameSalvage, SalvageReport, SpecialValue};
 use clap::error::ErrorKind as UsageError;
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -18,11 +18,10 @@ use crate::input::{
 };
 use crate::interrupt::Interrupts;
 use crate::names::file_of;
-use crate::output::change::failure;
+use crate::output::change::of_either;
 use crate::output::json::add_line;
 use crate::output::salvage::Salvaged;
 use crate::pool::lock;
-use crate::problem::Problem;
 use crate::terminal::{Outcome, Progress, remark, wrong_usage};
 use crate::text::{count, more_counts};
 
@@ -268,18 +267,6 @@ impl Work<'_> {
         }
         Batch { text, failures: 1, ..Batch::default() }
     }
-}
-
-/// The failure of a salvage, at the address that caused it: the old frame or the new one.
-fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
-    if error.kind() == ErrorKind::Exists {
-        return Location::of(to).failure(Problem::new("refused", "already exists; TO must be a new path"));
-    }
-    let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
-    if error.kind() == ErrorKind::Io && error.path().is_some() && !is_about_from {
-        return failure(to, error);
-    }
-    from.location().failure(error)
 }
 
 /// The name of the new file for a target: its path below the folder that was given, or its own name.

@@ -12,10 +12,10 @@ impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
         let mut error: Problem = error.into();
         // The failure shows its own path.
-        if let Some((file, action)) = error.file.take().map(|file| *file)
+        if let Some((file, message)) = error.file.take().map(|file| *file)
             && file != self.path
         {
-            error.message = format!("{action}: {}", error.message).into();
+            error.message = message.into();
         }
         Failure { address: Box::new(self.into()), error }
     }
@@ -55,7 +55,6 @@ impl fmt::Display for Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error as _;
     use std::path::Path;
 
     use b2nd_frame::Frame;
@@ -66,7 +65,7 @@ mod tests {
     fn a_message_names_the_file_that_it_is_about_unless_the_failure_does() {
         let error = Frame::open("none.chunk").unwrap_err();
         let message = |path: &str| Location::of(Path::new(path)).failure(&error).to_string();
-        let reason = error.source().unwrap().to_string();
+        let reason = error.io_error().unwrap().to_string();
         assert_eq!(message("none.chunk"), format!("none.chunk: {reason}"));
         assert_eq!(message("array.b2nd"), format!("array.b2nd: cannot read none.chunk: {reason}"));
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use b2nd_frame::{FindingCode, Frame, MemberContent, ObjectKind, Store, is_sparse_frame, zip_member};
+use b2nd_frame::{Finding, FindingCode, Frame, MemberContent, ObjectKind, Store, is_sparse_frame, zip_member};
 
 use super::address::{Address, Inside};
 use crate::names::SPARSE_INDEX;
@@ -34,6 +34,17 @@ impl Address {
             _ => None,
         };
         Frame::read_at(reader, offset).map_err(|error| Problem { hint, ..error.into() })
+    }
+
+    /// What is wrong with the bytes of a member of a zip file, by the checksum that the zip file has for them.
+    pub(crate) fn damage_of_member(&self) -> Result<Option<Finding>, Problem> {
+        let (name, mut zip): (_, Reader) = match &self.inside {
+            Inside::Member(name) => (name, Box::new(File::open(&self.path)?)),
+            Inside::Url(Some(name)) => (name, Box::new(remote::open(&self.path)?)),
+            _ => return Ok(None),
+        };
+        let member = zip_member(&mut zip, name)?;
+        Ok(member.map(|member| member.check_bytes(zip)).transpose()?.flatten())
     }
 
     /// What reads the bytes at the address, and where they begin in it. `what` is awaited on standard input.

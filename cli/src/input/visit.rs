@@ -108,8 +108,15 @@ impl Visit<'_> {
                 return self.visit_members(location, remote::open(location.path)?, receive);
             }
         }
-        let frame = Address::from(location).open()?;
-        self.visit_frame(location, frame, None, receive)
+        let address = Address::from(location);
+        let frame = address.open()?;
+        let damage = if self.reads_data() { address.damage_of_member()? } else { None };
+        self.visit_frame(location, frame, damage, receive)
+    }
+
+    /// Whether the data of chunks is read.
+    fn reads_data(self) -> bool {
+        self.depth.is_some_and(|depth| depth >= CheckDepth::ChunkData)
     }
 
     /// Visits a frame that no writer is at work in. `damage` is what is wrong with its bytes as a whole.
@@ -196,8 +203,7 @@ impl Visit<'_> {
         mut file: impl Read + Seek,
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
-        let reads_data = self.depth.is_some_and(|depth| depth >= CheckDepth::ChunkData);
-        let damage = if reads_data { member.check_bytes(&mut file)? } else { None };
+        let damage = if self.reads_data() { member.check_bytes(&mut file)? } else { None };
         let frame = Frame::read_at(&mut file, member.offset())?;
         self.visit_frame(location, frame, damage, receive)
     }

@@ -9,7 +9,7 @@ use b2nd_frame::{Error, ErrorKind, FindingCode, Frame};
 
 use super::json::{line, print_failure};
 use super::record::Record;
-use crate::input::{Failure, Location, View, is_zip};
+use crate::input::{Address, Failure, Location, View, is_zip};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
 use crate::text::{self, ABSENT};
@@ -66,6 +66,18 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
     let hint = (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
     location.failure(Problem { hint, ..Problem::from(error) })
+}
+
+/// The failure of a frame that is read at any address and written to a new path, at that of the two which caused it: the old frame or the new one.
+pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
+    if error.kind() == ErrorKind::Exists {
+        return Location::of(to).failure(Problem::new("refused", "already exists; TO must be a new path"));
+    }
+    let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
+    if error.kind() == ErrorKind::Io && error.path().is_some() && !is_about_from {
+        return failure(to, error);
+    }
+    from.location().failure(error)
 }
 
 /// How to report a change.

@@ -70,6 +70,85 @@ fn only_a_longer_header_costs_a_second_request_and_only_what_reads_the_end_anoth
     assert_eq!(requests(&["check"]), ["0-4095", "4096-20479", &end, "4096-20479"]);
 }
 
+/// An array of 2 MB in 10 chunks of 10 blocks, which are not compressed.
+fn large_array() -> Vec<u8> {
+    let shapes = Shapes { shape: &[2_000_000], chunkshape: &[200_000], blockshape: &[20_000] };
+    let mut writer =
+        FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).write_to(Cursor::new(Vec::new())).unwrap();
+    for chunk in 0..10 {
+        let items: Vec<u8> = (0..200_000_u32).map(|item| (item % 251) as u8).collect();
+        writer.write_uncompressed(chunk, &items).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn cat_fetches_only_the_chunks_of_the_slice() {
+    let bytes = large_array();
+    let (len, header_len) = (bytes.len(), b2nd_frame::Frame::parse(&bytes).unwrap().header().header_len);
+    let server = Server::with([("bucket/large.b2nd".into(), bytes)].into());
+    // A slice within chunk 4, and the ranges that were fetched for it.
+    let fetched = |slice: &str| {
+        let output = server.run(&["cat", "--slice", slice, "s3://bucket/large.b2nd"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let ranges: Vec<(usize, usize)> = server
+            .requests()
+            .iter()
+            .map(|request| {
+                let (first, last) =
+                    request.strip_prefix("bucket/large.b2nd ").unwrap().split_once('-').unwrap();
+                (first.parse().unwrap(), last.parse::<usize>().unwrap() + 1)
+            })
+            .collect();
+        (text(&output.stdout).to_owned(), ranges)
+    };
+    let (items, ranges) = fetched("900000:900005");
+    // Item 900000 is item 100000 of its chunk.
+    assert_eq!(items, "[102 103 104 105 106]\n");
+    let chunk = |number: usize| header_len + number * 200_032;
+    let is_in = |&(first, last): &(usize, usize)| {
+        let is_of_chunk = first >= chunk(4) && last <= chunk(5);
+        last <= 1 << 16 || first >= len - (1 << 16) || is_of_chunk
+    };
+    assert!(ranges.iter().all(is_in), "{ranges:?}");
+    let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
+    assert!(total < 100_000, "{total} bytes: {ranges:?}");
+    // Of the whole array, everything is fetched.
+    let (_, ranges) = fetched(":");
+    let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
+    assert!(total < 200_000, "only the edges are printed: {total} bytes");
+    let output = server.run(&["cat", "--npy", "s3://bucket/large.b2nd"]);
+    assert!(output.stdout.len() > 2_000_000, "{}", stderr(&output));
+    assert!(server.requests().len() > 2);
+}
+
+#[test]
+fn a_rewrite_reads_an_object_and_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let zip = fs::read(data().join("tree.b2z")).unwrap();
+    let server = Server::with([("bucket/a.b2nd".into(), array()), ("bucket/t.b2z".into(), zip)].into());
+    for (from, to) in [("s3://bucket/a.b2nd", "object"), (&server.url("bucket/a.b2nd"), "web")] {
+        let output = server.run(&["rewrite", from, &new(to)]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(fs::read(new(to)).unwrap(), array());
+    }
+    let output = server.run(&["rewrite", "s3://bucket/t.b2z:group/small.b2nd", &new("member")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(b2nd_frame::Frame::open(new("member")).unwrap().array().unwrap().unwrap().shape(), [4]);
+    let again = server.run(&["rewrite", "s3://bucket/a.b2nd", &new("object")]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("object: already exists; TO must be a new path"), "{}", stderr(&again));
+    let none = server.run(&["rewrite", "s3://bucket/none.b2nd", &new("none")]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(!folder.path().join("none").exists());
+    let output = crate::run::run_with(&array(), folder.path(), &["rewrite", "--sparse", "-", "sparse.b2nd"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(b2nd_frame::is_sparse_frame(folder.path().join("sparse.b2nd")));
+    let output = crate::run::run_with(b"text", folder.path(), &["rewrite", "-", "text.b2nd"]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
 #[test]
 fn a_listing_of_a_prefix_costs_its_pages_and_one_request_for_each_array() {
     let mut objects: Objects = (0..250).map(|i| (format!("bucket/many/{i:03}.b2nd"), array())).collect();

@@ -17,6 +17,7 @@ use crate::format::index::Entry;
 use crate::io::frame::{Frame, folder_of};
 use crate::io::lock::{ExclusiveLock, SharedLock};
 use crate::io::open::{file_with_header, open_at_once};
+use crate::io::source::Source;
 use crate::progress::Progress;
 use crate::write::destination::{Destination, NewFrame};
 use crate::write::index::NewIndex;
@@ -31,50 +32,55 @@ fn is_same(source: &Path, to: &Path) -> bool {
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
 }
 
-/// Opens the old frame.
-fn open(path: &Path, offset: u64) -> Result<Frame, Error> {
-    if offset == 0 {
-        return Frame::open(path);
-    }
-    let file = open_at_once(path).map_err(|error| Error::io("read", path, error))?;
-    Frame::read_at(file, offset).map_err(|error| error.at(path))
-}
-
-/// A rewrite whose paths have been checked.
-pub(super) struct Job<'p> {
-    /// The path as it was given: a directory must hold a sparse frame, so `check` must know whether it is one.
+/// The path of the old frame.
+struct Old<'p> {
+    /// As it was given: a directory must hold a sparse frame, so `check` must know whether it is one.
     from: &'p Path,
-    to: &'p Path,
-    wanted: Wanted<'p>,
     /// The file of `from` that has the header.
     source: PathBuf,
     is_in_place: bool,
     /// Decides which lock the old frame has. No writer changes it.
     is_sparse: bool,
+}
+
+/// A rewrite whose paths have been checked.
+pub(super) struct Job<'p> {
+    /// `None` if the old frame is not opened by a path.
+    old: Option<Old<'p>>,
+    to: &'p Path,
+    wanted: Wanted<'p>,
     /// Whether a directory is written.
     makes_directory: bool,
 }
 
+/// The locks of the old frame.
+type Locks = (Option<ExclusiveLock>, Option<SharedLock>);
+
 impl<'p> Job<'p> {
-    /// Checks that the new file can be written at its path.
+    /// Checks that the new file can be written at its path. The old frame has been read, and cannot be rewritten in place.
+    pub(super) fn of_reader<R>(
+        old: &Frame<R>,
+        to: &'p Path,
+        wanted: Wanted<'p>,
+    ) -> Result<(Self, Destination), Error> {
+        if old.header().is_sparse() {
+            return Err(Error::refused("a sparse frame is rewritten by its path, where its chunks are"));
+        }
+        let makes_directory = new_type(wanted, FrameType::Contiguous)? == FrameType::Sparse;
+        let destination = Destination::free(to, makes_directory)?;
+        Ok((Self { old: None, to, wanted, makes_directory }, destination))
+    }
+
+    /// The same for a frame at a path.
     pub(super) fn new(
         from: &'p Path,
         to: &'p Path,
         wanted: Wanted<'p>,
     ) -> Result<(Self, Destination), Error> {
-        let frame_type = wanted.frame_type;
         let source = file_with_header(from)?;
         let is_in_place = is_same(&source, to);
-        let old_type = open(&source, wanted.offset)?.header().frame_type;
-        if wanted.offset > 0 && (is_in_place || old_type == FrameType::Sparse) {
-            return Err(Error::refused(
-                "a frame inside another file must be contiguous, and cannot be rewritten in place: give a new path",
-            ));
-        }
-        let new_type = frame_type.unwrap_or(old_type);
-        if let Some(FrameType::Unknown(number)) = frame_type {
-            return Err(Error::refused(format_args!("frame type {number} cannot be written")));
-        }
+        let old_type = Frame::open(&source)?.header().frame_type;
+        let new_type = new_type(wanted, old_type)?;
         let makes_directory = !is_in_place && new_type == FrameType::Sparse;
         let destination = if !is_in_place {
             Destination::free(to, makes_directory)?
@@ -89,27 +95,45 @@ impl<'p> Job<'p> {
             ));
         };
         let is_sparse = old_type == FrameType::Sparse;
-        Ok((Self { from, to, wanted, source, is_in_place, is_sparse, makes_directory }, destination))
+        let old = Some(Old { from, source, is_in_place, is_sparse });
+        Ok((Self { old, to, wanted, makes_directory }, destination))
     }
 
-    /// The old frame, and the new one that is made of it: its parts, and the frame as its header shows it. The new frame
-    /// is checked too, because the rules for an older generation do not cover all errors.
-    pub(super) fn read(&self) -> Result<(Frame, Rewritten, Frame<()>), Error> {
-        let mut frame = open(self.from, self.wanted.offset)?;
-        let rewritten = Rewritten::of(&mut frame, self.wanted)?;
-        self.check_old(&frame)?;
+    fn is_in_place(&self) -> bool {
+        self.old.as_ref().is_some_and(|old| old.is_in_place)
+    }
+
+    /// Takes the lock of the old frame: to replace it, or to copy it.
+    pub(super) fn lock(&self) -> Result<Locks, Error> {
+        match &self.old {
+            None => Ok((None, None)),
+            Some(Old { source, is_sparse, is_in_place: true, .. }) => {
+                Ok((ExclusiveLock::take(source, *is_sparse)?, None))
+            }
+            Some(Old { source, is_sparse, .. }) => {
+                Ok((None, SharedLock::take(source, *is_sparse, Some(Instant::now()))?))
+            }
+        }
+    }
+
+    /// The new frame that is made of the old one: its parts, and the frame as its header shows it. The new frame is
+    /// checked too, because the rules for an older generation do not cover all errors.
+    pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
+        let rewritten = Rewritten::of(frame, self.wanted)?;
+        self.check_old(frame)?;
         let after = Frame::parse(&rewritten.header)?;
-        let Body::Kept { range, trailer } = &rewritten.body else { return Ok((frame, rewritten, after)) };
+        let Body::Kept { range, trailer } = &rewritten.body else { return Ok((rewritten, after)) };
         let new = Unwritten {
             header: &rewritten.header,
             kept: range,
             trailer,
-            old: &frame.reader,
             offset: frame.offset(),
+            old: &mut frame.reader,
             position: 0,
         };
-        match first_error(&after, &self.source, self.from.is_dir(), new)? {
-            None => Ok((frame, rewritten, after)),
+        let by_directory = self.old.as_ref().is_some_and(|old| old.from.is_dir());
+        match first_error(&after, self.old.as_ref().map(|old| &*old.source), by_directory, new)? {
+            None => Ok((rewritten, after)),
             Some(wrong) => Err(Error::refused(format_args!(
                 "the frame is damaged, and the new one would have the same error: {}",
                 wrong.message()
@@ -119,53 +143,60 @@ impl<'p> Job<'p> {
 
     /// Checks that the old frame has not changed since it was read; and in place, that it is the whole file, the rest of
     /// which would be lost.
-    fn check_old(&self, frame: &Frame) -> Result<(), Error> {
-        let file = open_at_once(&self.source).map_err(|error| Error::io("read", &self.source, error));
-        if self.is_in_place {
-            return frame.check_whole(&self.source, &mut file?);
+    fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
+        let Some(Old { source, is_in_place, .. }) = &self.old else {
+            let now = frame.read_range(0, frame.header_bytes().len() as u64)?;
+            return if now == frame.header_bytes() { Ok(()) } else { Err(Error::changing(None)) };
+        };
+        let file = open_at_once(source).map_err(|error| Error::io("read", source, error));
+        if *is_in_place {
+            return frame.check_whole(source, &mut file?);
         }
-        frame.check_same(&self.source, &mut file?).map(drop)
+        frame.check_same(source, &mut file?).map(drop)
     }
 
-    pub(super) fn apply(self, destination: Destination, progress: &mut Progress<'_>) -> Result<Frame, Error> {
-        let (mut exclusive, mut _shared) = (None, None);
-        if self.is_in_place {
-            exclusive = ExclusiveLock::take(&self.source, self.is_sparse)?;
-        } else {
-            _shared = SharedLock::take(&self.source, self.is_sparse, Some(Instant::now()))?;
-        }
-        let (mut frame, rewritten, after) = self.read()?;
-        let new = destination.begin(self.makes_directory, false)?;
+    /// Writes the new frame, while the locks of the old one are held.
+    pub(super) fn apply<R: Read + Seek>(
+        self,
+        mut frame: Frame<R>,
+        (mut exclusive, _shared): Locks,
+        destination: Destination,
+        progress: &mut Progress<'_>,
+    ) -> Result<Frame, Error> {
+        let (rewritten, after) = self.read(&mut frame)?;
+        let new = destination.begin(self.makes_directory, self.old.is_none())?;
         progress.advance(0)?;
         let Rewritten { header, body } = &rewritten;
         let new = match body {
             Body::Kept { range, trailer } => {
-                if let Some(directory) = new.directory() {
-                    self.copy_chunks(&new, directory, progress)?;
+                if let (Some(directory), Some(old)) = (new.directory(), &self.old) {
+                    copy_chunks(folder_of(&old.source), &new, directory, progress)?;
                 }
-                self.write(&frame, [header, trailer], range, &new, progress)?;
+                write(&mut frame, [header, trailer], range, &new, progress)?;
                 new
             }
             Body::Moved { index, trailer } => {
                 move_chunks(&mut frame, new, (header, index, trailer), progress)?
             }
         };
-        if let Ok(metadata) = frame.reader.metadata() {
-            keep_attributes(new.file(), &metadata, self.is_in_place);
-        }
-        if let Some(directory) = new.directory() {
-            keep_modes(directory, &self.source, self.is_sparse);
+        if let Some(Old { source, is_in_place, is_sparse, .. }) = &self.old {
+            if let Ok(metadata) = source.metadata() {
+                keep_attributes(new.file(), &metadata, *is_in_place);
+            }
+            if let Some(directory) = new.directory() {
+                keep_modes(directory, source, *is_sparse);
+            }
         }
         new.sync()?;
-        self.check_old(&frame)?;
-        let path = match new.directory() {
-            Some(directory) => directory.join(SPARSE_INDEX),
-            None if self.is_in_place => self.source.clone(),
-            None => self.to.into(),
+        self.check_old(&mut frame)?;
+        let path = match (new.directory(), &self.old) {
+            (Some(directory), _) => directory.join(SPARSE_INDEX),
+            (None, Some(Old { source, is_in_place: true, .. })) => source.clone(),
+            _ => self.to.into(),
         };
         check_new(&after, &path, new.file())?;
         // The path as it was given, which may lead through a link.
-        let given = self.is_in_place.then(|| file_with_header(self.to)).transpose()?;
+        let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
         progress.advance(0)?;
         if let Some(lock) = &mut exclusive {
             lock.raise_counter()?;
@@ -175,52 +206,61 @@ impl<'p> Job<'p> {
         let (file, path) = new.rename()?;
         Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
     }
+}
 
-    /// Writes the new file that has the header, with bytes of the old one between its two parts.
-    fn write(
-        &self,
-        frame: &Frame,
-        [header, trailer]: [&[u8]; 2],
-        kept: &Range<u64>,
-        new: &NewFrame,
-        progress: &mut Progress<'_>,
-    ) -> Result<(), Error> {
-        let (mut old, mut file) = (&frame.reader, new.file());
-        file.write_all(header).map_err(|error| new.unwritable(error))?;
-        let start = frame.offset().saturating_add(kept.start);
-        old.seek(SeekFrom::Start(start)).map_err(|error| frame.unreadable(error))?;
-        let kept_len = len(kept);
-        if copy_bytes(&mut old.take(kept_len), &self.source, &mut file, new, progress)? != kept_len {
-            return Err(Error::changing(None));
+/// The frame type of the new frame.
+fn new_type(wanted: Wanted<'_>, old_type: FrameType) -> Result<FrameType, Error> {
+    match wanted.frame_type {
+        Some(FrameType::Unknown(number)) => {
+            Err(Error::refused(format_args!("frame type {number} cannot be written")))
         }
-        file.write_all(trailer).map_err(|error| new.unwritable(error))
-    }
-
-    fn copy_chunks(&self, new: &NewFrame, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
-        let unwritable = |error| new.unwritable(error);
-        let from = folder_of(&self.source);
-        for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
-            let entry = entry.map_err(|error| Error::io("read", from, error))?;
-            let path = entry.path();
-            if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
-                let unreadable = |error| Error::io("read", &path, error);
-                let mut old = File::open(&path).map_err(unreadable)?;
-                let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
-                let mut file = file.map_err(unwritable)?;
-                copy_bytes(&mut old, &path, &mut file, new, progress)?;
-                keep_attributes(&file, &old.metadata().map_err(unreadable)?, false);
-                file.sync_all().map_err(unwritable)?;
-            }
-        }
-        Ok(())
+        wanted => Ok(wanted.unwrap_or(old_type)),
     }
 }
 
-/// Copies all bytes of a reader of the file `path`, and says how many. An error names the file that it is about, which
-/// `io::copy` does not tell.
+/// Writes the new file that has the header, with bytes of the old one between its two parts.
+fn write<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    [header, trailer]: [&[u8]; 2],
+    kept: &Range<u64>,
+    new: &NewFrame,
+    progress: &mut Progress<'_>,
+) -> Result<(), Error> {
+    let mut file = new.file();
+    file.write_all(header).map_err(|error| new.unwritable(error))?;
+    let (start, kept_len) = (frame.offset().saturating_add(kept.start), len(kept));
+    frame.reader.seek(SeekFrom::Start(start)).map_err(|error| frame.unreadable(error))?;
+    let mut old = Read::by_ref(&mut frame.reader).take(kept_len);
+    if copy_bytes(&mut old, frame.path.as_deref(), &mut file, new, progress)? != kept_len {
+        return Err(Error::changing(None));
+    }
+    file.write_all(trailer).map_err(|error| new.unwritable(error))
+}
+
+/// Copies the files of the chunks of a sparse frame.
+fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
+    let unwritable = |error| new.unwritable(error);
+    for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
+        let entry = entry.map_err(|error| Error::io("read", from, error))?;
+        let path = entry.path();
+        if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
+            let unreadable = |error| Error::io("read", &path, error);
+            let mut old = File::open(&path).map_err(unreadable)?;
+            let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
+            let mut file = file.map_err(unwritable)?;
+            copy_bytes(&mut old, Some(&path), &mut file, new, progress)?;
+            keep_attributes(&file, &old.metadata().map_err(unreadable)?, false);
+            file.sync_all().map_err(unwritable)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies all bytes of a reader, and says how many. An error names the file that it is about, which `io::copy` does not
+/// tell.
 fn copy_bytes(
     old: &mut impl Read,
-    path: &Path,
+    path: Option<&Path>,
     to: &mut impl Write,
     new: &NewFrame,
     progress: &mut Progress<'_>,
@@ -229,7 +269,11 @@ fn copy_bytes(
     loop {
         piece.clear();
         let read = old.by_ref().take(PIECE).read_to_end(&mut piece);
-        let read = read.map_err(|error| Error::io("read", path, error))? as u64;
+        let unreadable = |error| match path {
+            Some(path) => Error::io("read", path, error),
+            None => Error::reading(error),
+        };
+        let read = read.map_err(unreadable)? as u64;
         if read == 0 {
             return Ok(copied);
         }
@@ -240,8 +284,8 @@ fn copy_bytes(
 }
 
 /// Writes a frame of another type, with the chunks of the old one. They must still be as they were for the new index.
-fn move_chunks(
-    frame: &mut Frame,
+fn move_chunks<R: Read + Seek>(
+    frame: &mut Frame<R>,
     new: NewFrame,
     (header, index, trailer): (&[u8], &NewIndex, &[u8]),
     progress: &mut Progress<'_>,
@@ -283,11 +327,11 @@ fn len(kept: &Range<u64>) -> u64 {
 }
 
 /// The bytes of a new frame before they are written.
-struct Unwritten<'j> {
+struct Unwritten<'j, R> {
     header: &'j [u8],
     kept: &'j Range<u64>,
     trailer: &'j [u8],
-    old: &'j File,
+    old: &'j mut R,
     /// Where the old frame begins in its file.
     offset: u64,
     position: u64,
@@ -298,7 +342,7 @@ fn rest(bytes: &[u8], offset: u64) -> &[u8] {
     usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
 }
 
-impl Read for Unwritten<'_> {
+impl<R: Read + Seek> Read for Unwritten<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Self { header, kept, trailer, offset: before, .. } = *self;
         let kept_len = len(kept);
@@ -306,7 +350,7 @@ impl Read for Unwritten<'_> {
             None => rest(header, self.position).read(buffer),
             Some(offset) if offset < kept_len => {
                 self.old.seek(SeekFrom::Start(before.saturating_add(kept.start).saturating_add(offset)))?;
-                self.old.take(kept_len - offset).read(buffer)
+                Read::by_ref(self.old).take(kept_len - offset).read(buffer)
             }
             Some(offset) => rest(trailer, offset - kept_len).read(buffer),
         }?;
@@ -315,7 +359,7 @@ impl Read for Unwritten<'_> {
     }
 }
 
-impl Seek for Unwritten<'_> {
+impl<R> Seek for Unwritten<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let Self { header, kept, trailer, .. } = *self;
         let len = len(kept).saturating_add((header.len() + trailer.len()) as u64);
@@ -332,11 +376,11 @@ impl Seek for Unwritten<'_> {
 /// The first error in the new frame `after`, as it will be found at a path.
 fn first_error(
     after: &Frame<()>,
-    path: &Path,
+    path: Option<&Path>,
     by_directory: bool,
     reader: impl Read + Seek,
 ) -> Result<Option<Finding>, Error> {
-    let seen = Frame { path: Some(path.into()), by_directory, ..after.clone() };
+    let seen = Frame { path: path.map(Into::into), by_directory, ..after.clone() };
     let report = Check::default().run(&mut seen.map_reader(|()| reader))?;
     Ok(finding::first_error(&report.findings).cloned())
 }
@@ -344,7 +388,7 @@ fn first_error(
 /// Checks the new frame once more before it gets its name: it had no errors when it was only planned, but the old one, or a
 /// chunk file, can have been changed since.
 fn check_new(after: &Frame<()>, path: &Path, new: &File) -> Result<(), Error> {
-    match first_error(after, path, false, new)? {
+    match first_error(after, Some(path), false, new)? {
         None => Ok(()),
         wrong => Err(Error::changing(wrong)),
     }

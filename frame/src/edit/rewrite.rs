@@ -2,6 +2,8 @@
 
 use core::fmt;
 use core::ops::ControlFlow;
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::path::PathBuf;
 
 use crate::edit::job::Job;
@@ -10,7 +12,6 @@ use crate::error::Error;
 use crate::format::flags::FrameType;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
-use crate::write::destination::Destination;
 
 /// A rewrite of a frame in the present format, in which the array has a metalayer `b2nd` of layout `b2nd`.
 ///
@@ -79,31 +80,53 @@ use crate::write::destination::Destination;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is written without `apply`"]
-pub struct Rewrite<'p> {
-    from: PathBuf,
+pub struct Rewrite<'p, R = File> {
+    from: Origin<R>,
     to: PathBuf,
-    offset: u64,
     shape: Option<Vec<i64>>,
     dtype: Option<String>,
     frame_type: Option<FrameType>,
     progress: Progress<'p>,
 }
 
-impl<'p> Rewrite<'p> {
+/// Where the old frame is.
+enum Origin<R> {
+    Path(PathBuf),
+    Reader { reader: R, offset: u64 },
+}
+
+impl Rewrite<'_> {
     /// Begins a rewrite of the frame at `from` to the path `to`. Nothing is read or written before
     /// [`preview`](Self::preview) or [`apply`](Self::apply).
     ///
     /// Each path is that of a file, or of the directory of a sparse frame.
     pub fn new(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
-        Self {
-            from: from.into(),
-            to: to.into(),
-            offset: 0,
-            shape: None,
-            dtype: None,
-            frame_type: None,
-            progress: Progress::default(),
-        }
+        Self::of(Origin::Path(from.into()), to.into())
+    }
+}
+
+impl<'p, R: Read + Seek> Rewrite<'p, R> {
+    fn of(from: Origin<R>, to: PathBuf) -> Self {
+        Self { from, to, shape: None, dtype: None, frame_type: None, progress: Progress::default() }
+    }
+
+    /// Begins a rewrite of the contiguous frame that begins at an offset of a file, such as a [member of a zip
+    /// file](crate::ZipMember::offset), to a path that must not exist yet. The new file gets the mode that new files have.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::Rewrite;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let new = folder.path().join("new.b2nd");
+    /// let array = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// let file = [b"something before ", &array[..]].concat();
+    /// Rewrite::read_at(Cursor::new(file), 17, &new).apply()?;
+    /// assert_eq!(std::fs::read(&new)?, array);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_at(reader: R, offset: u64, to: impl Into<PathBuf>) -> Self {
+        Self::of(Origin::Reader { reader, offset }, to.into())
     }
 
     /// Sets the dtype of the array. It is needed if the old layout stores none.
@@ -121,25 +144,6 @@ impl<'p> Rewrite<'p> {
     /// ```
     pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
         self.dtype = Some(dtype.into());
-        self
-    }
-
-    /// Sets the byte of the old file at which the frame begins, such as that of a [member of a zip file](crate::ZipMember::offset). The new
-    /// path must be another one then, and the frame cannot be sparse.
-    ///
-    /// ```
-    /// use b2nd_frame::{Frame, Rewrite};
-    ///
-    /// # let folder = tempfile::tempdir()?;
-    /// # let (old, new) = (folder.path().join("old.bin"), folder.path().join("new.b2nd"));
-    /// let array = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// std::fs::write(&old, [b"something before ", &array[..]].concat())?;
-    /// Rewrite::new(&old, &new).at(17).apply()?;
-    /// assert_eq!(std::fs::read(&new)?, array);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn at(mut self, offset: u64) -> Self {
-        self.offset = offset;
         self
     }
 
@@ -219,9 +223,20 @@ impl<'p> Rewrite<'p> {
     /// assert_eq!(after.array()?.expect("an array").layout_name(), "b2nd");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn preview(&self) -> Result<Frame<()>, Error> {
-        let (job, _) = self.job()?;
-        let (_, _, after) = job.read()?;
+    pub fn preview(self) -> Result<Frame<()>, Error> {
+        let Self { from, to, shape, dtype, frame_type, .. } = self;
+        let wanted = Wanted { shape: shape.as_deref(), dtype: dtype.as_deref(), frame_type };
+        let (_, after) = match from {
+            Origin::Path(from) => {
+                let (job, _) = Job::new(&from, &to, wanted)?;
+                job.read(&mut Frame::open(&from)?)?
+            }
+            Origin::Reader { reader, offset } => {
+                let mut frame = Frame::read_at(reader, offset)?;
+                let (job, _) = Job::of_reader(&frame, &to, wanted)?;
+                job.read(&mut frame)?
+            }
+        };
         Ok(after)
     }
 
@@ -258,32 +273,35 @@ impl<'p> Rewrite<'p> {
     /// assert_eq!(Frame::open(&path)?.header_bytes(), frame.header_bytes());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn apply(mut self) -> Result<Frame, Error> {
-        let mut progress = core::mem::take(&mut self.progress);
-        let (job, destination) = self.job()?;
-        job.apply(destination, &mut progress)
-    }
-
-    /// The rewrite with its paths checked.
-    fn job(&self) -> Result<(Job<'_>, Destination), Error> {
-        let Self { from, to, offset, shape, dtype, frame_type, .. } = self;
-        let wanted = Wanted {
-            offset: *offset,
-            shape: shape.as_deref(),
-            dtype: dtype.as_deref(),
-            frame_type: *frame_type,
-        };
-        Job::new(from, to, wanted)
+    pub fn apply(self) -> Result<Frame, Error> {
+        let Self { from, to, shape, dtype, frame_type, mut progress } = self;
+        let wanted = Wanted { shape: shape.as_deref(), dtype: dtype.as_deref(), frame_type };
+        match from {
+            Origin::Path(from) => {
+                let (job, destination) = Job::new(&from, &to, wanted)?;
+                let locks = job.lock()?;
+                job.apply(Frame::open(&from)?, locks, destination, &mut progress)
+            }
+            Origin::Reader { reader, offset } => {
+                let frame = Frame::read_at(reader, offset)?;
+                let (job, destination) = Job::of_reader(&frame, &to, wanted)?;
+                let locks = job.lock()?;
+                job.apply(frame, locks, destination, &mut progress)
+            }
+        }
     }
 }
 
-impl fmt::Debug for Rewrite<'_> {
+impl<R> fmt::Debug for Rewrite<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from, to, offset, shape, dtype, frame_type, progress: _ } = self;
+        let Self { from, to, shape, dtype, frame_type, progress: _ } = self;
+        let from: &dyn fmt::Debug = match from {
+            Origin::Path(path) => path,
+            Origin::Reader { offset, .. } => offset,
+        };
         f.debug_struct("Rewrite")
             .field("from", from)
             .field("to", to)
-            .field("offset", offset)
             .field("shape", shape)
             .field("dtype", dtype)
             .field("frame_type", frame_type)

@@ -1,6 +1,7 @@
 //! The header of a rewritten frame: of the present generation, with the array in the present layout.
 
 use core::ops::Range;
+use std::io::{Read, Seek};
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
@@ -24,8 +25,6 @@ use crate::write::index::NewIndex;
 /// What a rewrite changes.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'w> {
-    /// Where the old frame begins in its file.
-    pub(crate) offset: u64,
     pub(crate) shape: Option<&'w [i64]>,
     pub(crate) dtype: Option<&'w str>,
     pub(crate) frame_type: Option<FrameType>,
@@ -48,8 +47,8 @@ pub(crate) enum Body {
 impl Rewritten {
     /// Converts a frame. One with errors is refused, unless the only one is a lost type size, or an interrupted resize that
     /// the shape undoes.
-    pub(crate) fn of(frame: &mut Frame, wanted: Wanted<'_>) -> Result<Self, Error> {
-        let Wanted { shape, dtype, frame_type, .. } = wanted;
+    pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: Wanted<'_>) -> Result<Self, Error> {
+        let Wanted { shape, dtype, frame_type } = wanted;
         if frame.header().generation == Generation::Beta1 {
             return Err(Error::refused(format_args!(
                 "a header of the first generation ({:#04x}) can be read, but not rewritten",
@@ -103,7 +102,7 @@ impl Rewritten {
 
 /// The type size of a frame without errors, or the right one if it was lost. The headers of chunks are read too, because a
 /// damaged chunk would be copied as it is.
-fn checked_typesize(frame: &mut Frame, has_shape: bool) -> Result<i32, Error> {
+fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
@@ -119,7 +118,7 @@ fn checked_typesize(frame: &mut Frame, has_shape: bool) -> Result<i32, Error> {
 }
 
 /// The bytes of a frame that are kept, and how many there will be after the header.
-fn kept(frame: &mut Frame) -> Result<(Body, u64), Error> {
+fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
     let (start, mut end) = (frame.header().header_len as u64, frame.header().frame_len);
     let mut trailer = Vec::new();
     if frame.header().generation != Generation::Present {
@@ -132,7 +131,7 @@ fn kept(frame: &mut Frame) -> Result<(Body, u64), Error> {
 }
 
 /// The index of the chunks in a frame of another type, and the size of all chunks as stored.
-fn moved(frame: &mut Frame, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
+fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules =
         ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.head.is_array()) };
     let mut chunks = frame.chunks()?;

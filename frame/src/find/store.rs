@@ -13,12 +13,13 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 use crate::find::zip::members_to_read;
 use crate::format::object_kind::ObjectKind;
-use crate::format::section::value_of;
+use crate::format::section::{map_value, value_of};
 use crate::format::trailer::Trailer;
 use crate::io::frame::Frame;
 use crate::io::open::is_sparse_frame;
@@ -141,6 +142,11 @@ impl Store {
             }
         }
         let kind = if tables.contains_key("/") { ObjectKind::CTable } else { kind };
+        let elsewhere = trailer.as_ref().filter(|_| kind == ObjectKind::RemoteStore).and_then(manifest);
+        if let Some(Manifest { is_table, members }) = elsewhere {
+            let kind = if is_table { ObjectKind::RemoteCTable } else { kind };
+            return Ok(Self { kind, members, tables, mounts: Vec::new() });
+        }
         let mounts = trailer.as_ref().map(mounts).unwrap_or_default();
         let key = |name: &String| {
             let stem = EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension))?;
@@ -165,7 +171,7 @@ impl Store {
     }
 
     /// The keys of its members, sorted. They begin with `/`. A table in a tree is one member; if the whole store is a table,
-    /// its members are the parts of the table. Attributes are left out, and so are keys that only a compressed list has, if
+    /// its members are the parts of the table. Those of a store elsewhere are not in it, except for the ones that it caches. Attributes are left out, and so are keys that only a compressed list has, if
     /// the feature `decompress` is off.
     #[must_use]
     pub fn members(&self) -> &[String] {
@@ -301,6 +307,39 @@ fn mounts(trailer: &Trailer) -> Vec<String> {
     let objects = layer.and_then(|layer| layer.decode::<BTreeMap<String, Object>>().ok());
     let objects = objects.unwrap_or_default().into_iter();
     objects.filter(|(_, Object(kind))| kind.as_deref() == Some("remote_store")).map(|(key, _)| key).collect()
+}
+
+/// What a store elsewhere holds.
+struct Manifest {
+    /// Whether it is one table.
+    is_table: bool,
+    members: Vec<String>,
+}
+
+/// Reads what python-blosc2 saved of a store elsewhere: the path in the source of what was saved, and the kind of each object
+/// in the source by its path.
+fn manifest(trailer: &Trailer) -> Option<Manifest> {
+    /// Where the objects are.
+    struct Source(Option<String>);
+
+    impl<'m> Deserialize<'m> for Source {
+        fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
+            value_of("dataset", deserializer).map(Self)
+        }
+    }
+
+    let layer = trailer.vlmetalayer("b2remote_manifest")?;
+    let value = layer.value().ok().filter(|value| value.len() <= MAX_REGISTRY_LEN)?;
+    let nodes: BTreeMap<String, (String, IgnoredAny)> = map_value(&value, "nodes")?;
+    let root = map_value(&value, "source").and_then(|Source(dataset)| dataset).unwrap_or_default();
+    let key = |path: &str| {
+        let path = path.strip_prefix(&root)?;
+        let path = if root.is_empty() { path } else { path.strip_prefix('/')? };
+        (!path.is_empty()).then(|| format!("/{path}"))
+    };
+    let members = nodes.iter().filter(|(_, (kind, _))| kind != "group").filter_map(|(path, _)| key(path));
+    let is_table = nodes.get(&root).is_some_and(|(kind, _)| kind == "ctable");
+    Some(Manifest { is_table, members: members.collect() })
 }
 
 /// Whether this trailer of `_meta.b2f` is that of a table.

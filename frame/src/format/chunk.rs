@@ -42,7 +42,7 @@ macro_rules! parts {
         [$($offset:ident $name:literal $at:literal $len:literal $what:literal)*]
         $item:item
     ) => {
-        $(pub(super) const $offset: usize = $at;)*
+        $(pub(crate) const $offset: usize = $at;)*
 
         /// The parts of a header: the name, the offset and the number of bytes of each. Those from 16 on are in a header of
         /// 32 bytes only.

@@ -97,6 +97,8 @@ kinds! {
         "A tree of frames elsewhere: a folder or zip file, of which this frame is `embed.b2e`."
     CTable "CTable", true, None,
         "A table: a tree of frames, one or more for each column. Only a [`Store`](crate::Store) is of this kind."
+    RemoteCTable "RemoteCTable", false, Some("fetch from the source that it names"),
+        "A table elsewhere. Only a [`Store`](crate::Store) is of this kind."
 }
 
 impl ObjectKind {
@@ -119,7 +121,12 @@ impl ObjectKind {
     pub fn is_store(self) -> bool {
         matches!(
             self,
-            Self::EmbedStore | Self::DictStore | Self::TreeStore | Self::RemoteStore | Self::CTable
+            Self::EmbedStore
+                | Self::DictStore
+                | Self::TreeStore
+                | Self::RemoteStore
+                | Self::CTable
+                | Self::RemoteCTable
         )
     }
 }

@@ -6,22 +6,14 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
-#[cfg(feature = "decompress")]
-use crate::format::chunk::one_item;
 use crate::format::chunk_file;
-#[cfg(feature = "decompress")]
-use crate::format::decompress::{decompress_into, repeated, zeroed};
 use crate::format::fields::Generation;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
 use crate::io::frame::Frame;
 use crate::io::index::Index;
 use crate::io::open::open_at_once;
 use crate::io::source::{Source, read_up_to};
-#[cfg(feature = "decompress")]
-use crate::rules::blocks::wrong_table;
 use crate::rules::chunk::{ChunkRules, missing, not_a_chunk, wrong};
-#[cfg(feature = "decompress")]
-use crate::rules::chunk::{Plugins, damaged, unsupported};
 use crate::rules::index::{index_flags, index_header};
 
 /// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
@@ -41,7 +33,7 @@ use crate::rules::index::{index_flags, index_header};
 /// ```
 #[derive(Debug)]
 pub struct Chunks<'f, R> {
-    frame: &'f mut Frame<R>,
+    pub(super) frame: &'f mut Frame<R>,
     /// `None` if there are no chunks, or after an error.
     index: Option<Index>,
     next: u64,
@@ -50,7 +42,7 @@ pub struct Chunks<'f, R> {
     piece_number: Option<u64>,
     near: Near,
     /// What the frame asks of the headers of chunks, once that was needed.
-    rules: Option<ChunkRules>,
+    pub(super) rules: Option<ChunkRules>,
 }
 
 /// The bytes that were read last. Where small chunks lie near each other, one read has the headers of many.
@@ -311,69 +303,6 @@ impl<R: Read + Seek> Chunks<'_, R> {
             return Err(Error::malformed(wrong(entry, &why)));
         }
         Ok(Some(bytes))
-    }
-
-    /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes it. A
-    /// chunk of one value is made, with zeros for items that were never written.
-    ///
-    /// To read items of an array, use [`Frame::slice`]. A chunk can have 2 GiB, which may come from a few bytes:
-    /// [`ChunkEntry::nbytes`] or [`ChunkHeader::nbytes`] tells before.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`compressed`](Self::compressed), and if the chunk is damaged. Of the kind
-    /// [`Refused`](crate::ErrorKind::Refused), if its codec or a filter is a plugin, if its size is not known, or if there is no
-    /// memory for it.
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let mut chunks = frame.chunks()?;
-    /// let first = chunks.get(0)?.expect("a chunk");
-    /// let data = chunks.decompressed(&first)?;
-    /// // Each block has two items of four bytes.
-    /// assert_eq!((data.len(), &data[..8]), (32, &[0, 0, 0, 0, 1, 0, 0, 0][..]));
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    #[cfg(feature = "decompress")]
-    pub fn decompressed(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
-        let refused = |why: &str| Error::refused(format_args!("chunk {} {why}", entry.number));
-        let item = match entry.place {
-            ChunkPlace::Frame(_) | ChunkPlace::File(_) => return self.decompressed_bytes(entry),
-            ChunkPlace::Special(special) => {
-                let typesize = usize::try_from(self.frame.header().typesize).unwrap_or(1);
-                one_item(special, typesize).map_err(|why| refused(&why))?
-            }
-            ChunkPlace::Invalid(_) => {
-                return Err(refused("is nowhere: its entry in the index makes no sense"));
-            }
-        };
-        let nbytes = entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok());
-        repeated(
-            &item,
-            nbytes.ok_or_else(|| refused("is one value, but how many items it has is not stored"))?,
-        )
-    }
-
-    /// The data of a stored chunk.
-    #[cfg(feature = "decompress")]
-    fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
-        let chunk = self.compressed(entry)?.unwrap_or_default();
-        let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-        let rules = self.rules.get_or_insert_default();
-        if let Some(why) = rules.wrong_value(&header).or_else(|| wrong_table(&header, &chunk)) {
-            return Err(Error::malformed(wrong(entry, &why)));
-        }
-        if header.special.is_some() {
-            return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
-        }
-        if let Some(why) = unsupported(&header, Plugins::Refused).filter(|_| header.has_table()) {
-            return Err(Error::refused(format_args!("chunk {} {why}", entry.number)));
-        }
-        let mut data = zeroed(header.nbytes)?;
-        decompress_into(&chunk, &mut data).map_err(|why| Error::malformed(damaged(entry, &why)))?;
-        Ok(data)
     }
 
     /// The first bytes of a stored chunk, whose file must be there.

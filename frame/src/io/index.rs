@@ -12,6 +12,7 @@ use crate::format::chunk::{self, ChunkHeader, SpecialValue};
 use crate::format::decompress::{decompress, max_data};
 use crate::format::index::ENTRY_LEN;
 use crate::io::source::Source;
+use crate::rules::chunk::{Plugins, unsupported};
 
 /// Bytes of an uncompressed index that are read at a time.
 const PIECE_LEN: usize = 1 << 16;
@@ -66,9 +67,9 @@ impl Index {
                 }
                 Form::Uncompressed
             }
-            None => match unsupported(&header) {
+            None => match unsupported(&header, Plugins::Refused).or_else(|| wrong_blocks(&header)) {
                 Some(why) => {
-                    return Err(Error::refused(format_args!("the chunk index cannot be read: {why}")));
+                    return Err(Error::refused(format_args!("the chunk index cannot be read: it {why}")));
                 }
                 None => Form::Blocks,
             },
@@ -159,26 +160,18 @@ fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
     Error::malformed(Finding::new(FindingCode::ChunkIndexData, Place::ChunkIndex).at(start).text(text))
 }
 
-/// Why a compressed index cannot be read by this crate, though it may be well-formed.
-fn unsupported(header: &ChunkHeader) -> Option<String> {
-    if cfg!(not(feature = "decompress")) {
-        return Some("it is compressed; build with the feature `decompress`".into());
-    }
-    if !header.has_built_in_codec() {
-        return Some("it is compressed with another codec than those of Blosc2".into());
-    }
+/// Why a compressed index is not read piece by piece, though it may be well-formed.
+fn wrong_blocks(header: &ChunkHeader) -> Option<String> {
     if header.needs_other_blocks() {
-        return Some("its blocks cannot be decompressed one by one".into());
+        return Some("has blocks that cannot be decompressed one by one".into());
     }
     let (nbytes, cbytes) = (header.nbytes, header.cbytes);
     let longest = max_data(cbytes);
     if nbytes > longest {
-        return Some(format!("its {cbytes} bytes claim {nbytes} bytes, but may have at most {longest}"));
+        return Some(format!("claims {nbytes} bytes in {cbytes}, but may have at most {longest}"));
     }
     let length = header.blocksize;
     (length % ENTRY_LEN != 0 || length > MAX_BLOCK_LEN).then(|| {
-        format!(
-            "it has blocks of {length} bytes, but must have a multiple of {ENTRY_LEN} up to {MAX_BLOCK_LEN}"
-        )
+        format!("has blocks of {length} bytes, but must have a multiple of {ENTRY_LEN} up to {MAX_BLOCK_LEN}")
     })
 }

@@ -11,6 +11,9 @@ pub(crate) mod index;
 
 pub(crate) mod chunks;
 
+#[cfg(feature = "decompress")]
+mod decompressed;
+
 pub(crate) mod blocks;
 
 #[cfg(feature = "decompress")]

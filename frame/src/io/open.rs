@@ -31,6 +31,9 @@ impl Frame {
     /// or a device gives an error, and never makes the call wait. [`ErrorKind::Changing`](crate::ErrorKind::Changing)
     /// if the file becomes shorter while it is read.
     ///
+    /// The frames in a zip file are listed by [`zip_members`](crate::zip_members), those of a store by
+    /// [`Store::open`](crate::Store::open).
+    ///
     /// ```
     /// use b2nd_frame::Frame;
     ///
@@ -43,7 +46,9 @@ impl Frame {
         let path = path.as_ref();
         match Self::open_file(path) {
             Err(_) if path.is_dir() => {
-                let frame = Self::open_file(&file_with_header(path)?)?;
+                let advice = "; `Store::open` opens the folder of a store";
+                let file = file_with_header(path).map_err(|error| error.advise(advice))?;
+                let frame = Self::open_file(&file)?;
                 Ok(Self { by_directory: true, ..frame })
             }
             result => result,
@@ -166,11 +171,13 @@ impl<R: Read + Seek> Frame<R> {
 
     /// Reads the rest of a header.
     fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
+        let is_zip = prefix.starts_with(b"PK");
         let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
             // A writer may have written the new header, but not yet the rest of the file.
             Err(error) if error.is_about(FindingCode::Truncated) => {
                 read(&mut reader, offset, u64::MAX, u64::MAX)
             }
+            Err(error) if is_zip => Err(error.advise("; `zip_members` lists the frames in a zip file")),
             result => result,
         }?;
         Ok(frame.map_reader(|()| reader))

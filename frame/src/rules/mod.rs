@@ -9,4 +9,6 @@ pub(crate) mod blocks;
 pub(crate) mod chunk;
 
 pub(crate) mod index;
+pub(crate) mod messagepack;
+
 pub(crate) mod trailer;

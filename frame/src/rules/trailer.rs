@@ -1,10 +1,6 @@
 //! The trailer, and its vlmetalayers.
 
 use core::error::Error as _;
-use std::io::Cursor;
-
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding, Place};
@@ -13,6 +9,7 @@ use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::format::trailer::{Trailer, Vlmetalayer};
 use crate::rules::chunk::wrong_in_trailer;
+use crate::rules::messagepack::wrong_value;
 
 /// What is wrong with a trailer, or unusual.
 pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
@@ -69,22 +66,14 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
             let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             format!("the value of vlmetalayer {name} cannot be decompressed: {why}")
         }
-        Ok(value) => match not_messagepack(&value) {
-            Some(why) => format!("the value of vlmetalayer {name} is not MessagePack: {why}"),
+        Ok(value) => match wrong_value(&value) {
+            Some(why) => {
+                format!("the value of vlmetalayer {name} is not MessagePack that python-blosc2 reads: {why}")
+            }
             None => return Ok(None),
         },
     };
     Ok(Some(about(layer, text)))
-}
-
-/// Why bytes are not one value of `MessagePack`. python-blosc2 reads no other.
-fn not_messagepack(value: &[u8]) -> Option<String> {
-    let mut deserializer = rmp_serde::Deserializer::new(Cursor::new(value));
-    if let Err(error) = IgnoredAny::deserialize(&mut deserializer) {
-        return Some(error.to_string());
-    }
-    let (end, length) = (deserializer.position(), value.len());
-    (end != length as u64).then(|| format!("it ends at byte {end} of {length}"))
 }
 
 fn about(layer: &Vlmetalayer, text: String) -> Finding {

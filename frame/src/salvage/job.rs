@@ -113,14 +113,15 @@ fn each<R: Read + Seek>(
     let nbytes = u64::try_from(survey.layout.sizes.chunksize).ok();
     let mut chunks = frame.chunks()?;
     if let Some(order) = &survey.order {
-        let places = || order.iter().take(usize::try_from(nchunks).unwrap_or(usize::MAX));
-        for (&place, number) in places().zip(0..) {
+        let lost = |first: u64, end: u64| Next::Unknown(first, end - first, "it was not found".into());
+        let mut next = 0;
+        for &(number, place) in order.iter().take_while(|(number, _)| *number < nchunks) {
+            take(&mut chunks, lost(next, number))?;
             let place = if survey.is_sparse { ChunkPlace::File(place) } else { ChunkPlace::Frame(place) };
             take(&mut chunks, Next::Entry(ChunkEntry { number, nbytes, place }))?;
+            next = number + 1;
         }
-        let found = places().count() as u64;
-        let why = "it was not found".to_owned();
-        return take(&mut chunks, Next::Unknown(found, nchunks.saturating_sub(found), why));
+        return take(&mut chunks, lost(next, nchunks));
     }
     let (mut number, is_repeated) = (0, chunks.is_repeated() && nchunks > 1);
     while let Some(entry) = chunks.next() {

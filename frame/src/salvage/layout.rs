@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
 use crate::error::Error;
-use crate::format::chunk::typesize_byte;
+use crate::format::chunk::{self, typesize_byte};
 use crate::format::fields::HeaderField;
 use crate::format::head::Head;
 use crate::format::header_builder::{Compression, HeaderBuilder};
@@ -18,8 +18,8 @@ use crate::salvage::source::{PIECE, Source};
 use crate::salvage::values::Values;
 use crate::write::plan::{self, Sizes};
 
-/// The offset in a chunk of the size of an item.
-pub(super) const TYPESIZE: u64 = 3;
+/// The offset in a chunk of the size of an item, with which its [`signature`] begins.
+pub(super) const TYPESIZE: u64 = chunk::TYPESIZE as u64;
 
 /// The most places of a chunk index that are tried, the last ones of a file.
 const MAX_PLACES: usize = 16;

@@ -5,7 +5,6 @@ pub(crate) mod report;
 
 mod array;
 mod layers;
-mod messagepack;
 mod source;
 mod values;
 

@@ -5,28 +5,84 @@ use std::io::{Read, Seek};
 
 use crate::check::chunk_files;
 use crate::error::Error;
-use crate::format::chunk::ChunkHeader;
+use crate::format::chunk::{self, ChunkHeader};
 use crate::rules::chunk::ChunkRules;
 use crate::salvage::layout::{TYPESIZE, signature};
 use crate::salvage::source::{PIECE, Source};
 use crate::write::plan::Sizes;
 
-/// The offsets of the chunks that follow one another from `start` on, or the numbers of the chunk files. Each has a valid
-/// header. Where one is damaged, the next one is searched.
+/// Chunks in the order of the file.
+#[derive(Default)]
+pub(super) struct Order {
+    /// The offsets of the chunks that were found, or the numbers of their files.
+    pub(super) found: Vec<u64>,
+    holes: Vec<Hole>,
+    is_sparse: bool,
+    /// Where the last chunk ends.
+    end: u64,
+}
+
+/// Bytes between two chunks in which no chunk is whole.
+struct Hole {
+    /// The number of chunks that were found before it.
+    before: usize,
+    /// The number of damaged chunks in it of which the header is still known as one.
+    traces: u64,
+}
+
+impl Order {
+    /// The numbers that the chunks have if the order of the file is that of the array, with their places. The chunks whose
+    /// numbers are left out are lost.
+    ///
+    /// A hole is as many lost chunks as have left a trace in it. One without a trace is one lost chunk; or if it is the only
+    /// one, and the chunks end at `end`, all that are missing. If the array has fewer chunks than that, the holes are none.
+    pub(super) fn numbered(&self, nchunks: u64, end: u64) -> Vec<(u64, u64)> {
+        if self.is_sparse {
+            // C-Blosc2 counts the files up, so a number that is left out is that of a lost file.
+            let is_numbered = self.found.last().is_some_and(|&last| last < nchunks);
+            let numbers = (0..).zip(&self.found);
+            return numbers.map(|(n, &file)| (if is_numbered { file } else { n }, file)).collect();
+        }
+        let traces = self.holes.iter().map(|hole| hole.traces).sum::<u64>();
+        let silent = self.holes.iter().filter(|hole| hole.traces == 0).count() as u64;
+        let missing = nchunks.checked_sub((self.found.len() as u64).saturating_add(traces));
+        let of_silent = match missing {
+            Some(missing) if silent == 1 && self.end == end => missing,
+            missing => u64::from(missing.is_some_and(|missing| missing >= silent)),
+        };
+        let lost = |hole: &Hole| match hole.traces {
+            0 => of_silent,
+            traces if missing.is_some() => traces,
+            _ => 0,
+        };
+        let (mut holes, mut before) = (self.holes.iter().peekable(), 0);
+        let numbered = self.found.iter().enumerate().map(|(n, &place)| {
+            while let Some(hole) = holes.next_if(|hole| hole.before == n) {
+                before += lost(hole);
+            }
+            (n as u64 + before, place)
+        });
+        numbered.collect()
+    }
+}
+
+/// Finds the chunks that follow one another from `start` on, or the chunk files. Each chunk has a valid header. Where one is
+/// damaged, the next one is searched.
 pub(super) fn find<R: Read + Seek>(
     source: &mut Source<R>,
     start: u64,
     sizes: &Sizes,
     rules: &ChunkRules,
-) -> Result<Vec<u64>, Error> {
+) -> Result<Order, Error> {
     if let Some(directory) = source.directory() {
-        return chunk_files::list(directory).map_err(|error| Error::io("read", directory, error));
+        let found = chunk_files::list(directory).map_err(|error| Error::io("read", directory, error))?;
+        return Ok(Order { found, is_sparse: true, ..Order::default() });
     }
     let signature = signature(sizes);
     let nbytes = u64::try_from(sizes.chunksize).ok();
-    let mut found = Vec::new();
+    let mut order = Order::default();
     let (mut hits, mut searched) = (VecDeque::new(), start.saturating_add(TYPESIZE));
-    let mut at = start;
+    let (mut at, mut traces) = (start, None);
     while at < source.len {
         let bytes = source.read(at, ChunkHeader::MAX_LEN as u64)?;
         let room = source.len - at;
@@ -35,16 +91,28 @@ pub(super) fn find<R: Read + Seek>(
         });
         match header {
             Some(header) => {
-                found.push(at);
+                let hole = traces.take().map(|traces| Hole { before: order.found.len(), traces });
+                order.holes.extend(hole);
+                order.found.push(at);
                 at = at.saturating_add(header.cbytes as u64);
+                order.end = at;
             }
-            None => match next(source, at, &signature, &mut hits, &mut searched)? {
-                Some(next) => at = next,
-                None => break,
-            },
+            None => {
+                let Some(next) = next(source, at, &signature, &mut hits, &mut searched)? else { break };
+                *traces.get_or_insert(0) += u64::from(is_trace(&bytes, &signature, next - at));
+                at = next;
+            }
         }
     }
-    Ok(found)
+    Ok(order)
+}
+
+/// Whether these bytes are those of a chunk with a damaged header: its sizes are right, or its length leads to the next
+/// chunk.
+fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
+    let has_sizes = bytes.get(chunk::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
+    let cbytes = bytes.get(chunk::CBYTES..).and_then(<[u8]>::first_chunk);
+    has_sizes || cbytes.is_some_and(|&cbytes| u64::from(u32::from_le_bytes(cbytes)) == distance)
 }
 
 /// The next place after `at` that looks like the header of a chunk. Each piece of the file is searched once: `hits` are those of the

@@ -15,7 +15,7 @@ use crate::rules::chunk::ChunkRules;
 use crate::salvage::array::Given;
 use crate::salvage::layout::{self, Draft, Layout};
 use crate::salvage::metadata::{self, Metadata};
-use crate::salvage::order;
+use crate::salvage::order::{self, Order};
 use crate::salvage::source::Source;
 use crate::salvage::trailer;
 use crate::salvage::values::Values;
@@ -44,8 +44,8 @@ pub(super) struct Survey {
     pub(super) vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
     /// What was lost when the frame was salvaged before.
     pub(super) before: SalvageNote,
-    /// The places of the chunks in their order, where there is no chunk index.
-    pub(super) order: Option<Vec<u64>>,
+    /// The numbers and the places of the chunks, where there is no chunk index. The others are lost.
+    pub(super) order: Option<Vec<(u64, u64)>>,
 }
 
 impl Survey {
@@ -83,7 +83,7 @@ impl Survey {
         let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
         let (layout, order) = place(source, &values, &metadata, &draft, assumes_order)?;
         if let Some(order) = &order {
-            notes.assumed.push(assumption(order.len(), nchunks));
+            notes.assumed.push(assumption(order, nchunks));
         }
         if order.is_none() {
             notes.restored.extend(differences(&values, &layout, is_sparse));
@@ -156,7 +156,7 @@ fn place<R: Read + Seek>(
     metadata: &Metadata,
     draft: &Draft<'_>,
     assumes_order: bool,
-) -> Result<(Layout, Option<Vec<u64>>), Error> {
+) -> Result<(Layout, Option<Vec<(u64, u64)>>), Error> {
     let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
     if let Some(&sizes) = metadata.sizes.first().filter(|_| nchunks == 0) {
         let header_len = metadata.header_lens.first().copied().unwrap_or_default() as u64;
@@ -166,13 +166,15 @@ fn place<R: Read + Seek>(
         return Ok((layout, None));
     }
     let (layout, order) = in_order(source, metadata, draft)?;
-    if order.is_empty() {
+    if order.found.is_empty() {
         return Err(Error::refused("nothing could be saved: neither a chunk index nor a chunk was found"));
     }
     if !assumes_order {
-        return Err(order_unknown(order.len(), nchunks));
+        return Err(order_unknown(order.found.len(), nchunks));
     }
-    Ok((layout, Some(order)))
+    let cbytes = u64::try_from(values.number(HeaderField::Cbytes)).unwrap_or_default();
+    let end = layout.header_len.saturating_add(cbytes);
+    Ok((layout, Some(order.numbered(nchunks, end))))
 }
 
 /// The chunks in the order of the file, for the size of an item that finds most of them.
@@ -180,17 +182,17 @@ fn in_order<R: Read + Seek>(
     source: &mut Source<R>,
     metadata: &Metadata,
     draft: &Draft<'_>,
-) -> Result<(Layout, Vec<u64>), Error> {
+) -> Result<(Layout, Order), Error> {
     let stated = metadata.header_lens.iter().map(|&len| len as u64);
     let header_lens: Vec<u64> = if metadata.header_lens.is_empty() { vec![0] } else { stated.collect() };
-    let mut best: Option<(Layout, Vec<u64>)> = None;
+    let mut best: Option<(Layout, Order)> = None;
     let tries = header_lens.iter().flat_map(|&len| metadata.sizes.iter().map(move |&sizes| (len, sizes)));
     for (header_len, sizes) in tries {
         let head = draft.head(&sizes, header_len, source.len, source.len)?;
         let rules = ChunkRules { filters: None, ..ChunkRules::new(&head.header, true) };
-        let found = order::find(source, header_len, &sizes, &rules)?;
-        if best.as_ref().is_none_or(|(_, most)| found.len() > most.len()) {
-            best = Some((Layout { header_len, sizes, index: None }, found));
+        let order = order::find(source, header_len, &sizes, &rules)?;
+        if best.as_ref().is_none_or(|(_, most)| order.found.len() > most.found.len()) {
+            best = Some((Layout { header_len, sizes, index: None }, order));
         }
     }
     best.ok_or_else(|| Error::refused("the size of an item is not known"))
@@ -204,8 +206,15 @@ fn order_unknown(found: usize, nchunks: u64) -> Error {
     ))
 }
 
-fn assumption(found: usize, nchunks: u64) -> String {
-    let more = match (found as u64).checked_sub(nchunks) {
+fn assumption(order: &[(u64, u64)], nchunks: u64) -> String {
+    let found = order.len() as u64;
+    let lost = order.last().map_or(0, |&(last, _)| last + 1 - found);
+    if lost > 0 {
+        return format!(
+            "the order of the chunks: of {nchunks}, {found} are in the file and {lost} lost between them"
+        );
+    }
+    let more = match found.checked_sub(nchunks) {
         Some(more @ 1..) => format!("; the last {more} are left out"),
         _ => String::new(),
     };

@@ -11,8 +11,8 @@ use crate::format::marker::Marker;
 use crate::format::section::SectionRules;
 use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, MAX_VALUE_LEN};
 use crate::rules::chunk::wrong_alone;
+use crate::rules::messagepack::wrong_value;
 use crate::salvage::layers::{self, Layers};
-use crate::salvage::messagepack;
 use crate::salvage::source::Source;
 
 /// The vlmetalayers that can be read: their names and chunks.
@@ -111,8 +111,7 @@ fn wrong_chunk(chunk: &[u8]) -> Option<String> {
         return None;
     }
     match decompress::value(header, chunk, MAX_VALUE_LEN) {
-        Ok(value) if messagepack::is_value(&value) => None,
-        Ok(_) => Some("does not hold MessagePack".into()),
+        Ok(value) => wrong_value(&value).map(|why| format!("does not hold MessagePack: {why}")),
         Err(why) => Some(format!("cannot be decompressed: {why}")),
     }
 }

@@ -677,15 +677,21 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
     };
     assert_eq!(check(&sound, CheckDepth::ChunkData), [""; 0]);
     // The value of the first one is `a6` and six characters.
-    for (byte, says) in [
-        (0xa7, "the value of vlmetalayer unit is not MessagePack: "),
-        (0xa5, "the value of vlmetalayer unit is not MessagePack: it ends at byte 6 of 7"),
-        (0xc1, "the value of vlmetalayer unit is not MessagePack: "),
+    let start = "the value of vlmetalayer unit is not MessagePack that python-blosc2 reads: ";
+    for (bytes, says) in [
+        (&b"\xa7"[..], "the value at byte 0 has an unknown marker, or does not end"),
+        (b"\xa5", "it ends at byte 6 of 7"),
+        (b"\xc1", "the value at byte 0 has an unknown marker, or does not end"),
+        (b"\xa6\xff", "the text at byte 0 is not UTF-8"),
+        (b"\x81\x01\xa4", "the key at byte 1 is neither text nor bytes"),
+        (b"\x82\xa1k\x91\x01\x02", "the key at byte 5 is neither text nor bytes"),
+        (b"\x82\xa1k\x90\xc4\x00", ""),
     ] {
-        let file = changed(sound.clone(), &[(short + 32, &[byte])]);
+        let file = changed(sound.clone(), &[(short + 32, bytes)]);
         assert_eq!(check(&file, CheckDepth::ChunkHeaders), [""; 0]);
         let found = check(&file, CheckDepth::ChunkData);
-        assert!(found.len() == 1 && found[0].starts_with(says), "{byte}: {found:?}");
+        let expected: &[String] = if says.is_empty() { &[] } else { &[format!("{start}{says}")] };
+        assert_eq!(found, expected, "{bytes:02x?}");
     }
     // The second one is compressed. Its only stream begins after the table of one block, with a length.
     if cfg!(feature = "decompress") {

@@ -2,7 +2,6 @@
 //! lost. One that gives less than it is asked for, or is interrupted, makes no difference. A file that is replaced while it
 //! is read does no harm.
 
-use std::error::Error as _;
 use std::fmt::Debug;
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -173,10 +172,10 @@ fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
             break;
         }
         let Err(error) = result else { panic!("{name}: the error of call {calls} is lost") };
-        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Io, says), "{name}, call {calls}");
+        let reason = error.io_error().unwrap();
+        assert_eq!(error.to_string(), format!("{says}: {reason}"), "{name}, call {calls}");
         assert_eq!((error.path(), error.finding(), error.needed()), (None, None, None), "{name}");
-        let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
-        assert_eq!(source.kind(), kind, "{name}, call {calls}");
+        assert_eq!(reason.kind(), kind, "{name}, call {calls}");
     }
     let mut slow = Slow { file: Cursor::new(file.to_vec()), is_interrupted: false };
     assert!(outcome(&mut slow) == whole, "{name}");
@@ -215,7 +214,7 @@ fn an_error_of_the_reader_names_the_file_that_the_frame_was_opened_from() {
         Check::default().run(&mut open()).unwrap_err(),
         Check::new(CheckDepth::ChunkData).run(&mut open()).unwrap_err(),
     ] {
-        let says = format!("cannot read {}", path.display());
+        let says = format!("cannot read {}: {}", path.display(), error.io_error().unwrap());
         assert_eq!((error.to_string(), error.path()), (says, Some(&*path)));
     }
 }

@@ -74,9 +74,9 @@ fn there_and_back(path: &Path, folder: &Path) {
     let (there, back) = (folder.join("there"), folder.join("back"));
     let old = Frame::open(path).unwrap().header().frame_type;
     let other = if old == FrameType::Sparse { FrameType::Contiguous } else { FrameType::Sparse };
-    let rewrite = Rewrite::new(path, &there).frame_type(other);
-    let preview = rewrite.preview().unwrap();
-    let frame = rewrite.apply().unwrap();
+    let rewrite = || Rewrite::new(path, &there).frame_type(other);
+    let preview = rewrite().preview().unwrap();
+    let frame = rewrite().apply().unwrap();
     assert_eq!(preview.header_bytes(), frame.header_bytes());
     assert_eq!(frame.header().frame_type, other);
     assert_eq!(there.is_dir(), other == FrameType::Sparse);
@@ -175,9 +175,9 @@ fn what_cannot_become_another_type_says_why_and_leaves_nothing() {
     let (path, new) = (folder.path().join("old"), folder.path().join("new"));
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let refused = |to: &Path, frame_type| {
-        let rewrite = Rewrite::new(&path, to).frame_type(frame_type);
-        let preview = rewrite.preview().unwrap_err().to_string();
-        let error = rewrite.apply().unwrap_err();
+        let rewrite = || Rewrite::new(&path, to).frame_type(frame_type);
+        let preview = rewrite().preview().unwrap_err().to_string();
+        let error = rewrite().apply().unwrap_err();
         assert_eq!(error.to_string(), preview);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         (error.kind(), preview)

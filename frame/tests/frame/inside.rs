@@ -1,6 +1,5 @@
 //! Frames inside other files: zip members by their names, and any frame by its magic bytes.
 
-use std::error::Error as _;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -332,8 +331,7 @@ fn an_empty_zip_file_is_malformed_and_a_reader_that_fails_is_not() {
     }
     let error = zip_members(Fails(Cursor::new(file("tree.b2z")))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
-    let source: &io::Error = error.source().unwrap().downcast_ref().unwrap();
-    assert_eq!(source.kind(), io::ErrorKind::PermissionDenied);
+    assert_eq!(error.io_error().unwrap().kind(), io::ErrorKind::PermissionDenied);
 }
 
 #[test]

@@ -58,7 +58,13 @@ fn real_frames_are_of_the_kind_that_python_blosc2_names_and_warn_where_it_refuse
         kinds.push(kind);
     }
     // The rest are stores, which are folders or zip files.
-    let rest = [ObjectKind::DictStore, ObjectKind::TreeStore, ObjectKind::RemoteStore, ObjectKind::CTable];
+    let rest = [
+        ObjectKind::DictStore,
+        ObjectKind::TreeStore,
+        ObjectKind::RemoteStore,
+        ObjectKind::CTable,
+        ObjectKind::RemoteCTable,
+    ];
     assert!(ObjectKind::ALL.iter().all(|kind| kinds.contains(kind) != rest.contains(kind)), "{kinds:?}");
 }
 

@@ -616,8 +616,12 @@ fn an_error_has_a_message_and_what_goes_with_its_kind() {
         (
             Frame::open(folder.path()).unwrap_err(),
             ErrorKind::Io,
-            &format!("cannot read {}", folder.path().display()),
-            "path, source",
+            &format!(
+                "cannot read {}: a directory without chunks.b2frame, so not a sparse frame; `Store::open` opens the \
+                 folder of a store",
+                folder.path().display()
+            ),
+            "path, reason",
         ),
         (
             Frame::parse(&file).unwrap().metalayer("b2nd").unwrap().decode::<u8>().unwrap_err(),
@@ -632,6 +636,7 @@ fn an_error_has_a_message_and_what_goes_with_its_kind() {
         assert_eq!(error.finding().is_some(), is("finding"), "{error}");
         assert_eq!(error.path().is_some(), is("path"), "{error}");
         assert_eq!(error.source().is_some(), is("source"), "{error}");
+        assert_eq!(error.io_error().is_some(), is("reason"), "{error}");
     }
 }
 
@@ -671,23 +676,28 @@ fn a_directory_without_a_frame_says_so() {
     assert_eq!(source.kind(), io::ErrorKind::NotFound);
 }
 
-/// The source of an error that is about a file.
+/// The reason of an error that is about a file.
 fn io_error(error: &Error) -> &io::Error {
     assert_eq!(error.kind(), ErrorKind::Io);
-    error.source().unwrap().downcast_ref().unwrap()
+    error.io_error().unwrap()
 }
 
 #[test]
-fn an_error_about_a_file_names_it_and_does_not_repeat_its_source() {
+fn a_zip_file_is_not_a_frame_and_says_what_reads_it() {
+    let error = Frame::open(data().join("tree.b2z")).unwrap_err();
+    let advice = "; `zip_members` lists the frames in a zip file";
+    assert_eq!(error.to_string(), format!("{}{advice}", error.finding().unwrap()));
+}
+
+#[test]
+fn an_error_about_a_file_names_it_and_says_the_reason() {
     let error = Frame::open("no such file").unwrap_err();
-    assert_eq!(error.to_string(), "cannot read no such file");
+    assert_eq!(error.to_string(), format!("cannot read no such file: {}", io_error(&error)));
+    assert!(error.source().is_none());
     assert_eq!(error.path(), Some(Path::new("no such file")));
     assert_eq!(io_error(&error).kind(), io::ErrorKind::NotFound);
     let shown = format!("{error:?}");
-    assert!(
-        shown.starts_with("Error { kind: Io, message: cannot read no such file, source: Some("),
-        "{shown}"
-    );
+    assert!(shown.starts_with("Error { kind: Io, message: cannot read no such file: "), "{shown}");
     assert_eq!(size_of::<Error>(), size_of::<usize>());
 }
 

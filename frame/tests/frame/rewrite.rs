@@ -543,11 +543,11 @@ fn a_preview_is_what_comes_of_it_and_writes_nothing() {
     FileExt::try_lock(&lock).unwrap();
     let before = folder.names();
     for to in [path.clone(), folder.path("new")] {
-        let rewrite = Rewrite::new(&path, &to).dtype("<u2");
-        let preview = rewrite.preview().unwrap();
+        let rewrite = || Rewrite::new(&path, &to).dtype("<u2");
+        let preview = rewrite().preview().unwrap();
         assert_eq!(folder.names(), before);
         assert_eq!(fs::read(&path).unwrap(), file("uint16_6x8.caterva"));
-        assert_eq!(locked(rewrite.apply()), folder.path("uint16_6x8.caterva.b2lock"));
+        assert_eq!(locked(rewrite().apply()), folder.path("uint16_6x8.caterva.b2lock"));
 
         FileExt::unlock(&lock).unwrap();
         let after = Rewrite::new(folder.path("uint16_6x8.caterva"), folder.path("copy")).dtype("<u2").apply();
@@ -585,7 +585,8 @@ fn an_error_about_a_lock_file_names_the_lock_file() {
     for result in results {
         let error = result.unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*lock)));
-        assert_eq!(error.to_string(), format!("cannot open the lock file {}", lock.display()));
+        let reason = error.io_error().unwrap();
+        assert_eq!(error.to_string(), format!("cannot open the lock file {}: {reason}", lock.display()));
     }
 }
 
@@ -709,7 +710,7 @@ fn an_error_about_the_old_frame_names_its_file() {
     });
     let error = rewrite.apply().unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*chunk)), "{error}");
-    assert_eq!(error.to_string(), format!("cannot read {}", chunk.display()));
+    assert_eq!(error.to_string(), format!("cannot read {}: {}", chunk.display(), error.io_error().unwrap()));
     assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
 }
 
@@ -759,7 +760,7 @@ fn a_copy_that_is_removed_before_it_has_its_name_is_an_error_about_that_name() {
     });
     let error = rewrite.apply().unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*new)));
-    assert_eq!(error.to_string(), format!("cannot write {}", new.display()));
+    assert_eq!(error.to_string(), format!("cannot write {}: {}", new.display(), error.io_error().unwrap()));
     assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
 }
 

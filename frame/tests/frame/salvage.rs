@@ -204,6 +204,69 @@ fn without_an_index_the_order_must_be_assumed() {
     }
 }
 
+/// The numbers of the chunks that a salvage lost.
+fn lost(report: &SalvageReport) -> Vec<u64> {
+    report.lost.iter().flat_map(|range| range.first..range.first + range.count).collect()
+}
+
+/// Without an index, a chunk that is damaged must not move those after it.
+#[test]
+fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
+    let header = |chunk: usize| CHUNKS + chunk * CHUNK..CHUNKS + chunk * CHUNK + 32;
+    let length = |chunk: usize| header(chunk).start + 12..header(chunk).start + 13;
+    let cut = |chunks: usize| CHUNKS + chunks * CHUNK;
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("saved.b2nd");
+    for (damaged, end, expected) in [
+        (vec![header(1)], INDEX, vec![1]),
+        (vec![header(0)], INDEX, vec![0]),
+        (vec![length(1)], INDEX, vec![1]),
+        (vec![length(1), length(2)], INDEX, vec![1, 2]),
+        (vec![header(0), header(2)], INDEX, vec![0, 2]),
+        // Two chunks without a trace: where the chunks end is known.
+        (vec![header(1).start..header(3).start], INDEX, vec![1, 2]),
+        // A cut file, of which a chunk is damaged too.
+        (vec![header(1)], cut(3), vec![1, 3]),
+        (vec![length(0)], cut(3), vec![0, 3]),
+    ] {
+        let mut file = small();
+        for range in damaged {
+            file[range].fill(0x55);
+        }
+        file.truncate(end);
+        assert_eq!(of(file.clone()).preview().unwrap_err().kind(), ErrorKind::Refused);
+        let (mut frame, report) = of(file).assume_order().apply(&to).unwrap();
+        assert_eq!(lost(&report), expected);
+        let mut chunks = frame.chunks().unwrap();
+        for number in (0..4).filter(|number| !expected.contains(number)) {
+            let entry = chunks.get(number).unwrap().unwrap();
+            let start = CHUNKS + usize::try_from(number).unwrap() * CHUNK;
+            assert_eq!(chunks.compressed(&entry).unwrap().unwrap(), small()[start..start + CHUNK]);
+        }
+        fs::remove_file(&to).unwrap();
+    }
+}
+
+#[test]
+fn a_number_that_no_chunk_file_has_is_that_of_a_lost_chunk() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let index = path.join("chunks.b2frame");
+    let header_len = Frame::open(&path).unwrap().header().header_len;
+    let mut bytes = fs::read(&index).unwrap();
+    bytes.truncate(header_len);
+    fs::write(&index, bytes).unwrap();
+    let all = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
+    assert_eq!(all.lost_count(), 0);
+    fs::remove_file(path.join("00000001.chunk")).unwrap();
+    let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
+    assert_eq!(lost(&report), [1]);
+    assert!(report.assumed[0].ends_with("and 1 lost between them"), "{:?}", report.assumed);
+    // A number beyond the chunks: the files were not numbered from the start.
+    fs::rename(path.join("00000000.chunk"), path.join("00000099.chunk")).unwrap();
+    let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
+    assert_eq!(lost(&report), [all.counts.total() - 1]);
+}
+
 #[test]
 fn entries_that_cannot_both_be_right_are_both_lost() {
     let folder = tempfile::tempdir().unwrap();

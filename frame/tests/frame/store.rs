@@ -34,6 +34,20 @@ fn open(path: &Path) -> Option<(ObjectKind, Vec<String>)> {
     Store::open(path).unwrap().map(|store| (store.kind(), store.members().to_vec()))
 }
 
+/// The list of objects is compressed.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_store_elsewhere_has_the_members_that_its_list_names() {
+    for (name, kind, members) in [
+        ("remote/store.b2z", ObjectKind::RemoteStore, &["/a", "/tab"][..]),
+        ("remote/table.b2z", ObjectKind::RemoteCTable, &["/_valid_rows"]),
+    ] {
+        let (found, keys) = open(&data().join(name)).unwrap();
+        assert_eq!((found, &keys[..]), (kind, members), "{name}");
+        assert!(kind.is_active() && kind.is_store() && !kind.holds_data());
+    }
+}
+
 #[test]
 fn a_folder_is_the_store_that_its_zip_file_is() {
     for (name, kind, members) in [

@@ -10,6 +10,7 @@ mod dtype;
 mod frame;
 mod geometry;
 mod meta;
+mod slices;
 mod vlmeta;
 mod write;
 
@@ -33,9 +34,10 @@ impl Target {
     }
 }
 
-pub static TARGETS: [Target; 8] = [
+pub static TARGETS: [Target; 9] = [
     Target { name: "meta", run: meta::run, runs: 20_000, made: seeds::metalayers },
     Target { name: "frame", run: frame::run, runs: 5000, made: seeds::frames },
+    Target { name: "slices", run: slices::run, runs: 4000, made: slices::seeds },
     Target { name: "change", run: change::run, runs: 2000, made: change::seeds },
     Target { name: "write", run: write::run, runs: 4000, made: write::seeds },
     Target { name: "containers", run: containers::run, runs: 4000, made: seeds::containers },

@@ -1,0 +1,74 @@
+//! Chunks, decompressed.
+
+use std::io::{Read, Seek};
+
+use crate::error::Error;
+use crate::format::chunk::{ChunkHeader, one_item};
+use crate::format::decompress::{decompress_into, repeated, zeroed};
+use crate::format::index::{ChunkEntry, ChunkPlace};
+use crate::io::chunks::Chunks;
+use crate::rules::blocks::wrong_table;
+use crate::rules::chunk::{Plugins, damaged, not_a_chunk, unsupported, wrong};
+
+impl<R: Read + Seek> Chunks<'_, R> {
+    /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes it. A
+    /// chunk of one value is made, with zeros for items that were never written.
+    ///
+    /// To read items of an array, use [`Frame::slice`]. A chunk can have 2 GiB, which may come from a few bytes:
+    /// [`ChunkEntry::nbytes`] or [`ChunkHeader::nbytes`] tells before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`compressed`](Self::compressed), and if the chunk is damaged. Of the kind
+    /// [`Refused`](crate::ErrorKind::Refused), if its codec or a filter is a plugin, if its size is not known, or if there is no
+    /// memory for it.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let first = chunks.get(0)?.expect("a chunk");
+    /// let data = chunks.decompressed(&first)?;
+    /// // Each block has two items of four bytes.
+    /// assert_eq!((data.len(), &data[..8]), (32, &[0, 0, 0, 0, 1, 0, 0, 0][..]));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn decompressed(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
+        let refused = |why: &str| Error::refused(format_args!("chunk {} {why}", entry.number));
+        let item = match entry.place {
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => return self.decompressed_bytes(entry),
+            ChunkPlace::Special(special) => {
+                let typesize = usize::try_from(self.frame.header().typesize).unwrap_or(1);
+                one_item(special, typesize).map_err(|why| refused(&why))?
+            }
+            ChunkPlace::Invalid(_) => {
+                return Err(refused("is nowhere: its entry in the index makes no sense"));
+            }
+        };
+        let nbytes = entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok());
+        repeated(
+            &item,
+            nbytes.ok_or_else(|| refused("is one value, but how many items it has is not stored"))?,
+        )
+    }
+
+    /// The data of a stored chunk.
+    fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
+        let chunk = self.compressed(entry)?.unwrap_or_default();
+        let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+        let rules = self.rules.get_or_insert_default();
+        if let Some(why) = rules.wrong_value(&header).or_else(|| wrong_table(&header, &chunk)) {
+            return Err(Error::malformed(wrong(entry, &why)));
+        }
+        if header.special.is_some() {
+            return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
+        }
+        if let Some(why) = unsupported(&header, Plugins::Refused).filter(|_| header.has_table()) {
+            return Err(Error::refused(format_args!("chunk {} {why}", entry.number)));
+        }
+        let mut data = zeroed(header.nbytes)?;
+        decompress_into(&chunk, &mut data).map_err(|why| Error::malformed(damaged(entry, &why)))?;
+        Ok(data)
+    }
+}

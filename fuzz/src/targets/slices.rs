@@ -1,0 +1,90 @@
+//! Slices of arrays: whatever the frame is, the items are those of its decompressed chunks.
+
+use std::io::Cursor;
+use std::ops::Range;
+
+use b2nd_frame::{Check, CheckDepth, Frame, ObjectKind, Severity};
+use b2nd_serde::Geometry;
+
+use crate::choices::Choices;
+use crate::seeds;
+
+/// A start and a stop for each of eight dimensions, and the number of threads.
+const COUNT: usize = 17;
+
+/// The most bytes of a slice or of a chunk that are looked at.
+const MOST: u64 = 1 << 20;
+
+pub fn seeds() -> Vec<Vec<u8>> {
+    seeds::choices(COUNT, &seeds::frames())
+}
+
+pub fn run(data: &[u8]) {
+    let (mut choices, bytes) = Choices::split(data, COUNT);
+    let Ok(mut frame) = Frame::read_at(Cursor::new(bytes), 0) else { return };
+    let Some(geometry) = geometry(&frame) else { return };
+    let threads = 1 + choices.below(3);
+    let shape: Vec<u64> = geometry.shape().to_vec();
+    let end = |items: u64, byte: u8| u64::try_from(u128::from(items) * u128::from(byte) / 255).expect("at most the items");
+    let ranges: Vec<Range<u64>> = shape
+        .iter()
+        .map(|&items| {
+            let [a, b] = [choices.byte(), choices.byte()];
+            end(items, a.min(b))..end(items, a.max(b))
+        })
+        .collect();
+    refused(&mut frame, &shape);
+    match frame.slice(&ranges).nbytes() {
+        Ok(nbytes) if nbytes as u64 <= MOST => {}
+        _ => return,
+    }
+    let read = frame.slice(&ranges).threads(threads).read();
+    assert!(read.is_ok() || !is_sound(&mut frame), "no error was found, but {:?}", read.err());
+    let expected = of_chunks(&mut frame, &geometry, &ranges);
+    if let (Ok(read), Some(expected)) = (&read, &expected) {
+        assert!(read == expected, "other items than those of the chunks: {ranges:?}");
+    }
+    let Ok(read) = read else { return };
+    let mut items = vec![0xaa; read.len()];
+    frame.slice(&ranges).read_into(&mut items).expect("as before");
+    assert!(items == read, "other items with another number of threads: {ranges:?}");
+}
+
+fn geometry<R>(frame: &Frame<R>) -> Option<Geometry> {
+    frame.array().ok()??.geometry().ok()
+}
+
+/// Ranges that do not fit the shape.
+fn refused(frame: &mut Frame<Cursor<&[u8]>>, shape: &[u64]) {
+    let whole: Vec<Range<u64>> = shape.iter().map(|&items| 0..items).collect();
+    assert!(frame.slice(&[&whole[..], std::slice::from_ref(&(0..1))].concat()).nbytes().is_err());
+    if let [.., last] = &whole[..] {
+        let beyond = 0..last.end.saturating_add(1);
+        let others = &whole[..whole.len() - 1];
+        assert!(frame.slice(others).nbytes().is_err());
+        if last.end < u64::MAX {
+            assert!(frame.slice(&[others, std::slice::from_ref(&beyond)].concat()).nbytes().is_err());
+        }
+    }
+}
+
+/// Whether a check to the data finds nothing, and reads all of it.
+fn is_sound(frame: &mut Frame<Cursor<&[u8]>>) -> bool {
+    let report = Check::new(CheckDepth::ChunkData).run(frame).expect("a file in memory");
+    let has_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
+    frame.kind() == ObjectKind::NDArray && !has_error && report.skipped.is_empty()
+}
+
+/// The items of a slice, from whole chunks; `None` if one of them cannot be decompressed.
+fn of_chunks(frame: &mut Frame<Cursor<&[u8]>>, geometry: &Geometry, ranges: &[Range<u64>]) -> Option<Vec<u8>> {
+    let typesize = usize::try_from(frame.header().typesize).ok()?;
+    let mut items = vec![0; frame.slice(ranges).nbytes().ok()?];
+    let mut chunks = frame.chunks().ok()?;
+    for chunk in geometry.chunks_in(ranges).ok()? {
+        let entry = chunks.get(chunk.number()).ok()??;
+        entry.nbytes.filter(|&nbytes| nbytes <= MOST)?;
+        let data = chunks.decompressed(&entry).ok()?;
+        chunk.scatter(&data, typesize, &mut items)?;
+    }
+    Some(items)
+}
