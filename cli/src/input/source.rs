@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use b2nd_frame::{Finding, FindingCode, Frame, MemberContent, ObjectKind, Store, is_sparse_frame, zip_member};
+use b2nd_frame::{
+    Finding, FindingCode, Frame, MemberContent, ObjectKind, Store, is_sparse_frame, zip_member,
+};
 
 use super::address::{Address, Inside};
 use crate::names::SPARSE_INDEX;

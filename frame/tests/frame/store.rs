@@ -43,7 +43,8 @@ fn a_store_elsewhere_has_the_members_that_its_list_names() {
         ("remote/table.b2z", ObjectKind::RemoteCTable, &["/_valid_rows"]),
     ] {
         let (found, keys) = open(&data().join(name)).unwrap();
-        assert_eq!((found, &keys[..]), (kind, members), "{name}");
+        assert_eq!(found, kind, "{name}");
+        assert_eq!(keys, members, "{name}");
         assert!(kind.is_active() && kind.is_store() && !kind.holds_data());
     }
 }
