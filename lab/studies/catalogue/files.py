@@ -27,10 +27,11 @@ for model, make in MODELS.items():
     for step in range(count // len(MODELS)):
         blosc2.asarray(make(), chunks=(16, 16), blocks=(16, 16), urlpath=str(folder / model / f"{step:05}.b2nd"))
 
-# A disk lost 64 bytes of a chunk.
+# Bytes of a chunk that a disk or a transfer changed, from the place of its block on: in noise, which is stored as it is, nobody
+# would see it.
 path = folder / "drift" / "00007.b2nd"
 content = path.read_bytes()
-path.write_bytes(content[:200] + bytes(64) + content[264:])
+path.write_bytes(content[:200] + b"\xff" * 64 + content[264:])
 
 # A copy that stopped, one that had not begun, and blocks of the disk that were not written before a crash.
 for step, content in enumerate([lambda file: file[:300], lambda _: b"", lambda file: bytes(len(file))]):
