@@ -1,15 +1,19 @@
 """Damages arrays in every part, salvages them with `b2nd salvage`, and asks python-blosc2 what was saved.
 
-The damaged files are those of the other studies: headers byte by byte, headers of chunks, killed writers; and files that were
-cut, or changed anywhere, of arrays with random histories. With --quick, some of each, by a fixed seed.
+The damaged files are those of the other studies: headers byte by byte, headers of chunks, killed writers; files that were cut, or
+changed anywhere, of arrays with random histories; such arrays as members of zip files, or one after the other in a file; and files
+that lost their chunk index and some chunks. With --quick, some of each, by a fixed seed.
 """
 
 import collections
+import io
+import itertools
 import json
 import os
 import random
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 import blosc2
@@ -42,14 +46,14 @@ BY_ITSELF = ["b2nd: shape", "b2nd: chunkshape", "b2nd: dtype", "b2nd: length of 
 # The judge.
 
 
-def salvage(paths, into, *options):
-    """What `b2nd salvage --json` says of each file."""
-    lines = "".join(f"{path}\n" for path in paths)
+def salvage(addresses, into, *options):
+    """What `b2nd salvage --json` says of what is at each address."""
+    lines = "".join(f"{address}\n" for address in addresses)
     command = [B2ND, "salvage", "--json", "--into", into, "--files-from", "-", *options]
     run = subprocess.run(command, input=lines, capture_output=True, text=True)
     assert run.returncode in (0, 1), run.stderr
-    records = {record["path"]: record for record in map(json.loads, run.stdout.splitlines())}
-    return [records[str(path)] for path in paths]
+    records = {record["address"]: record for record in map(json.loads, run.stdout.splitlines())}
+    return [records[address] for address in addresses]
 
 
 def outside(record, shape, *keys):
@@ -107,7 +111,8 @@ def judged(folder, cases, *options):
         paths = [source / f"{number}.b2nd" for number in range(len(some))]
         for path, case in zip(paths, some):
             case["write"](path)
-        for case, record in zip(some, salvage(paths, into, *options)):
+        addresses = [f"{path}{case.get('inside', '')}" for path, case in zip(paths, some)]
+        for case, record in zip(some, salvage(addresses, into, *options)):
             case["record"] = record
         for case, seen in zip(some, answers(verdict_or_error, some)):
             case["result"] = ERROR if seen in (CRASH, HANG) else seen
@@ -240,6 +245,63 @@ def random_cases(folder, number):
         yield {"name": f"history {number}", "field": kind, "at": spans[0][0], "write": write, "right": right, "damaged": hit}
 
 
+NUMBERS = itertools.count()
+
+
+def several_cases(folder, number):
+    """Files with three arrays, of which one is damaged: a zip file, or one after the other."""
+    is_zip, frames = number % 2 == 0, []
+    for part in range(3):
+        path = Path(folder, f"part {part}.b2nd")
+        path.unlink(missing_ok=True)
+        right = [history(path, True)]
+        frames.append((path.read_bytes(), right, places_of(path)[path]))
+    for _ in range(20):
+        which, first, between = random.randrange(3), next(NUMBERS), random.randbytes(random.randrange(50))
+        damaged, right, places = frames[which]
+        start = random.randrange(len(damaged))
+        stop = start + random.choice([1, 1, 32, 512])
+        damaged = bytearray(damaged)
+        damaged[start:stop] = random.randbytes(len(damaged[start:stop]))
+        contents = [bytes(damaged) if part == which else content for part, (content, _, _) in enumerate(frames)]
+        names = [f"several {first} {part}.b2nd" for part in range(3)]
+        if is_zip:
+            file = io.BytesIO()
+            with zipfile.ZipFile(file, "w") as archive:
+                for name, content in zip(names, contents):
+                    archive.writestr(name, content)
+            content, inside = file.getvalue(), f":{names[which]}"
+        else:
+            content = between + b"".join(contents)
+            inside = f"@{len(between) + sum(map(len, contents[:which]))}"
+        hit = [n for n, a, b in places if a < stop and start < b]
+        field = "member of a zip file" if is_zip else "one of three in a file"
+        write = lambda to, content=content: to.write_bytes(content)
+        yield {"name": f"several {first}", "field": field, "at": start, "write": write, "right": right, "damaged": hit, "inside": inside}
+
+
+def hole_cases(folder, number):
+    """Files without a chunk index, of which some chunks have lost their headers, or all of their bytes. Each chunk was stored."""
+    path = Path(folder, "hole.b2nd")
+    items = np.random.default_rng(number).integers(0, 9, (24, 30)).astype("<i4")
+    cparams = {"nthreads": 1, "clevel": random.choice([0, 1, 5])}
+    array = blosc2.asarray(items, chunks=(5, 8), blocks=(5, 4), urlpath=str(path), mode="w", cparams=cparams)
+    places, content, count = places_of(path)[path], path.read_bytes(), array.schunk.nchunks
+    assert len(places) == count
+    index = max(stop for _, _, stop in places)
+    for _ in range(20):
+        damaged = bytearray(content[:index])
+        hit = sorted(random.sample(range(count), random.randint(1, 4)))
+        for chunk in hit:
+            start, stop = next((start, stop) for n, start, stop in places if n == chunk)
+            how = random.choice(["length", "header", "all"])
+            span = {"length": (start + 12, start + 16), "header": (start, start + 32), "all": (start, stop)}[how]
+            damaged[slice(*span)] = bytes(span[1] - span[0])
+        write = lambda to, damaged=bytes(damaged): to.write_bytes(damaged)
+        whole = [n for n in range(count) if n not in hit]
+        yield {"name": "holes", "field": f"{len(hit)} lost", "at": hit[0], "write": write, "right": [items], "damaged": hit, "whole": whole}
+
+
 def cut_cases(folder, name, step):
     """Files cut at every byte, of an array of which every chunk is stored, in its order."""
     path = Path(folder, f"cut {name}.b2nd")
@@ -318,6 +380,12 @@ def all_cases(folder):
     cases = [case for number in range(8 if IS_QUICK else 400) for case in random_cases(folder, number)]
     of_random = judged(folder, cases)
     yield "random", part("damage", "Anywhere, in arrays with random histories", of_random, field), of_random
+    cases = [case for number in range(8 if IS_QUICK else 100) for case in several_cases(folder, number)]
+    of_several = judged(folder, cases)
+    yield "several", part("where", "One of several arrays in a file", of_several, field), of_several
+    cases = [case for number in range(4 if IS_QUICK else 50) for case in hole_cases(folder, number)]
+    of_holes = judged(folder, cases, "--assume-order")
+    yield "holes", part("chunks", "Lost chunks and a lost index, with `--assume-order`", of_holes, field), of_holes
     step = 97 if IS_QUICK else 1
     for options in [], ["--assume-order"]:
         cases = [case for name in ("plain", "struct", "vlmetalayers") for case in cut_cases(folder, name, step)]
@@ -340,13 +408,14 @@ def main():
     promised = [case for case in parts["headers"] if is_promised(case)]
     saved = sum(case["result"] == WHOLE for case in promised) / len(promised)
     others = [case for case in parts["chunks"] if set(case["lost"]) - {damage.CHUNK} or case["result"] == REFUSED]
-    missed = [case for case in parts["assumed"] if set(case["whole"]) & set(case["lost"]) or case["whole"] and case["result"] == REFUSED]
+    without_index = parts["assumed"] + parts["holes"]
+    missed = [case for case in without_index if set(case["whole"]) & set(case["lost"]) or case["whole"] and case["result"] == REFUSED]
     every = [case for name, cases in parts.items() for case in cases if name != "assumed"]
     wrong = [case for case in every if case["result"] in (WRONG, ERROR)]
     wrong += [case for case in parts["assumed"] if case["result"] == ERROR]
     count = sum(map(len, parts.values()))
     figure = f"{count} damaged files: {saved:.1%} of {len(promised)} damaged sizes and markers saved whole; "
-    figure += f"{len(others)} chunk damages cost another chunk; {len(missed)} cuts cost a whole chunk; {len(wrong)} wrong or unreadable"
+    figure += f"{len(others)} chunk damages cost another chunk; {len(missed)} lost indexes cost a whole chunk; {len(wrong)} wrong or unreadable"
     text += f"{figure}.\n"
     for case in [*wrong[:12], *others[:6], *missed[:6]]:
         print({key: value for key, value in case.items() if key != "record"}, case["record"])

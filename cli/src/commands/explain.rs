@@ -42,7 +42,7 @@ impl Explain {
         } else if self.codes.is_empty() {
             anstream::stdout().write_all(list(&wanted).as_bytes())?;
         } else {
-            let pages: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+            let pages: Vec<String> = wanted.iter().map(Explanation::page).collect();
             anstream::stdout().write_all(pages.join("\n").as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)

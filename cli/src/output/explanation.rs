@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use b2nd_frame::FindingCode;
+use b2nd_frame::{FindingCode, Remedy};
 use serde::Serialize;
 
 use crate::terminal::{BOLD, RED, YELLOW};
@@ -16,6 +16,8 @@ pub(crate) struct Explanation {
     pub(crate) meaning: &'static str,
     cause: &'static str,
     advice: &'static str,
+    /// The command that mends it; `None` if none does.
+    remedy: Option<&'static str>,
 }
 
 /// Why something failed, where it is not a finding.
@@ -112,7 +114,7 @@ const fn failure(
     cause: &'static str,
     advice: &'static str,
 ) -> Explanation {
-    Explanation { code, severity: "failure", meaning, cause, advice }
+    Explanation { code, severity: "failure", meaning, cause, advice, remedy: None }
 }
 
 impl From<FindingCode> for Explanation {
@@ -123,7 +125,25 @@ impl From<FindingCode> for Explanation {
             meaning: code.meaning(),
             cause: code.cause(),
             advice: code.advice(),
+            remedy: match code.remedy() {
+                Some(Remedy::Rewrite) => Some("rewrite"),
+                Some(Remedy::Edit) => Some("set"),
+                Some(Remedy::Salvage) => Some("salvage"),
+                _ => None,
+            },
         }
+    }
+}
+
+impl Explanation {
+    /// A page with the command that mends it, or that there is none.
+    pub(crate) fn page(&self) -> String {
+        let mended = match self.remedy {
+            Some(command) => format!("    Mended by: b2nd {command}\n"),
+            None if self.severity == "failure" => String::new(),
+            None => "    Mended by: no command\n".into(),
+        };
+        format!("{self}{mended}")
     }
 }
 
@@ -138,7 +158,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 /// A page of some lines: the code, what it means, its cause, and what to do.
 impl Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { code, severity, meaning, cause, advice } = self;
+        let Self { code, severity, meaning, cause, advice, remedy: _ } = self;
         let style = if *severity == "warning" { YELLOW } else { RED };
         writeln!(f, "{BOLD}{code}{BOLD:#} ({style}{severity}{style:#})")?;
         let options = textwrap::Options::new(textwrap::termwidth().min(80));

@@ -38,8 +38,8 @@ codes! {
         "Copy or download the file again. A scan finds the frames in it."
     ZipChecksum "zip-checksum" Error ChunkData -
         "The bytes of a member of the zip file do not have the CRC-32 that the directory of the zip file has for them, or \
-         its name is another one there, or needs a version of the zip format that nobody knows. Python does not \
-         open the member, or reads changed data."
+         its name is another one there, or needs a version of the zip format that nobody knows. Or the record \
+         at its end says another place or size of the directory. Python does not open the member, or reads changed data."
         DAMAGE
         "Copy or download the file again."
     HeaderMarker "header-marker" Error Frame Salvage

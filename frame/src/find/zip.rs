@@ -23,6 +23,10 @@ const VERSION_NEEDED: u64 = 6;
 const NAME_LENGTH: u64 = 26;
 const LOCAL_HEADER_LEN: u64 = 30;
 
+/// The length of the record at the end of a zip file without its comment, and of what is before it in a long one.
+const END_LEN: usize = 22;
+const LOCATOR_LEN: usize = 20;
+
 /// The last version of the zip format, 6.3. Python opens no file with a later one.
 const LAST_VERSION: u8 = 63;
 
@@ -47,6 +51,39 @@ pub struct ZipMember {
     /// Where its record in the directory of the zip file begins, and its local header.
     record: u64,
     local: u64,
+    directory: Directory,
+}
+
+/// Where the directory of a zip file is.
+#[derive(Clone, Copy, Debug)]
+struct Directory {
+    start: u64,
+    /// Where the record after it begins, which says where it is.
+    end: u64,
+}
+
+impl Directory {
+    /// Why other programs do not find the directory: the record after it says another place. Here it is found all the same if
+    /// one of the two numbers in the record is right. A long zip file has other records too, whose numbers count instead.
+    fn wrong_end(self, reader: &mut (impl Read + Seek)) -> Result<Option<String>, Error> {
+        const LOCATOR: &[u8] = b"PK\x06\x07";
+        let Some(before) = self.end.checked_sub(LOCATOR_LEN as u64) else { return Ok(None) };
+        let bytes: [u8; LOCATOR_LEN + END_LEN] = bytes_at(reader, before)?;
+        let [.., a, b, c, d, e, f, g, h, _, _] = bytes;
+        let [size, offset] = [[a, b, c, d], [e, f, g, h]].map(u32::from_le_bytes);
+        if bytes.starts_with(LOCATOR) {
+            return Ok(None);
+        }
+        let by_size = self.end.checked_sub(size.into());
+        // Bytes before the zip file can move it towards the end.
+        let is_right = by_size == Some(self.start) && u64::from(offset) <= self.start;
+        Ok((!is_right).then(|| {
+            let Self { start, end } = self;
+            format!(
+                "the directory of the zip file is at bytes {start} to {end}, but its end says that it has {size} bytes from {offset} on"
+            )
+        }))
+    }
 }
 
 /// What a member of a zip file is. See [`ZipMember::content`].
@@ -141,6 +178,9 @@ impl ZipMember {
         }
         let name = Escaped(&self.name);
         let finding = Finding::new(FindingCode::ZipChecksum, Place::File);
+        if let Some(text) = self.directory.wrong_end(&mut reader)? {
+            return Ok(Some(finding.text(text)));
+        }
         let [version] = bytes_at(&mut reader, self.record.saturating_add(VERSION_NEEDED))?;
         if version > LAST_VERSION {
             let text = format!(
@@ -289,6 +329,7 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
             "the directory of the zip file has {directory_len} bytes, of which at most {MAX_DIRECTORY} are read; a scan finds the frames in a file without it"
         )));
     }
+    let directory = Directory { start: archive.directory_offset(), end: archive.eocd_offset() };
     let mut found = Vec::new();
     let mut entries = archive.entries(&mut buffer);
     while let Some(entry) = entries.next_entry().map_err(|error| not_a_zip(&error))? {
@@ -318,7 +359,7 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
                 }
             };
         let (len, local) = (end.saturating_sub(offset), start);
-        members.push(ZipMember { name, offset, len, content, crc32, record, local });
+        members.push(ZipMember { name, offset, len, content, crc32, record, local, directory });
     }
     refuse_overlaps(&mut members, archive.directory_offset());
     Ok((members, archive.into_inner().into_inner().reader))

@@ -20,22 +20,22 @@ pub(super) struct Order {
     is_sparse: bool,
     /// Where the last chunk ends.
     end: u64,
+    /// The bytes of all that were found.
+    len: u64,
 }
 
 /// Bytes between two chunks in which no chunk is whole.
 struct Hole {
     /// The number of chunks that were found before it.
     before: usize,
+    len: u64,
     /// The number of damaged chunks in it of which the header is still known as one.
     traces: u64,
 }
 
 impl Order {
     /// The numbers that the chunks have if the order of the file is that of the array, with their places. The chunks whose
-    /// numbers are left out are lost.
-    ///
-    /// A hole is as many lost chunks as have left a trace in it. One without a trace is one lost chunk; or if it is the only
-    /// one, and the chunks end at `end`, all that are missing. If the array has fewer chunks than that, the holes are none.
+    /// numbers are left out are lost. Where the chunks end at `end`, none is missing after the last one.
     pub(super) fn numbered(&self, nchunks: u64, end: u64) -> Vec<(u64, u64)> {
         if self.is_sparse {
             // C-Blosc2 counts the files up, so a number that is left out is that of a lost file.
@@ -43,26 +43,35 @@ impl Order {
             let numbers = (0..).zip(&self.found);
             return numbers.map(|(n, &file)| (if is_numbered { file } else { n }, file)).collect();
         }
-        let traces = self.holes.iter().map(|hole| hole.traces).sum::<u64>();
-        let silent = self.holes.iter().filter(|hole| hole.traces == 0).count() as u64;
-        let missing = nchunks.checked_sub((self.found.len() as u64).saturating_add(traces));
-        let of_silent = match missing {
-            Some(missing) if silent == 1 && self.end == end => missing,
-            missing => u64::from(missing.is_some_and(|missing| missing >= silent)),
-        };
-        let lost = |hole: &Hole| match hole.traces {
-            0 => of_silent,
-            traces if missing.is_some() => traces,
-            _ => 0,
-        };
-        let (mut holes, mut before) = (self.holes.iter().peekable(), 0);
+        let lost = nchunks.saturating_sub(self.found.len() as u64);
+        let lost = self.lost_in_holes(lost, self.end == end);
+        let (mut holes, mut before) = (self.holes.iter().zip(lost).peekable(), 0);
         let numbered = self.found.iter().enumerate().map(|(n, &place)| {
-            while let Some(hole) = holes.next_if(|hole| hole.before == n) {
-                before += lost(hole);
+            while let Some((_, lost)) = holes.next_if(|(hole, _)| hole.before == n) {
+                before += lost;
             }
             (n as u64 + before, place)
         });
         numbered.collect()
+    }
+
+    /// The number of chunks that each hole stands for, of so many that are lost in all; `is_all` if these are all in holes.
+    /// It is one, or as many as have left a trace, or as many as would have the length of the others. What does not fit the
+    /// number that is lost is not so.
+    fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
+        if self.holes.len() == 1 && is_all {
+            return vec![lost];
+        }
+        let usual = (self.len / (self.found.len() as u64).max(1)).max(1);
+        let by_length = |hole: &Hole| ((hole.len + usual / 2) / usual).max(hole.traces).max(1);
+        let by_trace = |hole: &Hole| hole.traces.max(1);
+        let of_traces = |hole: &Hole| hole.traces;
+        let ways: [&dyn Fn(&Hole) -> u64; 3] = [&by_length, &by_trace, &of_traces];
+        let ways = ways.map(|way| self.holes.iter().map(way).collect::<Vec<u64>>());
+        let sum = |way: &&Vec<u64>| way.iter().sum::<u64>();
+        let right = ways.iter().find(|way| is_all && sum(way) == lost);
+        let right = right.or_else(|| ways.iter().find(|way| sum(way) <= lost));
+        right.cloned().unwrap_or_else(|| vec![0; self.holes.len()])
     }
 }
 
@@ -82,7 +91,7 @@ pub(super) fn find<R: Read + Seek>(
     let nbytes = u64::try_from(sizes.chunksize).ok();
     let mut order = Order::default();
     let (mut hits, mut searched) = (VecDeque::new(), start.saturating_add(TYPESIZE));
-    let (mut at, mut traces) = (start, None);
+    let (mut at, mut hole) = (start, None);
     while at < source.len {
         let bytes = source.read(at, ChunkHeader::MAX_LEN as u64)?;
         let room = source.len - at;
@@ -91,15 +100,17 @@ pub(super) fn find<R: Read + Seek>(
         });
         match header {
             Some(header) => {
-                let hole = traces.take().map(|traces| Hole { before: order.found.len(), traces });
-                order.holes.extend(hole);
+                order.holes.extend(hole.take());
                 order.found.push(at);
+                order.len = order.len.saturating_add(header.cbytes as u64);
                 at = at.saturating_add(header.cbytes as u64);
                 order.end = at;
             }
             None => {
                 let Some(next) = next(source, at, &signature, &mut hits, &mut searched)? else { break };
-                *traces.get_or_insert(0) += u64::from(is_trace(&bytes, &signature, next - at));
+                let hole = hole.get_or_insert(Hole { before: order.found.len(), len: 0, traces: 0 });
+                hole.len += next - at;
+                hole.traces += u64::from(is_trace(&bytes, &signature, next - at));
                 at = next;
             }
         }

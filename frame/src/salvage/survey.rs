@@ -6,7 +6,6 @@ use b2nd_serde::dtype::Dtype;
 
 use crate::error::Error;
 use crate::format::fields::{Generation, HeaderField};
-use crate::format::head::Head;
 use crate::format::header::{MAX_HEADER_LEN, not_a_frame};
 use crate::format::header_builder::Compression;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
@@ -18,7 +17,7 @@ use crate::salvage::metadata::{self, Metadata};
 use crate::salvage::order::{self, Order};
 use crate::salvage::source::Source;
 use crate::salvage::trailer;
-use crate::salvage::values::Values;
+use crate::salvage::values::{self, Values};
 use crate::write::plan::Sizes;
 
 /// The longest header that is looked for where nothing says how long it is.
@@ -57,8 +56,7 @@ impl Survey {
     ) -> Result<(Self, Notes), Error> {
         let mut notes = Notes::default();
         let mut prefix = source.read(0, FIRST_READ)?;
-        let parsed = Head::parse(&prefix);
-        if parsed.as_ref().is_ok_and(|head| head.header.generation != Generation::Present) {
+        if values::generation(&prefix) != Generation::Present {
             return Err(Error::refused("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
         let values = Values::read(&prefix, &mut notes.restored);
@@ -69,9 +67,12 @@ impl Survey {
         let Notes { restored, lost_metalayers, .. } = &mut notes;
         let mut metadata = match metadata::read(&prefix, &values, given, restored, lost_metalayers) {
             Err(_) if values.is_lost && given.is_empty() => {
-                return Err(Error::malformed(not_a_frame("its first bytes are not those of a header")));
+                return Err(Error::malformed(not_a_frame(
+                    "its first bytes are not those of a header; if they are lost, give the shape, chunk shape, block \
+                     shape and dtype of the array",
+                )));
             }
-            Err(_) if parsed.is_ok_and(|head| head.array_metalayer().is_none()) => {
+            Err(_) if values.head(&prefix).is_some_and(|head| head.array_metalayer().is_none()) => {
                 return Err(Error::refused("the frame has no array, so it cannot be salvaged"));
             }
             metadata => metadata?,

@@ -17,15 +17,24 @@ pub(super) struct Values {
     pub(super) is_lost: bool,
 }
 
-/// The bytes that every header of the present generation has: the offset and the value of each, and what it belongs to.
-fn fixed() -> impl Iterator<Item = (usize, u8, &'static str)> {
-    let array = (0, Generation::Present.marker().to_u8(), "the header");
-    let markers = HeaderField::ALL.iter().filter_map(|&field| {
+/// The bytes that every header of a generation has: the offset and the value of each, and what it belongs to.
+fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static str)> {
+    let array = (0, generation.marker().to_u8(), "the header");
+    let markers = HeaderField::ALL.iter().filter_map(move |&field| {
         let encoding = field.encoding();
-        Some((offset(field).checked_sub(1)?, encoding.marker?, encoding.name))
+        Some((field.offset(generation)?.checked_sub(1)?, encoding.marker?, encoding.name))
     });
     let magic = MAGIC.iter().zip(offset(HeaderField::Magic)..).map(|(&byte, at)| (at, byte, "the magic"));
     [array].into_iter().chain(markers).chain(magic)
+}
+
+/// The generation of a damaged header: the one with the most fixed bytes in it, the present one first.
+pub(super) fn generation(prefix: &[u8]) -> Generation {
+    let right = |&generation: &Generation| {
+        fixed(generation).filter(|&(at, byte, _)| prefix.get(at) == Some(&byte)).count()
+    };
+    // Of several with the same number, this is the last one.
+    Generation::ALL.into_iter().max_by_key(right).unwrap_or(Generation::Present)
 }
 
 impl Values {
@@ -33,6 +42,7 @@ impl Values {
     pub(super) fn read(prefix: &[u8], restored: &mut Vec<String>) -> Self {
         let mut bytes = prefix.to_vec();
         bytes.resize(Generation::Present.head_len(), 0);
+        let fixed = || fixed(Generation::Present);
         let wrong: Vec<_> = fixed().filter(|&(at, byte, _)| bytes.get(at) != Some(&byte)).collect();
         if wrong.len() * 2 > fixed().count() {
             restored.push("the header, of which nothing is left".into());
@@ -46,6 +56,12 @@ impl Values {
             }
         }
         Self { bytes, is_lost: false }
+    }
+
+    /// The header that begins with these values, if nothing else in it is damaged.
+    pub(super) fn head(&self, prefix: &[u8]) -> Option<Head> {
+        let rest = prefix.get(self.bytes.len()..)?;
+        Head::parse(&[&self.bytes, rest].concat()).ok()
     }
 
     /// A value that is an integer; 0 if the header is lost.

@@ -599,4 +599,15 @@ fn the_bytes_of_a_member_are_compared_with_the_zip_file() {
         assert_eq!(finding.code(), FindingCode::ZipChecksum);
         assert!(finding.message().starts_with(says), "{finding}");
     }
+    // The size of the directory, and its offset, in the last 22 bytes.
+    let end = sound.len() - 22;
+    for (at, bit) in [(12, 1), (13, 0x80), (14, 0xff), (15, 0x7f), (16, 1)] {
+        let mut file = sound.clone();
+        file[end + at] ^= bit;
+        let findings = of_member(&file);
+        assert_eq!(findings.len(), zip_members(Cursor::new(&file)).unwrap().len(), "{at}");
+        assert!(findings[0].message().starts_with("the directory of the zip file is at bytes "), "{at}");
+    }
+    // Bytes before a zip file are not damage.
+    assert_eq!(of_member(&[b"before", &sound[..]].concat()), []);
 }

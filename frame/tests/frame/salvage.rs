@@ -15,6 +15,7 @@ use b2nd_serde::{Meta, Shapes};
 
 use crate::check::{index_headers, oddities, table};
 use crate::index_start;
+use crate::rewrite::{first_generation, second_generation};
 
 /// The array of most tests: 3 x 5 items in chunks of 2 x 3, which begin at byte 165 and have 64 bytes each.
 fn small() -> Vec<u8> {
@@ -353,8 +354,37 @@ fn what_is_no_array_with_items_of_its_own_is_refused() {
     let error = of(b"text".to_vec()).preview().unwrap_err();
     assert_eq!(error.finding().unwrap().code(), FindingCode::NotAFrame);
     let chunks = fs::read(data().join("peers/object_array.b2frame")).unwrap();
-    let message = of(chunks).preview().unwrap_err().to_string();
-    assert_eq!(message, "the frame has no array, so it cannot be salvaged");
+    // A size, a marker and a byte of the magic.
+    for damage in [None, Some(61), Some(24), Some(4)] {
+        let mut file = chunks.clone();
+        damage.iter().for_each(|&at: &usize| file[at] ^= 0x15);
+        let message = of(file).preview().unwrap_err().to_string();
+        assert_eq!(message, "the frame has no array, so it cannot be salvaged", "{damage:?}");
+    }
+    // Of an older generation, wherever it is damaged.
+    let second = second_generation(small());
+    for old in [first_generation(second.clone()), second] {
+        for damage in [vec![], vec![0], vec![4], vec![15, 24, 29], vec![61, 62]] {
+            let mut file = old.clone();
+            damage.iter().for_each(|&at: &usize| file[at] ^= 0x55);
+            let message = of(file).preview().unwrap_err().to_string();
+            assert_eq!(message, "frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged", "{damage:?}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_whose_first_bytes_are_lost_asks_for_the_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = small()[20..].to_vec();
+    let error = saved(&cut, folder.path()).unwrap_err();
+    assert!(
+        error.to_string().ends_with("give the shape, chunk shape, block shape and dtype of the array"),
+        "{error}"
+    );
+    let given = of(cut).shape(&[3, 5]).chunkshape(&[2, 3]).blockshape(&[1, 2]).dtype("int32");
+    let report = given.preview().unwrap();
+    assert_eq!((report.lost_count(), report.assumed.len()), (0, 0), "{report:?}");
 }
 
 #[test]

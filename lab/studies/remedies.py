@@ -1,0 +1,255 @@
+"""Follows the remedy of each code on a damaged file, and asks python-blosc2 what comes of it.
+
+    lab/run remedies             exit status 1 if a code has no damaged file here, or if its remedy does not mend it
+
+`b2nd check` must find the code in the damaged file, and the command that `b2nd explain` names for it must make a file in which it finds
+no error. python-blosc2 must open that file, and read every item that was not listed as lost, as before.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+from study import B2ND, ROOT, answers, b2nd, reported, scratch
+
+DATA = ROOT / "frame/tests/data"
+
+# The array of most damaged files: 3 x 5 items in chunks of 2 x 3 and blocks of 1 x 2, which are not compressed. Its header
+# has 165 bytes, each chunk 64; the chunk index is at byte 421.
+SMALL = (DATA / "int32_3x5.b2nd").read_bytes()
+INDEX, MOST = 421, b"\x7f\xff\xff\xff"
+TRAILER = len(SMALL) - 35
+
+
+def changed(content, *changes):
+    content = bytearray(content)
+    for at, new in changes:
+        content[at : at + len(new)] = new
+    return bytes(content)
+
+
+def small(*changes):
+    return lambda path: path.write_bytes(changed(SMALL, *changes))
+
+
+def with_bytes(content):
+    return lambda path: path.write_bytes(content)
+
+
+def second_generation(content):
+    """The same frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers."""
+    content = changed(content, (0, b"\x9d"), (25, b"\x11"), (11, (160).to_bytes(4)), (100, (102).to_bytes(4)))
+    content = content[:-35] + bytes([0x94, 1, 0xC6, 0, 0, 0, 0, 0xCE, 0, 0, 0, 30, 0xD8]) + bytes(17)
+    content = content[:52] + content[57:]
+    return changed(content, (16, len(content).to_bytes(8)))
+
+
+def vlmetalayers(part, at, new):
+    """Damage to the trailer of a file with vlmetalayers: to its index, to the first content, or to the chunk in that."""
+    content = (DATA / "vlmetalayers.b2nd").read_bytes()
+    length = int.from_bytes(content[-22:-18])
+    start = len(content) - length
+    name = content[start + 9] & 0x1F
+    first = start + int.from_bytes(content[start + 11 + name : start + 15 + name])
+    places = {"index": start, "offset": start + 11 + name, "content": first, "chunk": first + 5}
+    return with_bytes(changed(content, (places[part] + at, new)))
+
+
+def array(path, chunks, **cparams):
+    """Writes an array of items that are no pattern; returns its bytes, and where each chunk and the index begin."""
+    items = np.random.default_rng(1).integers(0, 9, 3000).astype("<i4")
+    cparams = {"nthreads": 1} | cparams
+    blosc2.asarray(items, chunks=(chunks,), blocks=(min(chunks, 100),), urlpath=str(path), mode="w", cparams=cparams)
+    content = path.read_bytes()
+    header_len, cbytes = int.from_bytes(content[11:15]), int.from_bytes(content[39:47])
+    starts = [chunk["offset"] for chunk in b2nd("chunks", "--json", path)]
+    return content, starts, header_len + cbytes
+
+
+def compressed(at_of, new):
+    """Damage to an array of which each chunk is compressed."""
+
+    def write(path):
+        content, starts, _ = array(path, 300, codec=blosc2.Codec.LZ4)
+        at = at_of(content, starts)
+        path.write_bytes(changed(content, (at, new(content, at))))
+
+    return write
+
+
+def index_data(path):
+    content, _, index = array(path, 3)
+    path.write_bytes(changed(content, (index + 32, b"\xff\xff\xff\x7f")))
+
+
+def chunk_file(path):
+    shutil.copytree(DATA / "sparse.b2nd", path)
+    (path / "00000002.chunk").unlink()
+
+
+def empty_moved(path):
+    """A frame without chunks whose trailer does not follow the header."""
+    content = (DATA / "empty.b2nd").read_bytes()
+    header_len = int.from_bytes(content[11:15])
+    content = content[:header_len] + bytes(8) + content[header_len:]
+    path.write_bytes(changed(content, (16, len(content).to_bytes(8))))
+
+
+def unset_blocks(path):
+    path.write_bytes(changed(second_generation(SMALL), (142, bytes(4)), (147, bytes(4))))
+
+
+def metalayer_cut(path):
+    content = SMALL[:122] + SMALL[165:]
+    path.write_bytes(changed(content, (11, (122).to_bytes(4)), (16, len(content).to_bytes(8)), (108, (10).to_bytes(4))))
+
+
+GIVEN = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype", "int32"]
+
+# For each code, what writes a damaged file, what the file was before, and what the command must be given.
+DAMAGED = {
+    "truncated": (with_bytes(SMALL[:360]), ["--assume-order"]),
+    "longer-file": (with_bytes(SMALL + b"more"), []),
+    "header-marker": (small((29, b"\xcf")), []),
+    "header-length": (small((11, bytes(4))), []),
+    "old-frame": (with_bytes(second_generation(SMALL)), []),
+    "filter-count": (small((70, b"\x07")), []),
+    "filter-parameter": (small((84, b"\x80")), []),
+    "typesize": (small((48, bytes(4))), []),
+    "sizes": (small((58, b"\xff\xff\xff\xff")), []),
+    "metalayer-count": (small((92, b"\x00\x11")), []),
+    "index-marker": (small((91, b"\xdf")), []),
+    "metalayer-offset": (small((100, MOST)), []),
+    "metalayer-length": (small((108, MOST)), []),
+    "metalayer-list": (small((104, b"\xdd")), []),
+    "misnamed-array": (small((95, b"x")), []),
+    "array-marker": (small((116, b"\xd2")), []),
+    "array-truncated": (metalayer_cut, GIVEN),
+    "rank": (small((114, b"\x11\xa1")), []),
+    "dtype-length": (small((158, MOST)), []),
+    "dtype-text": (small((162, b"\xff")), GIVEN),
+    "negative-dimension": (small((117, b"\xff" * 8)), GIVEN),
+    "zero-block": (small((147, bytes(4))), GIVEN),
+    "zero-chunk": (small((136, bytes(4)), (147, bytes(4))), GIVEN),
+    "overflow": (small((136, b"\x00\x01\x00\x00"), (141, b"\x00\x01\x00\x00")), GIVEN),
+    "chunk-too-large": (small((141, b"\x10\x00\x00\x00")), GIVEN),
+    "unset-blockshape": (unset_blocks, []),
+    "zero-chunksize": (small((58, bytes(4))), []),
+    "blocksize-mismatch": (small((53, b"\x00\x00\x00\x09")), []),
+    "interrupted-resize": (small((126, (9).to_bytes(8))), ["--shape", "3,5"]),
+    "chunk-index-place": (small((46, b"\x08")), []),
+    "chunk-index-count": (small((INDEX + 4, b"\x18")), ["--assume-order"]),
+    "chunk-index-header": (small((INDEX + 3, b"\x09")), ["--assume-order"]),
+    "chunk-offset": (small((INDEX + 37, b"\x01")), []),
+    "chunk-index-data": (index_data, ["--assume-order"]),
+    "chunk-header": (small((229 + 15, b"\x40")), []),
+    "chunk-data": (compressed(lambda _, starts: starts[1] + 44, lambda content, at: b"\xff" * 40), []),
+    "chunk-overlap": (
+        compressed(lambda _, starts: starts[1] + 12, lambda content, at: bytes([content[at] ^ 8])),
+        [],
+    ),
+    "chunk-file": (chunk_file, []),
+    "trailer-marker": (small((TRAILER, b"\x95")), []),
+    "trailer-length": (small((len(SMALL) - 22, (5).to_bytes(4))), []),
+    "trailer-place": (empty_moved, []),
+    "vlmetalayer-count": (vlmetalayers("index", 7, b"\x20\x01"), []),
+    "vlmetalayer-offset": (vlmetalayers("offset", 0, MOST), []),
+    "vlmetalayer-length": (vlmetalayers("content", 1, MOST), []),
+    "vlmetalayer-chunk": (vlmetalayers("chunk", 3, b"\x00"), []),
+    "old-layout": (with_bytes((DATA / "uint16_6x8.caterva").read_bytes()), ["--dtype", "uint16"]),
+    "lost-typesize": (with_bytes((DATA / "peers/lost_typesize_S256.b2nd").read_bytes()), []),
+}
+
+
+def run(*arguments):
+    return subprocess.run([B2ND, *map(str, arguments)], capture_output=True, text=True)
+
+
+def mend(remedy, path, to, options):
+    """Runs the command. Returns the file that it mended or made, and what it says of the chunks that are lost."""
+    if remedy == "set":
+        done = run("set", path, *options)
+        return path, [], done
+    done = run(remedy, "--json", *options, path, to)
+    lost = json.loads(done.stdout).get("lost", []) if remedy == "salvage" and done.stdout else []
+    return to, lost, done
+
+
+def read(path):
+    """All that python-blosc2 reads of an array, as text."""
+    try:
+        opened = blosc2.open(path, mode="r")
+        dict(opened.schunk.vlmeta.getall())
+        return opened[...].tolist() if opened.dtype.kind != "S" else [item.decode() for item in opened[...].ravel()]
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def right(code, path, folder):
+    """The items as they were."""
+    if code in ("chunk-index-data", "chunk-data", "chunk-overlap"):
+        sound = Path(folder, "sound.b2nd")
+        array(sound, 3 if code == "chunk-index-data" else 300)
+        return blosc2.open(str(sound), mode="r")[...].tolist()
+    if code == "chunk-file":
+        return blosc2.open(str(DATA / "sparse.b2nd"), mode="r")[...].tolist()
+    if code.startswith("vlmetalayer-"):
+        return blosc2.open(str(DATA / "vlmetalayers.b2nd"), mode="r")[...].tolist()
+    if code == "trailer-place":
+        return blosc2.open(str(DATA / "empty.b2nd"), mode="r")[...].tolist()
+    if code == "old-layout":
+        return np.frombuffer(blosc2.open(str(path), mode="r")[:], "<u2").size and None
+    if code == "lost-typesize":
+        return None
+    return np.arange(15).reshape(3, 5).tolist()
+
+
+def fault(code, remedy, folder):
+    write, options = DAMAGED[code]
+    path, to = Path(folder, f"{code}.b2nd"), Path(folder, f"{code} mended.b2nd")
+    write(path)
+    found = [name for _, name in reported([path], "--data")[0]] if path.exists() else []
+    if code not in found and "unreadable" not in found:
+        return f"check finds {found}"
+    expected = right(code, path, folder)
+    made, lost, done = mend(remedy, path, to, options)
+    if not made.exists() or (done.returncode and not lost):
+        return f"{remedy}: {done.stderr or done.stdout}"
+    left = [name for severity, name in reported([made], "--data")[0] if severity == "error"]
+    if left:
+        return f"after it, check finds {left}"
+    items = answers(read, [str(made)])[0]
+    if isinstance(items, str):
+        return f"python-blosc2: {items}"
+    if expected is None:
+        return None
+    items, expected = np.array(items), np.array(expected)
+    for chunk in lost:
+        items[tuple(map(slice, chunk["start"], chunk["stop"]))] = 0
+        expected[tuple(map(slice, chunk["start"], chunk["stop"]))] = 0
+    return None if items.shape == expected.shape and (items == expected).all() else "other items"
+
+
+def main():
+    explained = b2nd("explain", "--json")
+    remedies = {line["code"]: line["remedy"] for line in explained if line["severity"] != "failure" and line["remedy"]}
+    faults = [f"{code}: no damaged file" for code in remedies if code not in DAMAGED]
+    faults += [f"{code}: no remedy" for code in DAMAGED if code not in remedies]
+    with scratch() as folder:
+        for code, remedy in remedies.items():
+            if code in DAMAGED:
+                why = fault(code, remedy, folder)
+                print(f"{code}: {remedy}: {why or 'mended'}")
+                faults += [f"{code}: {why}"] if why else []
+    print(f"{len(remedies)} codes with a remedy, {len(faults)} faults")
+    if faults:
+        sys.exit("\n".join(faults))
+
+
+if __name__ == "__main__":
+    main()
