@@ -43,7 +43,7 @@ def with_bytes(content):
 
 def second_generation(content):
     """The same frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers."""
-    content = changed(content, (0, b"\x9d"), (25, b"\x11"), (11, (160).to_bytes(4)), (100, (102).to_bytes(4)))
+    content = changed(content, (0, b"\x9d"), (25, bytes([content[25] & 0xF0 | 1])), (11, (160).to_bytes(4)), (100, (102).to_bytes(4)))
     content = content[:-35] + bytes([0x94, 1, 0xC6, 0, 0, 0, 0, 0xCE, 0, 0, 0, 30, 0xD8]) + bytes(17)
     content = content[:52] + content[57:]
     return changed(content, (16, len(content).to_bytes(8)))
@@ -75,7 +75,7 @@ def compressed(at_of, new):
     """Damage to an array of which each chunk is compressed."""
 
     def write(path):
-        content, starts, _ = array(path, 300, codec=blosc2.Codec.LZ4)
+        content, starts, _ = array(path, 300, codec=blosc2.Codec.ZSTD)
         at = at_of(content, starts)
         path.write_bytes(changed(content, (at, new(content, at))))
 
@@ -101,7 +101,9 @@ def empty_moved(path):
 
 
 def unset_blocks(path):
-    path.write_bytes(changed(second_generation(SMALL), (142, bytes(4)), (147, bytes(4))))
+    """An array of Caterva 0.2 or 0.3, which did not divide chunks into blocks."""
+    blosc2.asarray(np.arange(24, dtype="<i4").reshape(4, 6), chunks=(2, 3), blocks=(2, 3), urlpath=str(path), mode="w")
+    path.write_bytes(changed(second_generation(path.read_bytes()), (142, bytes(4)), (147, bytes(4))))
 
 
 def metalayer_cut(path):
@@ -111,7 +113,7 @@ def metalayer_cut(path):
 
 GIVEN = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype", "int32"]
 
-# For each code, what writes a damaged file, what the file was before, and what the command must be given.
+# For each code, what writes a damaged file, and what the command must be given.
 DAMAGED = {
     "truncated": (with_bytes(SMALL[:360]), ["--assume-order"]),
     "longer-file": (with_bytes(SMALL + b"more"), []),
@@ -148,9 +150,9 @@ DAMAGED = {
     "chunk-offset": (small((INDEX + 37, b"\x01")), []),
     "chunk-index-data": (index_data, ["--assume-order"]),
     "chunk-header": (small((229 + 15, b"\x40")), []),
-    "chunk-data": (compressed(lambda _, starts: starts[1] + 44, lambda content, at: b"\xff" * 40), []),
+    "chunk-data": (compressed(lambda _, starts: starts[1] + 60, lambda content, at: b"\xff" * 40), []),
     "chunk-overlap": (
-        compressed(lambda _, starts: starts[1] + 12, lambda content, at: bytes([content[at] ^ 8])),
+        compressed(lambda _, starts: starts[1] + 12, lambda content, at: bytes([content[at] + 8])),
         [],
     ),
     "chunk-file": (chunk_file, []),
@@ -171,13 +173,13 @@ def run(*arguments):
 
 
 def mend(remedy, path, to, options):
-    """Runs the command. Returns the file that it mended or made, and what it says of the chunks that are lost."""
-    if remedy == "set":
-        done = run("set", path, *options)
-        return path, [], done
-    done = run(remedy, "--json", *options, path, to)
-    lost = json.loads(done.stdout).get("lost", []) if remedy == "salvage" and done.stdout else []
-    return to, lost, done
+    """Runs the command. Returns the file that it mended or made, the chunks that are lost, and what went wrong."""
+    made = path if remedy == "set" else to
+    done = run(remedy, "--json", *options, path, *([] if remedy == "set" else [to]))
+    record = json.loads(done.stdout) if done.stdout else {}
+    lost = record.get("lost", [])
+    is_made = made.exists() and "error" not in record and (done.returncode == 0 or lost or record.get("lost_metalayers"))
+    return made, lost, None if is_made else done.stderr or done.stdout
 
 
 def read(path):
@@ -190,7 +192,7 @@ def read(path):
         return f"{type(error).__name__}: {error}"
 
 
-def right(code, path, folder):
+def right(code, folder):
     """The items as they were."""
     if code in ("chunk-index-data", "chunk-data", "chunk-overlap"):
         sound = Path(folder, "sound.b2nd")
@@ -202,9 +204,10 @@ def right(code, path, folder):
         return blosc2.open(str(DATA / "vlmetalayers.b2nd"), mode="r")[...].tolist()
     if code == "trailer-place":
         return blosc2.open(str(DATA / "empty.b2nd"), mode="r")[...].tolist()
-    if code == "old-layout":
-        return np.frombuffer(blosc2.open(str(path), mode="r")[:], "<u2").size and None
-    if code == "lost-typesize":
+    if code == "unset-blockshape":
+        return np.arange(24).reshape(4, 6).tolist()
+    if code in ("old-layout", "lost-typesize"):
+        # python-blosc2 does not read these before.
         return None
     return np.arange(15).reshape(3, 5).tolist()
 
@@ -216,10 +219,10 @@ def fault(code, remedy, folder):
     found = [name for _, name in reported([path], "--data")[0]] if path.exists() else []
     if code not in found and "unreadable" not in found:
         return f"check finds {found}"
-    expected = right(code, path, folder)
-    made, lost, done = mend(remedy, path, to, options)
-    if not made.exists() or (done.returncode and not lost):
-        return f"{remedy}: {done.stderr or done.stdout}"
+    expected = right(code, folder)
+    made, lost, wrong = mend(remedy, path, to, options)
+    if wrong:
+        return f"{remedy}: {wrong}"
     left = [name for severity, name in reported([made], "--data")[0] if severity == "error"]
     if left:
         return f"after it, check finds {left}"

@@ -113,8 +113,6 @@ fn a_command_says_what_it_cannot_use() {
         &["set", "tree.b2z:group/small.b2nd", "--shape", "4"],
         &["set", "inside.h5@100", "--dtype", "float64"],
         &["set", "-", "--dtype", "float64"],
-        &["rewrite", "-", "new.b2nd"],
-        &["rewrite", "s3://bucket/old.b2nd", "new.b2nd"],
         &["rewrite", "scalar.b2nd", "-"],
         &["rewrite", "scalar.b2nd", "tree.b2z:new.b2nd"],
         &["rewrite", "scalar.b2nd", "s3://bucket/new.b2nd"],

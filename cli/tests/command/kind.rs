@@ -287,3 +287,22 @@ fn a_table_that_was_not_closed_is_warned_of_and_counted() {
     let page = text(&run(folder.path(), &["info", "open.b2z"]).stdout).to_owned();
     assert!(page.contains("rows    : unknown, ") && page.contains("warning : unclosed-table, "), "{page}");
 }
+
+#[test]
+fn a_store_elsewhere_has_the_members_that_its_list_names() {
+    for command in ["info", "ls"] {
+        let arguments = [command, "--json", "--all", "remote/store.b2z", "remote/table.b2z"];
+        let arguments: Vec<&str> =
+            arguments.into_iter().filter(|argument| command == "ls" || *argument != "--all").collect();
+        let objects = objects(&run(&data(), &arguments));
+        let schema = crate::json::schema();
+        assert!(objects.iter().all(|object| schema.is_valid(object)), "{objects:?}");
+        let stores = objects.iter().filter(|object| object.get("members").is_some());
+        let found: Vec<_> = stores.map(|store| format!("{} {}", store["kind"], store["members"])).collect();
+        assert_eq!(
+            found,
+            [r#""RemoteStore" ["/a","/tab"]"#, r#""RemoteCTable" ["/_valid_rows"]"#],
+            "{command}"
+        );
+    }
+}

@@ -6,7 +6,7 @@ use crate::format::decompress::{decompress, max_data};
 use crate::rules::blocks::starts;
 
 /// Why a chunk was not decompressed.
-pub(crate) enum Fault {
+pub(crate) enum NotDecompressed {
     Damaged(String),
     /// This crate cannot do it, but C-Blosc2 may.
     NotTried(String),
@@ -14,7 +14,11 @@ pub(crate) enum Fault {
 
 /// Decompresses a chunk whose header and table of blocks are good, block by block where that is possible.
 /// `metalayer` is that of the array, which some plugins need.
-pub(crate) fn check(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), Fault> {
+pub(crate) fn check(
+    header: &ChunkHeader,
+    chunk: &[u8],
+    metalayer: Option<&[u8]>,
+) -> Result<(), NotDecompressed> {
     // It is copied for each block.
     let metalayer = metalayer.filter(|_| header.has_plugin());
     if header.needs_other_blocks() {
@@ -25,24 +29,24 @@ pub(crate) fn check(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>
 }
 
 /// Refuses a decompressed size beyond the expansion limit.
-fn exceeds_limit(what: &str, length: usize, from: usize) -> Option<Fault> {
+fn exceeds_limit(what: &str, length: usize, from: usize) -> Option<NotDecompressed> {
     let most = max_data(from);
     (length > most).then(|| {
-        Fault::NotTried(format!(
+        NotDecompressed::NotTried(format!(
             "has {what} of {length} bytes in {from}, of which at most {most} are decompressed"
         ))
     })
 }
 
-fn whole(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), Fault> {
+fn whole(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), NotDecompressed> {
     if let Some(fault) = exceeds_limit("data", header.nbytes, chunk.len()) {
         return Err(fault);
     }
-    decompress(chunk, metalayer).map(drop).map_err(Fault::Damaged)
+    decompress(chunk, metalayer).map(drop).map_err(NotDecompressed::Damaged)
 }
 
-fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), Fault> {
-    let damaged = |why: String| Err(Fault::Damaged(why));
+fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), NotDecompressed> {
+    let damaged = |why: String| Err(NotDecompressed::Damaged(why));
     let table = starts(chunk.get(header.header_len..).unwrap_or_default());
     let mut left = header.nbytes;
     // Blocks that have more share bytes, and each of a million could be the same.

@@ -17,7 +17,7 @@ const MAX_UNLISTED: usize = 64;
 
 /// What is wrong with the file of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum FileFault {
     Missing,
     /// It does not begin with the header of a chunk.
     NotAChunk,
@@ -31,19 +31,19 @@ pub(super) enum Fault {
 
 /// What is wrong with some files.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Faults {
+pub(super) struct FileFaults {
     /// The first file with a fault.
-    pub(super) first: Option<(u64, Fault)>,
+    pub(super) first: Option<(u64, FileFault)>,
     /// How many files have one.
     pub(super) count: usize,
 }
 
 /// What is wrong with the files of these numbers, which are in ascending order. Opens at most [`MAX_UNLISTED`] files
 /// that do not exist.
-pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<Faults, Error> {
+pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<FileFaults, Error> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
         // Without permission to list the directory, nothing is known about its files.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(Faults::default()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(FileFaults::default()),
         listed => listed.map_err(|error| Error::io("read", directory, error))?,
     };
     collect(numbers, listed.as_deref(), |number| {
@@ -66,12 +66,12 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
 fn collect(
     numbers: &[u64],
     listed: Option<&[u64]>,
-    mut fault: impl FnMut(u64) -> Result<Option<Fault>, Error>,
-) -> Result<Faults, Error> {
-    let mut faults = Faults::default();
+    mut fault: impl FnMut(u64) -> Result<Option<FileFault>, Error>,
+) -> Result<FileFaults, Error> {
+    let mut faults = FileFaults::default();
     for &number in numbers {
         let is_missing = listed.is_some_and(|listed| listed.binary_search(&number).is_err());
-        let found = if is_missing { Some(Fault::Missing) } else { fault(number)? };
+        let found = if is_missing { Some(FileFault::Missing) } else { fault(number)? };
         if let Some(fault) = found {
             faults.first = faults.first.or(Some((number, fault)));
             faults.count += 1;
@@ -81,26 +81,28 @@ fn collect(
 }
 
 /// What is wrong with a file. One that we have no permission to read counts as whole.
-fn fault(path: &Path) -> io::Result<Option<Fault>> {
+fn fault(path: &Path) -> io::Result<Option<FileFault>> {
     let file = match open_at_once(path) {
         Ok(file) => file,
         // Windows does not let a directory be opened as a file.
-        Err(_) if path.is_dir() => return Ok(Some(Fault::Missing)),
+        Err(_) if path.is_dir() => return Ok(Some(FileFault::Missing)),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(Fault::Missing)),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(FileFault::Missing)),
         Err(error) => return Err(error),
     };
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Ok(Some(Fault::Missing));
+        return Ok(Some(FileFault::Missing));
     }
     let length = metadata.len();
     let mut header = Vec::new();
     file.take(ChunkHeader::MAX_LEN as u64).read_to_end(&mut header)?;
     Ok(match ChunkHeader::parse(&header) {
-        Some(ChunkHeader { cbytes, .. }) if cbytes as u64 > length => Some(Fault::Short { cbytes, length }),
+        Some(ChunkHeader { cbytes, .. }) if cbytes as u64 > length => {
+            Some(FileFault::Short { cbytes, length })
+        }
         Some(_) => None,
-        None => Some(Fault::NotAChunk),
+        None => Some(FileFault::NotAChunk),
     })
 }
 
@@ -114,9 +116,9 @@ mod tests {
         let mut opened = Vec::new();
         let faults = collect(&numbers, Some(&[3, 7, 2_000_000]), |number| {
             opened.push(number);
-            Ok((number == 7).then_some(Fault::NotAChunk))
+            Ok((number == 7).then_some(FileFault::NotAChunk))
         });
         assert_eq!(opened, [3, 7]);
-        assert_eq!(faults.unwrap(), Faults { first: Some((0, Fault::Missing)), count: 999_999 });
+        assert_eq!(faults.unwrap(), FileFaults { first: Some((0, FileFault::Missing)), count: 999_999 });
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use b2nd_serde::Layout;
 
-use crate::check::chunk_data::{self, Fault};
+use crate::check::chunk_data::{self, NotDecompressed};
 use crate::check::chunk_files;
 use crate::check::found::Found;
 use crate::check::report::{Report, Skipped};
@@ -365,7 +365,7 @@ fn check_data<R: Read + Seek>(
         return Ok(());
     }
     let checked = match unsupported(header, Plugins::Tried { is_array: metalayer.is_some() }) {
-        Some(why) => Err(Fault::NotTried(why)),
+        Some(why) => Err(NotDecompressed::NotTried(why)),
         None => match chunks.bytes(entry, 0, header.cbytes as u64)? {
             Some(chunk) => chunk_data::check(header, &chunk.bytes, metalayer),
             None => Ok(()),
@@ -373,10 +373,10 @@ fn check_data<R: Read + Seek>(
     };
     match checked {
         Ok(()) => {}
-        Err(Fault::Damaged(why)) => {
+        Err(NotDecompressed::Damaged(why)) => {
             found.push(damaged(entry, &why));
         }
-        Err(Fault::NotTried(why)) => found.not_decompressed(entry, &why),
+        Err(NotDecompressed::NotTried(why)) => found.not_decompressed(entry, &why),
     }
     Ok(())
 }

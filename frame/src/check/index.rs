@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use crate::check::chunk_files::{self, Fault};
+use crate::check::chunk_files::{self, FileFault};
 use crate::code::FindingCode;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
@@ -62,9 +62,11 @@ fn files(numbers: &[u64], directory: &Path, header: &Header) -> Result<Option<Fi
     Ok(faults.first.map(|(number, fault)| {
         let (all, whole) = (numbers.len(), numbers.len() - faults.count);
         let why = match fault {
-            Fault::Missing => "is missing".into(),
-            Fault::NotAChunk => "is not a chunk".into(),
-            Fault::Short { cbytes, length } => format!("has {length} bytes, but its chunk needs {cbytes}"),
+            FileFault::Missing => "is missing".into(),
+            FileFault::NotAChunk => "is not a chunk".into(),
+            FileFault::Short { cbytes, length } => {
+                format!("has {length} bytes, but its chunk needs {cbytes}")
+            }
         };
         let name = chunk_file::name(number);
         let text = format!("only {whole} of {all} chunk files are whole; for example {name} {why}");

@@ -7,13 +7,14 @@
 //! | `deep/__vlmeta__.b2f` | the attributes of the group `/deep`, or of the whole store |
 //! | `deep/_meta.b2f` | makes a table of the folder `deep`, or of the whole store: its vlmetalayer `kind` is `ctable` |
 
+use core::fmt;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
@@ -328,17 +329,45 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
         }
     }
 
+    /// The kind of an object: the first text of a list, which begins with `__tuple__` if it was one in Python.
+    struct Node(String);
+
+    impl<'m> Deserialize<'m> for Node {
+        fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Kind;
+
+            impl<'m> Visitor<'m> for Kind {
+                type Value = Node;
+
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("a list that begins with a kind")
+                }
+
+                fn visit_seq<A: SeqAccess<'m>>(self, mut list: A) -> Result<Node, A::Error> {
+                    let mut kind: Option<String> = list.next_element()?;
+                    if kind.as_deref() == Some("__tuple__") {
+                        kind = list.next_element()?;
+                    }
+                    while list.next_element::<IgnoredAny>()?.is_some() {}
+                    Ok(Node(kind.unwrap_or_default()))
+                }
+            }
+
+            deserializer.deserialize_seq(Kind)
+        }
+    }
+
     let layer = trailer.vlmetalayer("b2remote_manifest")?;
     let value = layer.value().ok().filter(|value| value.len() <= MAX_REGISTRY_LEN)?;
-    let nodes: BTreeMap<String, (String, IgnoredAny)> = map_value(&value, "nodes")?;
+    let nodes: BTreeMap<String, Node> = map_value(&value, "nodes")?;
     let root = map_value(&value, "source").and_then(|Source(dataset)| dataset).unwrap_or_default();
     let key = |path: &str| {
         let path = path.strip_prefix(&root)?;
         let path = if root.is_empty() { path } else { path.strip_prefix('/')? };
         (!path.is_empty()).then(|| format!("/{path}"))
     };
-    let members = nodes.iter().filter(|(_, (kind, _))| kind != "group").filter_map(|(path, _)| key(path));
-    let is_table = nodes.get(&root).is_some_and(|(kind, _)| kind == "ctable");
+    let members = nodes.iter().filter(|(_, Node(kind))| kind != "group").filter_map(|(path, _)| key(path));
+    let is_table = nodes.get(&root).is_some_and(|Node(kind)| kind == "ctable");
     Some(Manifest { is_table, members: members.collect() })
 }
 

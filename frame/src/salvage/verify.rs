@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use crate::check::chunk_data::{self, Fault};
+use crate::check::chunk_data::{self, NotDecompressed};
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::ChunkHeader;
 use crate::format::index::ChunkEntry;
@@ -57,15 +57,17 @@ fn read<R: Read + Seek>(
     };
     if header.has_table() {
         let checked = match unsupported(&header, Plugins::Refused) {
-            Some(why) => Err(Fault::NotTried(why)),
+            Some(why) => Err(NotDecompressed::NotTried(why)),
             None => chunk_data::check(&header, &bytes, None),
         };
         match checked {
             Ok(()) => {}
-            Err(Fault::Damaged(why)) => {
+            Err(NotDecompressed::Damaged(why)) => {
                 return Ok(Verdict::Lost(format!("it cannot be decompressed: {why}")));
             }
-            Err(Fault::NotTried(why)) => return Ok(Verdict::Unverified(bytes, format!("it {why}"))),
+            Err(NotDecompressed::NotTried(why)) => {
+                return Ok(Verdict::Unverified(bytes, format!("it {why}")));
+            }
         }
     }
     Ok(match doubt(&header, rules) {

@@ -775,7 +775,7 @@ fn a_value_that_is_not_messagepack_is_an_error_with_its_source() {
     ] {
         let error = builder.write_to(Cursor::new(Vec::new())).unwrap_err();
         assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Encode, "cannot write metalayer `m`"));
-        assert_eq!(error.io_error().unwrap().to_string(), "never");
+        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "never");
     }
 }
 
