@@ -1,5 +1,6 @@
 //! Which arrays are listed: `--dtype` and `--ndim`.
 
+use b2nd_serde::MAX_NDIM;
 use b2nd_serde::dtype::Dtype;
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueHint};
@@ -7,9 +8,6 @@ use clap::{Args, ValueHint};
 use super::values::dtype_parser;
 use super::view::View;
 use crate::text::parsed_dtype;
-
-/// The most dimensions that an array can have.
-const MAX_NDIM: u8 = 16;
 
 /// Conditions that an array must meet. Of several values of one, any is enough.
 #[derive(Args, Default)]
