@@ -61,7 +61,9 @@ impl Checked {
     /// Counts the codes of a frame, or of a store, once each.
     pub(crate) fn add_findings(&mut self, findings: &[Finding]) {
         let codes: BTreeSet<_> = findings.iter().map(Finding::code).collect();
-        codes.into_iter().for_each(|code| *self.codes.entry(code).or_default() += 1);
+        for code in codes {
+            *self.codes.entry(code).or_default() += 1;
+        }
         match findings.iter().map(Finding::severity).max() {
             Some(Severity::Error) => self.with_errors += 1,
             Some(_) => self.with_warnings += 1,

@@ -33,13 +33,12 @@ impl PackedTensor {
             return None;
         }
         let fixed = view.metalayers.iter().find(|layer| layer.name() == LAYER);
-        let bytes = match fixed {
-            Some(layer) => layer.bytes().into(),
-            None => {
-                let layer = view.trailer?.vlmetalayer(LAYER)?;
-                layer.nbytes().filter(|&nbytes| nbytes <= LONGEST)?;
-                layer.value().ok()?
-            }
+        let bytes = if let Some(layer) = fixed {
+            layer.bytes().into()
+        } else {
+            let layer = view.trailer?.vlmetalayer(LAYER)?;
+            layer.nbytes().filter(|&nbytes| nbytes <= LONGEST)?;
+            layer.value().ok()?
         };
         let value = messagepack::value(&bytes, 2 * LONGEST).ok()?;
         let [kind, shape, dtype] = items(serde_json::from_str(value.get()).ok()?)?.try_into().ok()?;

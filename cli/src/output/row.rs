@@ -224,10 +224,10 @@ impl Row {
 
     /// The kind, the array that it is an index of, and the codes of its errors, as they end a line.
     pub(crate) fn end(&self) -> String {
-        let mut kind = self.kind.map(|kind| format!("  {kind}")).unwrap_or_default();
-        if let Some(array) = self.address.location().index_of() {
-            kind += &format!("  index of {}", text::clean(array));
-        }
+        let kind = self.kind.map(|kind| format!("  {kind}"));
+        let index = self.address.location().index_of();
+        let index = index.map(|array| format!("  index of {}", text::clean(array)));
+        let kind = [kind, index].into_iter().flatten().collect::<String>();
         if self.errors.is_empty() { kind } else { format!("{kind}  {RED}{}{RED:#}", self.errors) }
     }
 }

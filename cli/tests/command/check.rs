@@ -29,7 +29,9 @@ fn a_summary_counts_the_frames_with_each_code() {
             .map(|code| code.as_str().unwrap())
             .collect();
         codes.extend(line["error"]["kind"].as_str());
-        codes.into_iter().for_each(|code| *counts.entry(code.into()).or_default() += 1);
+        for code in codes {
+            *counts.entry(code.into()).or_default() += 1;
+        }
     }
     let told = summary["codes"].as_array().unwrap().iter();
     let told = told.map(|code| (code["code"].as_str().unwrap().to_owned(), code["count"].as_u64().unwrap()));

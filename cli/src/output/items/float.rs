@@ -197,7 +197,8 @@ impl FloatFormat {
         let mut format = Self { left, right, exponent: has_exponents.then_some(exponents), has_plus };
         // The width of what is not a number.
         if floats.clone().any(|float| !float.is_finite()) {
-            let has_sign = has_plus || floats.clone().any(|float| float.wide() == f64::NEG_INFINITY);
+            let mut floats = floats;
+            let has_sign = has_plus || floats.any(|float| float.wide() == f64::NEG_INFINITY);
             let widest = 3 + usize::from(has_sign);
             format.left = format.left.max(3.max(widest).saturating_sub(format.after_left()));
         }
