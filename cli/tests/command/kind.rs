@@ -156,6 +156,10 @@ fn what_info_says_that_a_store_holds_is_an_address() {
         for command in ["info", "ls", "check"] {
             let found = objects(&run(folder.path(), &[command, "--json", &keys[0]])).remove(0);
             assert_eq!((&found["address"], &found["ndim"]), (&array.into(), &2.into()), "{command}");
+            if command != "info" && store == "folder.b2d" {
+                // The folder of a table is searched as any other.
+                continue;
+            }
             let found = objects(&run(folder.path(), &[command, "--json", &keys[1]])).remove(0);
             assert_eq!((&found["address"], &found["kind"]), (&table.into(), &"CTable".into()), "{command}");
         }
