@@ -8,6 +8,7 @@ use b2nd_serde::{Meta, take_from_slice, to_vec};
 use crate::error::Error;
 use crate::finding::Escaped;
 use crate::format::array::has_objects;
+use crate::format::chunk::ChunkHeader;
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::header::MAX_HEADER_LEN;
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, SectionRules};
@@ -79,7 +80,12 @@ fn is_array_name(name: &[u8]) -> bool {
 /// Finds the metalayers: by the index of them, or if that does not lead to the array's, by its bytes.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<String>) -> Found {
     let start = Generation::Present.head_len();
-    let limits = [stated.filter(|&len| len <= prefix.len()), Some(prefix.len())];
+    let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(prefix.len())];
+    let by_contents = Layers::read(prefix, start, SectionRules::HEADER.max_count.into()).end;
+    if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
+        // The length of the header is wrong, and would cut the last content.
+        limits.reverse();
+    }
     let attempt = |limit: usize, read: Reading| {
         let bytes = prefix.get(..limit)?;
         let Layers { layers, end } = Layers::read(bytes, start, SectionRules::HEADER.max_count.into());
@@ -126,6 +132,12 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
         }
         None => Found { array: None, layers: Vec::new(), lost: Vec::new(), end: 0 },
     }
+}
+
+/// Whether a chunk of a version that C-Blosc2 has written to frames begins here.
+fn begins_chunk(prefix: &[u8], at: usize) -> bool {
+    let header = prefix.get(at..).and_then(ChunkHeader::parse);
+    header.is_some_and(|header| (3..=6).contains(&header.version))
 }
 
 /// How the bytes of an array's metalayer are read.

@@ -55,23 +55,32 @@ impl Order {
         numbered.collect()
     }
 
-    /// The number of chunks that each hole stands for, of so many that are lost in all; `is_all` if these are all in holes.
-    /// It is one, or as many as have left a trace, or as many as would have the length of the others. What does not fit the
-    /// number that is lost is not so.
+    /// The number of chunks that each hole stands for, of so many that are lost in all; `is_all` if these are all in holes. A hole
+    /// is at least one chunk, and as many as have left a trace in it. More are shared out by the lengths of the holes.
     fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
-        if self.holes.len() == 1 && is_all {
-            return vec![lost];
+        let least: Vec<u64> = self.holes.iter().map(|hole| hole.traces.max(1)).collect();
+        if least.iter().sum::<u64>() > lost {
+            return vec![0; least.len()];
         }
+        let len = self.holes.iter().map(|hole| hole.len).sum::<u64>().max(1);
         let usual = (self.len / (self.found.len() as u64).max(1)).max(1);
-        let by_length = |hole: &Hole| ((hole.len + usual / 2) / usual).max(hole.traces).max(1);
-        let by_trace = |hole: &Hole| hole.traces.max(1);
-        let of_traces = |hole: &Hole| hole.traces;
-        let ways: [&dyn Fn(&Hole) -> u64; 3] = [&by_length, &by_trace, &of_traces];
-        let ways = ways.map(|way| self.holes.iter().map(way).collect::<Vec<u64>>());
-        let sum = |way: &&Vec<u64>| way.iter().sum::<u64>();
-        let right = ways.iter().find(|way| is_all && sum(way) == lost);
-        let right = right.or_else(|| ways.iter().find(|way| sum(way) <= lost));
-        right.cloned().unwrap_or_else(|| vec![0; self.holes.len()])
+        let all = if is_all { lost } else { lost.min((len + usual / 2) / usual) };
+        let mut shares = Vec::new();
+        for (hole, least) in self.holes.iter().zip(&least) {
+            let share = u128::from(hole.len) * u128::from(all);
+            let count = u64::try_from(share / u128::from(len)).unwrap_or(all);
+            let rest = if count < *least { 0 } else { share % u128::from(len) };
+            shares.push((rest, count.max(*least)));
+        }
+        let sum = shares.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        if sum > lost {
+            return least;
+        }
+        let mut by_rest: Vec<&mut (u128, u64)> = shares.iter_mut().collect();
+        by_rest.sort_by_key(|(rest, _)| core::cmp::Reverse(*rest));
+        let left = usize::try_from(all.saturating_sub(sum)).unwrap_or(usize::MAX);
+        by_rest.into_iter().take(left).for_each(|(_, count)| *count += 1);
+        shares.into_iter().map(|(_, count)| count).collect()
     }
 }
 
