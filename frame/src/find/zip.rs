@@ -27,6 +27,10 @@ const LOCAL_HEADER_LEN: u64 = 30;
 const END_LEN: usize = 22;
 const LOCATOR_LEN: usize = 20;
 
+/// The offsets in that record of the size and the offset of the directory (uint32, little-endian).
+const DIRECTORY_SIZE: usize = 12;
+const DIRECTORY_OFFSET: usize = 16;
+
 /// The last version of the zip format, 6.3. Python opens no file with a later one.
 const LAST_VERSION: u8 = 63;
 
@@ -69,8 +73,11 @@ impl Directory {
         const LOCATOR: &[u8] = b"PK\x06\x07";
         let Some(before) = self.end.checked_sub(LOCATOR_LEN as u64) else { return Ok(None) };
         let bytes: [u8; LOCATOR_LEN + END_LEN] = bytes_at(reader, before)?;
-        let [.., a, b, c, d, e, f, g, h, _, _] = bytes;
-        let [size, offset] = [[a, b, c, d], [e, f, g, h]].map(u32::from_le_bytes);
+        let number = |at: usize| {
+            let number = bytes.get(LOCATOR_LEN + at..).and_then(<[u8]>::first_chunk).copied();
+            number.map_or(0, u32::from_le_bytes)
+        };
+        let [size, offset] = [DIRECTORY_SIZE, DIRECTORY_OFFSET].map(number);
         if bytes.starts_with(LOCATOR) {
             return Ok(None);
         }

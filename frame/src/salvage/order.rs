@@ -11,6 +11,9 @@ use crate::salvage::layout::{TYPESIZE, signature};
 use crate::salvage::source::{PIECE, Source};
 use crate::write::plan::Sizes;
 
+/// The numbers of chunks, in ascending order, with the place of each: its offset, or the number of its file.
+pub(super) type Numbered = Vec<(u64, u64)>;
+
 /// Chunks in the order of the file.
 #[derive(Default)]
 pub(super) struct Order {
@@ -36,7 +39,7 @@ struct Hole {
 impl Order {
     /// The numbers that the chunks have if the order of the file is that of the array, with their places. The chunks whose
     /// numbers are left out are lost. Where the chunks end at `end`, none is missing after the last one.
-    pub(super) fn numbered(&self, nchunks: u64, end: u64) -> Vec<(u64, u64)> {
+    pub(super) fn numbered(&self, nchunks: u64, end: u64) -> Numbered {
         if self.is_sparse {
             // C-Blosc2 counts the files up, so a number that is left out is that of a lost file.
             let is_numbered = self.found.last().is_some_and(|&last| last < nchunks);
@@ -107,21 +110,18 @@ pub(super) fn find<R: Read + Seek>(
         let header = ChunkHeader::parse(&bytes).filter(|header| {
             rules.violation(header, nbytes, room).or_else(|| rules.wrong_value(header)).is_none()
         });
-        match header {
-            Some(header) => {
-                order.holes.extend(hole.take());
-                order.found.push(at);
-                order.len = order.len.saturating_add(header.cbytes as u64);
-                at = at.saturating_add(header.cbytes as u64);
-                order.end = at;
-            }
-            None => {
-                let Some(next) = next(source, at, &signature, &mut hits, &mut searched)? else { break };
-                let hole = hole.get_or_insert(Hole { before: order.found.len(), len: 0, traces: 0 });
-                hole.len += next - at;
-                hole.traces += u64::from(is_trace(&bytes, &signature, next - at));
-                at = next;
-            }
+        if let Some(header) = header {
+            order.holes.extend(hole.take());
+            order.found.push(at);
+            order.len = order.len.saturating_add(header.cbytes as u64);
+            at = at.saturating_add(header.cbytes as u64);
+            order.end = at;
+        } else {
+            let Some(next) = next(source, at, &signature, &mut hits, &mut searched)? else { break };
+            let hole = hole.get_or_insert(Hole { before: order.found.len(), len: 0, traces: 0 });
+            hole.len += next - at;
+            hole.traces += u64::from(is_trace(&bytes, &signature, next - at));
+            at = next;
         }
     }
     Ok(order)

@@ -14,7 +14,7 @@ use crate::rules::chunk::ChunkRules;
 use crate::salvage::array::Given;
 use crate::salvage::layout::{self, Draft, Layout};
 use crate::salvage::metadata::{self, Metadata};
-use crate::salvage::order::{self, Order};
+use crate::salvage::order::{self, Numbered, Order};
 use crate::salvage::source::Source;
 use crate::salvage::trailer;
 use crate::salvage::values::{self, Values};
@@ -44,7 +44,7 @@ pub(super) struct Survey {
     /// What was lost when the frame was salvaged before.
     pub(super) before: SalvageNote,
     /// The numbers and the places of the chunks, where there is no chunk index. The others are lost.
-    pub(super) order: Option<Vec<(u64, u64)>>,
+    pub(super) order: Option<Numbered>,
 }
 
 impl Survey {
@@ -157,7 +157,7 @@ fn place<R: Read + Seek>(
     metadata: &Metadata,
     draft: &Draft<'_>,
     assumes_order: bool,
-) -> Result<(Layout, Option<Vec<(u64, u64)>>), Error> {
+) -> Result<(Layout, Option<Numbered>), Error> {
     let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
     if let Some(&sizes) = metadata.sizes.first().filter(|_| nchunks == 0) {
         let header_len = metadata.header_lens.first().copied().unwrap_or_default() as u64;
