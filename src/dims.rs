@@ -1,6 +1,6 @@
 //! Dimension vectors in arrays of any length, for the fields of a struct: `#[serde(with = "b2nd_serde::dims")]`.
 //!
-//! Serde itself reads and writes arrays whose length is a number, up to 32. With this module it can also be a const generic.
+//! Serde itself supports arrays whose length is a number up to 32. With this module the length can also be a const generic.
 //! The bytes, the errors and the time are the same.
 //!
 //! ```
@@ -54,7 +54,7 @@ use serde::ser::{Serialize, SerializeTuple, Serializer};
 ///
 /// # Errors
 ///
-/// Those of the serializer.
+/// The errors of the serializer.
 #[inline]
 pub fn serialize<T, S, const N: usize>(dimensions: &[T; N], serializer: S) -> Result<S::Ok, S::Error>
 where
@@ -90,7 +90,7 @@ where
 ///
 /// # Errors
 ///
-/// Those of the deserializer; also if it gives fewer dimensions.
+/// The errors of the deserializer, and an invalid length if it gives fewer than `N` dimensions.
 #[inline]
 pub fn deserialize<'de, T, D, const N: usize>(deserializer: D) -> Result<[T; N], D::Error>
 where
@@ -111,6 +111,7 @@ impl<'de, T: Deserialize<'de> + Copy + Default, const N: usize> Visitor<'de> for
 
     #[inline]
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<[T; N], A::Error> {
+        // Filled in place, because an array cannot be collected from an iterator; hence the bounds `Copy` and `Default`.
         let mut dimensions = [T::default(); N];
         for (index, dimension) in dimensions.iter_mut().enumerate() {
             match seq.next_element()? {

@@ -1,4 +1,4 @@
-//! The entries of a metalayer: what they are called, and how each one is written.
+//! The entries of a metalayer, with their names and encodings.
 
 use core::fmt;
 
@@ -11,10 +11,10 @@ use core::fmt;
 /// ```
 pub const MAX_NDIM: u8 = 16;
 
-/// The largest number of bytes of a dtype. C-Blosc2 keeps it in an `int32_t`.
+/// The largest number of bytes of a dtype. C-Blosc2 stores the length in an `int32_t`.
 pub(crate) const MAX_DTYPE_LEN: usize = i32::MAX as usize;
 
-/// How an entry is written.
+/// The encoding of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// One byte, 0 to 127.
@@ -27,8 +27,7 @@ pub(crate) enum Encoding {
     Str32,
 }
 
-/// Makes [`Entry`] from a table: the entry, its name, other names that a field of a struct may have for it, and its
-/// encoding.
+/// Generates [`Entry`] from a table: the entry, its name, further names for a field of a struct, and its encoding.
 macro_rules! entries {
     ($($(#[$doc:meta])* $entry:ident $name:literal [$($other:literal)*] $encoding:ident)*) => {
         /// An entry of the metalayer. The order of the variants is the order on the wire.
@@ -65,16 +64,18 @@ macro_rules! entries {
                 }
             }
 
-            /// Whether fields of these names can be all entries, in their order.
+            /// Whether fields with these names can hold all entries, in their order.
+            // Inlined, and one comparison per row instead of a loop, so the compiler decides it for a derived struct. It does not
+            // unroll a loop over names, which would cost some 300 instructions for each metalayer.
             #[inline(always)]
             pub(crate) fn can_be_fields(names: &[&str]) -> bool {
                 let mut names = names.iter();
                 $( names.next().is_some_and(|name| Self::$entry.can_be_field(name)) && )* names.next().is_none()
             }
 
-            /// The entry that a field of this name must be; `None` if the name is not a well-known one.
-            ///
-            /// Otherwise two fields in the wrong order would be swapped silently.
+            /// The entry that a field with this name must hold; `None` if the name is not a well-known one.
+            // `chunkshape` and `blockshape` have the same encoding. Without this rule two swapped fields would be written and
+            // read silently.
             #[inline(always)]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {
@@ -108,8 +109,8 @@ entries! {
 }
 
 impl Entry {
-    /// Whether a field of this name can be this entry: any but one with the well-known name of another. Where the name
-    /// is known at compile time, as in a derived struct, the compiler removes all comparisons.
+    /// Whether a field with this name can hold this entry: not if it is a well-known name of another entry.
+    // A derived struct gives its names as constants, so after inlining the compiler removes all comparisons.
     #[inline(always)]
     pub(crate) fn can_be_field(self, name: &str) -> bool {
         Self::of_field(name).is_none_or(|own| own == self)

@@ -1,12 +1,12 @@
-//! The layouts of a metalayer: which entries each has, in which order.
+//! The layouts of a metalayer: the entries of each, in order.
 
-// The table of layouts has a row for each. Names, sets and texts are made from it. Only `Layout::entry` repeats the order of
+// The table below has a row per layout. Names, sets and texts are made from it. Only `Layout::entry` repeats the order of
 // the entries, because the compiler can remove its match where the position is known; a test compares it with the table.
 //
-// The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
-// `chunkshape`, but not the version and the block shape that all others have. One of them also has integers in the byte
-// order of the machine, with another marker. The serde format gives an error that names them. The crate b2nd-frame
-// can read them. Nothing writes them.
+// The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and `chunkshape`;
+// the version and the block shape, which all others share, are missing. In one of them the integers also have another
+// marker and the byte order of the machine. This crate recognizes their first byte and names them in its error; the crate
+// b2nd-frame reads them. Nothing writes them.
 
 use core::fmt;
 use core::str::FromStr;
@@ -18,8 +18,8 @@ use crate::entry::Entry;
 use crate::marker::{FIXARRAY, fixarray};
 use Entry::{Blockshape, Chunkshape, Dtype, DtypeFormat, Ndim, Shape, Version};
 
-/// The marker of a dimension vector. For 16 dimensions this is `a0`, which is not an array to a `MessagePack` reader,
-/// but is what C-Blosc2 writes and reads.
+/// The marker of a dimension vector. For 16 dimensions it is `a0`: an empty string to a `MessagePack` reader, but the
+/// marker that C-Blosc2 writes and reads.
 #[inline]
 pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
@@ -31,6 +31,7 @@ pub(crate) const CATERVA_THREE: u8 = fixarray(3);
 /// A set of entries.
 #[cfg(feature = "alloc")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// A bit per entry, so the fields of a `Meta` are compared with a layout in one operation.
 pub(crate) struct EntrySet(u32);
 
 #[cfg(feature = "alloc")]
@@ -66,12 +67,12 @@ impl EntrySet {
     }
 }
 
-/// Makes [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and two cells for
-/// its documentation: which entries, and who writes it.
+/// Generates [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and two cells of
+/// its documentation, the entries and the writers.
 macro_rules! layouts {
     ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
     => {
-        /// A layout of the metalayer: which entries it has, and how many of them its first byte counts.
+        /// A layout of the metalayer: its entries, and the number of them in its first byte.
         ///
         /// | layout | name | first byte | entries | written by |
         /// |---|---|---|---|---|
@@ -79,7 +80,7 @@ macro_rules! layouts {
             "| `", stringify!($layout), "` | `", $name, "` | `9", $marked, "` | ", $which, " | ", $writer, " |"
         )] )*
         ///
-        /// The first byte tells the layout. After `96`, the byte after `blockshape` decides: a str32 marker (`db`)
+        /// The first byte determines the layout. After `96`, the byte after `blockshape` decides: a str32 marker (`db`)
         /// begins the dtype of `B2ndSix`, a positive fixint is the dtype format of `B2ndMismarked`.
         ///
         /// In `B2ndSix` the dtype is spelled as in NumPy's `str(dtype)` (`uint8`), in the others as in `dtype.str`
@@ -124,7 +125,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// The outer marker, which says how many entries follow.
+            /// The outer marker, with the number of entries.
             #[inline]
             pub(crate) const fn marker(self) -> u8 {
                 match self {
@@ -170,8 +171,9 @@ macro_rules! layouts {
                 }
             }
 
-            /// The struct name with which a `Meta` of this layout serializes itself. It tells our own serializer the
-            /// layout before the first field.
+            /// The struct name with which a `Meta` of this layout serializes itself.
+            // Our serializer needs the layout before the first field, and a struct's name is all that serde passes then.
+            // serde_json's `RawValue` uses the same trick. Other formats ignore the name.
             #[cfg(feature = "alloc")]
             #[inline]
             pub(crate) const fn meta_struct(self) -> &'static str {
@@ -200,7 +202,7 @@ layouts! {
 }
 
 /// The struct name with which `Meta` asks a deserializer for its fields. Our own deserializer recognizes it, and gives
-/// the layout and then a value for each of the seven entries, also for those that the layout lacks.
+/// the layout and then a value for each of the seven entries, with a unit for an entry that the layout does not have.
 #[cfg(feature = "alloc")]
 pub(crate) const META_STRUCT: &str = "$b2nd_serde::Meta";
 
@@ -212,8 +214,9 @@ impl Layout {
 
     /// The entry at a position, counted from 0.
     ///
-    /// The first five are the same in all layouts. Where the position is known at compile time, as in a derived struct,
-    /// the compiler removes the match.
+    /// The first five are the same in all layouts.
+    // Written by hand instead of a lookup in `entries`: in a derived struct each position is a constant, so the compiler
+    // removes this match. A lookup in a slice stays.
     #[inline]
     pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
         match (position, self) {
@@ -319,7 +322,7 @@ pub(crate) fn entry_counts() -> impl fmt::Display {
     OneOf(each_once(|layout| layout.entries().len()))
 }
 
-/// The numbers of entries that a first byte can say: `7, 6 or 5`.
+/// The numbers of entries that a first byte can have: `7, 6 or 5`.
 pub(crate) fn marked_counts() -> impl fmt::Display {
     OneOf(each_once(Layout::marked_entries))
 }
@@ -365,7 +368,7 @@ mod tests {
         }
     }
 
-    /// A row of the table for which this does not hold needs more than a row: it is read or written wrong.
+    /// A new layout that breaks one of these rules needs more than a row in the table.
     #[test]
     fn every_row_of_the_table_is_as_the_code_expects() {
         for &layout in Layout::ALL {

@@ -64,7 +64,7 @@
 //! every marker when it reads. [`dump`] shows what each byte of a metalayer means.
 //!
 //! Reading and writing check entries, markers, widths and counts, but not the meaning: a negative dimension is
-//! accepted. [`Geometry`] checks that the numbers work together, and tells in which chunk and block an item is.
+//! accepted. [`Geometry`] checks that the numbers work together, and computes the chunk and the block of an item.
 //!
 //! # Which layout
 //!
@@ -82,10 +82,10 @@
 //! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries, unless you
 //! write for old programs.
 //!
-//! When reading, the first byte tells the layout, and the type must take as many entries as the layout has. Only a
-//! struct with seven fields also reads a shorter layout, by the names of its fields. A field without an entry then
-//! becomes `None` or its `default`; otherwise the error is "missing field". So one struct can read and write all
-//! layouts:
+//! When reading, the first byte determines the layout, and the type must take the same number of entries. The exception is
+//! a struct with seven fields: it also reads a shorter layout, by the names of its fields. A field without an entry then
+//! becomes `None` or its `default`; a field that has neither gives the error "missing field". So one struct can read and
+//! write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -115,9 +115,9 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. What it reads, it writes back byte for byte."
 )]
 //!
-//! Otherwise the order of the fields decides which entry each one is, not their names. So that two fields in the wrong
-//! order are not swapped silently, a field that is named like an entry, or `chunks`, `chunk_shape`, `blocks` or
-//! `block_shape`, must be in the position of that entry.
+//! In all other cases the position of a field decides its entry, not its name. Two fields in the wrong order would
+//! therefore be swapped silently. To prevent this, a field that has the name of an entry must be in the position of that
+//! entry. `chunks` and `chunk_shape` count as names of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
 //!
 //! # Serde's data model
 //!
@@ -143,28 +143,28 @@
 //! | map | error | error | error | error |
 //! | unit, newtype, tuple and struct variants | error | error | error | error |
 //!
-//! The table is for reading and for writing. The one difference is `&[u8]`, which can read a dtype. To serde it is a
-//! sequence, as `Vec<u8>` is, so it needs `serde_bytes` to be written as a dtype.
+//! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one. Serde
+//! writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
 //!
-//! - An array is a tuple. Serde knows those of a fixed length; [`dims`] is for fields whose length is a const generic.
+//! - An array is a tuple. Serde supports arrays whose length is a number; [`dims`] is for a length that is a const generic.
 //! - A type that serializes through its `Display` (`collect_str`) is a string.
 //! - `flatten` turns a struct into a map, so it cannot be used.
-//! - An `untagged` enum is written as its variant. It reads the value into a buffer before it tries a variant, so an
-//!   integer can be read as a float there.
-//! - `deserialize_any` gives a sequence of entries. So a `serde_json::Value` is read as an array, which can be written
-//!   back in the same layout.
+//! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so an integer
+//!   can be read as a float there.
+//! - `deserialize_any` gives a sequence of entries. A `serde_json::Value` is therefore read as an array, and written back
+//!   in the same layout.
 //!
 //! # Features
 //!
-//! | feature | default | lowest Rust | what it brings |
+//! | feature | default | lowest Rust | adds |
 //! |---|---|---|---|
 //! | | | 1.85 | `no_std`, no allocation: reading and writing slices, [`dims`], [`dump`], [`Shapes`], [`Geometry`] |
 //! | `alloc` | yes | 1.85 | `to_vec`, `to_vec_with_layout`, `Meta`, and the text of errors that types raise themselves |
 //! | `std` | yes | 1.85 | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | 1.85 | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
 //!
-//! All but the first row need a machine with atomic compare-and-swap, which thumbv6m and riscv32imc have not, as short
-//! strings are shared.
+//! All rows but the first need atomic compare-and-swap, because short strings are reference-counted. thumbv6m and riscv32imc
+//! do not have it.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 //! [`b2nd-frame`]: https://docs.rs/b2nd-frame
@@ -179,7 +179,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-// A module imports only from those above it. Documentation lists the methods of `Meta` in this order.
+// A module imports only from modules above it; `.ci/order` checks this. rustdoc lists the methods of `Meta` in this order.
 mod marker;
 
 mod entry;

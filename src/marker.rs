@@ -1,12 +1,12 @@
 //! The markers of `MessagePack`: the byte with which each value begins.
 //!
-//! | bytes | marker | what follows |
+//! | bytes | marker | followed by |
 //! |---|---|---|
 //! | `00` to `7f` | positive fixint | nothing: the byte is the value |
-//! | `80` to `8f` | fixmap | as many pairs as the low 4 bits say |
-//! | `90` to `9f` | fixarray | as many values as the low 4 bits say |
-//! | `a0` to `bf` | fixstr | as many bytes as the low 5 bits say |
-//! | `c0` to `df` | one of the named constants below | what its name says; integers and lengths are big-endian |
+//! | `80` to `8f` | fixmap | pairs; the low 4 bits are their number |
+//! | `90` to `9f` | fixarray | values; the low 4 bits are their number |
+//! | `a0` to `bf` | fixstr | bytes; the low 5 bits are their number |
+//! | `c0` to `df` | one of the named constants below | the type in its name; integers and lengths are big-endian |
 //! | `e0` to `ff` | negative fixint | nothing: the byte is the value, as an `i8` |
 
 use core::fmt;
@@ -22,7 +22,7 @@ pub(crate) const FIXSTR_MAX: u8 = 0xbf;
 /// The smallest byte of a negative fixint, which is -32.
 pub(crate) const NEGATIVE_FIXINT: u8 = 0xe0;
 
-/// The positive fixints, as a message names them.
+/// The range of positive fixints, for messages.
 pub(crate) const FIXINTS: &str = "positive fixint (0x00 to 0x7f)";
 
 /// Whether a byte is a positive fixint.
@@ -55,7 +55,7 @@ pub(crate) const fn fixstr_len(marker: u8) -> Option<u8> {
     if matches!(marker, FIXSTR..=FIXSTR_MAX) { Some(marker - FIXSTR) } else { None }
 }
 
-/// Makes the constants and their names from one table.
+/// Generates the constants and their names from one table.
 macro_rules! markers {
     ($($constant:ident = $byte:literal $name:literal)*) => {
         $( pub(crate) const $constant: u8 = $byte; )*
@@ -119,7 +119,7 @@ impl fmt::Display for ValueKind {
     }
 }
 
-/// A marker as a message names it: its kind and its byte, as in `int32 (0xd2)`.
+/// Displays a marker in a message, with its kind and its byte: `int32 (0xd2)`.
 pub(crate) struct Marker(pub(crate) u8);
 
 impl fmt::Display for Marker {

@@ -1,4 +1,4 @@
-//! The signals that end a process, held back while there is a temporary file to remove.
+//! Signals that end a process, deferred while there is a temporary file to remove.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ const SIGNALS: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGXCPU];
 #[cfg(not(unix))]
 const SIGNALS: &[i32] = &[SIGINT, SIGTERM];
 
-/// Which signals have come since this was made. A second signal of the same kind ends the process at once.
+/// The signals caught since this was made. A second signal of the same kind ends the process at once.
 pub(crate) struct Interrupts(Vec<(i32, Arc<AtomicBool>)>);
 
 impl Interrupts {
@@ -41,7 +41,7 @@ impl Interrupts {
         self.caught().is_some()
     }
 
-    /// Ends the process by the signal that was caught, if one was.
+    /// Ends the process by the caught signal, if there is one.
     pub(crate) fn follow(&self) {
         if let Some(signal) = self.caught() {
             let _ = low_level::emulate_default_handler(signal);

@@ -1,4 +1,4 @@
-//! Threads that work through a list in batches, and pass the results on in order or as they come.
+//! Worker threads that process a list in batches, and pass the results on in order or as they come.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,34 +8,34 @@ use std::thread;
 /// The most items of a batch. Each batch takes two locks, so short ones would cost more.
 const BATCH: usize = 64;
 
-/// How many threads there are, and how they share the work.
+/// The number of threads, and the way they share the work.
 #[derive(Clone, Copy)]
 pub(crate) struct Pool {
     pub(crate) jobs: usize,
     pub(crate) is_ordered: bool,
-    /// Whether each item is so much work that it should be a batch of its own.
+    /// Whether each item is enough work for a batch of its own.
     pub(crate) is_slow: bool,
 }
 
-/// The items that are left.
+/// The remaining items.
 struct Queue<I> {
     items: I,
     /// Batches taken so far.
     batches: usize,
 }
 
-/// Where the results go.
+/// The receiver of results, in order.
 struct Results<F, T> {
     take: F,
     /// Batches passed on so far.
     batches: usize,
-    /// Results that were ready before their turn: at most one for each thread, so memory does not grow.
+    /// Results that were ready before their turn: at most one per thread, so memory does not grow with the number of files.
     early: BTreeMap<usize, T>,
     result: io::Result<()>,
 }
 
 impl<F: FnMut(T) -> io::Result<()>, T> Results<F, T> {
-    /// The result whose turn it is, if it is ready.
+    /// The next result in order, if it is ready.
     fn next_in_order(&mut self) -> Option<T> {
         self.early.remove(&self.batches)
     }
@@ -91,7 +91,7 @@ impl Pool {
         };
         thread::scope(|scope| {
             for _ in 1..self.jobs {
-                // If the system refuses more threads, the existing ones do the work.
+                // If the system allows no more threads, the existing ones do the work.
                 if thread::Builder::new().spawn_scoped(scope, work_on).is_err() {
                     break;
                 }
@@ -101,7 +101,7 @@ impl Pool {
         results.into_inner().unwrap_or_else(PoisonError::into_inner).result
     }
 
-    /// The next batch and its number. The first batches are short, so that few items keep all threads busy.
+    /// The next batch and its number. The first batches are short, so a few items keep all threads busy.
     fn batch<I: Iterator>(self, queue: &Mutex<Queue<I>>) -> Option<(usize, Vec<I::Item>)> {
         let mut queue = lock(queue);
         let number = queue.batches;
@@ -113,7 +113,7 @@ impl Pool {
     }
 }
 
-/// Releases the other threads if this one panics: they may be waiting for its batch.
+/// Releases the other threads if this one panics, because they may be waiting for its batch.
 struct Release<'p, F, T> {
     results: &'p Mutex<Results<F, T>>,
     turn: &'p Condvar,
@@ -128,7 +128,7 @@ impl<F, T> Drop for Release<'_, F, T> {
     }
 }
 
-/// The state behind a mutex. A thread that panics ends the others too, so no one sees what it left half-changed.
+/// The state behind a mutex. A panic ends the other threads too, so none sees a half-changed state.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,26 +1,29 @@
-//! Recipes: what to write for what you want to do. This module has nothing but documentation.
+//! Recipes for common tasks. This module has documentation only.
 //!
 //! **The bytes:** [your own struct](#your-own-struct), [only the shape](#only-the-shape),
 //! [borrowed](#without-copying), [all layouts](#one-struct-for-all-layouts), [`no_std`](#without-std-or-an-allocator),
 //! [JSON](#json-and-back).
 //!
-//! **Where they are:** [a file](#the-array-in-a-file), [a zip](#a-member-of-a-zip-or-b2z),
-//! [HDF5](#a-chunk-in-hdf5), [a range request](#the-first-bytes-from-a-server),
-//! [the chunks of a slice](#the-chunks-of-a-slice).
+//! **Files:** [an array file](#the-array-in-a-file), [a zip](#a-member-of-a-zip-or-b2z),
+//! [HDF5](#a-chunk-in-hdf5), [a range request](#the-first-bytes-from-a-server).
 //!
-//! **What they mean:** [which bytes hold an item](#which-bytes-hold-item-i-j-k),
-//! [what each byte says](#what-each-byte-says), [the dtype](#what-the-dtype-means),
-//! [is this file finished](#is-this-file-finished).
+//! **Items:** [the bytes of an item](#which-bytes-hold-item-i-j-k), [a slice](#a-slice-of-an-array),
+//! [a large array](#an-array-that-does-not-fit-the-memory),
+//! [the chunks of a slice](#the-chunks-of-a-slice-for-another-decompressor).
 //!
-//! **Writing them:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place),
+//! **Meaning:** [each byte explained](#what-each-byte-says), [the dtype](#what-the-dtype-means),
+//! [a finished file or not](#is-this-file-finished).
+//!
+//! **Writing:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place),
 //! [a Caterva file](#a-caterva-file-back-to-life).
 //!
-//! The programs in `examples` go further: a slice read into an `ndarray`, an array written, a folder listed, a web server
-//! asked for 512 bytes of each file.
+//! The folder `examples` has whole programs: they read a slice into an `ndarray`, write an array, list a folder, and ask a web
+//! server for the first 512 bytes of each file.
 //!
 //! # Your own struct
 //!
-//! Seven fields, in this order. Types are yours: any integer that holds the numbers, any list for the dimensions, any text.
+//! The struct has seven fields in this order. You choose the types: any integer that holds the numbers, any list for the
+//! dimensions, any string.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -51,12 +54,12 @@
 //! # Ok::<(), b2nd_serde::Error>(())
 //! ```
 //!
-//! A struct that forgets `dtype_format` is written too: in the layout [`B2ndSix`](b2nd_serde::Layout::B2ndSix), which no released
-//! version of C-Blosc2 opens.
+//! Do not forget `dtype_format`: without it the struct is written in the layout [`B2ndSix`](b2nd_serde::Layout::B2ndSix), which
+//! no released version of C-Blosc2 opens.
 //!
 //! # Only the shape
 //!
-//! A type must take all entries, but it can throw them away. The bytes are checked all the same.
+//! A type must take all entries, but it can ignore some. Ignored entries are checked like the others.
 //!
 //! ```
 //! use serde::de::IgnoredAny as Any;
@@ -96,8 +99,8 @@
 //!
 //! # One struct for all layouts
 //!
-//! Files from before 2023 have no dtype format, or no dtype either. Seven fields with `Option` read all of them, and write
-//! back the layout that they came from.
+//! Files from before 2023 lack the dtype format, and some lack the dtype too. A struct whose last two fields are an `Option`
+//! reads all layouts, and writes the layout that it read.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -122,11 +125,12 @@
 //! # Ok::<(), b2nd_serde::Error>(())
 //! ```
 //!
-//! [`Meta`](b2nd_serde::Meta) is such a struct, ready-made. It tells all four layouts apart.
+//! [`Meta`](b2nd_serde::Meta) is a ready-made struct of this kind. It tells all four layouts apart.
 //!
 //! # Without `std` or an allocator
 //!
-//! `default-features = false` leaves slices and arrays. [`dims`](b2nd_serde::dims) is for any number of dimensions.
+//! With `default-features = false`, use slices and arrays. [`dims`](b2nd_serde::dims) is for arrays whose length is a const
+//! generic.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -172,8 +176,8 @@
 //!
 //! # The array in a file
 //!
-//! Mostly one read of 512 bytes, however large the file: only a longer header takes a second one. A path may also be the
-//! directory of a sparse frame.
+//! This takes one read of 512 bytes, and a second one if the header is longer. The size of the file does not matter. The path
+//! may also be the directory of a sparse frame.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -186,8 +190,8 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! For a struct of your own, the metalayer's [`decode`](crate::Metalayer::decode) is ordinary MessagePack, so take
-//! [`bytes`](crate::Metalayer::bytes):
+//! To read a struct of your own, use the [`bytes`](crate::Metalayer::bytes) of the metalayer. Its
+//! [`decode`](crate::Metalayer::decode) is for ordinary MessagePack:
 //!
 //! ```
 //! # use serde::{Deserialize, de::IgnoredAny as Any};
@@ -200,11 +204,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Caterva did not always clear old bytes after the metalayer, which [`from_slice`](b2nd_serde::from_slice()) would refuse.
+//! Caterva sometimes left old bytes after the metalayer. [`from_slice`](b2nd_serde::from_slice()) refuses such bytes, and
+//! `take_from_slice` returns them.
 //!
 //! # A member of a zip or `.b2z`
 //!
-//! Its members are stored and not compressed, so a frame in it can be opened where it is.
+//! The members of a `.b2z` file are not compressed again, so a frame can be opened inside the zip.
 //!
 //! ```
 //! use std::fs::File;
@@ -223,8 +228,8 @@
 //!
 //! # A chunk in HDF5
 //!
-//! Each chunk of a dataset that was compressed with Blosc2 is a whole frame. HDF5 says where it is (in h5py:
-//! `dataset.id.get_chunk_info(0).byte_offset`); without HDF5, [`scan`](crate::scan()) finds it.
+//! In a dataset that Blosc2 compressed, each chunk is a whole frame. HDF5 gives its offset (in h5py:
+//! `dataset.id.get_chunk_info(0).byte_offset`). Without HDF5, [`scan`](crate::scan()) finds the frames.
 //!
 //! ```
 //! use std::io::{Cursor, Read};
@@ -244,17 +249,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The other way round, [`FrameBuilder`](crate::FrameBuilder) makes such a chunk of data.
+//! To write such a chunk, use [`FrameBuilder`](crate::FrameBuilder).
 //!
 //! # The first bytes from a server
 //!
-//! Ask for the first 512 bytes of the file. A longer header says how many it needs, which can be up to 64 MiB: refuse what
-//! you would not download. If no more bytes come, the file ends within its header.
+//! Ask for the first 512 bytes of the file. If the header is longer, the error gives the number of bytes that it needs. This can
+//! be up to 64 MiB, so set a limit for your downloads. If no more bytes come, the file ends within its header.
 //!
 //! ```
 //! use b2nd_frame::{Error, ErrorKind, Frame};
 //!
-//! /// `request` gives so many first bytes of the file, or all that it has.
+//! /// `request(n)` returns the first `n` bytes of the file, or the whole file if it is shorter.
 //! fn header(request: impl Fn(usize) -> Vec<u8>) -> Result<Frame<()>, Error> {
 //!     let mut bytes = request(512);
 //!     loop {
@@ -280,9 +285,9 @@
 //!
 //! # Which bytes hold item (i, j, k)
 //!
-//! [`Geometry`](b2nd_serde::Geometry) says in which chunk the item is, and at which byte of the decompressed chunk.
-//! [`Frame::chunks`](crate::Frame::chunks) says where the chunk is. Only in a chunk that is not compressed does the
-//! item have a place in the file.
+//! [`Geometry`](b2nd_serde::Geometry) gives the chunk of the item, and the offset in the decompressed chunk.
+//! [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The item itself has a place in the file
+//! only if the chunk is not compressed.
 //!
 //! ```
 //! use b2nd_frame::{ChunkPlace, Frame};
@@ -308,8 +313,8 @@
 //!
 //! # A slice of an array
 //!
-//! With the feature `decompress`, `Frame::slice` reads the items of a slice, as they are stored. With
-//! the feature `ndarray` it makes an array of them. The example `read_slice` is a whole program.
+//! With the feature `decompress`, `Frame::slice` reads the items of a slice as bytes. With the feature `ndarray`, it returns an
+//! `ndarray` of them. The example `read_slice` is a whole program.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -324,7 +329,7 @@
 //!
 //! # An array that does not fit the memory
 //!
-//! A part of the first dimension at a time. Where it is a multiple of the chunk shape, each chunk is decompressed once.
+//! Read a part of the first dimension at a time. If the step is a multiple of the chunk shape, each chunk is decompressed once.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -345,8 +350,8 @@
 //!
 //! # The chunks of a slice, for another decompressor
 //!
-//! The geometry plans which chunks a slice needs. [`Chunks::compressed`](crate::Chunks::compressed) reads each as it
-//! is stored, and a Blosc2 decompressor makes its items.
+//! The geometry lists the chunks that a slice needs. [`Chunks::compressed`](crate::Chunks::compressed) reads the compressed
+//! bytes of a chunk, for any Blosc2 decompressor.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -393,9 +398,9 @@
 //!
 //! # Is this file finished
 //!
-//! A frame has no mark that says so. A writer that was killed leaves a header that does not agree with the chunks, or
-//! chunks that nobody wrote: [`check`](crate::check()) looks for both. An error is certain, a warning is not: the array
-//! may be meant to be empty.
+//! A frame has no mark for this. After a writer was killed, the header does not agree with the chunks, or some chunks were
+//! never written. [`check`](crate::check()) looks for both. An error is certain damage. A warning is not: the array may be
+//! empty on purpose.
 //!
 //! ```
 //! use b2nd_frame::{FindingCode, Severity, check};
@@ -409,13 +414,13 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! If a writer may be at work this moment, [`Frame::open_stable`](crate::Frame::open_stable) waits until header and
-//! chunks agree.
+//! If a writer may be at work at this moment, use [`Frame::open_stable`](crate::Frame::open_stable): it waits until the header
+//! and the chunks agree.
 //!
 //! # A new array file
 //!
-//! The chunks come from a Blosc2 compressor, or are stored as they are: here one of four items, in one block. The example
-//! `write_array` compresses an `ndarray`.
+//! The chunks come from a Blosc2 compressor, or are stored without compression, as here: one chunk of four items in one block.
+//! The example `write_array` compresses an `ndarray`.
 //!
 //! ```
 //! use b2nd_frame::{FrameBuilder, SpecialValue};
@@ -434,7 +439,7 @@
 //!
 //! # Change a shape in place
 //!
-//! An array can grow and shrink within its last chunks, in one write of a few bytes.
+//! An array can grow and shrink within its last chunks. This takes one write of a few bytes.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -454,13 +459,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In bytes of your own, [`to_slice`](b2nd_serde::to_slice()) writes a metalayer of the same rank and dtype over the old one: its
-//! length is the same, whatever the numbers.
+//! If you hold the bytes of a file yourself, overwrite the metalayer with [`to_slice`](b2nd_serde::to_slice()). Its length
+//! depends only on the rank and the dtype.
 //!
 //! # A Caterva file back to life
 //!
-//! C-Blosc2 3 opens the array in such a file as chunks without a shape. A rewrite copies the chunks as they are. Caterva did
-//! not store the dtype, so you have to know it.
+//! C-Blosc2 3 opens such a file as chunks without a shape. A rewrite copies the chunks unchanged and gives the array its shape
+//! again. Caterva did not store the dtype, so you have to know it.
 //!
 //! ```
 //! use b2nd_frame::Rewrite;

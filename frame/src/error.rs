@@ -1,4 +1,4 @@
-//! Why a frame cannot be read, changed or made.
+//! The error of reading, changing or making a frame.
 
 use core::error;
 use core::fmt;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding};
 
-/// Why a frame cannot be read, changed or made: a [kind](Self::kind), and a message.
+/// The error of reading, changing or making a frame: a [kind](Self::kind) and a message.
 ///
 /// It has the size of a pointer. The kinds [`Decode`](ErrorKind::Decode) and [`Encode`](ErrorKind::Encode) have a
 /// [`source`](error::Error::source), which the message does not repeat. The message of [`Io`](ErrorKind::Io) includes that of the
@@ -50,25 +50,24 @@ pub struct Error(Box<Detail>);
 pub enum ErrorKind {
     /// A file cannot be read or written: [`Error::io_error`] says why.
     Io,
-    /// More bytes are needed: [`Error::needed`] says how many.
+    /// More bytes are needed: at least [`Error::needed`].
     Incomplete,
-    /// The bytes are not a frame, or break a rule that readers must enforce: [`Error::finding`] says which.
+    /// The bytes are not a frame, or violate a rule that readers must enforce. [`Error::finding`] has the details.
     Malformed,
-    /// A metalayer cannot be read as the requested type, or cannot be decompressed. The source says why.
+    /// A metalayer cannot be read as the requested type, or cannot be decompressed. The source has the reason.
     Decode,
-    /// A value cannot be written as a metalayer. The source says why.
+    /// A value cannot be written as a metalayer. The source has the reason.
     Encode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// The frame was changed while it was read, or after that. Open it again. If [`Error::finding`] has a finding, it
-    /// is what was wrong with the frame when it was last read. If the same finding comes again and again, a writer was
-    /// interrupted.
+    /// The frame was changed during reading or afterwards. Open it again. If [`Error::finding`] has a finding, it is the
+    /// fault of the frame when it was last read. If every attempt gives the same finding, a writer was interrupted.
     Changing,
-    /// The frame cannot be changed or made in this way. Nothing of it has been written.
+    /// The frame cannot be changed or made in this way. Nothing has been written.
     Refused,
     /// The path of the new file already exists.
     Exists,
-    /// A rewrite or a check was stopped by the function that it reports to. Nothing of a new file is left.
+    /// The progress callback stopped a rewrite or a check. Nothing of a new file is left.
     Stopped,
 }
 
@@ -90,18 +89,17 @@ impl Error {
         Self(Box::new(detail))
     }
 
-    /// Something cannot be done with a file. `action` follows "cannot" in the message, such as "read" or "create a file
-    /// in".
+    /// An operation on a file failed. `action` follows "cannot" in the message, such as "read" or "create a file in".
     pub(crate) fn io(action: &'static str, path: &Path, reason: io::Error) -> Self {
         Self::new(Detail::Io { action, path: Some(path.into()), reason, advice: "" })
     }
 
-    /// That a reader fails, or a file whose name [`at`](Self::at) adds.
+    /// Reading failed. [`at`](Self::at) can add the name of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
         Self::new(Detail::Io { action: "read", path: None, reason, advice: "" })
     }
 
-    /// That a writer fails, or a file whose name [`at`](Self::at) adds.
+    /// Writing failed. [`at`](Self::at) can add the name of the file.
     pub(crate) fn writing(reason: io::Error) -> Self {
         Self::new(Detail::Io { action: "write", path: None, reason, advice: "" })
     }
@@ -142,7 +140,7 @@ impl Error {
         Self::new(Detail::Stopped)
     }
 
-    /// Names the file that cannot be read or written, where the error does not name one yet.
+    /// Adds the name of the file that cannot be read or written, unless the error has one.
     pub(crate) fn at(mut self, file: &Path) -> Self {
         if let Detail::Io { path: path @ None, .. } = &mut *self.0 {
             *path = Some(file.into());
@@ -188,7 +186,7 @@ impl Error {
         }
     }
 
-    /// The number of bytes that the next attempt needs at least; `None` if the kind is not [`ErrorKind::Incomplete`].
+    /// The smallest number of bytes for the next attempt; `None` if the kind is not [`ErrorKind::Incomplete`].
     #[must_use]
     pub fn needed(&self) -> Option<usize> {
         match &*self.0 {
@@ -197,8 +195,8 @@ impl Error {
         }
     }
 
-    /// What is wrong with the bytes. [`ErrorKind::Malformed`] always has a finding, [`ErrorKind::Changing`] sometimes,
-    /// the other kinds never.
+    /// The fault of the bytes. [`ErrorKind::Malformed`] always has a finding, [`ErrorKind::Changing`] sometimes, the other
+    /// kinds never.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         match &*self.0 {

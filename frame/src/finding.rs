@@ -1,4 +1,4 @@
-//! What is wrong with a frame or unusual about it, for programs and people to read.
+//! Findings: faults and oddities of a frame, for programs and people to read.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::code::{FindingCode, Severity};
 
-/// One thing that is wrong with a frame or unusual about it: what, where, and which numbers show it.
+/// A fault or an oddity of a frame, with its place and the numbers that show it.
 ///
 /// Serialized, it is a struct of `code`, `severity`, `place`, `chunk`, `offset`, `expected`, `found` and `message`.
 ///
@@ -34,7 +34,7 @@ pub struct Finding {
     place: Place,
     chunk: Option<u64>,
     offset: Option<u64>,
-    /// What should be there, and what is.
+    /// The expected and the found number.
     numbers: Option<(i128, i128)>,
     text: String,
 }
@@ -109,11 +109,11 @@ impl Finding {
         Self { code, place, chunk: None, offset: None, numbers: None, text: String::new() }
     }
 
-    /// A finding about a file as a whole, for programs that look at more than frames, such as the members of a store.
+    /// A finding about a whole file, for programs that check more than frames, such as the members of a store.
     ///
-    /// Any code can be given. It decides the severity and the advice, so take one whose [meaning](FindingCode::meaning) is
-    /// true of the file, such as [`FindingCode::UnclosedTable`] or [`FindingCode::ActiveObject`]. Those about the bytes of a frame, such
-    /// as [`FindingCode::ChunkHeader`], do not fit: this finding has neither an offset nor a chunk.
+    /// The code determines the severity and the advice, so choose one whose [meaning](FindingCode::meaning) is true of the
+    /// file, such as [`FindingCode::UnclosedTable`] or [`FindingCode::ActiveObject`]. Codes about the bytes of a frame, such as
+    /// [`FindingCode::ChunkHeader`], do not fit, because this finding has neither an offset nor a chunk.
     ///
     /// ```
     /// use b2nd_frame::{FindingCode, Finding, Place};
@@ -143,26 +143,26 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// The code, which says what is wrong or unusual.
+    /// The code, which identifies the kind of fault or oddity.
     #[must_use]
     pub fn code(&self) -> FindingCode {
         self.code
     }
 
-    /// How serious it is, which depends only on the code.
+    /// The severity, which depends only on the code.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
 
-    /// The part of the frame that it is about.
+    /// The part of the frame that the finding is about.
     #[must_use]
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// The number of the chunk that it is about, in the order of the data; of several, the first one. `None` if the finding
-    /// is not about certain chunks.
+    /// The number of the chunk, in the order of the data; the first one if the finding is about several. `None` if it is not
+    /// about certain chunks.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -188,19 +188,19 @@ impl Finding {
         self.offset
     }
 
-    /// The number that should be there, or the limit; `None` if the finding is not about a number.
+    /// The expected number, or the limit; `None` if the finding is not about a number.
     #[must_use]
     pub fn expected(&self) -> Option<i128> {
         Some(self.numbers?.0)
     }
 
-    /// The number that is there; `None` if the finding is not about a number.
+    /// The number in the file; `None` if the finding is not about a number.
     #[must_use]
     pub fn found(&self) -> Option<i128> {
         Some(self.numbers?.1)
     }
 
-    /// The message, without the offset that `Display` puts in front of it.
+    /// The message, without the offset that `Display` adds in front of it.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.text
@@ -243,7 +243,8 @@ pub(crate) fn counted(count: impl Number, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A name in a message: that in a damaged file may have line breaks. It costs nothing where there is no message.
+/// A name in a message, with escapes: a name in a damaged file may have line breaks.
+// A wrapper instead of an escaped string, so a name costs nothing until a message is formatted.
 pub(crate) struct Escaped<'n>(pub(crate) &'n str);
 
 impl fmt::Display for Escaped<'_> {
@@ -252,7 +253,8 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// An integer of any type that a frame has.
+/// An integer of any type in a frame.
+// Findings keep their numbers as `i128`, the one type that has room for both a negative length and a large `u64`.
 pub(crate) trait Number {
     fn wide(self) -> i128;
 }

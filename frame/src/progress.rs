@@ -1,13 +1,13 @@
-//! Telling the caller how much is done. The caller can stop it.
+//! The progress callback, which can also stop the work.
 
 use core::ops::ControlFlow;
 
 use crate::error::Error;
 
-/// A function that is told how much is done.
+/// A function that receives the amount of work done.
 type OnProgress<'p> = Box<dyn FnMut(u64) -> ControlFlow<()> + 'p>;
 
-/// How much is done, and who is told.
+/// The amount of work done, and the callback.
 #[derive(Default)]
 pub(crate) struct Progress<'p> {
     done: u64,
@@ -19,12 +19,12 @@ impl<'p> Progress<'p> {
         Self { done: 0, report: Some(Box::new(report)) }
     }
 
-    /// Tells that this much more is done.
+    /// Reports that `more` has been done.
     pub(crate) fn advance(&mut self, more: u64) -> Result<(), Error> {
         self.show(self.done.saturating_add(more))
     }
 
-    /// Tells that this much is done.
+    /// Reports that `done` has been done in total.
     pub(crate) fn show(&mut self, done: u64) -> Result<(), Error> {
         self.done = done;
         match self.report.as_mut().map(|report| report(done)) {

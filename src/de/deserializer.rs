@@ -1,4 +1,4 @@
-//! The general way to read: every layout, every type, and an error that says all.
+//! The general way to read: every layout, every type, and errors with their place.
 
 use serde::de::Visitor;
 use serde::forward_to_deserialize_any;
@@ -15,8 +15,9 @@ use crate::wire::{Input, Metalayer};
 
 /// A serde deserializer that reads metalayers from a slice.
 ///
-/// It can be read into a struct, tuple, tuple struct, sequence or `Meta`. The [crate's page](crate#serdes-data-model)
-/// has a table of what each type can read. [`from_slice`](crate::from_slice()) is faster.
+/// A metalayer can be read into a struct, tuple, tuple struct, sequence or `Meta`. The
+/// [crate's page](crate#serdes-data-model) has a table of the types and entries that fit each other.
+/// [`from_slice`](crate::from_slice()) is faster.
 ///
 /// ```
 /// use b2nd_serde::{Deserializer, Layout};
@@ -45,17 +46,16 @@ impl<'de> Deserializer<'de> {
 
     /// The layout of the next metalayer. The position does not change.
     ///
-    /// The first byte tells the layout; after `96`, the byte after `blockshape` decides.
+    /// The first byte determines the layout; after `96`, the byte after `blockshape` decides.
     ///
     /// # Errors
     ///
-    /// If no layout begins with the first byte. After `96`, also if one of the bytes up to the deciding one is wrong.
+    /// If no layout begins with the first byte; after `96`, also if a byte up to the deciding one is invalid.
     pub fn layout(&self) -> Result<Layout, Error> {
         self.input.layout()
     }
 
-    /// The number of bytes of the metalayers whose entries have been read. After an error in a metalayer, or of a type while it takes
-    /// the entries, that metalayer is not counted.
+    /// The number of bytes read so far. A metalayer that gave an error, in its bytes or in the type, is not counted.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.input.position()
@@ -75,7 +75,7 @@ impl<'de> Deserializer<'de> {
         self.input.rest()
     }
 
-    /// Lets a type take the next metalayer, all of which is checked first.
+    /// Checks the whole next metalayer, then lets a type take its entries.
     pub(super) fn take<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
         let start = self.offset();
         let metalayer = Metalayer::read(self.input.clone())?;
@@ -85,7 +85,7 @@ impl<'de> Deserializer<'de> {
     }
 }
 
-/// Lets a type take the entries of a metalayer that begins at `start` of the input.
+/// Lets a type take the entries of a metalayer that begins at offset `start` of the input.
 fn visit<'de, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
     start: usize,
@@ -97,6 +97,8 @@ fn visit<'de, V: Visitor<'de>>(
     let mut entries = InOrder::new(metalayer, start);
     let value = match takes {
         Takes::Count(takes) if takes != count => return Err(LayoutFault::Takes { layout, takes }.error()),
+        // The visitor gets the state by reference. Moved, it would be copied through memory that was written a moment
+        // before, which stalls the processor.
         Takes::Any | Takes::Count(_) => visitor.visit_seq(&mut entries),
         Takes::Fields(fields) => match Names::place(fields, layout)? {
             None => visitor.visit_seq(&mut entries),
@@ -108,11 +110,12 @@ fn visit<'de, V: Visitor<'de>>(
     };
     match (value, entries.taken()) {
         (Ok(value), takes) if takes == count => Ok(value),
-        // A type that says how many it takes, and asks for one more. A struct says of it: "invalid length 7".
+        // A type of a known number of entries has asked for one more. The struct's own error would be "invalid length 7".
         (Err(error), _) if !matches!(takes, Takes::Any) && error.entry().is_none() && entries.is_over() => {
             Err(LayoutFault::TakesMore { layout }.error())
         }
         (Err(error), _) => Err(error),
+        // Without this check a sequence type that stops early would silently drop entries.
         (Ok(_), takes) => Err(LayoutFault::Takes { layout, takes }.error()),
     }
 }

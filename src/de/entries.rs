@@ -1,4 +1,4 @@
-//! The entries of a metalayer, as a visitor takes them: in their order, or as `Meta` has them.
+//! The entries of a metalayer as a visitor takes them: in order, or as the fields of a `Meta`.
 
 use core::marker::PhantomData;
 
@@ -12,10 +12,10 @@ use super::vector::Vector;
 use crate::entry::Entry;
 use crate::wire::Metalayer;
 
-/// The entries in their order.
+/// The entries in order.
 pub(super) struct InOrder<'m, 'de, F> {
     metalayer: &'m Metalayer<'de>,
-    /// Where the metalayer begins in the input.
+    /// The offset of the metalayer in the input.
     start: usize,
     /// The position of the next entry.
     next: u8,
@@ -61,7 +61,7 @@ impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
         };
         match value {
             Ok(value) => Ok(value),
-            // Numbers and not the metalayer itself, whose address would keep it out of registers.
+            // Numbers instead of the metalayer itself, whose address would keep it out of registers.
             Err(error) => Err(F::in_entry(error, entry, layout, ndim, self.start)),
         }
     }
@@ -80,7 +80,8 @@ impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
         self.read(entry, seed).map(Some)
     }
 
-    /// The same as the default. Inlined, it lets the compiler know the position.
+    // Same as serde's default method, but inlined: only then does the compiler know the position of each entry, and folds
+    // the matches over layouts and entries.
     #[inline(always)]
     fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>, F> {
         self.next_element_seed(PhantomData)
@@ -92,7 +93,8 @@ impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
     }
 }
 
-/// The eight fields of a `Meta`: the layout, then each entry, or a unit where the layout has none.
+/// The eight fields of a `Meta`: the layout, then each entry, or a unit for an entry that the layout does not have.
+// A derived `Deserialize` cannot see the outer marker, so the layout comes as a field of its own.
 #[cfg(feature = "alloc")]
 pub(super) struct AsMeta<'m, 'de, F> {
     entries: InOrder<'m, 'de, F>,

@@ -1,8 +1,9 @@
 //! Methods that the deserializers share.
 
-/// Makes the methods of [`serde::Deserializer`] for wrappers, which are read as their content, and `is_human_readable`.
+/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] for wrappers, which are read as their content.
 macro_rules! transparent {
     () => {
+        // Always `Some`: the format has no marker for an absent value. `None` comes from serde, for a missing field.
         #[inline]
         fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
             visitor.visit_some(self)
@@ -24,7 +25,7 @@ macro_rules! transparent {
     };
 }
 
-/// Makes methods of [`serde::Deserializer`] that refuse the requested type. The types in brackets are their arguments.
+/// Generates methods of [`serde::Deserializer`] that reject the requested type. The types in parentheses are the arguments.
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
@@ -33,7 +34,8 @@ macro_rules! refuse {
     )* )* };
 }
 
-/// Makes the methods of [`serde::Deserializer`] for a whole metalayer, which call `take` with the entries that a type takes.
+/// Generates the methods of [`serde::Deserializer`] for a whole metalayer. They call `take` with the entries that a type
+/// takes.
 macro_rules! whole {
     () => {
         #[inline]

@@ -1,7 +1,14 @@
-//! Reading. A metalayer is checked whole, and the check chooses one of two ways.
+//! Reading. A whole metalayer is checked first, and the check selects one of two ways to decode it.
 //!
-//! An *ordinary* one (the present layout, valid, no negative dimension) takes the fast way in `slice.rs`, which is inlined into the
-//! type that is read. Everything else takes the general way in `deserializer.rs`, which also explains why a type does not fit.
+//! An *ordinary* metalayer (the present layout, valid, no negative dimension) takes the fast way in `slice.rs`, which is
+//! inlined into the type that is read. Everything else takes the general way in `deserializer.rs`, which also explains why a
+//! type does not fit.
+//!
+//! ```text
+//! bytes ─▶ Metalayer::ordinary ─ Some ─▶ slice.rs ──────────────▶ value
+//!                 │                         │ the type does not fit (Misfit)
+//!                 └─ None ─▶ deserializer.rs ◀┘ ─────────────────▶ value, or an Error with its place
+//! ```
 
 // Each module imports only from those above it.
 mod methods;
@@ -36,9 +43,9 @@ pub use deserializer::Deserializer;
 ///
 /// # Errors
 ///
-/// See [`ErrorKind`](crate::ErrorKind); bytes after the metalayer are an error too. An error in the bytes of
-/// the metalayer comes before one of the type, also if it is in a later entry: a damaged file is damaged, whatever it is read into.
-/// Bytes after the metalayer are reported last.
+/// See [`ErrorKind`](crate::ErrorKind). An error in the bytes of the metalayer takes precedence over an error of the type,
+/// even if it is in a later entry, so a damaged file gives the same error for every type. Bytes after the metalayer are
+/// an error too, reported last.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -68,7 +75,8 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
 
 /// Reads a value from the metalayer at the front of the input, and returns it with the rest of the input.
 ///
-/// Use it for files that have old bytes after a metalayer that became shorter.
+/// Use it for files with stale bytes after the metalayer. python-blosc2 2.1 to 3.10 left them there when a metalayer became
+/// shorter.
 ///
 /// # Errors
 ///
@@ -94,7 +102,7 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the reader fails, and those of [`from_slice`].
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the reader fails, and the errors of [`from_slice`].
 ///
 /// ```
 /// let bytes = b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02";

@@ -1,4 +1,4 @@
-//! Which field of a struct takes which entry.
+//! The assignment of struct fields to entries.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
@@ -12,16 +12,18 @@ use crate::layout::Layout;
 pub(super) enum Names {
     /// The names of the seven entries, in their order.
     Seven(&'static [&'static str]),
-    /// Well-known names of all entries of the layout are among these.
+    /// Fields that include a well-known name for each entry of the layout.
     Known(&'static [&'static str]),
 }
 
 impl Names {
-    /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in their order.
+    /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in order.
     ///
-    /// It must take them by name if it has a field for an entry that the layout lacks, because serde's `visit_seq` cannot leave
-    /// out a field in the middle. `fields` also has the names of aliases, so it does not say how many entries a struct takes:
-    /// only one that has a name for each entry, or seven names, is sure to be meant.
+    /// A struct with a field for an entry that the layout does not have must take them by name, because serde's `visit_seq`
+    /// cannot skip a field: it would end in "invalid length", whatever `default` or `Option` says. `visit_map` can.
+    ///
+    /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. It is certain only
+    /// for seven names, or if each entry has a well-known name among them.
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         if fields.len() == layout.entries().len() {
             return check_positions(fields, layout).map(|()| None);
@@ -29,6 +31,7 @@ impl Names {
         if fields.len() == Entry::ALL.len() && check_positions(fields, Layout::B2nd).is_ok() {
             return Ok(Some(Self::Seven(fields)));
         }
+        // From here on, `fields` has aliases or unknown names, so only the order of the well-known names can be checked.
         check_order(fields, layout)?;
         if layout.entries().iter().all(|&entry| known(fields, entry).is_some()) {
             return Ok(Some(Self::Known(fields)));
@@ -37,7 +40,7 @@ impl Names {
             let takes = Entry::ALL.iter().filter(|&&entry| known(fields, entry).is_some()).count();
             return Err(LayoutFault::Takes { layout, takes }.error());
         }
-        // In order, the fields after the one that the layout lacks would take wrong entries.
+        // Taken in order, the fields after the missing entry would get wrong entries.
         let is_lacking = |entry: Entry| !layout.entries().contains(&entry);
         if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
             return Err(LayoutFault::Unplaced { layout }.error());
@@ -64,7 +67,7 @@ fn check_positions(fields: &[&'static str], layout: Layout) -> Result<(), Error>
     Ok(())
 }
 
-/// Checks that no well-known name comes after one whose entry is later.
+/// Checks that the well-known names are in the order of their entries.
 fn check_order(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     let mut latest = Entry::Version;
     for &field in fields {
@@ -81,7 +84,7 @@ fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
     fields.iter().copied().find(|field| Entry::of_field(field) == Some(entry))
 }
 
-/// The entries, each with the name of the field that takes it.
+/// The entries as a map, each with the name of its field.
 pub(super) struct ByName<'e, 'm, 'de> {
     pub(super) entries: &'e mut InOrder<'m, 'de, Error>,
     pub(super) names: Names,

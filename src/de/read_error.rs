@@ -1,4 +1,4 @@
-//! Errors of the two ways to read: one says all, the other one nothing.
+//! The errors of the two ways to read: one with a message and a place, one without any content.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use crate::wire::{FixedInt, bytes_before};
 
 /// The error of one of the two ways to read.
 pub(super) trait ReadError: de::Error {
-    /// Whether no dimension is negative where this error is used.
+    /// Whether the metalayer is known to have no negative dimension.
     const NEVER_NEGATIVE: bool;
 
     fn new(detail: Detail) -> Self;
@@ -36,7 +36,7 @@ impl ReadError for Error {
         self.at_dimension(dimension)
     }
 
-    /// The byte is that of the dimension that the error names, else the first of the entry.
+    /// The byte is that of the dimension if the error names one, else the first byte of the entry.
     #[cold]
     fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self {
         let width = if entry == Entry::Shape { i64::WIDTH } else { i32::WIDTH };
@@ -45,10 +45,9 @@ impl ReadError for Error {
     }
 }
 
-/// The type does not fit an ordinary metalayer.
-///
-/// It has no size, so a `Result` with it is no larger than its value, arrays stay in registers, and no message is built on the
-/// fast way. The caller reads the metalayer again, the general way, to get the reason.
+/// The type does not fit an ordinary metalayer. The caller reads the metalayer again, the general way, to get the reason.
+// Zero-sized, so a `Result` with it is no larger than its value, arrays stay in registers, and the fast way builds no
+// message.
 #[derive(Debug)]
 pub(super) struct Misfit;
 

@@ -1,4 +1,4 @@
-//! The fast way to read, for ordinary metalayers, and from it to the general one.
+//! The fast way to read, for ordinary metalayers, and the fallback to the general way.
 
 use serde::de::{Deserialize, Visitor};
 use serde::forward_to_deserialize_any;
@@ -13,7 +13,8 @@ use super::takes::Takes;
 use crate::error::{Detail, Error};
 use crate::wire::Metalayer;
 
-/// Reads a value from the metalayer at the front of some bytes. `rest` gets the bytes after it; without, there must be none.
+/// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after it; without a `rest` there
+/// must be none.
 #[inline(always)]
 pub(super) fn read<'de, T: Deserialize<'de>>(
     bytes: &'de [u8],
@@ -23,14 +24,15 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
     if let Err(error) = result {
         return Err(explain::<T>(bytes, error));
     }
-    // As it came: a value that is taken out of its result and put into another one is copied.
+    // Not unwrapped and wrapped again: that copies the value. Serde writes an array to memory in small pieces, and a copy in
+    // larger pieces right after it stalls the processor.
     result
 }
 
-/// Reads an ordinary metalayer once more, to find out why the type does not fit it.
+/// Reads a metalayer again the general way, for the reason why the type does not fit it.
 #[cold]
 fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
-    // Whatever the error is: a type can wrap the one that says nothing in one of its own.
+    // For every error, not only `Misfit`: a type can wrap that one in an error of its own.
     match T::deserialize(&mut Deserializer::new(bytes)) {
         Err(explained) => explained.at(0),
         Ok(_) => error.at(0),
@@ -40,7 +42,7 @@ fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
 /// A deserializer for a metalayer at the front of some bytes.
 struct SliceDeserializer<'r, 'de> {
     bytes: &'de [u8],
-    /// Gets the bytes after the metalayer; `None` if there must be none.
+    /// Receives the bytes after the metalayer; `None` if there must be none.
     rest: Option<&'r mut &'de [u8]>,
 }
 
@@ -48,6 +50,7 @@ impl<'de> SliceDeserializer<'_, 'de> {
     #[inline(always)]
     fn take<V: Visitor<'de>>(self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
         let Self { bytes, rest } = self;
+        // One check of all bytes. After it only the type can fail, so decoding has no branch for an error in the bytes.
         match Metalayer::ordinary(bytes) {
             Some(metalayer) if takes.is_ordinary() && (rest.is_some() || metalayer.rest.is_empty()) => {
                 if let Some(rest) = rest {
@@ -60,7 +63,7 @@ impl<'de> SliceDeserializer<'_, 'de> {
     }
 }
 
-/// Lets a type that takes the entries of an ordinary metalayer take them.
+/// Lets a type take the entries of an ordinary metalayer.
 #[inline(always)]
 fn visit<'de, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
@@ -83,7 +86,8 @@ fn misfit() -> Error {
     Error::new(Detail::Misfit)
 }
 
-/// Lets a type take what is not an ordinary metalayer, or not all that it could take.
+/// The general way, for a metalayer that is not ordinary, a type that needs names, or bytes after the metalayer.
+// Never inlined, so it does not grow the code of the fast way.
 #[cold]
 #[inline(never)]
 fn take_other<'de, V: Visitor<'de>>(
@@ -101,8 +105,8 @@ fn take_other<'de, V: Visitor<'de>>(
     Ok(boxed(value))
 }
 
-/// The value of the general way, on the heap if there is one. Returned by value, it would need an address, and the result of the
-/// fast way, which shares that place, would leave its registers.
+/// The value of the general way, on the heap if there is one.
+// Returned by value it would need an address. The result of the fast way shares that place, and would leave its registers.
 #[cfg(feature = "alloc")]
 type Boxed<T> = alloc::boxed::Box<T>;
 #[cfg(not(feature = "alloc"))]

@@ -5,24 +5,24 @@ use crate::layout::Layout;
 #[cfg(feature = "alloc")]
 use crate::layout::META_STRUCT;
 
-/// What a type takes of a metalayer.
+/// The entries that a type takes.
 #[derive(Clone, Copy)]
 pub(super) enum Takes {
-    /// All entries that are there.
+    /// All entries of the layout.
     Any,
     /// This number of entries.
     Count(usize),
-    /// An entry for each of these fields, or fewer, as names of aliases are among them.
+    /// An entry for each of these fields. Serde lists aliases as fields too, so the entries can be fewer.
     Fields(&'static [&'static str]),
-    /// All entries that are there, and the layout.
+    /// The layout, and all its entries.
     #[cfg(feature = "alloc")]
     Meta,
-    /// A map, which no metalayer is.
+    /// A map, which is always an error.
     Map,
 }
 
 impl Takes {
-    /// What a struct of this name takes.
+    /// The entries that a struct with this name takes.
     #[inline(always)]
     pub(super) fn of_struct(name: &str, fields: &'static [&'static str]) -> Self {
         #[cfg(feature = "alloc")]
@@ -33,8 +33,7 @@ impl Takes {
         Self::Fields(fields)
     }
 
-    /// Whether the type takes the entries of the present layout in their order. Where it is a derived one, the compiler
-    /// knows the answer.
+    /// Whether the type takes the entries of the present layout in order. For a derived type the compiler knows the answer.
     #[inline(always)]
     pub(super) fn is_ordinary(self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! A deserializer for one value of an entry: an integer or the dtype.
+//! A deserializer for a single value: an integer, a dimension or the dtype.
 
 use core::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use super::read_error::ReadError;
 use crate::error::{Detail, ValueType};
 use crate::wire::FixedInt;
 
-/// A value that has been read and checked.
+/// A checked value.
 pub(super) struct Value<T, F> {
     value: T,
     error: PhantomData<F>,
@@ -46,8 +46,9 @@ impl<'de> Visit<'de> for u8 {
     }
 }
 
-/// A dimension. A type that asks for an unsigned integer gets one unless the dimension is negative. On the fast way none is, so
-/// a loop over the dimensions has no exit for an error.
+/// A dimension. A type that asks for an unsigned integer gets one unless the dimension is negative.
+// Serde's own integers cannot reject a `u64` for `u64`. On the fast way no dimension is negative, so a loop over an array of
+// them has no exit for an error.
 macro_rules! visit_dimension {
     ($type:ty, $signed:ident, $unsigned:ident) => {
         impl<'de> Visit<'de> for $type {
@@ -114,8 +115,8 @@ impl<'de, T: Visit<'de>, F: ReadError> Deserializer<'de> for Value<T, F> {
 
     transparent! {}
 
-    // Refused because they cannot be written either: a float for an integer, a char for a string. An identifier is only
-    // asked for by the tag of an enum, which would read the version as the number of a variant.
+    // Rejected, because what cannot be written must not be read: an integer into a float, a one-letter dtype into a char.
+    // Only the tag of an enum asks for an identifier; it would read the version as the number of a variant.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();

@@ -23,7 +23,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Vector<'de, W, F> {
         Self { items, error: PhantomData }
     }
 
-    /// Lets a visitor take the dimensions. It must take all of them.
+    /// Lets a visitor take the dimensions, all of them.
     #[inline]
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
         let ndim = self.items.len();
@@ -36,6 +36,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Vector<'de, W, F> {
         }
     }
 
+    // The count is checked before the first dimension, so serde's loop over an array needs no exit for a missing one.
     #[inline]
     fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, F> {
         if !self.items.has_exactly(takes) {
@@ -45,14 +46,14 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Vector<'de, W, F> {
     }
 }
 
-/// The error for a type that takes another number of dimensions than there are.
+/// The error for a type whose number of dimensions is not that of the vector.
 #[cold]
 fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
     F::new(Detail::TakesDimensions { takes, ndim })
 }
 
-/// Gives the dimensions to a visitor. The caller adds the entry and the offset to an error, so that this struct is
-/// small enough for registers.
+/// Gives the dimensions to a visitor.
+// The caller adds the entry and the offset to an error, so this struct is small enough for registers.
 struct VectorAccess<'de, W, F> {
     items: Items<'de, W>,
     ndim: usize,
@@ -91,7 +92,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Deserializer<'de> for Vector<'
 
     transparent! {}
 
-    // Both could be read from a sequence, but they are not written as one.
+    // Both could be read from a sequence, but are not written as one.
     refuse! {
         Struct: deserialize_struct(&'static str, &'static [&'static str]);
         Bytes: deserialize_bytes() deserialize_byte_buf();

@@ -1,4 +1,4 @@
-//! Why a string is not a dtype, and at which character.
+//! The error of parsing a dtype, with its character.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -9,9 +9,9 @@ use ecow::EcoString;
 
 use super::repr::Repr;
 
-/// Why a string is not a dtype that this crate knows.
+/// The error of a string that is not a dtype, or a dtype that this crate does not know.
 ///
-/// The text says what was expected, what was found, and at which character, counted from 0.
+/// The text names what was expected, what was found, and the character, counted from 0.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, ErrorKind};
@@ -23,6 +23,7 @@ use super::repr::Repr;
 /// assert_eq!(error.input(), "[('a', '<i4'), ('b', '<i3')]");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
+// A box, so a `Result` with it stays small.
 pub struct Error(Box<Inner>);
 
 #[derive(Clone, PartialEq, Eq)]
@@ -52,17 +53,18 @@ pub enum ErrorKind {
     UnknownType,
     /// Two fields have the same name or title.
     DuplicateField,
-    /// The parts of the dtype contradict each other: offsets, item size, alignment, or the lengths of lists.
+    /// Parts of the dtype contradict each other: offsets, item size, alignment, or the lengths of lists.
     Layout,
-    /// A number, or the size of an item in bytes, is more than 2147483647, the limit of NumPy and C-Blosc2.
+    /// A number, or the size of an item in bytes, is above 2147483647, the limit of NumPy and C-Blosc2.
     TooLarge,
-    /// Dtypes are nested more than 16 deep, or a subarray has more than 64 dimensions.
+    /// Dtypes are nested deeper than 16 levels, or a subarray has more than 64 dimensions.
     TooDeep,
 }
 
 impl Error {
     #[cold]
     pub(super) fn new(input: &str, error: ParseError) -> Self {
+        // Characters, not bytes: the text may be shown to a Python user, whose strings count characters.
         let before = input.get(..error.at).unwrap_or(input);
         let message = match error.reason {
             Reason::Refused(message) => message,
@@ -92,13 +94,13 @@ impl Error {
         self.0.kind
     }
 
-    /// The character of the input that is wrong, counted from 0; `None` if the dtype format is wrong.
+    /// The position of the wrong character in the input, counted from 0; `None` if the dtype format is wrong.
     #[must_use]
     pub fn character(&self) -> Option<usize> {
         self.0.character
     }
 
-    /// The whole string that was read.
+    /// The whole input.
     #[must_use]
     pub fn input(&self) -> &str {
         &self.0.input
@@ -127,7 +129,7 @@ impl fmt::Debug for Error {
 
 impl core::error::Error for Error {}
 
-/// A message about what was expected, and the first character of `rest`, which was found instead.
+/// A message with what was expected, and the first character of `rest` as what was found.
 pub(super) fn expected(what: &str, rest: &str) -> String {
     match rest.chars().next() {
         Some(found) => format!("expected {what}, found {}", Repr(&EcoString::from(found))),
@@ -151,7 +153,8 @@ enum Reason {
 }
 
 impl ParseError {
-    /// A syntax error. It must be cheap, because the grammar makes and drops one at each alternative.
+    /// A syntax error, without a message yet.
+    // The grammar makes and drops one at each alternative, so it must be cheap.
     pub(super) fn expected(at: usize, what: &'static str) -> Self {
         Self { at, kind: ErrorKind::Syntax, reason: Reason::Expected(what) }
     }
@@ -161,7 +164,7 @@ impl ParseError {
         Self { at, kind, reason: Reason::Refused(message) }
     }
 
-    /// Adds what was expected, if nothing is there yet.
+    /// Adds what was expected, unless an inner parser has.
     pub(super) fn or_expected(mut self, what: &'static str) -> Self {
         if let Reason::Expected(expected @ "") = &mut self.reason {
             *expected = what;

@@ -1,4 +1,4 @@
-//! The input of the grammar, and how its parsers fail.
+//! The input of the grammar, and the error of its parsers.
 
 use winnow::ModalResult;
 use winnow::error::{AddContext, ParserError};
@@ -12,7 +12,7 @@ pub(super) type Parsed<T> = ModalResult<T, ParseError>;
 impl ParserError<Input<'_>> for ParseError {
     type Inner = Self;
 
-    /// Without what was expected: the `context` of the parser adds it.
+    /// An error without an expectation. The `context` of the parser adds it.
     fn from_input(input: &Input<'_>) -> Self {
         Self::expected(input.current_token_start(), "")
     }

@@ -1,4 +1,4 @@
-//! Python's string literals, which hold the type strings and field names of a dtype.
+//! Python's string literals: the type strings and field names of a dtype.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,9 +14,10 @@ use super::input::{Input, Parsed};
 
 /// Reads a literal in single or double quotes, and returns its string.
 ///
-/// It knows the escapes that Python's `repr` writes, and those of a single letter.
+/// It supports the escapes that Python's `repr` writes, and escapes of a single letter.
 pub(super) fn string(input: &mut Input<'_>) -> Parsed<String> {
     let quote = one_of(['\'', '"']).context("a string in quotes").parse_next(input)?;
+    // A line break or a NUL ends a literal in Python too, without its quote.
     let ends = move |c| c == quote || matches!(c, '\\' | '\n' | '\r' | '\0');
     let fragment = alt((
         take_till(1.., ends).map(Fragment::Plain),
@@ -37,7 +38,7 @@ enum Fragment<'a> {
     Escaped(char),
 }
 
-/// Reads what follows a backslash.
+/// Reads an escape after its backslash.
 fn escaped(input: &mut Input<'_>) -> Parsed<char> {
     const EXPECTED: &str = r#"one of \ ' " a b f n r t v x u U after the backslash"#;
     let at = input.current_token_start();
@@ -61,6 +62,7 @@ fn hexadecimal(count: usize, expected: &'static str, input: &mut Input<'_>) -> P
     let at = input.current_token_start();
     let digits: &str =
         take_while(count, |c: char| c.is_ascii_hexdigit()).context(expected).parse_next(input)?;
+    // Python strings can have lone surrogates, Rust's cannot.
     let character = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
     character.ok_or_else(|| {
         let message = format!("expected a Unicode character, found {digits}");

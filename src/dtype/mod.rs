@@ -1,7 +1,7 @@
-//! NumPy dtypes: what an item of the array is.
+//! NumPy dtypes: the type of the items of an array.
 //!
-//! The metalayer stores the dtype as a string that NumPy printed and python-blosc2 wrote: `<f8`, or `[('x', '<i4')]`. A
-//! [`Dtype`] is parsed from such a string, and its `Display` prints what NumPy prints.
+//! The metalayer stores the dtype as a string that NumPy printed: `<f8`, or `[('x', '<i4')]`. A [`Dtype`] is parsed from
+//! such a string, and its `Display` prints the same string as NumPy.
 //!
 //! ```
 //! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
@@ -17,7 +17,7 @@
 //! # Ok::<(), b2nd_serde::dtype::Error>(())
 //! ```
 //!
-//! # What is read
+//! # Supported forms
 //!
 //! | form | examples |
 //! |---|---|
@@ -34,16 +34,16 @@
 //!
 //! # Differences from NumPy
 //!
-//! This crate prints, refuses or compares some dtypes in another way:
+//! This crate prints, rejects or compares some dtypes differently:
 //!
-//! - Two kinds of dtypes are printed by NumPy in a form that it reads back as another dtype. It prints `'aligned':
-//!   True` only for the outermost dtype. It prints a dictionary with an unnamed field as a list, and reading that adds
-//!   a name. Here, both are printed as a dictionary that NumPy reads back correctly.
-//! - An item of more than 2147483647 bytes is refused. In NumPy the size of a structured dtype overflows.
-//! - More than 16 nested dtypes are refused. NumPy's limit is Python's stack.
+//! - NumPy prints two kinds of dtypes in a form that it reads back as another dtype. It prints `'aligned': True` only for
+//!   the outermost dtype. It prints a dictionary with an unnamed field as a list, and reading that list adds a name. This
+//!   crate prints both as a dictionary that NumPy reads back correctly.
+//! - An item of more than 2147483647 bytes is an error. In NumPy the size of a structured dtype overflows.
+//! - More than 16 nested dtypes are an error. NumPy's limit is Python's stack.
 //! - Two dtypes differ if only one of them is aligned, or a record. In NumPy they are equal.
 //!
-//! Some forms that NumPy reads are refused here, because no known file has them:
+//! Some forms that NumPy reads are errors here, because no known file has them:
 //!
 //! - several types in one string (`i4,f8`, `(2,3)i4`), spaces in a type string or around a dtype, a sign in a size
 //!   (`S+4`), time units with a divisor (`M8[s/5]`) or in Greek (`μs`);
@@ -53,12 +53,12 @@
 //! - of Python's literals: octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), adjacent strings,
 //!   comments, parentheses that are not a tuple, and numbers that are not decimal (they may have leading zeros here).
 //!
-//! `StringDType()` is refused too, because its items are not in the array. `<f1` and `<W4` are refused, because NumPy
-//! does not read them back either; python-blosc2 stores them for `float8_e5m2` and the complex types of `ml_dtypes`.
-//! The name of an `ml_dtypes` type has no byte order, so it is little-endian.
+//! `StringDType()` is also an error, because its items are not stored in the array. So are `<f1` and `<W4`, which NumPy
+//! cannot read back either; python-blosc2 stores them for `float8_e5m2` and the complex types of `ml_dtypes`. The name of
+//! an `ml_dtypes` type has no byte order, so it is little-endian.
 //!
-//! Which characters of a name are printed as an escape depends on the version of Unicode. Python and Rust may differ
-//! for characters that the older version does not have.
+//! The characters of a name that are printed as escapes depend on the version of Unicode. Python and Rust may differ for
+//! characters that are new in one of the two versions.
 
 use core::fmt;
 use core::str::FromStr;
@@ -69,7 +69,8 @@ use serde::ser::{Serialize, Serializer};
 use crate::meta::Meta;
 use error::ParseError;
 
-// Each module imports only from those above it. Documentation lists the methods of `Dtype` in the order of these modules.
+// Each module imports only from modules above it; rustdoc lists the methods of `Dtype` in this order. Printing is above
+// errors, because a message quotes the text that was found. Literals are below errors, because reading one can fail.
 mod types;
 
 mod repr;
@@ -90,7 +91,7 @@ pub use error::{Error, ErrorKind};
 pub use types::{ByteOrder, Dtype, Extension, Field, Kind, Struct, Subarray, TimeUnit};
 
 impl Meta {
-    /// The dtype, parsed; `None` if the layout has no such entry.
+    /// The parsed dtype; `None` if the layout does not have this entry.
     ///
     /// # Errors
     ///
@@ -111,6 +112,7 @@ impl Meta {
     pub fn parse_dtype(&self) -> Result<Option<Dtype>, Error> {
         let Some(text) = self.dtype() else { return Ok(None) };
         match self.dtype_format() {
+            // A layout without `dtype_format` stores NumPy's syntax too.
             None | Some(0) => text.parse().map(Some),
             Some(format) => Err(Error::unknown_format(text, format)),
         }
@@ -121,6 +123,7 @@ impl FromStr for Dtype {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
+        // Only a form with brackets needs the grammar, so a scalar type is parsed without it.
         let dtype = if text.starts_with(['[', '(', '{']) {
             syntax::parse(text).and_then(|form| resolve::dtype(form, false))
         } else if text.starts_with(scalar::is_beginning) {

@@ -1,4 +1,4 @@
-//! Prints a dtype as NumPy does.
+//! Prints a dtype in NumPy's form.
 
 use alloc::string::ToString;
 use core::fmt::{self, Display, Write};
@@ -42,7 +42,7 @@ impl Dtype {
         Padded(NumpyStr(self))
     }
 
-    /// Remembers whether the text was the name that NumPy prints.
+    /// Records whether the text was the name that NumPy prints.
     pub(super) fn spelled_as(mut self, text: &str) -> Self {
         if eco_format!("{}", self.numpy_str()) == text {
             self.spelling = Spelling::NumpyStr;
@@ -67,6 +67,7 @@ pub(super) struct Padded<T>(pub(super) T);
 
 impl<T: Display> Display for Padded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without a width the text is printed piece by piece, and needs no allocation.
         match (f.width(), f.precision()) {
             (None, None) => self.0.fmt(f),
             _ => f.pad(&self.0.to_string()),
@@ -101,6 +102,7 @@ impl Display for NumpyStr<'_> {
         match &dtype.kind {
             Kind::Bool => f.write_str("bool"),
             Kind::Object => f.write_str("object"),
+            // NumPy's names mean the machine's byte order, so a big-endian type has none.
             _ if dtype.byte_order == Some(ByteOrder::Big) => TypeString(dtype).fmt(f),
             Kind::Int => write!(f, "int{}", bits()),
             Kind::Uint => write!(f, "uint{}", bits()),
@@ -113,12 +115,13 @@ impl Display for NumpyStr<'_> {
     }
 }
 
-/// Prints letter and size, which follow the byte order, with `zero` for a size of 0.
+/// Prints the letter and the size, with `zero` for a size of 0.
 fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char(dtype.kind.letter())?;
     match &dtype.kind {
         Kind::Object => Ok(()),
         Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => f.write_str(zero),
+        // The size is in characters, and the alignment is that of one character.
         Kind::Str => write!(f, "{}", dtype.item_size / dtype.alignment),
         Kind::Datetime(unit) | Kind::Timedelta(unit) => write!(f, "{}{unit}", dtype.item_size),
         _ => write!(f, "{}", dtype.item_size),
@@ -128,7 +131,7 @@ fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt
 /// A dtype inside another one.
 struct Nested<'a> {
     dtype: &'a Dtype,
-    /// Whether the dtype around it is aligned. Then this one is aligned too, and does not print it again.
+    /// Whether the surrounding dtype is aligned. Then this one is aligned too, and does not print `aligned` again.
     in_aligned: bool,
 }
 
@@ -148,10 +151,12 @@ impl Display for Nested<'_> {
                 write!(f, "({base}, {})", Tuple(shape))
             }
             Kind::Struct(parts) => {
+                // In NumPy, alignment from outside does not reach the fields of a record.
                 let in_aligned = self.in_aligned && !parts.is_record;
                 if parts.is_record {
                     f.write_str("(numpy.record, ")?;
                 }
+                // A dictionary only where a list would be read back as another dtype.
                 if parts.is_aligned == in_aligned && can_be_list(parts, self.dtype.item_size) {
                     list(parts, f)?;
                 } else {
@@ -171,7 +176,7 @@ impl Display for Nested<'_> {
     }
 }
 
-/// Whether the fields printed as a list would be read back with the same offsets, size and names.
+/// Whether the fields, printed as a list, are read back with the same offsets, size and names.
 fn can_be_list(parts: &Struct, item_size: usize) -> bool {
     let round_up = |offset: usize, alignment| {
         if parts.is_aligned { offset.next_multiple_of(alignment) } else { offset }

@@ -1,4 +1,4 @@
-//! How Python's `repr` prints a string: in the names of fields, and in messages.
+//! Strings as Python's `repr` prints them, for the names of fields and for messages.
 
 use alloc::format;
 use core::fmt::{self, Display, Write};
@@ -31,8 +31,8 @@ impl Display for Repr<'_> {
 
 /// Whether `repr` prints the character without an escape.
 ///
-/// Rust's `escape_debug` has the same rule, but also escapes a combining mark at the beginning of a string. So the
-/// character is tested after a letter.
+/// Rust's `escape_debug` has the same rule, but also escapes a combining mark at the beginning of a string. The character
+/// is therefore tested after a letter.
 fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
@@ -45,7 +45,7 @@ fn is_printable(c: char) -> bool {
 /// The beginning of a string, for an error message.
 pub(super) fn excerpt(text: &str) -> impl Display {
     const MOST_CHARACTERS: usize = 40;
-    // Each character is printed as one or more.
+    // A character prints as at least one, so cutting first bounds the work; the second cut bounds the text.
     let end = text.char_indices().nth(MOST_CHARACTERS).map_or(text.len(), |(end, _)| end);
     let mut excerpt = format!("{}", Repr(text.get(..end).unwrap_or(text)));
     if let Some((end, _)) = excerpt.char_indices().nth(MOST_CHARACTERS) {

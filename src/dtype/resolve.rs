@@ -1,4 +1,4 @@
-//! Makes a `Dtype` of a parsed form, and computes the offset of each field.
+//! Converts a parsed form to a `Dtype`, and computes the offset of each field.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -13,9 +13,9 @@ use super::scalar;
 use super::syntax::{DictForm, FieldForm, Form, Shape, Spanned};
 use super::types::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray};
 
-/// The dtype that a form means. Inside an aligned dtype everything is aligned, also a form that says it is not.
-///
-/// As in the grammar, the functions that recurse into nested dtypes have small stack frames.
+/// The dtype of a form. Inside an aligned dtype every form is aligned, even with `'aligned': False`.
+// As in the grammar, the functions that recurse into nested dtypes have small stack frames: everything else is in functions
+// that are never inlined.
 pub(super) fn dtype(form: Spanned<Form>, aligned: bool) -> Result<Dtype, ParseError> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),
@@ -44,7 +44,9 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
     let Spanned { at, value: shape } = shape;
     // NumPy calls a type of 0 bytes, such as `S`, unsized.
     let is_unsized = base.item_size == 0 && !matches!(base.kind, Kind::Struct(_));
+    // For an unsized base the shape is its size: `('S', 5)` is `S5`.
     let shape = match shape {
+        // `('S', 0)` stays unsized.
         Shape::Number(0) if is_unsized => return Ok(base),
         Shape::Number(size) if is_unsized && !matches!(base.kind, Kind::Subarray(_)) => {
             let order = base.byte_order.unwrap_or(ByteOrder::Little);
@@ -53,6 +55,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
         _ if is_unsized => {
             return Err(contradiction(at, "the items of a subarray must have a size, as in 'S5'".into()));
         }
+        // `('<i4', ())` is `<i4`.
         Shape::Tuple(shape) if shape.is_empty() => return Ok(base),
         Shape::Tuple(shape) => shape,
         Shape::Number(length) => iter::once(length).collect(),
@@ -70,7 +73,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
     })
 }
 
-/// The size of all items in bytes. With a zero in the shape it is 0, however large the other dimensions are.
+/// The size of all items in bytes. With a zero in the shape it is 0, for any other dimensions.
 fn size_of_items(item_size: usize, shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
@@ -79,7 +82,7 @@ fn size_of_items(item_size: usize, shape: &[usize]) -> Option<usize> {
     (size <= MAX_ITEM_SIZE).then_some(size)
 }
 
-/// A field whose offset is not computed yet.
+/// A field before its offset is computed.
 struct Member {
     at: usize,
     name: String,
@@ -98,18 +101,19 @@ fn members(fields: Vec<Spanned<FieldForm>>, aligned: bool) -> Result<Vec<Member>
     Ok(members)
 }
 
-/// In a list, a field without a name gets one.
+/// Gives a name to each unnamed field of a list: `f` and its index.
 fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
     for (index, Spanned { value: field, .. }) in fields.iter_mut().enumerate() {
         if field.name.is_empty() {
-            // NumPy gives it the title as its name, and then refuses the dtype because name and title are equal.
+            // NumPy uses the title as the name, and then rejects the dtype because the two are equal. So does the check for
+            // duplicates here.
             field.name = field.title.clone().unwrap_or_else(|| format!("f{index}"));
         }
     }
     fields
 }
 
-/// The fields of a dictionary, which has a list for each of their parts.
+/// The fields of a dictionary, from its lists of names, formats, offsets and titles.
 #[inline(never)]
 fn fields(dict: DictForm) -> Result<Vec<Spanned<FieldForm>>, ParseError> {
     let count = dict.names.len();
@@ -139,8 +143,8 @@ fn same_count<T>(names: usize, key: &str, values: &Spanned<Vec<T>>) -> Result<()
     Err(ParseError::refused(values.at, ErrorKind::Layout, message))
 }
 
-/// Gives each field its offset. A field without one follows the field before it; in an aligned dtype it begins at the
-/// next multiple of its alignment.
+/// A structured dtype with computed offsets. A field without an offset follows the previous field; in an aligned dtype it
+/// begins at the next multiple of its alignment.
 #[inline(never)]
 fn structure(
     at: usize,
@@ -155,6 +159,7 @@ fn structure(
     let mut ranges = Vec::with_capacity(members.len());
     for member in members {
         let Member { at, dtype, .. } = member;
+        // Without alignment every offset is allowed.
         let step = if aligned { dtype.alignment } else { 1 };
         let offset = match member.offset {
             Some(offset) if offset.value % step != 0 => {
@@ -166,6 +171,7 @@ fn structure(
         };
         let field_end = offset.checked_add(dtype.item_size).filter(|&end| end <= MAX_ITEM_SIZE);
         let field_end = field_end.ok_or_else(|| too_large(at))?;
+        // The maximum, because fields of a dictionary may overlap and be out of order.
         end = end.max(field_end);
         alignment = alignment.max(step);
         ranges.push(FieldRange { offset, end: field_end, at, has_objects: dtype.has_objects() });
@@ -189,7 +195,7 @@ fn structure(
     })
 }
 
-/// Checks the given item size against the fields.
+/// Checks the stated item size against the fields.
 fn wide_enough(given: &Spanned<usize>, needed: usize, alignment: usize) -> Result<usize, ParseError> {
     let item_size = given.value;
     if item_size < needed {
@@ -207,7 +213,7 @@ fn round_up(offset: usize, alignment: usize) -> Option<usize> {
     offset.checked_next_multiple_of(alignment).filter(|&offset| offset <= MAX_ITEM_SIZE)
 }
 
-/// A field can be looked up by name or title, so no other field may have the same one.
+/// Rejects a name or title that occurs twice, because a field can be looked up by either.
 fn refuse_duplicates(members: &[Member]) -> Result<(), ParseError> {
     let mut taken = BTreeSet::new();
     for member in members {
@@ -229,14 +235,16 @@ struct FieldRange {
     has_objects: bool,
 }
 
-/// Fields may overlap, but not if one of them contains Python objects.
+/// Rejects an overlap of a field with one that contains Python objects. Other fields may overlap.
 fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), ParseError> {
     if !ranges.iter().any(|range| range.has_objects) {
         return Ok(());
     }
+    // Sorted by offset, each range has to be compared only with the largest end so far, not with every other range.
     ranges.sort_by_key(|range| (range.offset, range.end));
     let (mut end, mut end_of_objects) = (0, 0);
     for range in ranges {
+        // A range with objects must not overlap any range before it, another one only those with objects.
         let taken = if range.has_objects { end } else { end_of_objects };
         if range.offset < taken {
             return Err(contradiction(

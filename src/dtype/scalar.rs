@@ -1,4 +1,4 @@
-//! Types without parts: their names, type strings and properties.
+//! Scalar types: their names, type strings and properties.
 
 use alloc::format;
 use alloc::string::String;
@@ -8,7 +8,8 @@ use super::error::{self, ErrorKind, ParseError};
 use super::repr::excerpt;
 use super::types::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
 
-/// The names that `np.dtype(name)` takes on 64-bit Linux, with kind and size.
+/// The names that `np.dtype(name)` accepts on 64-bit Linux, with kind and size.
+// A file does not record the machine that wrote it, so `long` means the same everywhere.
 const NAMES: [(&str, char, usize); 52] = [
     ("bool", 'b', 1),
     ("bool_", 'b', 1),
@@ -64,8 +65,8 @@ const NAMES: [(&str, char, usize); 52] = [
     ("timedelta64", 'm', 8),
 ];
 
-/// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` do not mean the
-/// kinds `b` and `c`.
+/// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` are not the kinds
+/// `b` and `c`: `b` is an `int8`, `c` is `S1`.
 const CODES: [(char, char, usize); 29] = [
     ('?', 'b', 1),
     ('b', 'i', 1),
@@ -134,7 +135,7 @@ const UNIT_EXPECTED: &str = "a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, f
 /// The bytes of a character in a `U`.
 const CHARACTER: usize = 4;
 
-/// The bytes of an `O` in memory. Files can store objects in other ways.
+/// The bytes of an `O` in memory.
 const POINTER: usize = 8;
 
 /// Whether a type string or the name of a type may begin with this character.
@@ -142,8 +143,9 @@ pub(super) fn is_beginning(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '<' | '>' | '|' | '=' | '?')
 }
 
-/// Reads a type string or the name of a type. The place of an error is an offset in `text`, in bytes.
+/// Reads a type string or the name of a type. An error has its offset in `text`, in bytes.
 pub(super) fn parse(text: &str) -> Result<Dtype, ParseError> {
+    // Names first, because a name such as `float` also begins with a type letter.
     if let Some(&(_, letter, size)) = NAMES.iter().find(|(name, ..)| *name == text) {
         return numpy(letter, size, ByteOrder::Little).ok_or_else(|| unknown(text));
     }
@@ -162,6 +164,7 @@ pub(super) fn parse(text: &str) -> Result<Dtype, ParseError> {
 /// The type of `ml_dtypes` with this name.
 pub(super) fn extension(name: &str) -> Option<Dtype> {
     let &(name, item_size, letter) = EXTENSIONS.iter().find(|(known, ..)| *known == name)?;
+    // The two complex types have kind `W`. A complex number has the alignment of its parts.
     let alignment = if letter == 'W' { item_size / 2 } else { item_size };
     Some(Dtype {
         kind: Kind::Extension(Extension { name, letter }),
@@ -172,7 +175,7 @@ pub(super) fn extension(name: &str) -> Option<Dtype> {
     })
 }
 
-/// The type of NumPy with this letter and item size. For a `U` the size is the number of characters.
+/// The NumPy type with this letter and item size. For a `U` the size is the number of characters.
 pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype> {
     let (kind, alignment) = match (letter, size) {
         ('b', 1) => (Kind::Bool, 1),
@@ -180,9 +183,11 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
         ('u', 1 | 2 | 4 | 8) => (Kind::Uint, size),
         ('f', 2 | 4 | 8 | 16) => (Kind::Float, size),
         ('c', 8 | 16 | 32) => (Kind::Complex, size / 2),
+        // `O4` is from a machine with pointers of 4 bytes. It is read as `O`.
         ('O', 4 | 8) => (Kind::Object, POINTER),
         ('M', 8) => (Kind::Datetime(TimeUnit::GENERIC), 8),
         ('m', 8) => (Kind::Timedelta(TimeUnit::GENERIC), 8),
+        // `a` is an old letter for `S`.
         ('S' | 'a', _) => (Kind::Bytes, 1),
         ('U', _) => (Kind::Str, CHARACTER),
         ('V', _) => (Kind::Void, 1),
@@ -193,6 +198,7 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
         Kind::Str => size.checked_mul(CHARACTER)?,
         _ => size,
     };
+    // A single byte has no order, but a `U` has one even if it is empty.
     let has_order = match kind {
         Kind::Object | Kind::Bytes | Kind::Void => false,
         Kind::Str => true,
@@ -216,6 +222,7 @@ fn type_string(text: &str) -> Result<Dtype, ParseError> {
     let mut chars = rest.chars();
     let letter = chars.next().ok_or_else(|| unexpected(text, rest, LETTER_EXPECTED))?;
     let sized = chars.as_str();
+    // Two letters are a name that is not known, which gives a better message than a letter without its size.
     let is_letter = |c: char| c.is_ascii_alphabetic();
     if text.starts_with(is_letter) && sized.starts_with(is_letter) {
         return Err(unknown(text));
@@ -234,7 +241,7 @@ fn type_string(text: &str) -> Result<Dtype, ParseError> {
     }
     let is_time = matches!(letter, 'M' | 'm');
     let dtype = match size.parse() {
-        // NumPy refuses a leading zero only if a unit follows.
+        // NumPy rejects a leading zero (`M08`) only if a unit follows.
         Ok(_) if is_time && size != "8" && !rest.is_empty() => None,
         Ok(size) => numpy(letter, size, order),
         Err(_) => None,
@@ -271,7 +278,7 @@ fn sizes(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Adds the unit of a time: the end of `text`, which is empty or like `[25s]`.
+/// Adds the unit of a time: the end of `text`, either empty or in the form `[25s]`.
 fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, ParseError> {
     let unit = time_unit(text, unit)?;
     dtype.kind = match dtype.kind {
@@ -288,6 +295,7 @@ fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, ParseError> {
     let counted =
         unit.strip_prefix('[').ok_or_else(|| unexpected(text, unit, "'[' or the end of the type"))?;
     let (count, named) = split_digits(counted);
+    // NumPy stores the count in a C `int`.
     let count = match (count, count.parse::<i32>()) {
         ("", _) => 1,
         (_, Ok(count)) => count.unsigned_abs(),
@@ -325,12 +333,12 @@ fn unknown(text: &str) -> ParseError {
     refused(text, text, format!("expected a type such as <i4 or float64, found {}", excerpt(text)))
 }
 
-/// An error at the beginning of `rest`, which is the end of `text`: something else was expected.
+/// An error at the start of `rest`, which is the end of `text`: something else was expected.
 fn unexpected(text: &str, rest: &str, expected: &str) -> ParseError {
     refused(text, rest, error::expected(expected, rest))
 }
 
-/// An error at the beginning of `rest`, which is the end of `text`.
+/// An error at the start of `rest`, which is the end of `text`.
 fn refused(text: &str, rest: &str, message: String) -> ParseError {
     let at = text.len() - rest.len();
     ParseError::refused(at, ErrorKind::UnknownType, message)
@@ -340,7 +348,7 @@ impl TimeUnit {
     const GENERIC: Self = Self { count: 1, symbol: "generic" };
 }
 
-/// The unit as it follows `M8` and `m8`, such as `[25s]`.
+/// The unit as printed after `M8` and `m8`, such as `[25s]`.
 impl fmt::Display for TimeUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

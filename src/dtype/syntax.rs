@@ -1,7 +1,7 @@
-//! The grammar of a dtype: Python's lists, tuples and dictionaries, as far as a dtype has them.
+//! The grammar of a dtype: the subset of Python's lists, tuples and dictionaries that dtypes use.
 //!
 //! It returns the dtype as it was written, with the place of each part. `resolve` computes the offsets later, because
-//! the end of a dictionary may say that its fields are aligned.
+//! `'aligned': True` may come at the end of a dictionary, after its fields.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -22,7 +22,7 @@ use super::repr::excerpt;
 use super::scalar;
 use super::types::{Dtype, MAX_ITEM_SIZE, MAX_NESTING};
 
-/// A part of a dtype, and the byte of the text at which it begins.
+/// A part of a dtype, and its offset in the text, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Spanned<T> {
     pub(super) at: usize,
@@ -76,9 +76,8 @@ pub(super) fn parse(text: &str) -> Result<Spanned<Form>, ParseError> {
 
 pub(super) const FORM: &str = "a type string, '[', '(' or '{'";
 
-/// Reads a dtype. `list`, `tuple` and `dict` call it again for the dtypes inside.
-///
-/// These functions recurse, so their stack frames must be small. Everything else is in functions that are not inlined.
+/// Reads a dtype. `list`, `tuple` and `dict` call it again for nested dtypes.
+// These functions recurse, so their stack frames must be small. Everything else is in functions that are never inlined.
 fn form(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<Form>> {
     let at = input.current_token_start();
     let Some(levels) = levels.checked_sub(1) else { return too_deep(at) };
@@ -108,6 +107,8 @@ fn first(input: &mut Input<'_>) -> Parsed<char> {
 fn type_string(input: &mut Input<'_>) -> Parsed<Form> {
     let start = input.current_token_start();
     let text = string(input)?;
+    // The string without escapes has 2 bytes less than its literal, the quotes. With escapes, an offset in the string is
+    // not one in the literal, so the error is placed at the start of the literal.
     let has_escapes = input.previous_token_end() - start != text.len() + 2;
     let dtype = scalar::parse(&text).map_err(|mut error| {
         error.at = if has_escapes { start } else { start + 1 + error.at };
@@ -230,7 +231,7 @@ fn number(expected: &'static str) -> impl Fn(&mut Input<'_>) -> Parsed<usize> {
     }
 }
 
-/// The entries of a dictionary that were read so far.
+/// The entries of a dictionary read so far.
 #[derive(Default)]
 struct DictEntries {
     names: Option<Vec<Spanned<String>>>,
@@ -367,7 +368,7 @@ fn end_of_tuple(input: &mut Input<'_>) -> Parsed<()> {
     (multispace0, opt((',', multispace0)), ')'.context("',' or ')'")).void().parse_next(input)
 }
 
-/// Adds the byte at which a part begins.
+/// Adds the offset at which a part begins.
 fn spanned<'a, T>(
     part: impl Fn(&mut Input<'a>) -> Parsed<T>,
 ) -> impl Fn(&mut Input<'a>) -> Parsed<Spanned<T>> {

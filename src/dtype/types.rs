@@ -6,16 +6,16 @@ use core::hash::{Hash, Hasher};
 /// The largest item size in bytes: NumPy has it in a C `int`, C-Blosc2 in an `int32_t`.
 pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 
-/// How deep dtypes can be nested. In real files it is about 3.
+/// The deepest nesting of dtypes. Real files have about 3 levels.
 ///
-/// Measured on x86-64: reading 16 takes up to 96 KB of stack without optimisation, and 32 KB with it. Printing them
-/// with `{:#?}` takes 68 KB. Both fit the 128 KB of a thread with musl.
+/// Measured on x86-64: reading 16 levels takes up to 96 KB of stack without optimisation, and 32 KB with it. Printing
+/// them with `{:#?}` takes 68 KB. Both fit the 128 KB of a thread with musl.
 pub(super) const MAX_NESTING: usize = 16;
 
 /// The largest number of dimensions of a subarray, as in NumPy.
 pub(super) const MAX_NDIM: usize = 64;
 
-/// What an item of an array is, in NumPy's terms.
+/// The type of the items of an array, in NumPy's terms.
 ///
 /// ```
 /// use b2nd_serde::Dtype;
@@ -26,10 +26,10 @@ pub(super) const MAX_NDIM: usize = 64;
 /// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 ///
-/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it as NumPy does. What was a type
-/// string (`<i4` or `i4`) is printed as a type string (`<i4`), what was a name (`int32`) as a name. To choose one of
-/// the two, use [`type_string`](Self::type_string) or [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays and
-/// types of `ml_dtypes` are printed as NumPy's `str(dtype)`. `==` ignores the spelling.
+/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it in NumPy's form. A type string (`<i4` or
+/// `i4`) is printed as a type string (`<i4`), a name (`int32`) as a name. To choose one of the two, use
+/// [`type_string`](Self::type_string) or [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays and types of
+/// `ml_dtypes` are printed as NumPy's `str(dtype)`. `==` ignores the spelling.
 ///
 /// In serde a `Dtype` is a string, so it can be the `dtype` of a struct in this format:
 ///
@@ -64,9 +64,9 @@ pub(super) const MAX_NDIM: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Such a field cannot check `dtype_format`. If that is not 0, the syntax of the dtype is not NumPy's, so your code
-/// must check it. [`Meta::parse_dtype`](crate::Meta::parse_dtype) does this for you. If the dtype is not valid, the
-/// whole struct cannot be read, unless the field can also be a string:
+/// Such a field cannot check `dtype_format`. If the format is not 0, the syntax is not NumPy's, so your code must check it;
+/// [`Meta::parse_dtype`](crate::Meta::parse_dtype) does this for you. If the dtype is not valid, the whole struct cannot
+/// be read, unless the field can also be a string:
 ///
 /// ```
 /// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
@@ -101,7 +101,7 @@ pub struct Dtype {
     pub(super) spelling: Spelling,
 }
 
-/// How a dtype was written and is printed. All values are equal, because `==` of dtypes ignores the spelling.
+/// The spelling in which a dtype was read and is printed. All values are equal, because `==` of dtypes ignores the spelling.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spelling {
     /// `|u1`
@@ -135,14 +135,14 @@ impl Dtype {
         self.item_size
     }
 
-    /// The alignment in memory: that of the C type; 1 for a structured dtype that is not aligned.
+    /// The alignment in memory, which is that of the C type; 1 for a structured dtype that is not aligned.
     #[must_use]
     pub fn alignment(&self) -> usize {
         self.alignment
     }
 
     /// The byte order; `None` for types without one, such as single bytes, strings of bytes and objects. It is also
-    /// `None` for subarrays and structured dtypes, whose parts have their own.
+    /// `None` for subarrays and structured dtypes, whose parts have their own byte order.
     #[must_use]
     pub fn byte_order(&self) -> Option<ByteOrder> {
         self.byte_order
@@ -390,7 +390,7 @@ impl Subarray {
         &self.base
     }
 
-    /// The items along each dimension, of which there are 1 to 64.
+    /// The items along each of the 1 to 64 dimensions.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -418,7 +418,7 @@ impl Struct {
 }
 
 impl Field {
-    /// The name of the field. No other field has it as its name or title.
+    /// The name of the field. It is not the name or title of another field.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -1,12 +1,12 @@
-//! Passing on the rows of bytes from the first to the last.
+//! Makes the rows of a dump, from the first byte to the last.
 
 use core::fmt;
 
 use super::row::{BYTES_A_LINE, Printable, Row};
 
-/// Shows bytes from the first to the last: each call takes the next of them, and passes on a row.
+/// Makes the rows of a dump: each call takes the next bytes, and passes a row to the receiver.
 ///
-/// An error means that the receiver of the rows has broken off.
+/// An error means that the receiver has stopped the dump.
 ///
 /// ```
 /// use b2nd_serde::dump::{Annotator, Row};
@@ -32,38 +32,39 @@ use super::row::{BYTES_A_LINE, Printable, Row};
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
 pub struct Annotator<'w, 'b> {
-    /// How deep the next row is nested.
+    /// The nesting depth of the next row.
     pub depth: usize,
     bytes: &'b [u8],
-    /// The number of bytes that have a row.
+    /// The number of bytes shown so far.
     shown: usize,
     /// The offset of the first byte in the whole input.
     offset: u64,
     /// An offset that no row exceeds.
     end: u64,
+    // One row at a time instead of a list, so memory does not grow with the input.
     receive: &'w mut dyn FnMut(&Row<'_>) -> fmt::Result,
 }
 
 impl<'w, 'b> Annotator<'w, 'b> {
-    /// Begins with the first of these bytes.
+    /// An annotator at the first of these bytes.
     pub fn new(bytes: &'b [u8], receive: &'w mut dyn FnMut(&Row<'_>) -> fmt::Result) -> Self {
         Self { depth: 0, bytes, shown: 0, offset: 0, end: bytes.len() as u64, receive }
     }
 
-    /// The same for bytes that begin at an offset of a longer input. `end` is where that ends: its number of digits is the
+    /// The same annotator for bytes at an offset of a longer input that ends at `end`. The number of digits of `end` is the
     /// width of the column of offsets.
     #[must_use]
     pub fn within(self, offset: u64, end: u64) -> Self {
         Self { offset, end, ..self }
     }
 
-    /// The number of bytes that have a row.
+    /// The number of bytes shown so far.
     #[must_use]
     pub fn shown(&self) -> usize {
         self.shown
     }
 
-    /// The bytes that have no row yet.
+    /// The bytes not shown yet.
     #[must_use]
     pub fn rest(&self) -> &'b [u8] {
         self.bytes.get(self.shown..).unwrap_or_default()
@@ -75,21 +76,21 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.offset.saturating_add(self.shown as u64)
     }
 
-    /// Shows the next bytes as one value: its type, its name and its text. Without bytes, it is a remark about the next ones.
-    /// If the bytes do not fit a line, further rows without texts follow.
+    /// Shows the next bytes as one value, with its type, its name and its text. With a length of 0 it is a remark about the
+    /// next bytes. If the bytes do not fit a line, further rows without texts follow.
     ///
     /// # Errors
     ///
-    /// If the receiver has broken off.
+    /// If the receiver has stopped the dump.
     pub fn value(&mut self, length: usize, texts: [&dyn fmt::Display; 3]) -> fmt::Result {
         self.value_with_fault(length, texts, None)
     }
 
-    /// The same for a value that is wrong, after which others follow.
+    /// The same for an invalid value after which the dump continues.
     ///
     /// # Errors
     ///
-    /// If the receiver has broken off.
+    /// If the receiver has stopped the dump.
     pub fn value_with_fault(
         &mut self,
         length: usize,
@@ -108,11 +109,11 @@ impl<'w, 'b> Annotator<'w, 'b> {
         Ok(())
     }
 
-    /// Shows the next bytes as the text that they may be, some on each line.
+    /// Shows the next bytes as text, split into lines.
     ///
     /// # Errors
     ///
-    /// If the receiver has broken off.
+    /// If the receiver has stopped the dump.
     pub fn raw(&mut self, length: usize) -> fmt::Result {
         let mut bytes = self.next(length);
         while !bytes.is_empty() {
@@ -123,18 +124,18 @@ impl<'w, 'b> Annotator<'w, 'b> {
         Ok(())
     }
 
-    /// Shows the first of the rest of the bytes, and what is wrong with them. It is the last row.
+    /// Shows the first of the remaining bytes with a fault, as the last row.
     ///
     /// # Errors
     ///
-    /// If the receiver has broken off.
+    /// If the receiver has stopped the dump.
     pub fn fault(&mut self, fault: &dyn fmt::Display) -> fmt::Result {
         let rest = self.rest().len();
         let kind: &dyn fmt::Display = if rest > BYTES_A_LINE { &"…" } else { &"" };
         self.row(rest.min(BYTES_A_LINE), [kind, &"", &""], Some(fault))
     }
 
-    /// A part of the next bytes, with rows of its own.
+    /// An annotator for the next `length` bytes, which count as shown here.
     pub(super) fn part(&mut self, length: usize) -> Annotator<'_, 'b> {
         let (bytes, offset) = (self.next(length), self.offset());
         self.shown += bytes.len();
@@ -172,9 +173,10 @@ impl fmt::Debug for Annotator<'_, '_> {
     }
 }
 
-/// The number of first bytes, as many as a line has, that are whole characters; all of them if they are not UTF-8.
+/// The length of a line of text: whole characters if the bytes are UTF-8, so none is split across two lines.
 fn characters(bytes: &[u8]) -> usize {
     let is_start = |&length: &usize| bytes.get(length).is_none_or(|byte| byte & 0xc0 != 0x80);
     let most = BYTES_A_LINE.min(bytes.len());
+    // A UTF-8 character has at most 4 bytes.
     (most.saturating_sub(3)..=most).rev().find(is_start).unwrap_or(most)
 }

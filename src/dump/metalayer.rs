@@ -8,11 +8,11 @@ use crate::error::Error;
 use crate::wire::{FixedInt, Input};
 
 impl Annotator<'_, '_> {
-    /// Shows the next bytes as a metalayer, or up to the first of them that is wrong.
+    /// Shows the next bytes as a metalayer, up to the first invalid byte.
     ///
     /// # Errors
     ///
-    /// If the receiver has broken off.
+    /// If the receiver has stopped the dump.
     pub fn metalayer(&mut self, length: usize) -> fmt::Result {
         let rows = self.part(length);
         Walk { input: Input::new(rows.rest()), rows }.run()
@@ -23,7 +23,7 @@ impl Annotator<'_, '_> {
 enum Stop {
     /// The bytes are not a metalayer.
     Fault(Error),
-    /// The receiver has broken off.
+    /// The receiver has stopped the dump.
     Over(fmt::Error),
 }
 
@@ -39,7 +39,8 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// Reads a metalayer, and shows each value that it reads.
+/// Reads a metalayer, and shows each value.
+// The dump reads with the parser's own cursor, so it cannot disagree with an error.
 struct Walk<'w, 'b> {
     input: Input<'b>,
     rows: Annotator<'w, 'b>,
@@ -52,7 +53,7 @@ impl Walk<'_, '_> {
             Stop::Fault(error) => error.of_version(self.input.version(0)),
             Stop::Over(error) => return Err(error),
         };
-        // What was read before the fault, and the fault at its byte.
+        // First the bytes before the fault that no row has shown, then the fault at its byte.
         let before = error.offset().unwrap_or(usize::MAX).saturating_sub(self.rows.shown());
         self.rows.depth += 1;
         self.rows.raw(before)?;
@@ -85,7 +86,7 @@ impl Walk<'_, '_> {
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
         let vector = self.input.vector::<T>(entry, ndim);
-        // The dimensions before the wrong one, or before the end of the input, are good and have rows.
+        // The dimensions before the invalid one, or before the end of the input, still get rows.
         let good = match &vector {
             Ok(items) => Some(items.len()),
             Err(error) => error.dimension(),

@@ -1,11 +1,11 @@
-//! Annotated bytes: what each byte of a metalayer means.
+//! Annotated bytes: the meaning of each byte of a metalayer.
 //!
 //! [`metalayer`] makes a [`Dump`]. Its `Display` is the text, and its method [`rows`](Dump::rows) passes the lines on as
 //! data. An [`Annotator`] does the same for other formats; the crate [`b2nd-frame`] dumps headers, chunks and trailers with
 //! it.
 //!
 //! ```
-//! // Where an encoder stopped too early: the last line says what is missing.
+//! // The encoder stopped too early: the last line names the missing entry.
 //! let text = b2nd_serde::dump::metalayer(&[0x95, 0x00, 0x02]).to_string();
 //! assert!(text.trim_end().ends_with("expected 1 byte for shape, but the input ends here"));
 //! ```
@@ -25,10 +25,10 @@ mod metalayer;
 pub use annotator::Annotator;
 pub use row::{Printable, Row};
 
-/// Shows the bytes of a metalayer, and what each of them means.
+/// Shows the bytes of a metalayer and their meaning.
 ///
 /// Each line is a value: its offset, its bytes, its type, the name of its entry and the value itself. If the bytes are
-/// not a metalayer, the lines end at the first wrong byte, and the last line says what is wrong with it.
+/// not a metalayer, the lines end at the first invalid byte, with an error message.
 ///
 /// ```
 /// use b2nd_serde::dump;
@@ -68,11 +68,12 @@ pub struct Dump<'b> {
     annotate: Annotate,
 }
 
-/// Passes on the rows of some bytes.
+/// A function that shows bytes with an annotator.
+// A pointer and not a closure, so a `Dump` is `Copy` and can be displayed more than once.
 type Annotate = fn(&[u8], Annotator<'_, '_>) -> fmt::Result;
 
 impl<'b> Dump<'b> {
-    /// A dump of bytes in another format, which a function annotates.
+    /// A dump of bytes in another format, annotated by a function.
     ///
     /// ```
     /// use b2nd_serde::dump::Dump;
@@ -85,9 +86,9 @@ impl<'b> Dump<'b> {
         Self { bytes, annotate }
     }
 
-    /// Passes the lines of the text on as data, one by one, until the function breaks off.
+    /// Passes the lines of the text to a function as data, one by one, until it returns `Break`.
     pub fn rows(&self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) {
-        // An error means that the function has broken off, which the caller knows.
+        // An error only means that the function returned `Break`, which the caller knows.
         let _ = self.write(&mut |row| match receive(row) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(fmt::Error),

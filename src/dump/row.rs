@@ -1,11 +1,11 @@
-//! One line of a dump, and how its columns are laid out.
+//! One line of a dump, and its columns.
 
 use core::fmt::{self, Write};
 
 #[cfg(feature = "alloc")]
 use alloc::string::String;
 
-/// A line of a dump: a value, and the bytes that encode it. Its `Display` is the line.
+/// A line of a dump: a value and its bytes. Its `Display` is the line.
 ///
 /// ```
 /// use core::ops::ControlFlow;
@@ -28,40 +28,41 @@ use alloc::string::String;
 pub struct Row<'r> {
     /// The offset of the first byte in the input. In a frame, it counts from the start of the frame.
     pub offset: u64,
-    /// How deep the value is nested. In a metalayer, 0 is an entry and 1 is a dimension.
+    /// The nesting depth of the value. In a metalayer, 0 is an entry and 1 is a dimension.
     pub depth: usize,
     /// The bytes on this line. A long text has several rows.
     pub bytes: &'r [u8],
-    /// The `MessagePack` type; in a chunk, `byte`, or a type with `le` for little-endian. `stale` for old bytes after a
-    /// metalayer. Empty if the bytes have no type of their own, such as the rest of a long text. In the row of a fault it
+    /// The `MessagePack` type; in a chunk, `byte`, or a type with `le` for little-endian; `stale` for old bytes after a
+    /// metalayer. It is empty if the bytes have no type of their own, such as the rest of a long text. In the row of a fault it
     /// is `…` if more bytes follow, else empty.
     pub kind: &'r dyn fmt::Display,
     /// The name of the value, such as `shape[0]`. It may be empty.
     pub field: &'r dyn fmt::Display,
     /// The value as text. It may be empty.
     pub value: &'r dyn fmt::Display,
-    /// What is wrong with these bytes.
+    /// The message if these bytes are invalid.
     pub fault: Option<&'r dyn fmt::Display>,
-    /// An offset that no row exceeds. It decides how wide the column of the offsets is, in all rows alike.
+    /// An offset that no row exceeds. It determines the width of the offset column, equal in all rows.
     pub(super) end: u64,
 }
 
-/// The most bytes on one line. A marker and a number of 64 bits are as many.
+/// The most bytes on one line: a marker and a 64-bit number.
 pub(super) const BYTES_A_LINE: usize = 9;
 
 /// The width of the bytes, without their indentation.
 const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1;
 
-/// The widest indentation, where offsets have 4 digits. Longer ones take the room of the indentation first.
+/// The widest indentation if offsets have 4 digits. Longer offsets take room from the indentation first, so the other
+/// columns stay in place up to 10 digits.
 const INDENTATION_WIDTH: usize = 6;
 
-/// The widths of the types and names, with the space after them. The value comes last, because it may have any width.
+/// The widths of types and names, with the space after them. The value is the last column, because only it has any width.
 const KIND_WIDTH: usize = 12;
 const FIELD_WIDTH: usize = 15;
 
 impl Row<'_> {
-    /// The texts of the line: offset, bytes, type, name and value. Each one begins with the spaces before it, so that
-    /// together they are the line.
+    /// The texts of the line: offset, bytes, type, name and value. Each begins with its leading spaces, so joined together they
+    /// are the line.
     ///
     /// ```
     /// use core::ops::ControlFlow;
@@ -97,9 +98,10 @@ impl Row<'_> {
             (bytes + self.indentation(), self.bytes_width(), &Hex(self.bytes)),
             (kind, width(self.kind), self.kind),
             (field, width(self.field), self.field),
-            // Nothing follows it.
+            // Only whether it is empty matters, because no column follows.
             (field + FIELD_WIDTH, usize::from(!is_empty(self.value)), self.value),
         ] {
+            // At least one space after a cell that is wider than its column, and none before an empty cell.
             let gap = if width == 0 { 0 } else { start.saturating_sub(column).max(usize::from(column > 0)) };
             put(gap, text)?;
             column += gap + width;
@@ -122,13 +124,13 @@ impl Row<'_> {
         BYTES_WIDTH + INDENTATION_WIDTH.saturating_sub(self.offset_width() - 4)
     }
 
-    /// The spaces before the bytes: two for each level, where so many fit.
+    /// The spaces before the bytes: two per level, as far as they fit.
     fn indentation(&self) -> usize {
         (2 * self.depth).min(self.bytes_room().saturating_sub(self.bytes_width()))
     }
 }
 
-/// Prints the line without its end, and what is wrong with its bytes on a second one.
+/// Prints the line without a newline at its end. A fault is on a second line.
 impl fmt::Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.each_cell(&mut |gap, text| write!(f, "{:gap$}{text}", ""))?;
@@ -165,7 +167,7 @@ fn digits(number: u64) -> usize {
     1 + number.checked_ilog10().map_or(0, |log| log as usize)
 }
 
-/// Whether a text has no characters. It is asked for no more than its first ones.
+/// Whether a text has no characters. Formatting stops at the first character.
 fn is_empty(text: &dyn fmt::Display) -> bool {
     struct Nothing;
 

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a metalayer, a value or a type.
+//! All faults of a metalayer, a value or a type.
 
 use core::fmt;
 
@@ -13,6 +13,7 @@ use crate::layout::Layout;
 
 /// An integer of any type, if 64 bits can hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]
+// Messages show the number. A 128-bit integer would make every `Detail` larger.
 pub(crate) enum Integer {
     Signed(i64),
     Unsigned(u64),
@@ -103,13 +104,14 @@ impl TextFault {
         if bytes.len() > MAX_DTYPE_LEN {
             return Self::TooLong { length: bytes.len() };
         }
+        // If the bytes are UTF-8 of a legal length, only a NUL is left as a reason.
         match core::str::from_utf8(bytes) {
             Err(error) => Self::NotUtf8 { at: error.valid_up_to() },
             Ok(text) => Self::Nul { at: text.bytes().take_while(|&byte| byte != 0).count() },
         }
     }
 
-    /// The byte of the text that is at fault.
+    /// The offset in the text of the byte that is wrong.
     pub(crate) fn at(self) -> usize {
         match self {
             Self::NotUtf8 { at } | Self::Nul { at } => at,
@@ -135,23 +137,23 @@ impl fmt::Display for TextFault {
     }
 }
 
-/// How a type or a value does not fit a layout.
+/// Why a type or a value does not fit a layout.
 #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta`"))]
 #[derive(Clone, Copy)]
 pub(crate) enum LayoutFault {
-    /// The type takes another number of entries than the layout has.
+    /// The number of entries that the type takes is not that of the layout.
     Takes { layout: Layout, takes: usize },
     /// The type takes more entries than the layout has.
     TakesMore { layout: Layout },
-    /// The names of the fields do not show which of them take the entries of the layout.
+    /// The field names do not determine which fields take the entries of the layout.
     Unplaced { layout: Layout },
-    /// The value written has another number of entries than the layout.
+    /// The number of entries of the value written is not that of the layout.
     Gives { layout: Layout, gives: usize },
     /// No layout has this number of entries.
     NoLayout { gives: usize },
-    /// A sequence does not say how many entries will come.
+    /// A sequence of unknown length, so no layout can be selected.
     UnknownCount,
-    /// A `Meta` of one layout is written where another was asked for.
+    /// A `Meta` has one layout, but the serializer was given another.
     OtherLayout { value: Layout, asked: Layout },
     /// The layout has the entry, but the value does not.
     Absent { layout: Layout },
@@ -170,15 +172,15 @@ impl LayoutFault {
     }
 }
 
-/// What went wrong, apart from where.
+/// A fault, without its place in the input.
 #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta` and `to_vec`"))]
 pub(crate) enum Detail {
-    /// Fewer bytes are left than the value at this place has.
+    /// The input ends before the end of a value.
     Truncated {
         needed: usize,
         left: usize,
     },
-    /// The marker is not that of the entry; `ndim` is the count that a dimension vector should have.
+    /// The marker is not that of the entry. `ndim` is the expected number of dimensions of a vector.
     Marker {
         found: u8,
         ndim: u8,
@@ -187,7 +189,7 @@ pub(crate) enum Detail {
     Layout {
         found: u8,
     },
-    /// The input is a whole Blosc2 frame.
+    /// The input is a whole Blosc2 frame, not only its metalayer.
     WholeFrame,
     /// The byte after the block shape begins neither a dtype nor a dtype format.
     SixthEntry {
@@ -196,12 +198,12 @@ pub(crate) enum Detail {
     Rank {
         found: usize,
     },
-    /// A vector is written with another number of dimensions than `ndim` says.
+    /// A vector is written whose number of dimensions is not `ndim`.
     Dimensions {
         found: usize,
         ndim: u8,
     },
-    /// The type takes another number of dimensions than the input has.
+    /// The number of dimensions that the type takes is not that of the input.
     TakesDimensions {
         takes: usize,
         ndim: usize,
@@ -220,15 +222,15 @@ pub(crate) enum Detail {
     },
     /// The type ignored an error in one of its entries.
     IgnoredError,
-    /// The type refused an ordinary metalayer, and then took it.
+    /// The type rejected an ordinary metalayer, but accepted it when asked again for the reason.
     Misfit,
-    /// A `Display` or `Serialize` gave another value when asked a second time.
+    /// A `Display` or `Serialize` gave another value when called a second time.
     Unstable,
     #[cfg(feature = "std")]
     Reader(io::Error),
     #[cfg(feature = "std")]
     Writer(io::Error),
-    /// An error that the type raised. Its text is kept if there is a heap.
+    /// An error that the type raised itself. Its text is kept if there is a heap.
     Custom(#[cfg(feature = "alloc")] Box<str>),
 }
 

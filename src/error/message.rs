@@ -8,12 +8,13 @@ use crate::entry::{Encoding, Entry, MAX_NDIM};
 use crate::layout::{CATERVA_THREE, Layout, entry_counts, marked_counts, outer_markers, vector_marker};
 use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32};
 
-/// Everything about an error. An offset that 32 bits cannot hold is left out.
+/// All parts of an error.
 pub(super) struct Parts {
+    // 32 bits keep the error small. An offset beyond them, in an input of more than 4 GiB, is dropped.
     pub(super) offset: Option<u32>,
     pub(super) entry: Option<Entry>,
     pub(super) dimension: Option<u8>,
-    /// The version of the metalayer, if it is known and is not 0.
+    /// The version of the metalayer, if it is known and not 0.
     pub(super) version: Option<NonZeroU8>,
     pub(super) detail: Detail,
 }
@@ -87,9 +88,10 @@ impl Parts {
         self.entry.map(Entry::encoding)
     }
 
-    /// Says what was expected and what was found, and of which version this may be.
+    /// Writes what was expected and what was found, and the version if it is not 0.
     pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.detail_message(f)?;
+        // The bytes may be valid in that version, so the message must not only call them wrong.
         match self.version {
             Some(version) => write!(f, "; version is {version}, but only version 0 is known"),
             None => Ok(()),
@@ -154,7 +156,7 @@ impl Parts {
         }
     }
 
-    /// The range of the entry's numbers.
+    /// The valid numbers of the entry.
     fn range(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.entry, self.encoding()) {
             (_, Some(Encoding::Int64s)) => f.write_str("fit int64"),
@@ -164,7 +166,7 @@ impl Parts {
         }
     }
 
-    /// The messages about a value and a layout that do not fit each other.
+    /// The messages for a value or a type that does not fit a layout.
     fn layout_message(&self, fault: LayoutFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
         match fault {
@@ -209,6 +211,7 @@ impl Parts {
     fn expected_marker(&self, ndim: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected ")?;
         match self.encoding() {
+            // Without a dimension the marker of the vector itself is wrong, not that of one of its integers.
             Some(Encoding::Int64s | Encoding::Int32s) if self.dimension.is_none() => {
                 write!(f, "{} ({:#04x})", dimensions(ndim.into()), vector_marker(ndim))
             }
@@ -219,16 +222,18 @@ impl Parts {
         }
     }
 
-    /// When writing, the value is of the wrong kind; when reading, the type expects the wrong kind.
+    /// The message for a value of the wrong kind when writing, or a type that expects the wrong kind when reading.
     fn unsupported(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, found_name) = (self.place(), found.name());
         let is = ExpectedValue(self);
+        // Only errors of reading have an offset.
         match (self.offset.is_none(), self.entry.is_some()) {
             (true, true) => write!(f, "{place}: expected {is}, found {found_name}"),
             (true, false) => write!(f, "expected {is}, found {found_name}"),
             (false, true) => write!(f, "{place} is {is}, but the type takes {found_name}"),
             (false, false) => write!(f, "a metalayer is {is}, but the type takes {found_name}"),
         }?;
+        // Hints for the mistakes that serde makes easy.
         f.write_str(match (self.encoding(), found) {
             (Some(_), ValueType::None) => " (to leave the entry out, use `skip_serializing_if`)",
             (Some(Encoding::Str32), ValueType::Sequence) => " (for bytes, use `serde_bytes`)",
@@ -238,7 +243,7 @@ impl Parts {
         })
     }
 
-    /// An error of the type's own.
+    /// The message of an error that the type raised itself.
     fn custom(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.entry.is_some() {
             write!(f, "{}: ", self.place())?;
@@ -251,7 +256,7 @@ impl Parts {
     }
 }
 
-/// What a value must be at a place, in the words of serde's data model.
+/// The kind of value that is valid at a place, in the terms of serde's data model.
 struct ExpectedValue<'p>(&'p Parts);
 
 impl fmt::Display for ExpectedValue<'_> {

@@ -1,4 +1,4 @@
-//! The error of reading and writing: what is wrong, in which entry, at which byte.
+//! The error of reading and writing, with its entry and its byte.
 
 use core::fmt;
 use core::num::NonZeroU8;
@@ -20,10 +20,10 @@ mod message;
 
 pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 
-/// Why a metalayer could not be read or written.
+/// The error of reading or writing a metalayer.
 ///
-/// The text says what was expected, what was found, and where: the entry, and when reading also the byte, counted from
-/// the start of the input.
+/// The text names what was expected, what was found, and the entry. When reading, it also has the offset of the byte,
+/// counted from the start of the input.
 ///
 /// With the feature `alloc` an error has the size of a pointer. Without it an error is larger, and the text of an error
 /// that a type raises itself is lost.
@@ -45,6 +45,8 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 /// ```
 pub struct Error(Repr);
 
+// A box, because a larger error makes every `Result` on the way larger. Without an allocator the struct itself is the
+// error. Packing it into 16 bytes made writing without an allocator faster, but reading with one slower.
 #[cfg(feature = "alloc")]
 type Repr = Box<Parts>;
 #[cfg(not(feature = "alloc"))]
@@ -65,12 +67,12 @@ pub enum ErrorKind {
     UnexpectedEnd,
     /// A byte is not the marker that the entry has in this format.
     Marker,
-    /// No layout begins with this byte. After `96`, also: the byte after `blockshape` belongs to neither of the two
-    /// layouts.
+    /// No layout begins with this byte, or the byte after `blockshape` belongs to neither of the two layouts that begin with
+    /// `96`.
     Layout,
     /// There are more than 16 dimensions.
     Rank,
-    /// The number of dimensions of a vector differs from `ndim`, or from what the type takes.
+    /// The number of dimensions of a vector is not `ndim`, or not the number that the type takes.
     DimensionCount,
     /// An integer does not fit its entry, for example a `version` above 127.
     OutOfRange,
@@ -82,7 +84,7 @@ pub enum ErrorKind {
     DtypeLength,
     /// Bytes are left after the metalayer.
     TrailingBytes,
-    /// The type or value has another number of entries than the layout.
+    /// The number of entries of the type or value is not that of the layout.
     EntryCount,
     /// A field is in the position of another entry.
     FieldOrder,
@@ -92,7 +94,7 @@ pub enum ErrorKind {
     BufferTooSmall,
     /// The reader or writer failed.
     Io,
-    /// The type's own `Serialize` or `Deserialize` gave an error, ignored one, or did something else when it was called again.
+    /// The type's own `Serialize` or `Deserialize` raised an error, ignored one, or gave another result when called again.
     Custom,
 }
 
@@ -106,7 +108,7 @@ impl Error {
         Self(parts)
     }
 
-    /// An error of the type that is read or written.
+    /// An error that the type raised itself.
     #[cold]
     fn custom(message: impl fmt::Display) -> Self {
         #[cfg(feature = "alloc")]
@@ -118,6 +120,8 @@ impl Error {
             Self::new(Detail::Custom())
         }
     }
+
+    // An error gets its place on the way up, where it is known. The innermost place wins: what is set already stays.
 
     /// Adds the entry, unless the error names one.
     #[cold]
@@ -149,7 +153,7 @@ impl Error {
         self
     }
 
-    /// Adds the version of the metalayer whose bytes are at fault.
+    /// Adds the version of the metalayer whose bytes are wrong.
     #[cold]
     pub(crate) fn of_version(mut self, version: u8) -> Self {
         self.0.version = NonZeroU8::new(version);
@@ -181,8 +185,8 @@ impl Error {
         self.0.offset.map(|offset| offset as usize)
     }
 
-    /// The version of the metalayer whose bytes are wrong, if it is not 0, the only known one. They may be right in that
-    /// version. `None` also if the version cannot be told.
+    /// The version of the metalayer whose bytes are wrong, if it is not 0, the only known one. The bytes may be valid in that
+    /// version. Also `None` if the version could not be read.
     ///
     /// ```
     /// // Version 1, and an array marker that version 0 does not have.
@@ -194,7 +198,7 @@ impl Error {
         self.0.version
     }
 
-    /// The text without the offset, for a program that shows the offset in another way.
+    /// The text without the offset, for a program that shows the offset separately.
     ///
     /// ```
     /// let error = b2nd_serde::from_slice::<serde_json::Value>(&[0x97, 0, 17]).unwrap_err();
@@ -260,7 +264,7 @@ impl serde::de::Error for Error {
         Self::custom(message)
     }
 
-    // The same as the default methods, but not inlined: inlined, they slow down the reading of a vector.
+    // Same as serde's default methods, but never inlined: inlined into the loop over a vector they slow it down.
 
     #[cold]
     #[inline(never)]
@@ -290,6 +294,7 @@ impl From<Error> for io::Error {
             ErrorKind::UnexpectedEnd => io::ErrorKind::UnexpectedEof,
             _ => io::ErrorKind::InvalidData,
         };
+        // The reader's own error goes back as it came, so its kind and its OS code are not lost in a wrapper.
         match *error.0 {
             Parts { detail: Detail::Reader(inner) | Detail::Writer(inner), .. } => inner,
             parts => io::Error::new(kind, Error(Box::new(parts))),

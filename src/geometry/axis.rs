@@ -1,11 +1,10 @@
-//! The rules for the numbers of a single dimension, and for products over all dimensions.
+//! The rules for the numbers of one dimension, and for products over all dimensions.
 
 use super::dimensions::ceildiv;
 use super::error::{Divided, Error, Factors, Violation};
 use crate::entry::Entry;
 
-/// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer that the
-/// format has for it.
+/// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer of its entry.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Axis {
     pub(super) shape: u64,
@@ -21,10 +20,12 @@ impl Axis {
         if shape > 0 && chunk == 0 {
             return Err(zero(Divided::Array, shape));
         }
+        // The draft specification allows this for an empty dimension; C-Blosc2 does not open it.
         if chunk > 0 && block == 0 {
             return Err(zero(Divided::Chunk, chunk.into()));
         }
-        // Below 2^63 + 2^31, so it fits u64.
+        // E is below 2^63 + 2^31, so computing it cannot overflow u64. C-Blosc2 rounds up by an addition in i64, which may
+        // overflow although E fits.
         if self.extended() > Factors::ExtendedShape.max_product() {
             return Err(Error(Violation::RoundedUp { dimension, items: shape, chunk }));
         }
@@ -62,8 +63,9 @@ where
     U::try_from(integer).map_err(|_| Error(Violation::Negative { entry, dimension, found }))
 }
 
-/// Checks that a product fits. A product with a zero in it is 0, whatever the other factors are.
+/// Checks that a product fits its entry.
 pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
+    // First, so the result does not depend on the order of dimensions. C-Blosc2 may overflow before it meets the zero.
     if factors.contains(&0) {
         return Ok(());
     }

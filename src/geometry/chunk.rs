@@ -42,10 +42,10 @@ impl Geometry {
         Chunks::new(self, self.extent())
     }
 
-    /// The chunks that hold a slice of the array, which is given as one range for each dimension.
+    /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
-    /// The [extent](Chunk::extent) of each chunk is its part of the slice. Its blocks and runs are those that are
-    /// needed to read the slice into a separate array.
+    /// The [extent](Chunk::extent) of each chunk is its part of the slice. Its blocks and runs are those that the slice
+    /// needs, with their places in a separate array of the shape of the slice.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Geometry {
 }
 
 /// An iterator over chunks in the order of their numbers, from [`Geometry::chunks`] or [`Geometry::chunks_in`].
-/// `count`, `nth` and `last` take one step, however many chunks there are.
+/// `count`, `nth` and `last` take one step for any number of chunks.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -118,7 +118,7 @@ impl<'g> Chunks<'g> {
 
 iterate!(['g] Chunks<'g> => Chunk<'g>);
 
-/// A chunk, and the part of the selection that is in it. The selection is the whole array, or a slice of it.
+/// A chunk with its part of the selection. The selection is the whole array, or a slice of it.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -144,7 +144,7 @@ pub struct Chunk<'g> {
 }
 
 impl<'g> Chunk<'g> {
-    /// The chunk at a coordinate, which is within the grid.
+    /// The chunk at a coordinate of the grid.
     fn new(geometry: &'g Geometry, selection: Extent, coordinate: Dimensions) -> Self {
         let cell = Cell::new(&selection, &coordinate.zeros(), coordinate, &geometry.chunkshape());
         Self { geometry, selection, cell }
@@ -162,7 +162,7 @@ impl<'g> Chunk<'g> {
         &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, that is in the chunk.
+    /// The part of the array, or of the slice, in the chunk.
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent
@@ -175,8 +175,8 @@ impl<'g> Chunk<'g> {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
     }
 
-    /// The blocks that hold a part of the [`extent`](Chunk::extent), in the order of their numbers. Other blocks are
-    /// left out, for example those with only padding.
+    /// The blocks with a part of the [`extent`](Chunk::extent), in the order of their numbers. Other blocks are skipped, for
+    /// example those with only padding.
     #[must_use]
     pub fn blocks(&self) -> Blocks<'g> {
         Blocks {
@@ -187,8 +187,8 @@ impl<'g> Chunk<'g> {
 
     /// Copies the items of the [`extent`](Chunk::extent) from the array, or from the slice, into a decompressed chunk.
     ///
-    /// Both are bytes; the array is in C order. The padding of the chunk is not changed. Returns `None` if one of the two is
-    /// too short, after a part may have been copied, or if the type size is 0.
+    /// Both are bytes; the array is in C order. The padding of the chunk is not changed. Returns `None` if the type size is 0, or
+    /// if one of the two is too short; a part may have been copied then.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -202,7 +202,7 @@ impl<'g> Chunk<'g> {
     /// ```
     #[must_use = "the array or the chunk may have been too short"]
     pub fn gather(&self, array: &[u8], typesize: usize, chunk: &mut [u8]) -> Option<()> {
-        // Items without bytes fit any buffer, however many there are.
+        // Items of 0 bytes fit any buffer, so nothing would end a loop over 2^62 of them.
         if typesize == 0 {
             return None;
         }
@@ -215,8 +215,8 @@ impl<'g> Chunk<'g> {
 
     /// Copies the items of the [`extent`](Chunk::extent) from a decompressed chunk into the array, or into the slice.
     ///
-    /// Both are bytes; the array is in C order. Returns `None` if one of the two is too short, after a part may have been
-    /// copied, or if the type size is 0.
+    /// Both are bytes; the array is in C order. Returns `None` if the type size is 0, or if one of the two is too short; a part
+    /// may have been copied then.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -230,7 +230,7 @@ impl<'g> Chunk<'g> {
     /// ```
     #[must_use = "the chunk or the array may have been too short"]
     pub fn scatter(&self, chunk: &[u8], typesize: usize, array: &mut [u8]) -> Option<()> {
-        // Items without bytes fit any buffer, however many there are.
+        // As in `gather`.
         if typesize == 0 {
             return None;
         }
@@ -272,11 +272,11 @@ impl<'g> Blocks<'g> {
 
 iterate!(['g] Blocks<'g> => Block<'g>);
 
-/// A chunk has at most as many blocks as items, which fit int32.
+/// The number of blocks of a chunk is at most that of its items, which fits int32.
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Blocks<'_> {}
 
-/// A block, and the part of the selection in it.
+/// A block with its part of the selection.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -309,7 +309,7 @@ impl Block<'_> {
         &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, that is in the block.
+    /// The part of the array, or of the slice, in the block.
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent
@@ -321,10 +321,10 @@ impl Block<'_> {
         usize::try_from(self.first_item()).ok()?.checked_mul(typesize)
     }
 
-    /// The items of the [`extent`](Block::extent) in runs. A run is without a gap both in the decompressed chunk and in
-    /// the selection, so it can be copied at once.
+    /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in the
+    /// selection, so it can be copied at once.
     ///
-    /// A run is as long as it can be. It is a row of the extent, or several rows if they fill both the block and the
+    /// A run is as long as possible. It is a row of the extent, or several rows if they fill both the block and the
     /// selection.
     ///
     /// ```
@@ -350,10 +350,11 @@ impl Block<'_> {
         let filled = blockshape.iter().zip(target_shape.iter());
         let dimensions = stop.numbers_mut().zip(start.iter()).zip(filled);
         for ((stop, start), (in_block, in_target)) in dimensions.rev() {
-            // The iterator does not step along the dimensions that a run covers.
+            // The run covers this dimension, so the iterator over runs takes one step along it.
             let items = *stop - start;
             nitems *= items;
             *stop = start + 1;
+            // A dimension that is not filled in both leaves a gap after it, so no further one can join the run.
             if items != *in_block || items != *in_target {
                 break;
             }
@@ -431,12 +432,12 @@ impl Runs {
 
 iterate!([] Runs => Run);
 
-/// A block has at most as many runs as items, which fit int32.
+/// The number of runs of a block is at most that of its items, which fits int32.
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Runs {}
 
-/// Items without a gap, both in a decompressed chunk and in the selection. The selection is the whole array or a slice,
-/// as an array in C order.
+/// Contiguous items, both in a decompressed chunk and in the selection. The selection is the whole array or a slice, as an
+/// array in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -461,6 +462,8 @@ pub struct Run {
 impl Run {
     /// The range of bytes in the decompressed chunk; `None` if it does not fit `usize`. With a type size of 1 it counts
     /// items.
+    // The type size is an argument and not a part of the geometry, which would then need two versions of each type. The
+    // caller compares each range with a buffer anyway, and `get` returns the same `None`.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {
@@ -491,6 +494,6 @@ impl Run {
 #[inline]
 fn bytes(first: u64, nitems: u64, typesize: usize) -> Option<Range<usize>> {
     let byte = |item: u64| usize::try_from(item).ok()?.checked_mul(typesize);
-    // Both are item numbers of an array or a chunk, so they fit.
+    // Both are item numbers of an array or a chunk, so the sum fits u64.
     Some(byte(first)?..byte(first + nitems)?)
 }

@@ -1,4 +1,4 @@
-//! A number for each dimension.
+//! One number per dimension.
 
 use core::fmt;
 use core::ops::Deref;
@@ -7,8 +7,8 @@ use crate::entry::MAX_NDIM;
 
 pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 
-/// One number for each dimension, such as a shape, a grid or a coordinate. It derefs to a slice of at most 16 numbers,
-/// and needs no heap.
+/// One number per dimension, such as a shape, a grid or a coordinate. It derefs to a slice of at most 16 numbers, and needs
+/// no heap.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -21,7 +21,7 @@ pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dimensions {
-    /// After the last dimension there are zeros.
+    /// Zeros after the last dimension, so the derived comparisons are right.
     numbers: [u64; CAPACITY],
     ndim: u8,
 }
@@ -42,26 +42,26 @@ impl Dimensions {
         Self::collect(zip(a, b).map(|(a, b)| combine(a, b)))
     }
 
-    /// The same number of zeros.
+    /// A zero per dimension.
     pub(super) fn zeros(&self) -> Self {
         Self::collect(self.iter().map(|_| 0))
     }
 
-    /// The product of the numbers. Without numbers it is 1.
+    /// The product of the numbers; 1 without numbers.
     ///
-    /// A product with a zero in it is 0, even if the other factors overflow. The caller must know that any other
-    /// product fits.
+    /// With a zero it is 0, even if the other factors overflow. The caller guarantees that any other product fits.
     pub(super) fn product(&self) -> u64 {
         if self.contains(&0) { 0 } else { self.iter().product() }
     }
 
-    /// The number of the item at this coordinate of an array of this shape, in C order.
+    /// The number, in C order, of the item at this coordinate of an array of the given shape.
     pub(super) fn linear(&self, shape: &[u64]) -> u64 {
         zip(self, shape).fold(0, |number, (x, items)| number * items + x)
     }
 
     /// The coordinate of an item of an array of this shape, by its number in C order; `None` if there are fewer items.
     pub(super) fn coordinate(&self, number: u64) -> Option<Self> {
+        // An empty shape has the product 0, so no division below is by 0.
         if number >= self.product() {
             return None;
         }
@@ -75,11 +75,11 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward in a box, in C order. After the last coordinate comes the first one again. No
-    /// dimension of the box may be empty, and the box must have more coordinates than `steps`.
+    /// Moves this coordinate forward in a box, in C order, and from the last coordinate to the first again. No dimension of the
+    /// box may be empty, and the box must have more coordinates than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
-            // Each of the two is below the number of coordinates, which fits int64.
+            // Both addends are below the number of coordinates, which fits int64, so the sum fits u64.
             let (moved, items) = (*x - start + steps, stop - start);
             if moved < items {
                 *x = start + moved;
@@ -91,6 +91,7 @@ impl Dimensions {
     }
 
     /// The distance in items between neighbours along each dimension, in an array of this shape. No dimension may be 0.
+    // A zero could hide an overflow of the other factors.
     pub(super) fn strides(&self) -> Self {
         let mut strides = *self;
         let mut stride = 1;

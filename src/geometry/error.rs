@@ -1,16 +1,15 @@
-//! The errors of a geometry: which number of which dimension is wrong.
+//! The errors of a geometry, with the number and the dimension that are wrong.
 
 use core::fmt;
 
 use crate::entry::{Entry, MAX_NDIM};
 
-/// The bytes that a Blosc2 chunk can hold: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, which leaves room for a header.
+/// The most bytes in a Blosc2 chunk: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, `i32::MAX` less a header of 32 bytes.
 pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 
-/// Why numbers are not a valid geometry, or an argument does not fit the geometry.
+/// The error of numbers that are not a valid geometry, or of an argument that does not fit the geometry.
 ///
-/// The text says which number of which dimension is wrong, and what would be right. The error is a small `Copy` value
-/// and needs no heap.
+/// The text names the wrong number, its dimension and the valid range. The error is a small `Copy` value and needs no heap.
 ///
 /// ```
 /// use b2nd_serde::geometry::ErrorKind;
@@ -57,7 +56,7 @@ pub enum ErrorKind {
     Slice,
 }
 
-/// What is divided along a dimension: the array into chunks, or a chunk into blocks.
+/// The thing divided along a dimension: the array into chunks, or a chunk into blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Divided {
     Array,
@@ -65,7 +64,7 @@ pub(super) enum Divided {
 }
 
 impl Divided {
-    /// The entry that says the size of the whole.
+    /// The entry with the size of the whole.
     fn whole(self) -> Entry {
         match self {
             Self::Array => Entry::Shape,
@@ -73,7 +72,7 @@ impl Divided {
         }
     }
 
-    /// The entry that says the size of the parts.
+    /// The entry with the size of the parts.
     fn part(self) -> Entry {
         match self {
             Self::Array => Entry::Chunkshape,
@@ -92,7 +91,7 @@ pub(super) enum Factors {
 }
 
 impl Factors {
-    /// The most items that the format has room for.
+    /// The largest product that the format allows.
     pub(super) fn max_product(self) -> u64 {
         match self {
             Self::Shape | Self::ExtendedShape => i64::MAX.unsigned_abs(),
@@ -109,7 +108,7 @@ impl Factors {
     }
 }
 
-/// The rule that is broken, with the numbers that show it.
+/// The violated rule, with the numbers that show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Violation {
     #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "only a `Meta` has a version"))]

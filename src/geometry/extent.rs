@@ -28,7 +28,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// `start` is not after `stop` in any dimension.
+    /// A box. `start` must not be after `stop` in any dimension.
     pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
         Self { start, stop }
     }
@@ -68,19 +68,20 @@ impl Extent {
         Dimensions::combine(&self.start, origin, |start, origin| start - origin)
     }
 
-    /// The part of this that is in the box of this shape at `origin`.
+    /// The intersection with the box of this shape at `origin`.
     pub(super) fn within(&self, origin: &[u64], shape: &[u64]) -> Self {
         let end = Dimensions::combine(origin, shape, |origin, items| origin + items);
         let start = Dimensions::combine(&self.start, origin, u64::max);
         let stop = Dimensions::combine(&self.stop, &end, u64::min);
+        // Without an intersection the stop can be before the start.
         Self { stop: Dimensions::combine(&stop, &start, u64::max), start }
     }
 
-    /// The cells that hold a part of this, in a grid of cells of this shape. The first cell begins at `origin`.
+    /// The cells that intersect the box, in a grid of cells of the given shape. The first cell begins at `origin`.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
-        // A cell of 0 items along a dimension occurs only where there are no items.
         let first = Dimensions::combine(&self.start, origin, |start, origin| start - origin);
         let end = Dimensions::combine(&self.stop, origin, |stop, origin| stop - origin);
+        // Only a box without items can have cells of 0 items, so this return prevents a division by 0.
         if self.nitems() == 0 {
             return Cells::new(origin.zeros(), origin.zeros());
         }

@@ -8,7 +8,7 @@ use super::error::{Error, Factors, MAX_CHUNK_NBYTES, Violation};
 use crate::entry::Entry;
 use crate::shapes::Shapes;
 
-/// Where the items of an array are: in which chunk, in which block of the chunk, at which byte.
+/// The position of each item of an array: its chunk, its block in the chunk, and its byte.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -21,21 +21,22 @@ use crate::shapes::Shapes;
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
 ///
-/// [`Geometry::new`] checks that the numbers of a metalayer work together. After that no method can overflow, divide by
-/// zero or panic, whatever its arguments are. A `Geometry` needs no heap.
+/// [`Geometry::new`] checks that the numbers of a metalayer work together. After that no method overflows, divides by zero
+/// or panics, for any arguments. A `Geometry` needs no heap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    /// After the last dimension there are zeros.
+    // An array of 16 axes and a count, so no vector type and no allocator is needed.
+    /// Zeros after the last dimension, so the derived comparisons are right.
     axes: [Axis; CAPACITY],
     ndim: u8,
 }
 
 impl Geometry {
-    /// A geometry of three shapes, which are checked against each other. For a metalayer use `Meta::geometry`.
+    /// A geometry of three shapes that fit each other. For a metalayer use `Meta::geometry`.
     ///
     /// # Errors
     ///
-    /// If the numbers break one of the [rules](crate::geometry#what-is-accepted).
+    /// If the numbers violate one of the [rules](crate::geometry#what-is-accepted).
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -77,7 +78,7 @@ impl Geometry {
         check_product(Factors::ExtendedShape, &geometry.extended_shape())?;
         check_product(Factors::Chunkshape, &geometry.chunkshape())?;
         check_product(Factors::Blockshape, &geometry.blockshape())?;
-        // It follows that the product of P is below 2^62: along each dimension, ceil(C / B) * B is at most C * B.
+        // No check of P is needed. Along each dimension ceil(C / B) * B is at most C * B, so its product is below 2^62.
         Ok(geometry)
     }
 
@@ -157,6 +158,7 @@ impl Geometry {
     }
 
     /// The number of chunks of the array.
+    // Not a `usize`: a metalayer of a few bytes can have 2^62 chunks.
     #[must_use]
     pub fn nchunks(&self) -> u64 {
         self.grid_of_chunks().product()
@@ -180,7 +182,7 @@ impl Geometry {
         self.padded_chunk().product()
     }
 
-    /// The number of items of a block, which all blocks have, also those with padding.
+    /// The number of items of a block. All blocks have the same number; some of it may be padding.
     #[must_use]
     pub fn block_nitems(&self) -> u64 {
         self.blockshape().product()
@@ -190,7 +192,7 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// If this is more than a Blosc2 chunk can hold, which is 2147483615 bytes.
+    /// If this is more than 2147483615 bytes, the limit of a Blosc2 chunk.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -227,7 +229,7 @@ impl Geometry {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share is not exact")]
     pub fn padding(&self) -> f64 {
-        // Below 2^63 times 2^62, so it fits u128.
+        // The product is below 2^63 times 2^62, so it fits u128.
         let stored = u128::from(self.nchunks()) * u128::from(self.padded_chunk_nitems());
         if stored == 0 {
             return 0.0;

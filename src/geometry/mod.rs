@@ -1,4 +1,4 @@
-//! Where the items of an array are: in which chunk, in which block of the chunk, at which byte.
+//! The position of each item of an array: its chunk, its block in the chunk, and its byte.
 //!
 //! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. All are in C order:
 //! the last dimension varies fastest. Along each dimension,
@@ -10,9 +10,9 @@
 //! | G = E / C | the grid of chunks | [`grid_of_chunks`](Geometry::grid_of_chunks) |
 //! | H = P / B | the blocks of a chunk | [`blocks_per_chunk`](Geometry::blocks_per_chunk) |
 //!
-//! A decompressed chunk has as many items as an array of shape P, but they are stored block after block. So a chunk
-//! with more than one block is not itself an array in C order. All chunks have the same length, also those at the end
-//! of the array.
+//! A decompressed chunk has the number of items of an array of shape P, but stores them block after block. A chunk with
+//! more than one block is therefore not itself an array in C order. All chunks have the same length, including those at the
+//! end of the array.
 //!
 //! ```
 //! use b2nd_serde::{Geometry, Shapes};
@@ -27,8 +27,8 @@
 //!
 //! # Reading an array
 //!
-//! To assemble an array, go through its chunks: [`Chunk::scatter`] copies the items of a decompressed chunk to their places, and
-//! [`Chunk::gather`] the other way. [`Geometry::chunks_in`] does the same for a slice.
+//! To assemble an array, iterate over its chunks: [`Chunk::scatter`] copies the items of a decompressed chunk to their places
+//! in the array, and [`Chunk::gather`] copies them back. [`Geometry::chunks_in`] iterates over the chunks of a slice.
 //!
 //! ```
 //! use b2nd_serde::{Geometry, Shapes};
@@ -55,8 +55,8 @@
 //! # }
 //! ```
 //!
-//! To read straight into a file or another layout, go through the [blocks](Chunk::blocks) of each chunk and the
-//! [runs](Block::runs) of each block. A run is a piece without a gap, both in the chunk and in the array.
+//! To read directly into a file or another layout, iterate over the [blocks](Chunk::blocks) of each chunk and the
+//! [runs](Block::runs) of each block. A run is a contiguous piece, both in the chunk and in the array.
 //!
 //! # What is accepted
 //!
@@ -65,24 +65,24 @@
 //! - The three shapes have the same number of dimensions, at most 16. No number is negative.
 //! - If S > 0, then C > 0. If C > 0, then B > 0. A chunk may be larger than the array, and a block larger than the
 //!   chunk.
-//! - The products of S and of E over all dimensions fit int64. Those of C and of B fit int32. Without dimensions the
-//!   product is 1.
+//! - The products of S and of E over all dimensions fit int64. The products of C and of B fit int32. Without dimensions
+//!   the product is 1.
 //!
 //! In some cases the draft specification and C-Blosc2 3.3.5 differ, or this crate differs from C-Blosc2:
 //!
-//! - S = 0, C = 5, B = 0: the draft specification allows it, but C-Blosc2 and this crate refuse it. Such a chunk has
+//! - S = 0, C = 5, B = 0: the draft specification allows it, but C-Blosc2 and this crate reject it. Such a chunk has
 //!   items, but no blocks for them.
-//! - S = 0, C = 0, B = 1: all three allow it. There are no chunks, so E, P, G and H are 0, whatever B is.
+//! - S = 0, C = 0, B = 1: all three allow it. There are no chunks, so E, P, G and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
-//!   on, and refuses a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
-//!   0\]. The draft specification does not say in which order to multiply, so this crate accepts both. In each single
-//!   dimension E must fit int64.
-//! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it compares, and so refuses S = 2^63 - 2 with C
-//!   = 7. Here it is accepted, because E is 2^63 - 1, which fits.
-//! - A version other than 0: C-Blosc2 ignores it. `Meta::geometry` refuses it, because the rules of other versions are
+//!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
+//!   0\]. The draft specification does not define the order, so this crate accepts both. In each single dimension E must
+//!   fit int64.
+//! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it compares, and therefore rejects S = 2^63 - 2
+//!   with C = 7. This crate accepts it, because E is 2^63 - 1, which fits.
+//! - A version other than 0: C-Blosc2 ignores it. `Meta::geometry` rejects it, because the rules of other versions are
 //!   not known.
-//! - A chunk of more bytes than Blosc2 can hold, about 2 GiB: C-Blosc2 opens the array, but cannot read from it.
-//!   [`Geometry::new`] has no type size and accepts it; [`Geometry::chunk_nbytes`] refuses it.
+//! - A chunk larger than the limit of Blosc2, about 2 GiB: C-Blosc2 opens the array, but cannot read from it.
+//!   [`Geometry::new`] does not know the type size and accepts it; [`Geometry::chunk_nbytes`] rejects it.
 
 #[cfg(feature = "alloc")]
 use crate::meta::Meta;
@@ -97,7 +97,7 @@ mod walk;
 mod extent;
 mod grid;
 
-// The further methods of `Geometry`. Documentation lists them in the order of these modules.
+// More methods of `Geometry`. rustdoc lists them in the order of these modules.
 mod chunk;
 mod position;
 mod resize;
@@ -112,11 +112,11 @@ pub use resize::Resize;
 
 #[cfg(feature = "alloc")]
 impl Meta {
-    /// The [`Geometry`] of the array, which tells where its items are. This checks the three shapes against each other.
+    /// The [`Geometry`] of the array: the positions of its items. It exists only if the three shapes fit each other.
     ///
     /// # Errors
     ///
-    /// If the version is not 0, or if the numbers break one of the [rules](crate::geometry#what-is-accepted).
+    /// If the version is not 0, or if the numbers violate one of the [rules](crate::geometry#what-is-accepted).
     ///
     /// ```
     /// use b2nd_serde::{Meta, Shapes};

@@ -1,9 +1,9 @@
-//! From the coordinate of an item to its byte, and back.
+//! Conversion between the coordinate of an item and its byte.
 
 use super::dimensions::{Dimensions, is_within};
 use super::grid::Geometry;
 
-/// The place of an item, from [`Geometry::position`]. Each number is counted from 0.
+/// The position of an item, from [`Geometry::position`]. Each number is counted from 0.
 ///
 /// ```
 /// use b2nd_serde::geometry::Position;
@@ -43,8 +43,8 @@ impl Geometry {
         if !is_within(coordinate, &self.shape()) {
             return None;
         }
-        // The array has items, so chunks and blocks are not empty. Nothing overflows: each number is less than a
-        // product that fits.
+        // The array has items, so no chunk and block size is 0. Nothing overflows, because each number is below a product that
+        // fits.
         let mut position = Position { chunk: 0, block: 0, item: 0 };
         for (&x, axis) in coordinate.iter().zip(self.axes()) {
             let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));
@@ -79,6 +79,7 @@ impl Geometry {
         for (x, ((block, item), axis)) in coordinate.numbers_mut().zip(in_chunk) {
             let in_chunk = block * u64::from(axis.block) + item;
             *x = *x * u64::from(axis.chunk) + in_chunk;
+            // Padding of the chunk to whole blocks, or of the array to whole chunks.
             if in_chunk >= axis.chunk.into() || *x >= axis.shape {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! Which chunks a new shape keeps, adds and removes.
+//! The chunks that a new shape keeps, adds and removes.
 
 use core::fmt::Debug;
 use core::iter::FusedIterator;
@@ -17,7 +17,7 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// If the new shape breaks one of the [rules](crate::geometry#what-is-accepted).
+    /// If the new shape violates one of the [rules](crate::geometry#what-is-accepted).
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -59,6 +59,8 @@ impl Geometry {
 /// assert_eq!(resize.after().shape(), [4, 6]);
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
+// Three lists, because a writer that resizes must insert the new chunks, remove the old ones, and move the index entries of the
+// kept ones. C-Blosc2's own resizes confirm all three in the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resize<'g> {
     before: &'g Geometry,
@@ -141,7 +143,7 @@ impl Resize<'_> {
     }
 }
 
-/// The numbers of the chunks of a grid that are not kept, without a step for each of those that are.
+/// The numbers of the chunks of a grid that are not kept, computed without stepping over the kept ones.
 #[derive(Clone, Debug)]
 struct ChangedChunks {
     over: Range<u64>,
@@ -150,15 +152,15 @@ struct ChangedChunks {
 }
 
 impl ChangedChunks {
-    /// The number in the grid of the chunk that is at index `changed` among those that are not kept.
+    /// The number in the grid of the chunk with index `changed` among the chunks that are not kept.
     fn item(&self, mut changed: u64) -> u64 {
         let mut number = 0;
-        // The number of chunks, and of kept chunks, at one place along the dimensions so far.
+        // The numbers of chunks and of kept chunks at one place along the dimensions so far.
         let (mut chunks, mut kept_chunks) = (self.grid.product(), self.kept.product());
         for (kept, places) in zip(&self.kept, &self.grid) {
             chunks /= places;
             kept_chunks = kept_chunks.checked_div(kept).unwrap_or(0);
-            // The first places have kept chunks, the others have none.
+            // Only the first `kept` places along this dimension have kept chunks.
             let changed_at_each = chunks - kept_chunks;
             let changed_at_first = kept * changed_at_each;
             if changed >= changed_at_first {

@@ -4,7 +4,7 @@ use core::iter::FusedIterator;
 
 use super::dimensions::Dimensions;
 
-/// The coordinates of a box, in C order. `nth` and `last` take one step, however large the box is.
+/// The coordinates of a box, in C order. `nth` and `last` take one step for any size of the box.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     start: Dimensions,
@@ -14,7 +14,7 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// From `start` up to, but not including, `stop`. In no dimension may `start` be after `stop`.
+    /// The coordinates from `start` up to, but not including, `stop`. `start` must not be after `stop` in any dimension.
     pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
         let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
         Self { next: start, start, stop, left }
@@ -38,6 +38,7 @@ impl Iterator for Cells {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
+        // A lower bound may be too small, but an upper bound may not, so it is unknown if it does not fit.
         let left = usize::try_from(self.left).ok();
         (left.unwrap_or(usize::MAX), left)
     }
@@ -61,9 +62,8 @@ impl Iterator for Cells {
 impl FusedIterator for Cells {}
 
 /// Makes a type an iterator over its field `over`, with its method `item` applied to each value.
-///
-/// With the standard library's `Map`, `count`, `nth` and `last` would take every step, because its closure may have
-/// side effects.
+// Not `Iterator::map`, because its `count`, `nth` and `last` call the closure for each item. An array of a few bytes can claim
+// 2^62 chunks.
 macro_rules! iterate {
     ([$($lifetime:lifetime)?] $walk:ty => $item:ty) => {
         impl$(<$lifetime>)? Iterator for $walk {
@@ -78,7 +78,7 @@ macro_rules! iterate {
                 self.over.size_hint()
             }
 
-            /// Takes one step, however many items are left. It returns at most `usize::MAX`.
+            /// Takes one step for any number of items, and returns at most `usize::MAX`.
             fn count(self) -> usize {
                 self.over.size_hint().0
             }

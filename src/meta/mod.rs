@@ -14,6 +14,7 @@ use crate::{marker, wire};
 mod serde;
 
 /// Dimensions stored inline; few arrays have more.
+// With 15 bytes of dtype inline too, a `Meta` has 112 bytes. Moving 300 bytes costs more than reading them.
 const IN_PLACE: usize = 4;
 
 /// A dimension vector.
@@ -34,13 +35,12 @@ type Vector<W> = SmallVec<[W; IN_PLACE]>;
 /// The three shapes always have the same number of dimensions, 0 to 16. Nothing else about their meaning is checked:
 /// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] and `Meta::parse_dtype` check them.
 ///
-/// A `Meta` keeps its layout, so what it reads, it writes back byte for byte: `to_vec(&from_slice::<Meta>(bytes)?)? ==
+/// A `Meta` keeps its layout, so it is written back byte for byte as it was read: `to_vec(&from_slice::<Meta>(bytes)?)? ==
 /// bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be read in this format inside an `untagged`
 /// enum or with `flatten`, because serde then reads the entries into a buffer that does not have the layout.
 ///
 /// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
-/// not have are null. The same rules are checked as for a metalayer. If `layout` is missing, the entries that are there
-/// decide.
+/// not have are null. The same rules are checked as for a metalayer. If `layout` is missing, the entries determine it.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes};
@@ -59,11 +59,11 @@ pub struct Meta {
     shape: Vector<i64>,
     chunkshape: Vector<i32>,
     blockshape: Vector<i32>,
-    /// Empty if the layout has no dtype.
+    /// Empty if the layout does not have this entry.
     dtype: EcoString,
     layout: Layout,
     version: u8,
-    /// 0 if the layout has no dtype format.
+    /// 0 if the layout does not have this entry.
     dtype_format: u8,
 }
 
@@ -86,6 +86,7 @@ impl Meta {
     /// ```
     pub fn new(shapes: Shapes<'_>, dtype: &str) -> Result<Self, Error> {
         let Shapes { shape, chunkshape, blockshape } = shapes;
+        // The fallback is above the maximum, so a longer shape is an error below.
         let ndim = u8::try_from(shape.len()).unwrap_or(u8::MAX);
         if ndim > MAX_NDIM {
             let found = shape.len();
@@ -104,7 +105,7 @@ impl Meta {
         Ok(meta)
     }
 
-    /// The layout in which the metalayer was read, and will be written.
+    /// The layout in which the metalayer was read and will be written.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
@@ -122,7 +123,7 @@ impl Meta {
         self.shape.len()
     }
 
-    /// The number of dimensions as the metalayer has it.
+    /// The entry `ndim`.
     fn ndim_byte(&self) -> u8 {
         u8::try_from(self.ndim()).unwrap_or(u8::MAX)
     }
@@ -251,7 +252,7 @@ impl Meta {
     /// Checks the numbers of dimensions, and that each entry fits its width in the format.
     #[inline]
     fn check(&self, ndim: u8) -> Result<(), Error> {
-        // All by name, so that none can be left out.
+        // Every field by name, so the compiler asks for a check when a field is added.
         let Self { shape, chunkshape, blockshape, dtype, layout: _, version, dtype_format } = self;
         if ndim > MAX_NDIM {
             let found = ndim.into();
@@ -290,6 +291,7 @@ fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
     Err(Error::new(Detail::OutOfRange(u128::from(value).into())).in_entry(entry))
 }
 
+// By hand, because a derived one would show an empty dtype where the layout has none.
 impl fmt::Debug for Meta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Meta")

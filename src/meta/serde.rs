@@ -1,4 +1,4 @@
-//! `Meta` in serde: a struct of eight fields, the layout and the seven entries.
+//! `Meta` in serde's data model: a struct of eight fields, the layout and the seven entries.
 
 use core::fmt;
 
@@ -17,7 +17,7 @@ impl Serialize for Meta {
         let mut fields = serializer.serialize_struct(self.layout.meta_struct(), META_FIELDS.len())?;
         fields.serialize_field("layout", self.layout.name())?;
         fields.serialize_field("version", &self.version)?;
-        // It is read as a `u8` too, which matters in formats whose integers have widths.
+        // As a `u8`, because it is read as one, and some formats record the width of an integer.
         fields.serialize_field("ndim", &self.ndim_byte())?;
         fields.serialize_field("shape", self.shape())?;
         fields.serialize_field("chunkshape", self.chunkshape())?;
@@ -47,6 +47,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     #[inline]
     fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Meta, A::Error> {
         let mut draft = Draft::new();
+        // Not a loop: with a constant entry in each call the compiler removes the matches over entries.
         fill(&mut fields, &mut draft, None, 0)?;
         fill(&mut fields, &mut draft, Some(Entry::Version), 1)?;
         fill(&mut fields, &mut draft, Some(Entry::Ndim), 2)?;
@@ -71,6 +72,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
             }
             map.next_value_seed(Fill { draft: &mut draft, field })?;
         }
+        // The other entries depend on the layout, which may come last. `finish` checks them.
         for &entry in Entry::ALL {
             if EntrySet::OF_EVERY_LAYOUT.contains(entry) && !seen.contains(entry) {
                 return Err(de::Error::missing_field(entry.name()));
@@ -94,7 +96,7 @@ fn fill<'de, A: SeqAccess<'de>>(
     }
 }
 
-/// The key of a field: an entry, or the layout.
+/// The name of a field: an entry, or `None` for the layout.
 struct FieldName(Option<Entry>);
 
 impl<'de> Deserialize<'de> for FieldName {
@@ -123,13 +125,12 @@ impl Visitor<'_> for FieldNameVisitor {
     }
 }
 
-/// A `Meta` that is being read. It is filled in place, because moving it costs more than reading it.
+/// A partly read `Meta`. It is filled in place, because moving it costs more than reading it.
 struct Draft {
     meta: Meta,
     ndim: u8,
     has_layout: bool,
-    /// The entries that have been read. It begins with those that every layout has: they are required, so `finish` need
-    /// not look for them.
+    /// The entries read so far. The entries of every layout are required, so they are in it from the start.
     entries: EntrySet,
 }
 
@@ -151,6 +152,7 @@ impl Draft {
     /// Checks the fields against each other.
     #[inline]
     fn finish<E: de::Error>(mut self) -> Result<Meta, E> {
+        // JSON written by hand may leave the layout out. The entries then select it, as when writing a struct.
         if !self.has_layout {
             let has_entries = |layout: &Layout| layout.entry_set() == self.entries;
             self.meta.layout = Layout::ALL.iter().copied().find(has_entries).unwrap_or_default();
@@ -215,8 +217,9 @@ impl<'de> DeserializeSeed<'de> for Fill<'_> {
     }
 }
 
-/// Reads a dimension vector: into an array, because to ask a growing vector for room costs more for each dimension than
-/// to read it. A hostile length must not make us allocate more than 16 dimensions.
+/// Reads a dimension vector into an array on the stack, then copies it.
+// Growing a vector costs more per dimension than reading one. The fixed array also bounds the memory: other formats can
+// claim any length.
 struct FillVector<'a, W>(&'a mut Vector<W>);
 
 impl<'de, W: Deserialize<'de> + Copy + Default> Visitor<'de> for FillVector<'_, W> {
@@ -242,8 +245,9 @@ impl<'de, W: Deserialize<'de> + Copy + Default> Visitor<'de> for FillVector<'_, 
     }
 }
 
-/// The first of the dimensions, which are copied one by one where they are few: to copy what was just written at once, in
-/// larger pieces, stalls the processor.
+/// A vector of the first `ndim` dimensions.
+// Few dimensions are copied one by one. A copy in larger pieces, right after writing them in small ones, stalls the
+// processor.
 #[inline]
 fn vector<W: Copy>(dimensions: &[W; MAX_NDIM as usize], ndim: usize) -> Vector<W> {
     let &[a, b, c, d, ..] = dimensions;
@@ -253,7 +257,7 @@ fn vector<W: Copy>(dimensions: &[W; MAX_NDIM as usize], ndim: usize) -> Vector<W
     }
 }
 
-/// Reads a dtype that may be absent, and returns whether it is there.
+/// Reads a dtype that may be absent, and returns whether it is present.
 struct FillText<'a>(&'a mut EcoString);
 
 impl<'de> Visitor<'de> for FillText<'_> {
@@ -268,6 +272,7 @@ impl<'de> Visitor<'de> for FillText<'_> {
         Ok(false)
     }
 
+    // Our own deserializer gives a unit for an entry that the layout does not have.
     #[inline]
     fn visit_unit<E: de::Error>(self) -> Result<bool, E> {
         Ok(false)

@@ -1,8 +1,8 @@
-//! Writes the entries of a metalayer, for every kind of value that can have them.
+//! Writes the entries of a metalayer, from every kind of value that can have them.
 //!
-//! Everything between a derived `serialize` and the bytes is `inline(always)`. Only then does the compiler know the entry of each
-//! field, and removes the comparisons of names and the matches over entries. With one of them as a call, writing takes half
-//! as long again.
+//! Everything between a derived `serialize` and the bytes is `inline(always)`. Only then does the compiler know the entry of
+//! each field, and removes the comparisons of names and the matches over entries. With a single call left in between, writing
+//! takes half as long again.
 
 use serde::Serialize;
 use serde::ser::{SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct};
@@ -15,7 +15,7 @@ use crate::error::{Detail, Error, LayoutFault};
 use crate::layout::Layout;
 use crate::wire::{Buffer, Output};
 
-/// The position after an error.
+/// The position after an error. No layout has an entry there, so the writing cannot continue.
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry.
@@ -27,7 +27,7 @@ pub struct Entries<B> {
     /// The position of the next entry; [`FAILED`] after an error, even if the value ignores the error.
     next: u8,
     ndim: u8,
-    /// The value is a `Meta`: it has a field for every entry, whatever its layout.
+    /// Whether the value is a `Meta`, which has a field for every entry in every layout.
     #[cfg(feature = "alloc")]
     meta: bool,
 }
@@ -65,6 +65,7 @@ impl<B: Buffer> Entries<B> {
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.layout.entry(self.next) else {
+            // Saturating, so `FAILED` stays, and the message is about the ignored error.
             let gives = self.next.saturating_add(1);
             self.next = FAILED;
             return Err(wrong_count(self.layout, gives));
@@ -85,7 +86,7 @@ impl<B: Buffer> Entries<B> {
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
         let output = &mut self.output;
         match entry {
-            // Written with `ndim`, which says how much room is needed.
+            // Written together with `ndim`, from which a new buffer computes its size.
             Entry::Version => self.version = fixint(value)?,
             Entry::DtypeFormat => output.fixint(fixint(value)?),
             Entry::Ndim => {
@@ -121,7 +122,7 @@ impl<B: Buffer> Entries<B> {
     }
 }
 
-/// Whether a field of a `Meta` is an entry of its layout. The field `layout` is not one.
+/// Whether a field of a `Meta` is an entry of its layout. The field `layout` is not an entry.
 #[cfg(feature = "alloc")]
 #[inline]
 fn has_field(layout: Layout, key: &str) -> bool {
@@ -141,6 +142,7 @@ fn wrong_count(layout: Layout, gives: u8) -> Error {
     LayoutFault::Gives { layout, gives: gives.into() }.error()
 }
 
+// Only `inline`: the length of a sequence is not known at compile time, and forcing it measured no gain.
 impl<B: Buffer> SerializeSeq for Entries<B> {
     type Ok = B::Filled;
     type Error = Error;
@@ -196,6 +198,7 @@ impl<B: Buffer> SerializeStruct for Entries<B> {
         if self.meta && !has_field(self.layout, key) {
             return Ok(());
         }
+        // Recorded, because a `Serialize` may ignore the error and continue.
         if let Err(error) = self.check_name(key) {
             self.next = FAILED;
             return Err(error);

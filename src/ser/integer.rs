@@ -1,4 +1,4 @@
-//! A serializer for one integer: it takes any integer type, and returns the value in the width of the entry.
+//! A serializer for one integer of any type. It returns the value in the width of the entry.
 
 use core::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use serde::ser::Impossible;
 use super::methods::{refuse, transparent};
 use crate::error::{Detail, Error};
 
-/// Reads the value of any integer type that serializes itself.
+/// The integer that a value serializes as.
 #[inline]
 pub(super) fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, Error> {
     value.serialize(IntegerSerializer(PhantomData))
@@ -17,11 +17,12 @@ pub(super) fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, E
 /// A positive fixint: 0 to 127.
 #[inline]
 pub(super) fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
+    // As an `i8`, whose numbers from 0 on are exactly the positive fixints.
     let value: i8 = integer(value)?;
     u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(i128::from(value).into())))
 }
 
-/// An integer type into which every other one can be converted, if the value fits.
+/// An integer type that every other integer type can be converted into if the value fits.
 pub(super) trait Width:
     TryFrom<i8>
     + TryFrom<i16>
@@ -42,7 +43,7 @@ impl Width for i64 {}
 
 struct IntegerSerializer<W>(PhantomData<W>);
 
-/// Writes the methods for integers: the value, if it fits.
+/// Generates the methods for integers, which return the value if it fits.
 macro_rules! take {
     ($($method:ident($type:ty) $wide:ty)*) => { $(
         #[inline]

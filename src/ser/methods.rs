@@ -1,9 +1,9 @@
-//! Methods that the serializers share: for wrappers (`Some`, newtypes), and for values that they refuse.
+//! Methods that the serializers share: for wrappers (`Some`, newtypes), and for values that they reject.
 
 use crate::error::{Detail, Error, ValueType};
 
-/// Makes the methods of [`serde::Serializer`] for wrappers, which are written as their content, and
-/// `is_human_readable`.
+/// Generates `is_human_readable`, and the methods of [`serde::Serializer`] for wrappers, which are written as their
+/// content.
 macro_rules! transparent {
     () => {
         #[inline]
@@ -27,7 +27,7 @@ macro_rules! transparent {
     };
 }
 
-/// Makes methods of [`serde::Serializer`] that refuse a value, by groups.
+/// Generates methods of [`serde::Serializer`] that reject a value, by groups.
 macro_rules! refuse {
     ($($group:ident)*) => { $(refuse!(@$group);)* };
 
@@ -90,6 +90,7 @@ macro_rules! refuse {
 pub(super) use {refuse, transparent};
 
 /// The error for a kind of value that cannot be written in this position.
+// One function for all generated methods, so each of them is only a call.
 #[cold]
 pub(super) fn unsupported<T>(found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))

@@ -1,4 +1,4 @@
-//! Writing: a serializer that gives each entry the width of its position.
+//! Writing: a serializer that encodes each entry by its position.
 
 // Each module imports only from those above it.
 mod methods;
@@ -29,15 +29,15 @@ use entries::Entries;
 use methods::{refuse, transparent};
 use start::Start;
 
-/// Bytes for the dtype in a new vector: enough for every dtype but structs and subarrays.
+/// The bytes reserved for the dtype in a new vector: enough for every dtype except structs and subarrays.
 #[cfg(feature = "alloc")]
 const DTYPE_ROOM: usize = 16;
 
-/// Writes a value as a metalayer into a new vector, whose capacity can be some bytes more than its length.
+/// Writes a value as a metalayer into a new vector. Its capacity can be some bytes more than its length.
 ///
 /// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct that
-/// forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** To name the layout is safer:
-/// [`to_vec_with_layout`] refuses such a struct.
+/// forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is safer:
+/// it rejects such a struct.
 ///
 /// # Errors
 ///
@@ -62,8 +62,8 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::EntryCount`](crate::ErrorKind::EntryCount) if the value has another number of entries than the layout. Also
-/// those of [`to_vec`].
+/// [`ErrorKind::EntryCount`](crate::ErrorKind::EntryCount) if the number of entries of the value is not that of the layout,
+/// and the errors of [`to_vec`].
 ///
 /// ```
 /// use b2nd_serde::{Layout, to_vec_with_layout};
@@ -119,11 +119,11 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
     writer.write_all(&to_vec(value)?).map_err(|error| Error::new(Detail::Writer(error)))
 }
 
-/// The number of bytes that a value has as a metalayer.
+/// The number of bytes of a value as a metalayer.
 ///
 /// # Errors
 ///
-/// Those of [`to_slice`], except that there is no buffer to be too small.
+/// The errors of [`to_slice`], except that no buffer can be too small.
 ///
 /// ```
 /// assert_eq!(b2nd_serde::serialized_size(&(0, 2, [3, 5], [2, 3], [1, 2], 0, "<i4"))?, 53);
@@ -138,6 +138,7 @@ pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error>
 #[inline]
 fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
+    // One pass for nearly every dtype. For a longer one, this pass has only measured the length.
     let length = value.serialize(Start { buffer: NewBytes::new(&mut bytes, DTYPE_ROOM), layout })?;
     match length.checked_sub(bytes.len()) {
         None | Some(0) => Ok(shortened(bytes, length)),
@@ -145,7 +146,7 @@ fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<V
     }
 }
 
-/// Writes a metalayer of this length. Only the first call of `Serialize` can tell how much room its dtype needs.
+/// Writes a metalayer whose dtype exceeds [`DTYPE_ROOM`]. The length is known from a first call of `Serialize`.
 #[cfg(feature = "alloc")]
 #[cold]
 #[inline(never)]
@@ -157,7 +158,8 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
     let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
-    // Other dimensions and another dtype can have the same length together, and not fit.
+    // The second call may give another value. Other dimensions with another dtype can have the same total length, but exceed
+    // the allocation.
     if written == length && length <= bytes.len() {
         Ok(shortened(bytes, length))
     } else {
@@ -165,6 +167,7 @@ fn with_long_dtype<T: Serialize + ?Sized>(
     }
 }
 
+// Truncated, not shrunk to fit: a reallocation would cost more than the few spare bytes.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
@@ -176,8 +179,8 @@ fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
 /// A serde serializer that writes metalayers into a buffer.
 ///
 /// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
-/// its Rust type, decides how it is encoded. The [crate's page](crate#serdes-data-model) has a table of what each kind
-/// of value becomes.
+/// its Rust type, determines its encoding. The [crate's page](crate#serdes-data-model) has a table of the types and
+/// entries that fit each other.
 ///
 /// ```
 /// use b2nd_serde::{Layout, Serializer};

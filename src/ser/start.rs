@@ -1,4 +1,4 @@
-//! The start of a metalayer: what kind of value it is, and so which layout.
+//! The start of a metalayer: the kind of value, and with it the layout.
 
 use serde::ser::Impossible;
 
@@ -8,10 +8,10 @@ use crate::error::{Error, LayoutFault};
 use crate::layout::Layout;
 use crate::wire::Buffer;
 
-/// Takes a value with the entries of a metalayer.
+/// Takes a value that has the entries of a metalayer.
 pub(super) struct Start<B> {
     pub(super) buffer: B,
-    /// The layout that was asked for.
+    /// The requested layout; `None` selects it by the number of entries.
     pub(super) layout: Option<Layout>,
 }
 
@@ -47,6 +47,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
         match (len, self.layout) {
             (Some(len), _) => self.serialize_tuple(len),
+            // The given layout has the number of entries; `end` checks it.
             (None, Some(layout)) => Ok(self.entries(layout)),
             (None, None) => Err(LayoutFault::UnknownCount.error()),
         }
@@ -69,6 +70,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
 
     #[inline(always)]
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
+        // Before the number of fields, because a `Meta` has eight in every layout.
         #[cfg(feature = "alloc")]
         if let Some(value) = Layout::of_meta_struct(name) {
             return match self.layout {

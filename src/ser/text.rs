@@ -9,8 +9,8 @@ use crate::entry::MAX_DTYPE_LEN;
 use crate::error::{Error, TextFault};
 use crate::wire::{self, Output};
 
-/// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice,
-/// and returns the number of bytes, also of those that did not fit.
+/// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice, and
+/// returns the number of bytes, including those that did not fit.
 pub(super) struct TextSerializer<'s>(pub(super) &'s mut [u8]);
 
 impl TextSerializer<'_> {
@@ -48,12 +48,14 @@ impl serde::Serializer for TextSerializer<'_> {
     }
 
     /// Formats into the buffer, then writes the length in front of the text.
+    // Serde's default allocates a `String`, which needs a heap.
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
         let mut output = Output::new(self.0);
         output.text_header(0);
         let mut parts = Parts { output, error: None };
         let written = write!(parts, "{value}");
         let Parts { mut output, error, .. } = parts;
+        // The recorded error first: a `Display` may ignore the failure of a piece.
         match (written, error) {
             (_, Some(error)) => Err(error),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
@@ -69,15 +71,16 @@ impl serde::Serializer for TextSerializer<'_> {
     refuse! { integers bool floats char none unit variants sequences map structs }
 }
 
-/// Text that comes in pieces.
+/// Text that is written in pieces.
 struct Parts<'s> {
     output: Output<&'s mut [u8]>,
-    /// Why a piece was refused. [`fmt::Error`] has no room for a reason.
+    /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
     error: Option<Error>,
 }
 
 impl Write for Parts<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
+        // Checked piece by piece, because the text is never in memory as a whole if it does not fit the buffer.
         let before = self.output.text_length();
         let length = before + part.len();
         let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {

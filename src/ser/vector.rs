@@ -70,9 +70,10 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<(), Error> {
         let values = values.into_iter();
         let (least, most) = values.size_hint();
-        // At most one too many, because a sequence may have no end. Zipping with a range is faster for slices than
+        // At most one dimension too many, because a sequence may be infinite. For slices a zip with a range is faster than
         // `take`.
         let enough = usize::from(self.ndim) + 1;
+        // A hint that is exact is checked before the first dimension is written.
         let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;
         for (_, value) in (0..enough).zip(values) {
             dimensions.put(&value)?;
@@ -85,7 +86,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     refuse! { integers bool floats char str bytes none unit variants map structs }
 }
 
-/// A dimension vector that is being written.
+/// A partly written dimension vector.
 pub(super) struct SerializeVector<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
@@ -112,7 +113,7 @@ impl<W: FixedInt + Width> SerializeSeq for SerializeVector<'_, W> {
     #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.put(value)?;
-        // Checked here and not in `end`, because a sequence may have no end.
+        // Checked here and not in `end`, because a sequence may be infinite.
         if self.count > usize::from(self.ndim) { Err(wrong_count(self.count, self.ndim)) } else { Ok(()) }
     }
 

@@ -1,4 +1,4 @@
-//! Where the bytes of a metalayer go.
+//! The destinations of a metalayer: a slice, nothing, or a new allocation.
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec};
@@ -8,12 +8,12 @@ use super::integer::FixedInt;
 #[cfg(any(feature = "alloc", test))]
 use super::text::STR32_HEADER;
 
-/// Room for one metalayer. Bytes that do not fit are counted.
+/// A destination for one metalayer. Bytes that do not fit are counted, so the same serializer also measures.
 pub trait Buffer {
-    /// Bytes that do not fit are an error.
+    /// Whether bytes that do not fit are an error.
     const MUST_FIT: bool;
 
-    /// What is left after the metalayer.
+    /// The result of a successful write.
     type Filled;
 
     /// Called once, before the first byte is written.
@@ -26,7 +26,7 @@ pub trait Buffer {
     fn filled(self, length: usize) -> Self::Filled;
 }
 
-/// A slice: the length of the metalayer is left.
+/// A slice. The result is the length of the metalayer.
 impl Buffer for &mut [u8] {
     const MUST_FIT: bool = true;
 
@@ -43,7 +43,7 @@ impl Buffer for &mut [u8] {
     }
 }
 
-/// The rest of a slice after a position, which is moved.
+/// The rest of a slice after a position. A successful write advances the position.
 #[derive(Debug)]
 pub struct After<'s> {
     pub(crate) bytes: &'s mut [u8],
@@ -66,7 +66,7 @@ impl Buffer for After<'_> {
     }
 }
 
-/// No room, to learn the length.
+/// A buffer without room, to measure the length.
 #[derive(Debug)]
 pub(crate) struct NoRoom;
 
@@ -86,12 +86,13 @@ impl Buffer for NoRoom {
     }
 }
 
-/// A new allocation, made when the number of dimensions is known, so that the metalayer is written where it stays.
+/// A new allocation, made when the number of dimensions is known, so the metalayer is written to its final place.
 ///
-/// The length of the metalayer is left, which can be less or more than that of the allocation.
+/// The result is the length of the metalayer, which can be less or more than that of the allocation.
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
 pub(crate) struct NewBytes<'s> {
+    // The caller's box, taken at `prepare`. A struct cannot own bytes and also keep a slice of them without `unsafe`.
     owner: Option<&'s mut Box<[u8]>>,
     bytes: &'s mut [u8],
     dtype_room: usize,
@@ -99,7 +100,7 @@ pub(crate) struct NewBytes<'s> {
 
 #[cfg(feature = "alloc")]
 impl<'s> NewBytes<'s> {
-    /// An allocation for a metalayer whose dtype has at most this number of bytes.
+    /// An allocation for a metalayer with a dtype of at most `dtype_room` bytes.
     #[inline]
     pub(crate) fn new(owner: &'s mut Box<[u8]>, dtype_room: usize) -> Self {
         Self { owner: Some(owner), bytes: &mut [], dtype_room }
@@ -115,7 +116,7 @@ impl Buffer for NewBytes<'_> {
     #[inline]
     fn prepare(&mut self, ndim: u8) {
         if let Some(owner) = self.owner.take() {
-            // Not 0: the compiler would ask for zeroed memory, which takes longer than to fill so few bytes.
+            // Any byte but 0: `vec![0; n]` asks the allocator for zeroed memory, which is slower for a few bytes.
             *owner = vec![u8::MAX; most_before_dtype(ndim) + self.dtype_room].into_boxed_slice();
             self.bytes = owner;
         }
@@ -132,11 +133,12 @@ impl Buffer for NewBytes<'_> {
     }
 }
 
-/// The largest number of bytes before the text of the dtype: the outer marker, `version` and `ndim`, the markers of three
-/// vectors and their dimensions, `dtype_format`, and the header of the dtype.
+/// The largest number of bytes before the text of the dtype.
 #[cfg(any(feature = "alloc", test))]
 #[inline]
 fn most_before_dtype(ndim: u8) -> usize {
+    // The outer marker, `version` and `ndim`; the markers of three vectors; their integers; `dtype_format`; the header of
+    // the dtype.
     3 + 3 + usize::from(ndim) * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER
 }
 

@@ -1,4 +1,4 @@
-//! A cursor that takes a metalayer value by value, and says what is wrong with the first value that is.
+//! A cursor that reads a metalayer value by value, and explains the first invalid one.
 
 use super::integer::{FixedInt, Items};
 use super::text::{STR32_HEADER, dtype};
@@ -7,14 +7,15 @@ use crate::error::{Detail, Error, TextFault};
 use crate::layout::{Layout, vector_marker};
 use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, STR32, is_fixint};
 
+// Constants, because a pattern cannot call a function.
 const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
 const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
 const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
 
-/// A Blosc2 frame begins with the marker of an array. Its first value is this text of 8 bytes.
+/// The first value of a Blosc2 frame, after the marker of an array: a string of 8 bytes.
 const FRAME_MAGIC: &[u8] = b"\xa8b2frame\0";
 
-/// Bytes, and how far they have been read.
+/// Bytes with a read position.
 #[derive(Clone, Debug)]
 pub(crate) struct Input<'de> {
     bytes: &'de [u8],
@@ -37,9 +38,10 @@ impl<'de> Input<'de> {
         self.bytes.get(self.position..).unwrap_or_default()
     }
 
-    /// The layout of the metalayer that begins here. Does not change the position.
+    /// The layout of the metalayer at the position, which does not change.
     ///
     /// After `96` the byte after the block shape decides. The bytes before it are checked on the way.
+    // So such a metalayer is walked twice. Its files are from a few days of 2023.
     #[inline]
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let rest = self.rest();
@@ -54,16 +56,17 @@ impl<'de> Input<'de> {
 
     #[cold]
     fn no_layout(&self, found: u8) -> Error {
+        // A likely mistake: the bytes of a whole file instead of its metalayer.
         let is_frame = self.rest().get(1..).is_some_and(|rest| rest.starts_with(FRAME_MAGIC));
         let detail = if is_frame { Detail::WholeFrame } else { Detail::Layout { found } };
         Error::new(detail).at(self.position).of_version(self.version(self.position))
     }
 
-    /// The version of the metalayer that begins at an offset and may be malformed; 0 if it cannot be told.
+    /// The version of the metalayer at an offset, which may be malformed; 0 if it cannot be read.
     #[cold]
     pub(crate) fn version(&self, start: usize) -> u8 {
         match self.bytes.get(start..) {
-            // Later versions may have more entries; with fewer, there is no version.
+            // A later version may have more entries. Three entries are Caterva 0.1, which has no version.
             Some(&[FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..]) => version,
             _ => 0,
         }
@@ -91,13 +94,13 @@ impl<'de> Input<'de> {
         }
     }
 
-    /// Passes over all bytes before the last ones, which are these.
+    /// Moves the position to the start of `rest`, which must be the end of the bytes.
     #[inline]
     pub(crate) fn skip_to(&mut self, rest: &[u8]) {
         self.position = self.bytes.len() - rest.len();
     }
 
-    /// Takes the outer marker of a layout, which [`layout`](Self::layout) found there.
+    /// Takes the outer marker, which [`layout`](Self::layout) has checked.
     #[inline]
     pub(crate) fn skip_outer_marker(&mut self) {
         self.position += 1;
@@ -125,7 +128,7 @@ impl<'de> Input<'de> {
         Ok(ndim)
     }
 
-    /// Takes a whole dimension vector. Checks the length of the input once, and every marker.
+    /// Takes a whole dimension vector, after a check of its length and of every marker.
     pub(crate) fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8) -> Result<Items<'de, T>, Error> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
         match self.rest().get(..length).and_then(<[u8]>::split_first) {
@@ -137,7 +140,7 @@ impl<'de> Input<'de> {
         }
     }
 
-    /// The first thing that is wrong with the dimension vector here.
+    /// The error for the first invalid byte of the dimension vector at the position.
     #[cold]
     fn bad_vector<T: FixedInt>(&self, entry: Entry, ndim: u8) -> Error {
         let Some((&marker, items)) = self.rest().split_first() else {
@@ -149,6 +152,7 @@ impl<'de> Input<'de> {
         let items = items.chunks(T::WIDTH);
         for (index, item) in items.enumerate() {
             let here = Input { bytes: self.bytes, position: self.position + 1 + index * T::WIDTH };
+            // The marker first: a wrong type in the last item is a better answer than a missing byte.
             match item.first() {
                 Some(&found) if found != T::MARKER => {
                     return here.marker(found, 0).in_dimension(entry, index);
@@ -159,6 +163,7 @@ impl<'de> Input<'de> {
                 _ => {}
             }
         }
+        // Every item is whole and marked, so some are missing at the end.
         let whole = self.rest().len().saturating_sub(1) / T::WIDTH;
         let end = Input { bytes: self.bytes, position: self.bytes.len() };
         end.truncated(T::WIDTH, 0).in_dimension(entry, whole)
@@ -173,6 +178,7 @@ impl<'de> Input<'de> {
             return Err(self.bad_text_header().in_entry(entry));
         };
         let length = u32::from_be_bytes(length) as usize;
+        // Before the comparison with the input: a length beyond the limit is wrong however much input there is.
         if length > MAX_DTYPE_LEN {
             return Err(TextFault::TooLong { length }.error().in_entry(entry).at(self.position + 1));
         }
@@ -197,7 +203,7 @@ impl<'de> Input<'de> {
         }
     }
 
-    /// An error unless every byte is taken.
+    /// Checks that no bytes are left.
     #[inline]
     pub(crate) fn end(&self) -> Result<(), Error> {
         match self.rest().len() {

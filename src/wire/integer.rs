@@ -1,29 +1,29 @@
-//! Integers of a fixed width, and the vectors of them.
+//! Integers of a fixed width, and vectors of them.
 
 use core::marker::PhantomData;
 
 use crate::layout::vector_marker;
 use crate::marker::{INT32, INT64};
 
-/// A signed integer that always takes the same number of bytes.
+/// A signed integer of a fixed width.
 pub(crate) trait FixedInt: Copy + Into<i64> {
     const MARKER: u8;
-    /// Bytes with the marker.
+    /// The number of bytes, with the marker.
     const WIDTH: usize;
 
     /// The unsigned integer of the same size.
     type Unsigned;
 
-    /// Writes marker and value into a slice of [`WIDTH`](Self::WIDTH) bytes.
+    /// Writes the marker and the value into a slice of [`WIDTH`](Self::WIDTH) bytes.
     fn encode(self, item: &mut [u8]);
 
-    /// Reads a slice of [`WIDTH`](Self::WIDTH) bytes, whose marker has been checked; `None` for another length.
+    /// Reads the value from a slice of [`WIDTH`](Self::WIDTH) bytes with a checked marker; `None` for another length.
     fn decode(item: &[u8]) -> Option<Self>;
 
     /// The same number, which must not be negative.
     fn unsigned(self) -> Self::Unsigned;
 
-    /// Whether each of some integers has its marker and is not negative.
+    /// Whether every integer has its marker and is not negative.
     fn are_marked_and_not_negative(items: &[u8]) -> bool;
 }
 
@@ -56,13 +56,14 @@ macro_rules! fixed_int {
 
             #[inline(always)]
             fn are_marked_and_not_negative(mut items: &[u8]) -> bool {
-                // Without a branch for each integer: a bit that is wrong in any of them stays.
+                // No branch per integer: a wrong bit in any of them stays set. Checked are the marker and the first byte of the
+                // big-endian value, which has the sign.
                 let mut wrong = 0;
                 while let Some((&[marker, first, ..], left)) = items.split_first_chunk::<{ Self::WIDTH }>() {
                     wrong |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);
                     items = left;
                 }
-                // The marker, and the sign.
+                // All bits of the marker, and only the sign of the value.
                 wrong & u16::from_ne_bytes([0xff, 0x80]) == 0
             }
         }
@@ -72,7 +73,7 @@ macro_rules! fixed_int {
 fixed_int!(i64, u64, INT64);
 fixed_int!(i32, u32, INT32);
 
-/// The integers of a dimension vector: complete, each with its marker checked.
+/// The integers of a dimension vector, with all markers checked.
 #[derive(Debug)]
 pub(crate) struct Items<'de, T> {
     left: &'de [u8],
@@ -80,13 +81,13 @@ pub(crate) struct Items<'de, T> {
 }
 
 impl<'de, T: FixedInt> Items<'de, T> {
-    /// Integers whose markers have been checked.
+    /// Integers with checked markers.
     #[inline]
     pub(super) fn new(items: &'de [u8]) -> Self {
         Self { left: items, int: PhantomData }
     }
 
-    /// Takes the vector at the front of some bytes, if it has no error and no negative dimension.
+    /// Takes the vector at the front of some bytes, if it is valid and has no negative dimension.
     #[inline(always)]
     pub(super) fn ordinary(bytes: &'de [u8], ndim: u8) -> Option<(Self, &'de [u8])> {
         let (vector, rest) = bytes.split_at_checked(1 + usize::from(ndim) * T::WIDTH)?;
@@ -95,10 +96,11 @@ impl<'de, T: FixedInt> Items<'de, T> {
             .then_some((Self::new(items), rest))
     }
 
-    /// Whether exactly `count` are left. After this check the compiler knows the length of their bytes if it knows
-    /// `count`.
+    /// Whether exactly `count` integers are left.
     #[inline]
     pub(crate) fn has_exactly(&self, count: usize) -> bool {
+        // A multiplication, not a division of the length: a division is slower, and for a constant `count` the compiler then
+        // knows the number of bytes.
         count.checked_mul(T::WIDTH) == Some(self.left.len())
     }
 }

@@ -1,4 +1,4 @@
-//! A metalayer whose bytes have all been checked, so that to decode its entries cannot fail.
+//! A metalayer with all bytes checked, so decoding its entries cannot fail.
 
 use super::input::Input;
 use super::integer::{FixedInt, Items};
@@ -17,17 +17,19 @@ pub(crate) struct Metalayer<'de> {
     pub(crate) shape: Items<'de, i64>,
     pub(crate) chunkshape: Items<'de, i32>,
     pub(crate) blockshape: Items<'de, i32>,
-    /// 0 if the layout has none.
+    /// 0 if the layout does not have this entry.
     pub(crate) dtype_format: u8,
-    /// Empty if the layout has none.
+    /// Empty if the layout does not have this entry.
     pub(crate) dtype: &'de str,
     /// The bytes after the metalayer.
     pub(crate) rest: &'de [u8],
 }
 
 impl<'de> Metalayer<'de> {
-    /// The metalayer at the front of some bytes, if it is an ordinary one: of layout `B2nd`, without an error, and without
-    /// a negative dimension. It is inlined with all that it calls, so that the entries stay in registers.
+    /// The metalayer at the front of some bytes, if it is *ordinary*: valid, of layout `B2nd`, without a negative dimension.
+    ///
+    /// Nearly every real metalayer is ordinary. `None` does not mean that it is invalid: [`read`](Self::read) decides.
+    // Inlined with everything it calls, so the entries stay in registers.
     #[inline(always)]
     pub(crate) fn ordinary(bytes: &'de [u8]) -> Option<Self> {
         const OUTER: u8 = Layout::B2nd.marker();
@@ -53,7 +55,7 @@ impl<'de> Metalayer<'de> {
         })
     }
 
-    /// The metalayer at the front of some bytes, in any layout and with any dimensions.
+    /// The metalayer at the front of the input, in any layout and with any dimensions, or why it is invalid.
     #[cold]
     #[inline(never)]
     pub(crate) fn read(mut input: Input<'de>) -> Result<Self, Error> {
@@ -87,8 +89,9 @@ impl<'de> Metalayer<'de> {
     }
 }
 
-/// The number of bytes before an entry.
+/// The offset of an entry in the metalayer.
 pub(crate) fn bytes_before(entry: Entry, layout: Layout, ndim: u8) -> usize {
+    // Computed only for an error's place. Every width is fixed, so no byte has to be read.
     let vector = |width| 1 + usize::from(ndim) * width;
     let before = layout.entries().iter().take_while(|&&other| other != entry).map(|entry| match entry {
         Entry::Shape => vector(i64::WIDTH),

@@ -1,6 +1,12 @@
-//! Fixed-width MessagePack: how each value is read from bytes and written to bytes.
+//! Fixed-width MessagePack, read from bytes and written to bytes.
 //!
-//! Integers are big-endian, and each has a marker of its own before it.
+//! Integers are big-endian, and each has its own marker before it:
+//!
+//! ```text
+//! 92           d3 00 00 00 00 00 00 00 03   d3 00 00 00 00 00 00 00 05     an int64 vector: 3, 5
+//! 92           d2 00 00 00 02               d2 00 00 00 03                 an int32 vector: 2, 3
+//! db 00 00 00 03   3c 69 34                                                a dtype: <i4
+//! ```
 
 // Each module imports only from those above it.
 mod integer;

@@ -1,4 +1,4 @@
-//! A buffer that is filled with a metalayer.
+//! Writes the values of a metalayer into a buffer.
 
 use core::marker::PhantomData;
 
@@ -9,9 +9,9 @@ use crate::error::{Detail, Error};
 use crate::layout::{Layout, vector_marker};
 use crate::marker::STR32;
 
-/// A buffer, and how far it has been written.
+/// A buffer with a write position.
 ///
-/// Bytes after the end of the buffer are counted, but not kept. So an empty buffer measures a length.
+/// Bytes after the end of the buffer are counted and dropped, so an empty buffer measures a length.
 #[derive(Debug)]
 pub(crate) struct Output<B> {
     buffer: B,
@@ -24,13 +24,13 @@ impl<B: Buffer> Output<B> {
         Self { buffer, position: 0 }
     }
 
-    /// Bytes put so far, also those after the end of the buffer.
+    /// The number of bytes written so far, including those after the end of the buffer.
     #[inline]
     pub(crate) fn position(&self) -> usize {
         self.position
     }
 
-    /// The whole buffer is filled. An error if it must hold all bytes, and does not.
+    /// Ends the metalayer. An error if the buffer must hold all bytes and is too short.
     #[inline]
     pub(crate) fn finish(mut self) -> Result<B::Filled, Error> {
         let (needed, given) = (self.position, self.buffer.bytes().len());
@@ -46,13 +46,13 @@ impl<B: Buffer> Output<B> {
         self.buffer.bytes().get_mut(self.position..).unwrap_or_default()
     }
 
-    /// Passes over bytes that have been put into the [`rest`](Self::rest).
+    /// Advances over bytes that were written into [`rest`](Self::rest).
     #[inline]
     pub(crate) fn skip(&mut self, length: usize) {
         self.position += length;
     }
 
-    /// The next bytes of the buffer, if it still has them.
+    /// Advances by `length`, and returns these bytes of the buffer if it has them.
     #[inline]
     fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
         let start = self.position;
@@ -60,7 +60,7 @@ impl<B: Buffer> Output<B> {
         self.buffer.bytes().get_mut(start..self.position)
     }
 
-    /// Puts the bytes before the shape: the marker of the layout, `version` and `ndim`.
+    /// Writes the bytes before the shape: the marker of the layout, `version` and `ndim`.
     #[inline]
     pub(crate) fn start(&mut self, layout: Layout, version: u8, ndim: u8) {
         self.buffer.prepare(ndim);
@@ -69,7 +69,7 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// Puts `dtype_format`.
+    /// Writes `dtype_format`.
     #[inline]
     pub(crate) fn fixint(&mut self, value: u8) {
         if let Some([slot]) = self.advance(1) {
@@ -77,8 +77,8 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// Puts the marker of a dimension vector, and lends the room for its integers. If they do not fit, there is no
-    /// room.
+    /// Writes the marker of a dimension vector, and lends the room for its integers; an empty one if they do not fit.
+    // The buffer is looked at once per vector.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
@@ -92,7 +92,7 @@ impl<B: Buffer> Output<B> {
         Slots { left, int: PhantomData }
     }
 
-    /// Puts `dtype`, which has been checked.
+    /// Writes `dtype`, which has been checked.
     #[inline]
     pub(crate) fn text(&mut self, text: &str) {
         let room = self.advance(STR32_HEADER + text.len());
@@ -102,7 +102,7 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// Puts the marker and a length, which `close_text` can correct later.
+    /// Writes the marker and a length, which `close_text` can correct later.
     #[inline]
     pub(crate) fn text_header(&mut self, length: usize) {
         if let Some(header) = self.advance(STR32_HEADER) {
@@ -117,12 +117,12 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// Bytes of the text so far. The output must begin with its header.
+    /// The number of bytes of the text so far. The output must begin with the header of the text.
     pub(crate) fn text_length(&self) -> usize {
         self.position - STR32_HEADER
     }
 
-    /// Writes the header at the start of the output again, with the length of the text that now follows it.
+    /// Writes the header at the start of the output again, with the length of the text after it.
     pub(crate) fn close_text(&mut self) {
         let end = core::mem::take(&mut self.position);
         self.text_header(end - STR32_HEADER);
@@ -138,11 +138,12 @@ fn too_small(needed: usize, given: usize) -> Error {
 /// The marker of a text and its length.
 #[inline]
 fn str32_header(length: usize) -> [u8; STR32_HEADER] {
+    // A dtype has been checked to fit `i32`, so the fallback is never used. It only avoids a panic.
     let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     [STR32, a, b, c, d]
 }
 
-/// Room for the integers of a dimension vector.
+/// The room for the integers of a dimension vector.
 #[derive(Debug)]
 pub(crate) struct Slots<'a, T> {
     left: &'a mut [u8],
@@ -150,7 +151,7 @@ pub(crate) struct Slots<'a, T> {
 }
 
 impl<T: FixedInt> Slots<'_, T> {
-    /// Puts the next integer, if there is room for it.
+    /// Writes the next integer, if there is room for it.
     #[inline]
     pub(crate) fn put(&mut self, value: T) {
         if let Some((item, left)) = core::mem::take(&mut self.left).split_at_mut_checked(T::WIDTH) {

@@ -1,4 +1,4 @@
-//! A length that the input claims never decides how much is allocated.
+//! Allocations never depend on a length that the input claims.
 
 #![cfg(feature = "std")]
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 #[path = "../common/mod.rs"]
 mod common;
 
-/// The most bytes in use at a time while something runs.
+/// The peak number of bytes in use during a call.
 fn peak(run: impl FnOnce()) -> u64 {
     measure(run).bytes_max
 }
@@ -43,11 +43,11 @@ fn a_borrowing_type_allocates_nothing_and_to_vec_once() {
     let mut buffer = [0; 64];
     assert_eq!(peak(|| assert!(from_slice::<Borrowing>(&bytes).is_ok())), 0);
     assert_eq!(peak(|| assert!(to_slice(&value, &mut buffer).is_ok())), 0);
-    // 53 bytes with a dtype of three. The room for a dtype is 16 bytes.
+    // 53 bytes with a dtype of 3, for which 16 bytes are reserved.
     let to_vec = measure(|| drop(to_vec(&value).unwrap()));
     assert_eq!((to_vec.count_total, to_vec.bytes_total), (1, 53 - 3 + 16));
 
-    // Up to four dimensions and 15 bytes of dtype, a `Meta` is held in place.
+    // A `Meta` stores up to four dimensions and 15 bytes of dtype inline.
     assert_eq!(peak(|| drop(from_slice::<Meta>(&bytes).unwrap())), 0);
 }
 

@@ -1,4 +1,4 @@
-//! What several tests need: structs as a user would derive them, and snapshots.
+//! Shared by several tests: structs as a user would derive them, and snapshots.
 
 #![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
@@ -63,7 +63,7 @@ pub fn five() -> Five {
     Five { version, ndim, shape, chunkshape, blockshape }
 }
 
-/// A `Meta` of a rank, whose values tell entries and dimensions apart.
+/// A `Meta` of a rank, with a different value in each entry and dimension.
 pub fn meta_of_rank(ndim: u8, dtype: &str) -> Meta {
     let shape: Vec<i64> = (0..ndim).map(|i| 0x0100_0000_0000 + i64::from(i)).collect();
     let chunkshape: Vec<i32> = (0..ndim).map(|i| 0x0200_0000 + i32::from(i)).collect();
@@ -81,10 +81,10 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Whether this is the package as it is published, which leaves this file or folder of the repository out. The test
-/// ends then, and is named: past libtest, which shows nothing of a test that does not fail.
+/// Whether this is the published package, which does not contain this file or folder of the repository. The test then ends
+/// early, and its name is written directly to stderr, because libtest hides the output of a test that passes.
 pub fn is_left_out(path: &str) -> bool {
-    // Cargo puts this file into every package, and git does not have it.
+    // Cargo adds this file to every package; the repository does not have it.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let is_package = root.join("Cargo.toml.orig").exists();
     let is_left_out = is_package && !root.join(path).exists();
@@ -97,7 +97,8 @@ pub fn is_left_out(path: &str) -> bool {
     is_left_out
 }
 
-/// Shows something in every length that is too short for it. The error of the writer comes back, after all that fits.
+/// Formats a value into buffers of every length that is too short. Each time the writer's error is returned, after all
+/// the text that fits.
 #[track_caller]
 pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
     struct Room(String, usize);
@@ -120,7 +121,7 @@ pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
     }
 }
 
-/// Holds a text against the snapshot of this name, in the folder `snapshots`.
+/// Compares a text with the snapshot of this name in the folder `snapshots`.
 #[track_caller]
 pub fn snapshot(name: &str, text: &str) {
     if is_left_out(&format!("snapshots/{name}.snap")) {

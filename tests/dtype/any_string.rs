@@ -1,4 +1,4 @@
-//! Whatever the string, it is refused, or what it means prints as a string that means the same.
+//! For any string: parsing fails, or the dtype prints as a string that parses to the same dtype.
 #![cfg(feature = "dtype")]
 
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
 
-/// Strings that NumPy reads or refuses.
+/// Strings that NumPy reads or rejects.
 static INPUTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     include_str!("../data/dtypes/sample.jsonl")
         .lines()
@@ -19,7 +19,7 @@ static INPUTS: LazyLock<Vec<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Pieces of which dtypes are made.
+/// Pieces of dtype strings.
 const PIECES: [&str; 44] = [
     "[",
     "]",

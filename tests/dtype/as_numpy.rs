@@ -1,12 +1,12 @@
-//! A dtype means what NumPy means by it, and prints as NumPy prints it.
+//! A dtype has the meaning and the printed form of NumPy.
 //!
-//! `data/dtypes/make.py` has written what NumPy says. `B2ND_DTYPES` may name a larger file of its making.
+//! `data/dtypes/make.py` recorded NumPy's answers. `B2ND_DTYPES` may name a larger file made by the same script.
 #![cfg(feature = "dtype")]
 
 use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind};
 use serde_json::{Map, Value, json};
 
-/// The parts of a dtype, in the words of the file.
+/// The parts of a dtype, in the notation of the file.
 fn describe(dtype: &Dtype) -> Value {
     let mut parts = Map::new();
     let mut set = |key: &str, value: Value| parts.insert(key.into(), value);
@@ -51,7 +51,7 @@ fn describe_field(field: &Field) -> Value {
     })
 }
 
-/// NumPy hands the flag of a structured dtype on to the subarrays of it.
+/// NumPy passes the flag `aligned` of a structured dtype on to its subarrays.
 fn is_aligned(dtype: &Dtype) -> bool {
     match dtype.kind() {
         Kind::Struct(parts) => parts.is_aligned(),
@@ -60,8 +60,8 @@ fn is_aligned(dtype: &Dtype) -> bool {
     }
 }
 
-/// Of dtypes: each is compared in all its parts, and printed as NumPy prints it, or otherwise where NumPy would print
-/// another dtype. NumPy and we refuse the rest.
+/// Counts of dtypes. All parts of each are compared, and it is printed as NumPy prints it, except where NumPy prints
+/// another dtype. NumPy and this crate both reject the rest.
 #[derive(Debug, Default)]
 struct Counts {
     equal: usize,
@@ -69,7 +69,7 @@ struct Counts {
     refused: usize,
 }
 
-/// Holds every line of a file against ours.
+/// Compares every line of a file with this crate's answer.
 fn compare(file: &str) -> Counts {
     let mut counts = Counts::default();
     for line in file.lines() {

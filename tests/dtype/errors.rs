@@ -1,4 +1,4 @@
-//! What is no dtype is refused with a message that says at which character, and why.
+//! A string that is not a dtype gives an error with the character and the reason.
 #![cfg(feature = "dtype")]
 
 use b2nd_serde::dtype::ErrorKind::{
@@ -69,7 +69,7 @@ fn a_type_string_is_refused_where_it_goes_wrong() {
         ("datetime64s", UnknownType, "character 10: expected '[' or the end of the type, found 's'"),
         ("<M08[ns]", UnknownType, "character 2: expected 8 bytes for 'M', found 08"),
     ]);
-    // NumPy refuses the zero only before a unit.
+    // NumPy rejects the leading zero only before a unit.
     assert_eq!("<M08".parse::<Dtype>().unwrap().to_string(), "<M8");
 }
 
@@ -233,7 +233,7 @@ fn a_subarray_has_at_most_64_dimensions() {
 fn no_subarrays_without_bytes_are_one_of_them_as_in_numpy_and_any_other_number_is_refused() {
     let dtype: Dtype = "(('<i4', (0,)), 0)".parse().unwrap();
     assert_eq!((&*dtype.to_string(), dtype.item_size()), ("('<i4', (0,))", 0));
-    // For NumPy, the first of them is 3 bytes of padding.
+    // NumPy reads the first one as 3 bytes of padding.
     for number in ["3", "(3,)"] {
         assert_eq!(refusal(&format!("(('<i4', (0,)), {number})")).kind(), Layout);
     }

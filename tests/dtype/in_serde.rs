@@ -1,4 +1,4 @@
-//! To serde a dtype is its string: it may be the dtype of a struct of one's own.
+//! In serde a dtype is a string, so it can be the dtype of a user's struct.
 #![cfg(feature = "dtype")]
 
 use std::collections::HashSet;
@@ -69,7 +69,7 @@ struct AnyLayout {
     dtype: Option<Dtype>,
 }
 
-/// Pairs of what `dtype.str` and `str(dtype)` give in NumPy.
+/// Pairs of NumPy's `dtype.str` and `str(dtype)`.
 const SPELLINGS: [(&str, &str); 13] = [
     ("|b1", "bool"),
     ("|u1", "uint8"),

@@ -1,4 +1,4 @@
-//! The dtypes: what their strings mean.
+//! Dtypes, and the meaning of their strings.
 
 mod any_string;
 mod as_numpy;

@@ -1,4 +1,4 @@
-//! However deep the dtypes of a string are inside each other, a small stack is enough to read or refuse it.
+//! A small stack is enough to read or reject a string, for any depth of nested dtypes.
 #![cfg(feature = "dtype")]
 
 use std::collections::HashSet;
@@ -6,14 +6,14 @@ use std::thread;
 
 use b2nd_serde::dtype::{Dtype, ErrorKind};
 
-/// What a thread of musl gets; others get more. Every call takes at least 160 bytes on s390x, where a build without
-/// optimization needs more.
+/// The stack of a thread with musl, the smallest of the supported systems. Every call takes at least 160 bytes on s390x,
+/// where a build without optimization needs more.
 const STACK: usize = if cfg!(target_arch = "s390x") { 256 } else { 128 } * 1024;
 
-/// How many dtypes may be inside each other.
+/// The deepest nesting of dtypes.
 const DEEPEST: usize = 16;
 
-/// The ways to put a dtype into another one.
+/// The ways to nest a dtype in another one.
 const WAYS: [(&str, &str); 7] = [
     ("[('a', ", ")]"),
     ("[('a', ", ", (1, 1))]"),
@@ -24,7 +24,7 @@ const WAYS: [(&str, &str); 7] = [
     ("(numpy.record, [('a', ", ")])"),
 ];
 
-/// Of `depth` dtypes, or one more where a record is two at once.
+/// A string of `depth` nested dtypes, or one more if the outermost is a record, which counts as two.
 fn nested(depth: usize, way: impl Fn(usize) -> (&'static str, &'static str)) -> String {
     let (mut text, mut closing) = (String::new(), Vec::new());
     let mut count = 1;
@@ -43,7 +43,7 @@ fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
     thread::Builder::new().stack_size(STACK).spawn(test).expect("a thread").join().expect("it holds");
 }
 
-/// All that can be done to a dtype.
+/// Every operation on a dtype that recurses.
 fn use_up(text: &str) {
     let dtype: Dtype = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
     for printed in [dtype.type_string().to_string(), dtype.numpy_str().to_string()] {
@@ -59,7 +59,7 @@ fn use_up(text: &str) {
 #[test]
 fn the_deepest_dtypes_fit_a_small_stack() {
     for way in WAYS {
-        // A record is two dtypes, so that only an odd number of dtypes is all records.
+        // A record counts as two dtypes, so only an odd number of dtypes can be all records.
         let depth = if way.0.starts_with("(numpy") { DEEPEST - 1 } else { DEEPEST };
         on_a_small_stack(move || use_up(&nested(depth, |_| way)));
     }

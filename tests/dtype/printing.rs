@@ -1,4 +1,4 @@
-//! A dtype is printed with the width that is asked for, and in no other way than NumPy prints it.
+//! A dtype is printed with the requested width, and exactly as NumPy prints it.
 #![cfg(feature = "dtype")]
 
 use b2nd_serde::dtype::{Dtype, Error, Field};
@@ -27,7 +27,7 @@ fn an_escape_is_the_character_that_it_is_in_python() -> Result<(), Error> {
         let dtype: Dtype = format!("[('a{escape}', '<i4')]").parse()?;
         let name = format!("a{character}");
         assert_eq!(dtype.field(&name).map(Field::name), Some(&*name), "{escape}");
-        // NumPy prints it as Python does, which may be another escape.
+        // NumPy prints it as Python does, whose version of Unicode may escape other characters.
         assert_eq!(dtype.to_string().parse::<Dtype>()?, dtype, "{escape}");
     }
     Ok(())
@@ -47,7 +47,7 @@ fn a_field_is_found_by_its_name_or_title() -> Result<(), Error> {
     Ok(())
 }
 
-/// NumPy takes the number after a type without a size as its size, and for 0 leaves it as it is.
+/// NumPy takes the number after a type without a size as its size; 0 leaves the type unsized.
 #[test]
 fn a_type_without_a_size_stays_so_with_a_number_of_0() -> Result<(), Error> {
     for (text, shown) in [("('S', 0)", "|S0"), ("('>U', 0)", ">U0"), ("('V', 0)", "|V0"), ("('S', 3)", "|S3")]
@@ -70,7 +70,7 @@ fn no_flag_reaches_the_parts() -> Result<(), Error> {
     Ok(())
 }
 
-/// As large as there is, so that its number of bits does not fit 32.
+/// The largest item size. Its number of bits does not fit 32 bits.
 #[test]
 fn the_largest_items_are_printed_where_addresses_have_32_bits() -> Result<(), Error> {
     for text in ["|S2147483647", "|V2147483647", "<U536870911", "[('a', 'S2147483647')]"] {

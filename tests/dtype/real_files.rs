@@ -1,4 +1,4 @@
-//! Every dtype that a real file holds is read, has the item size that NumPy says, and prints back as it stands there.
+//! Every dtype of the real files is read, has NumPy's item size, and prints back unchanged.
 #![cfg(feature = "dtype")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use b2nd_serde::dtype::Dtype;
 use serde_json::Value;
 
-/// What NumPy says of each.
+/// NumPy's answer for each dtype.
 fn known() -> BTreeMap<String, Value> {
     let lines = include_str!("../data/dtypes/real_files.jsonl").lines();
     let entries = lines.map(|line| {
@@ -58,7 +58,7 @@ fn every_dtype_in_the_files_themselves_is_known() {
         let numpy =
             known.get(text).unwrap_or_else(|| panic!("{file} has {text}, which real_files.txt has not"));
         holds(text, numpy);
-        // C-Blosc2's own files, written by hand, have items of four bytes under some dtypes of one.
+        // Some hand-written files of C-Blosc2 have items of 4 bytes, but a dtype of 1 byte.
         if entry["frame"]["typesize"] != numpy["itemsize"] {
             assert!(matches!(text, "uint8" | "|u1"), "{file}: {text}");
         }

@@ -1,4 +1,4 @@
-//! Each of the 29 types of serde's data model: where it has a place, and what the error says where it has none.
+//! Each of the 29 types of serde's data model in each position: its encoding, or its error.
 
 #![cfg(feature = "alloc")]
 
@@ -31,7 +31,7 @@ enum Enum {
     Struct { a: u8 },
 }
 
-/// A metalayer of rank 2 in which a value stands in the place of one entry, or of the first dimension of the shape.
+/// A metalayer of rank 2 with a value in place of one entry, or of the first dimension of the shape.
 struct With<'a, T: ?Sized> {
     place: &'a str,
     value: &'a T,
@@ -68,7 +68,7 @@ impl<T: Writable + ?Sized> Writable for With<'_, T> {
     }
 }
 
-/// What becomes of a value in each place, a line each.
+/// The result of writing a value in each place, one line per place.
 fn written<T: Writable + ?Sized>(name: &str, value: &T) -> String {
     let mut lines = String::new();
     for place in ["metalayer", "version", "shape", "shape[0]", "dtype"] {
@@ -123,7 +123,7 @@ fn each_type_is_written_or_refused_by_name() {
     crate::common::snapshot("data_model_written", &table);
 }
 
-/// What becomes of a type in the place of each entry of the worked example, a line each.
+/// The result of reading a type from each entry of the worked example, one line per entry.
 fn read<T: DeserializeOwned>(name: &str) -> String {
     fn outcome<T: DeserializeOwned>() -> String {
         match from_slice::<T>(&to_vec(&seven()).unwrap()) {

@@ -44,7 +44,7 @@ where
     let bytes = to_vec(&serdes).unwrap();
     assert_eq!(to_vec(&ours).unwrap(), bytes);
     assert_eq!(from_slice::<Ours<N>>(&bytes).unwrap(), ours);
-    // Every byte wrong in several ways, and every length too short.
+    // Each byte gets several wrong values, and the input is cut at each length.
     for at in 0..bytes.len() {
         for byte in [0x00, 0x01, 0x7f, 0x90, 0x91, 0x93, 0xa0, 0xc0, 0xd2, 0xd3, 0xff] {
             let mut wrong = bytes.clone();

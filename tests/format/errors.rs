@@ -1,4 +1,4 @@
-//! Every error says what was expected, what was found, and where: the snapshots have the whole text of each.
+//! Every error names what was expected, what was found, and the place. The snapshots have the full texts.
 
 #![cfg(feature = "alloc")]
 
@@ -138,7 +138,7 @@ struct Swapped {
     dtype: String,
 }
 
-/// Version 1 is sketched upstream: array16 markers, and up to 32 dimensions.
+/// The draft specification sketches version 1: array16 markers, and up to 32 dimensions.
 #[test]
 fn an_error_in_the_bytes_of_another_version_names_the_version() {
     let sixteen = || to_vec(&crate::common::meta_of_rank(16, "<i4")).unwrap();
@@ -174,10 +174,10 @@ fn an_error_in_the_bytes_of_another_version_names_the_version() {
         let fault = fault.unwrap();
         assert!(says.ends_with(&fault) && fault.ends_with("only version 0 is known"), "{fault}");
     }
-    // With the bytes of version 0, another version is read, and the meaning of its numbers is not known.
+    // Another version with the byte layout of version 0 is read. The meaning of its numbers is not known.
     let meta: Meta = from_slice(&changed(sixteen(), &[(1, 1)])).unwrap();
     assert_eq!(meta.version(), 1);
-    // What has fewer entries has no version.
+    // A metalayer with fewer entries has no version.
     let error = from_slice::<Meta>(&example(0, &[0x93, 1])).unwrap_err();
     assert!(!error.to_string().contains("version"), "{error}");
 }
@@ -344,7 +344,7 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
     crate::common::snapshot("errors_writing", &lines);
 }
 
-/// A sequence that says another number of entries than it gives.
+/// A sequence whose length differs from the number of entries that it gives.
 struct Liar {
     says: usize,
     gives: usize,
@@ -365,7 +365,7 @@ impl serde::Serialize for Liar {
     }
 }
 
-/// A sequence that keeps its length to itself.
+/// A sequence of unknown length.
 struct Endless;
 
 impl serde::Serialize for Endless {
@@ -374,7 +374,7 @@ impl serde::Serialize for Endless {
     }
 }
 
-/// A value whose number of dimensions and length of the dtype are others when it is written once more.
+/// A value whose number of dimensions and dtype change when it is serialized a second time.
 struct Fickle {
     forms: [(u8, usize); 2],
     calls: std::cell::Cell<usize>,
@@ -399,7 +399,7 @@ impl serde::Serialize for Fickle {
 
 #[test]
 fn a_value_that_changes_while_it_is_written_is_refused_or_written_as_it_was() {
-    // One dimension more is 19 bytes more.
+    // One more dimension is 19 more bytes.
     let dtypes = [0, 3, 16, 17, 17 + 19, 36, 36 + 19, 700, 700 + 19, 700 + 2 * 19];
     let forms: Vec<_> = (0..3).flat_map(|ndim| dtypes.map(|length| (ndim, length))).collect();
     let mut refused = 0;
@@ -475,7 +475,7 @@ fn bytes_up_to_a_fault_are_shown() {
     crate::common::snapshot("dump_of_faults", &text);
 }
 
-/// The lines of a dump up to the one at which the function breaks off.
+/// The lines of a dump up to the one at which the function returns `Break`.
 fn lines(bytes: &[u8], count: usize) -> Vec<String> {
     let mut lines = Vec::new();
     dump::metalayer(bytes).rows(|row| {
@@ -505,7 +505,7 @@ fn a_message_that_does_not_fit_is_an_error_of_its_writer() {
 
 #[test]
 fn bytes_after_a_fault_are_shown_or_hinted_at() {
-    // Nine bytes fit the line.
+    // A line has room for nine bytes.
     for (left, kind) in [(9, ""), (10, "…")] {
         let bytes = [0xc1; 10];
         let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! The format: what is written, what is read, what is refused and how it is said.
+//! The format: writing, reading, and errors with their messages.
 
 #[cfg(feature = "alloc")]
 #[path = "../common/mod.rs"]

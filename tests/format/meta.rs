@@ -1,4 +1,4 @@
-//! `Meta` keeps its layout, gives every accepted input back, and is a plain object elsewhere.
+//! `Meta` keeps its layout, is written back byte for byte, and is a plain object in other formats.
 
 #![cfg(feature = "alloc")]
 
@@ -79,7 +79,7 @@ fn json_is_a_plain_object_of_layout_and_entries() {
         assert_eq!(serde_json::to_value(&meta).unwrap(), expected);
         assert_eq!(serde_json::from_value::<Meta>(expected.clone()).unwrap(), meta);
 
-        // Without the layout, the entries that are there decide.
+        // If the layout is missing, the entries determine it.
         let mut object = expected;
         object.as_object_mut().unwrap().remove("layout");
         let inferred = serde_json::from_value::<Meta>(object).unwrap();
@@ -146,7 +146,7 @@ fn other_formats_round_trip_whether_they_have_names_or_not() {
         assert_eq!(rmp_serde::from_slice::<Meta>(&compact).unwrap(), meta);
         let named = rmp_serde::to_vec_named(&meta).unwrap();
         assert_eq!(rmp_serde::from_slice::<Meta>(&named).unwrap(), meta);
-        // A format without markers reads a field only as wide as it was written.
+        // A format without markers must read a field with the width in which it was written.
         let unmarked = bcs::to_bytes(&meta).unwrap();
         assert_eq!(bcs::from_bytes::<Meta>(&unmarked).unwrap(), meta);
     }
@@ -163,7 +163,7 @@ fn an_untagged_enum_has_no_place_for_the_layout() {
     let bytes = to_vec(&Untagged::Meta(meta.clone())).unwrap();
     assert_eq!(bytes, to_vec(&meta).unwrap());
     assert!(from_slice::<Untagged>(&bytes).is_err());
-    // What serde keeps until it knows the variant has a unit where JSON has null.
+    // Serde buffers the value until it knows the variant. JSON's null is a unit in that buffer.
     for &layout in Layout::ALL {
         let meta = meta.clone().with_layout(layout).unwrap();
         let Untagged::Meta(read) = serde_json::from_value(json!(meta)).unwrap();
@@ -208,7 +208,7 @@ fn a_change_of_layout_drops_what_it_has_no_entry_for() {
 
 #[test]
 fn a_meta_is_cheap_to_move() {
-    // A short string of ecow takes 8 bytes more where the bytes of a number are the other way round.
+    // On big-endian machines a short string of ecow takes 8 bytes more.
     let longest = if cfg!(target_endian = "little") { 112 } else { 120 };
     assert!(size_of::<Meta>() <= longest, "{}", size_of::<Meta>());
 }
@@ -259,7 +259,7 @@ fn a_layout_is_its_name() {
     assert_eq!(error, format!("invalid type: integer `7`, {says}"));
 }
 
-/// How many entries a sequence says that are left, before each of them and after the last.
+/// The size hints of a sequence, before each entry and after the last one.
 #[derive(Debug)]
 struct Hints(Vec<Option<usize>>);
 

@@ -1,4 +1,4 @@
-//! What serde's attributes make of a struct: one for all layouts, other names, entries left out or passed over.
+//! Structs with serde's attributes: one struct for all layouts, other names, omitted or ignored entries.
 
 #![cfg(feature = "alloc")]
 
@@ -148,14 +148,14 @@ fn aliases_are_no_entries() {
     assert_eq!(value.dtype.as_deref(), Some("<i4"));
     assert_eq!(to_vec(&value).unwrap(), bytes);
 
-    // By name where the layout is shorter, although there are more names than entries.
+    // A shorter layout is read by name, although there are more names than entries.
     for layout in [Layout::B2ndSix, Layout::Caterva] {
         let value: Aliased<String> = from_slice(&bytes_of(layout)).unwrap();
         assert_eq!(value.dtype_format, None);
         assert_eq!(value.dtype.is_some(), layout == Layout::B2ndSix);
     }
 
-    // Six fields of seven names, and five of six.
+    // Six fields with seven names, and five fields with six.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct SixAliased {
         version: u8,
@@ -186,7 +186,7 @@ fn aliases_are_no_entries() {
 
 #[test]
 fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
-    // `dims` or `size` may be the shape; so the dtype format, which the layout lacks, cannot be left out.
+    // `dims` or `size` may be the shape, so it is unknown which field is the dtype format that the layout does not have.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "reading fails")]
     struct Unplaced {
@@ -215,7 +215,7 @@ fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
 
 #[test]
 fn a_value_that_is_asked_for_without_its_key_is_refused() {
-    /// Takes a value without its key, then all others, and one more.
+    /// Takes a value without its key, then all others, and one too many.
     #[derive(Debug)]
     struct Greedy;
     impl<'de> serde::Deserialize<'de> for Greedy {
@@ -265,7 +265,7 @@ fn an_entry_can_be_passed_over() {
     for &layout in Layout::ALL {
         from_slice::<IgnoredAny>(&bytes_of(layout)).unwrap();
     }
-    // What is passed over is checked all the same.
+    // An ignored entry is checked like any other.
     let mut bytes = bytes_of(Layout::B2nd);
     bytes[28] = 0xd3;
     let error = from_slice::<IgnoredAny>(&bytes).unwrap_err();
@@ -315,9 +315,9 @@ fn a_type_that_displays_itself_is_a_dtype() {
 
     let with_nul = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, Kind { order: '\0', size: 4 })).unwrap_err();
     assert_eq!(with_nul.to_string(), "dtype must not contain a NUL, but has one at its byte 0");
-    // Not a literal, which would be one piece with the rest.
+    // Not a literal, which the compiler would merge with the rest into one piece.
     let (size, end) = (16, String::from("8\0"));
-    // In one statement, as Rust before 1.89 keeps such arguments no longer.
+    // One statement, because Rust before 1.89 does not keep such arguments any longer.
     let in_a_later_piece =
         to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"))).unwrap_err();
     assert_eq!(in_a_later_piece.to_string(), "dtype must not contain a NUL, but has one at its byte 5");

@@ -1,4 +1,4 @@
-//! Promises for any input, tried on random ones. `PROPTEST_CASES` says how many; 256 without.
+//! Promises for any input, tested with random ones. `PROPTEST_CASES` sets their number, 256 by default.
 
 #![cfg(feature = "alloc")]
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// A dtype: usual ones, any text without NUL, and one longer than the buffer on the stack.
+/// A dtype: a usual one, any text without NUL, or one longer than the buffer on the stack.
 fn dtypes() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(vec!["<i4", "|u1", "<f8", "[('a', '<i4'), ('b', '<f8', (2, 3))]", "<M8[ns]"])
@@ -44,7 +44,7 @@ fn metalayers() -> impl Strategy<Value = (Layout, Vec<u8>)> {
     })
 }
 
-/// Bytes that look like a metalayer until one looks closer.
+/// Bytes that resemble a metalayer.
 fn almost() -> impl Strategy<Value = Vec<u8>> {
     let edit =
         (any::<prop::sample::Index>(), prop_oneof![any::<u8>(), 0x90..=0xa1_u8, 0xd0..=0xdb_u8], 0..4_u8);
@@ -64,7 +64,7 @@ fn almost() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What holds for any bytes.
+/// The promises for any bytes.
 fn hold_for_any(bytes: &[u8]) {
     match from_slice::<Meta>(bytes) {
         Ok(meta) => {
@@ -83,7 +83,7 @@ fn hold_for_any(bytes: &[u8]) {
     if let Ok((meta, rest)) = take_from_slice::<Meta>(bytes) {
         assert_eq!([&to_vec(&meta).unwrap(), rest].concat(), bytes);
     }
-    // The type makes no difference to the bytes.
+    // The bytes do not depend on the type.
     if let Ok(value) = from_slice::<Seven>(bytes) {
         assert_eq!(to_vec(&value).unwrap()[1..], bytes[1..]);
     }

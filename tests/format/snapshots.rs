@@ -1,4 +1,4 @@
-//! Pictures of the format, in the folder `snapshots`: wire bytes, byte by byte, for reading beside the specification.
+//! Annotated bytes of the format in the folder `snapshots`, to read beside the specification.
 
 #![cfg(feature = "alloc")]
 

@@ -1,4 +1,4 @@
-//! A type cannot tell the fast way to read from the general one: it gets the same visits, and errors that say why.
+//! A type cannot distinguish the fast way to read from the general one: both make the same visits and explain errors.
 
 #![cfg(feature = "alloc")]
 
@@ -11,12 +11,12 @@ use serde::de::{DeserializeOwned, Error as _, IgnoredAny, SeqAccess, Visitor};
 
 use crate::common::{five, seven};
 
-/// Reads with both ways: `from_slice` reads this metalayer the fast way.
+/// Reads a metalayer both ways. `from_slice` reads this one the fast way.
 fn both<T: DeserializeOwned>(bytes: &[u8]) -> [Result<T, Error>; 2] {
     [from_slice(bytes), T::deserialize(&mut Deserializer::new(bytes))]
 }
 
-/// A dimension whose visitor knows only unsigned integers.
+/// A dimension whose visitor accepts only unsigned integers.
 #[derive(Debug, PartialEq)]
 struct Unsigned(u64);
 
@@ -56,7 +56,7 @@ fn a_type_that_asks_for_an_unsigned_integer_gets_one_in_every_layout() {
     }
 }
 
-/// A tuple of the wrong length, whose error gets another text around it.
+/// A tuple of the wrong length that wraps the error in a text of its own.
 #[derive(Debug)]
 struct Wrapping;
 
@@ -77,7 +77,7 @@ fn an_error_that_a_type_wraps_says_why_the_type_does_not_fit() {
     assert!(fast.ends_with(&general), "{fast}, and: {general}");
 }
 
-/// A sequence that is read to its end before it is refused.
+/// A sequence that is rejected after it was read to its end.
 #[derive(Debug)]
 struct Picky;
 

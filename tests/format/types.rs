@@ -1,4 +1,4 @@
-//! Any Rust type that has the entries in their order is written and read: the position decides, not the type.
+//! Every Rust type with the entries in order can be written and read: the position decides, not the type.
 
 #![cfg(feature = "alloc")]
 
@@ -16,7 +16,7 @@ use serde::ser::Serialize as Writable;
 use serde_bytes::{ByteBuf, Bytes};
 use serde_derive::{Deserialize, Serialize};
 
-/// Writes the bytes of the worked example and reads them back, and both agree.
+/// Checks that a value is written as the worked example, and reads back equal.
 fn both_ways<T: Writable + DeserializeOwned + PartialEq + Debug>(value: &T) {
     let bytes = to_vec(&seven()).unwrap();
     assert_eq!(to_vec(value).unwrap(), bytes);
@@ -223,7 +223,7 @@ fn structs_tuples_tuple_structs_sequences_newtypes_and_some_are_the_same() {
     ]);
 }
 
-/// An iterator that keeps its length to itself.
+/// An iterator of unknown length.
 fn of_unknown_length<T: Clone + Writable>(values: &[T]) -> impl Writable + use<T> {
     struct Unsized<T>(Vec<T>);
     impl<T: Writable> Writable for Unsized<T> {
@@ -314,7 +314,7 @@ fn a_vector_is_written_in_the_layout_that_is_asked_for() {
     {
         assert_eq!(wrong.unwrap_err().kind(), ErrorKind::EntryCount);
     }
-    // A dtype for which the stack is too small.
+    // A dtype larger than the buffer on the stack.
     let long = (0, 1, [6], [4], [2], 0, "V".repeat(1000));
     let bytes = to_vec_with_layout(&long, Layout::B2ndMismarked).unwrap();
     assert_eq!((bytes[0], &bytes[1..]), (0x96, &to_vec(&long).unwrap()[1..]));
@@ -408,7 +408,7 @@ fn a_dimension_vector_says_how_many_dimensions_are_left() {
 
 #[test]
 fn the_format_is_not_human_readable() {
-    /// What a serializer or deserializer says of itself, as a number and as a text.
+    /// The answer of `is_human_readable`, as a number and as a text.
     #[derive(Debug, PartialEq)]
     struct Probe(bool);
     impl Writable for Probe {
@@ -439,14 +439,14 @@ fn the_format_is_not_human_readable() {
 
 #[test]
 fn an_error_that_the_type_passes_over_remains_one() {
-    /// Reads or writes whatever it can.
+    /// Reads or writes everything it can.
     struct Lenient<T>(Option<T>);
     impl<'de, T: serde::de::Deserialize<'de>> serde::de::Deserialize<'de> for Lenient<T> {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             Ok(Lenient(T::deserialize(deserializer).ok()))
         }
     }
-    /// Reads entries, or dimensions, until there are no more, whatever is wrong with them.
+    /// Reads entries or dimensions to the end, and ignores every error.
     struct Stubborn;
     impl<'de> serde::de::Deserialize<'de> for Stubborn {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -468,14 +468,14 @@ fn an_error_that_the_type_passes_over_remains_one() {
     }
     type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
     let bytes = to_vec(&seven()).unwrap();
-    // What is wrong with the type alone is the type's business.
+    // The type may ignore an error of its own.
     type Dtype<T> = (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, T);
     assert!(from_slice::<Dtype<Lenient<u8>>>(&bytes).unwrap().6.0.is_none());
     assert!(from_slice::<Entries<Lenient<u8>>>(&bytes).unwrap().2.0.is_none());
     assert!(from_slice::<Entries<Lenient<[u64; 3]>>>(&bytes).unwrap().2.0.is_none());
     assert!(from_slice::<Entries<Stubborn>>(&bytes).is_ok());
     assert!(from_slice::<Stubborn>(&bytes).is_ok());
-    // What is wrong with the bytes is not.
+    // It cannot ignore an error in the bytes.
     for at in [1, 2, 3, 4, 13, 22, 33, 44, 45] {
         let mut bytes = bytes.clone();
         bytes[at] = 0xc1;
@@ -489,7 +489,7 @@ fn an_error_that_the_type_passes_over_remains_one() {
         .skip(1)
         .for_each(|(cut, _)| assert!(from_slice::<Stubborn>(&bytes[..cut]).is_err()));
 
-    /// Writes a shape of floats first.
+    /// Writes a shape of floats first, and ignores the error.
     struct Retrying;
     impl Writable for Retrying {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -506,7 +506,7 @@ fn an_error_that_the_type_passes_over_remains_one() {
     }
     assert_eq!(to_vec(&Retrying).unwrap_err().to_string(), "the type ignored an error in one of its entries");
 
-    /// Gives an entry the name of another one first.
+    /// Writes an entry under the name of another one first, and ignores the error.
     struct Renaming;
     impl Writable for Renaming {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -555,7 +555,7 @@ fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() 
     assert_eq!((eight.shape, eight.chunkshape, eight.blockshape), (vec![3, 5], vec![2, 3], vec![1, 2]));
     assert_eq!(eight.dtype, "<i4");
 
-    // Under other names there is no telling.
+    // Unknown names do not determine the entries.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "it cannot be read")]
     struct OwnNames(u8, u8, Vec<u64>, Vec<u32>, Vec<u32>, u8, String, u8);

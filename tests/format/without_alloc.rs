@@ -1,4 +1,4 @@
-//! What is left where there is no allocator: all but the text of errors that types raise.
+//! Without an allocator everything works except the text of errors that types raise.
 
 #![cfg(not(feature = "alloc"))]
 

@@ -1,4 +1,4 @@
-//! The worked example of the draft specification, literally: S=[3,5] C=[2,3] B=[1,2], dtype `<i4`.
+//! The worked example of the draft specification, byte for byte: S=[3,5] C=[2,3] B=[1,2], dtype `<i4`.
 
 use b2nd_serde::{Error, from_slice, serialized_size, to_slice};
 use serde_derive::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The geometry agrees with C-Blosc2 3.3.5 about which shapes there are and what becomes of chunks, but for a list.
+//! The geometry accepts the same shapes as C-Blosc2 3.3.5 and resizes to the same chunks, with listed exceptions.
 
 use std::fs;
 use std::path::Path;
@@ -6,9 +6,9 @@ use std::path::Path;
 use b2nd_serde::{Geometry, Shapes};
 use serde_derive::Deserialize;
 
-/// What C-Blosc2 refuses and we accept: it multiplies from the first dimension on, and meets the overflow before the
-/// zero. By the draft specification a product with a zero in it is 0, whatever its order, and C-Blosc2 opens the same
-/// shapes with the zero in front.
+/// Shapes that C-Blosc2 rejects and this crate accepts. C-Blosc2 multiplies from the first dimension on, and overflows
+/// before it meets the zero. In the draft specification a product with a zero is 0 in any order, and C-Blosc2 opens the
+/// same shapes with the zero in front.
 fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> bool {
     let wide = |vector: &[i32]| vector.iter().copied().map(i128::from).collect::<Vec<_>>();
     let (chunkshape, blockshape) = (wide(chunkshape), wide(blockshape));
@@ -31,8 +31,8 @@ fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]
     })
 }
 
-/// What else C-Blosc2 refuses and we accept: to round up it adds a whole chunk to the shape, which may overflow where
-/// what is missing to a whole chunk does not.
+/// More shapes that C-Blosc2 rejects and this crate accepts. To round up, C-Blosc2 adds a whole chunk to the shape, which
+/// may overflow although the rounded shape fits.
 fn rounds_up_to_the_very_end(shape: &[i64], chunkshape: &[i32]) -> bool {
     shape.iter().zip(chunkshape).any(|(&shape, &chunk)| {
         let chunk = i64::from(chunk);
@@ -82,7 +82,7 @@ fn a_resize_does_to_the_chunks_what_c_blosc2_does() -> Result<(), Box<dyn std::e
         let resize = geometry.resize(&new_shape)?;
         assert_eq!(resize.after().nchunks(), chunks.len() as u64, "{case}");
 
-        // Each chunk after it, by its number before.
+        // For each chunk of the new grid, its number in the old one.
         let numbered = || (0..).zip(&chunks);
         let kept: Vec<_> = numbered().filter_map(|(after, before)| Some(((*before)?, after))).collect();
         let new: Vec<u64> =
@@ -113,7 +113,7 @@ struct Verdict {
     b2nd_open: Option<i32>,
 }
 
-/// What C-Blosc2 read, if its return code is not negative.
+/// The shapes that C-Blosc2 read, if its return code is not negative.
 #[derive(Deserialize)]
 struct Fields {
     rc: i32,
@@ -128,7 +128,7 @@ struct Fields {
 /// `BLOSC2_ERROR_INVALID_PARAM`
 const INVALID_PARAM: i32 = -12;
 
-/// The verdicts of the corpus that are about shapes.
+/// The verdicts of the corpus about shapes.
 fn verdicts() -> Option<Vec<(Verdict, bool)>> {
     let corpus = std::env::var("B2ND_CORPUS")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus").into());
@@ -164,7 +164,7 @@ fn a_geometry_is_what_c_blosc2_opens_in_the_corpus() {
     }
 }
 
-/// The same through the metalayer's bytes, of which the format accepts fewer than C-Blosc2.
+/// The same from the bytes of a metalayer. The format accepts fewer of them than C-Blosc2.
 #[cfg(feature = "alloc")]
 #[test]
 fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {
@@ -189,7 +189,7 @@ fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {
             other_versions.push(verdict.name);
         }
     }
-    // C-Blosc2 does not look at the version. The rules of another one are not known, so we refuse it.
+    // C-Blosc2 ignores the version. This crate rejects another one, because its rules are not known.
     if present {
         assert_eq!(other_versions, ["version_1", "version_127"]);
     }

@@ -1,4 +1,4 @@
-//! The geometry is what one finds by laying out an array item by item.
+//! The geometry agrees with a model that lays out an array item by item.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -28,7 +28,7 @@ fn coordinates(shape: &[i64]) -> Vec<Vec<i64>> {
     coordinates
 }
 
-/// How often a chunk, or block, has to be repeated until nothing is left over.
+/// The number of chunks that cover an array, or of blocks that cover a chunk.
 fn repeats(items: i64, part: i32) -> i64 {
     let mut count = 0;
     while part > 0 && count * i64::from(part) < items {
@@ -37,7 +37,7 @@ fn repeats(items: i64, part: i32) -> i64 {
     count
 }
 
-/// Writes out an array: chunk after chunk, in it block after block, in it item after item.
+/// Lays out an array: the chunks in order, in each the blocks, in each the items.
 fn lay_out((shape, chunkshape, blockshape): &Vectors) -> Places {
     let grid: Vec<_> = shape.iter().zip(chunkshape).map(|(&s, &c)| repeats(s, c)).collect();
     let blocks: Vec<_> = chunkshape.iter().zip(blockshape).map(|(&c, &b)| repeats(c.into(), b)).collect();
@@ -69,7 +69,7 @@ fn number(count: usize) -> u64 {
     count as u64
 }
 
-/// Small vectors of which a geometry is made: with zeros, chunks beyond the array, blocks beyond the chunk.
+/// Small shapes of a geometry, with zeros, chunks larger than the array, and blocks larger than the chunk.
 fn small() -> impl Strategy<Value = Vectors> {
     let axis = prop_oneof![
         1 => (Just(0_i64), Just(0_i32), 0..3_i32),
@@ -83,7 +83,7 @@ fn small() -> impl Strategy<Value = Vectors> {
     })
 }
 
-/// Small vectors and a slice within their shape.
+/// Small shapes and a slice of the array.
 fn sliced() -> impl Strategy<Value = (Vectors, Vec<Range<u64>>)> {
     (small(), prop::collection::vec(any::<(u64, u64)>(), 4)).prop_map(|(vectors, cuts)| {
         let cut = |(&items, &(a, b)): (&i64, &(u64, u64))| {
@@ -138,7 +138,7 @@ proptest! {
                 prop_assert_eq!(geometry.position(&coordinate), Some(position));
                 items.insert(coordinate);
             }
-            // Places follow each other in the chunk without a gap.
+            // The places in the chunk are contiguous.
             let place = in_chunk.entry(position.chunk).or_insert(0);
             let byte = *place * typesize;
             *place += 1;
@@ -148,7 +148,7 @@ proptest! {
             prop_assert_eq!(geometry.position_at(position.chunk, last_byte, typesize), Some(position));
         }
         prop_assert_eq!(number(items.len()), geometry.nitems());
-        // Behind the last there is nothing.
+        // There is no place after the last one.
         for (chunk, places) in in_chunk {
             prop_assert_eq!(geometry.position_at(chunk, places * typesize, typesize), None);
         }
@@ -160,7 +160,7 @@ proptest! {
     #[test]
     fn a_slice_touches_the_chunks_and_blocks_that_hold_its_items((vectors, slice) in sliced()) {
         let geometry = geometry(&vectors);
-        // The items of the slice, by the chunk and block they are in, with their number within the slice.
+        // The items of the slice by chunk and block, with their numbers in the slice.
         let mut numbers = HashMap::new();
         let mut held: Vec<(u64, u64, u64, Vec<u64>)> = Vec::new();
         for coordinate in coordinates(&vectors.0) {
@@ -199,7 +199,7 @@ proptest! {
                     prop_assert_eq!(run.source(3), Some(source.start * 3..source.end * 3));
                     prop_assert_eq!(run.nitems(), number(source.len()));
                     in_runs += run.nitems();
-                    // No run that goes on where the one before ends, both in the chunk and in the slice.
+                    // No run continues the one before it both in the chunk and in the slice; they would be one run.
                     prop_assert_ne!(ends, Some((source.start, target.start)));
                     ends = Some((source.end, target.end));
                     prop_assert_eq!(numbers.get(run.start().as_ref()), Some(&target.start));
@@ -213,14 +213,14 @@ proptest! {
                         found.push((chunk.number(), block.number(), position.item, coordinate.to_vec()));
                     }
                 }
-                // No block without an item of the slice, and no item of its extent without a run.
+                // Each block has an item of the slice, and each item of its extent is in a run.
                 prop_assert!(in_runs > 0);
                 prop_assert_eq!(in_runs, block.extent().nitems());
             }
             prop_assert!(nitems > 0);
             prop_assert_eq!(nitems, chunk.extent().nitems());
         }
-        // So every item is there once, in the order of the places.
+        // Every item occurs once, in the order of the places.
         prop_assert_eq!(found, held);
     }
 

@@ -1,4 +1,4 @@
-//! Whatever the numbers, `Geometry::new` answers, and what it accepts answers every question.
+//! `Geometry::new` returns for any numbers, and no method of an accepted geometry panics.
 
 use std::hint::black_box;
 
@@ -28,7 +28,7 @@ fn narrow() -> impl Strategy<Value = i32> {
     ]
 }
 
-/// Dimensions that have a chance to be accepted, for all their size.
+/// Large dimensions that are likely to be accepted.
 fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
     prop_oneof![
         2 => (0..4_i64, 1..3_i32, 1..3_i32),
@@ -41,15 +41,15 @@ fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
     ]
 }
 
-/// Numbers to ask for, among which are those at the edge of a geometry.
+/// Arguments for the methods, including the limits of a geometry.
 fn question() -> impl Strategy<Value = u64> {
     prop_oneof![0..10_u64, wide().prop_map(|number| u64::from_ne_bytes(number.to_ne_bytes())), any::<u64>()]
 }
 
-/// As many chunks, blocks, runs and numbers of a walk as are looked at.
+/// The number of chunks, blocks, runs and items of a walk that are tested.
 const SOME: usize = 3;
 
-/// Asks everything there is to ask.
+/// Calls every method.
 fn ask(geometry: &Geometry, questions: &[u64], shape: &[i64], typesize: usize) {
     ask_for_counts(geometry, typesize);
     ask_for_items(geometry, questions, typesize);
@@ -83,7 +83,7 @@ fn ask_for_counts(geometry: &Geometry, typesize: usize) {
     black_box(geometry.chunk_nbytes(typesize).is_ok());
 }
 
-/// Asks for coordinates of the questions, and for those of the first and last item.
+/// Calls the methods that take coordinates, with the arguments and with the first and last item.
 fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
     let last: Vec<u64> = geometry.shape().iter().map(|items| items.saturating_sub(1)).collect();
     let first = vec![0; geometry.ndim()];
@@ -101,7 +101,7 @@ fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
     assert_eq!(geometry.position(&last).is_some(), geometry.nitems() > 0, "{geometry:?}");
 }
 
-/// Asks for positions of the questions, and for those at the end of a chunk or block.
+/// Calls the methods that take positions, with the arguments and with the end of a chunk or block.
 fn ask_for_positions(geometry: &Geometry, questions: &[u64], typesize: usize) {
     for numbers in questions.chunks_exact(3) {
         for chunk in [numbers[0], geometry.nchunks().wrapping_sub(1), geometry.nchunks()] {
@@ -118,7 +118,7 @@ fn ask_for_positions(geometry: &Geometry, questions: &[u64], typesize: usize) {
     }
 }
 
-/// Some items of a walk: the first, the last, those behind as many as the questions say.
+/// Some items of a walk: the first, the last, and those at the arguments.
 fn some<I: Iterator + Clone>(walk: &I, questions: &[u64]) -> Vec<I::Item> {
     let count = walk.clone().count();
     assert_eq!(walk.size_hint().0, count);
@@ -126,14 +126,14 @@ fn some<I: Iterator + Clone>(walk: &I, questions: &[u64]) -> Vec<I::Item> {
     assert_eq!(items.len(), count.min(SOME) + count.min(1));
     for &question in questions.iter().take(SOME) {
         let far = usize::try_from(question).unwrap_or(usize::MAX);
-        // A walk that is longer than a `usize` can say counts as that many, and goes on.
+        // A walk longer than `usize::MAX` has that count, and continues after that many items.
         assert_eq!(walk.clone().nth(far).is_some(), far < count || count == usize::MAX);
         items.extend(far.checked_rem(count).and_then(|far| walk.clone().nth(far)));
     }
     items
 }
 
-/// Asks for some chunks of a slice and of the array, and some blocks and runs of these.
+/// Tests some chunks of a slice and of the array, with some of their blocks and runs.
 fn ask_for_chunks(geometry: &Geometry, questions: &[u64], typesize: usize) {
     let cut = |(&items, cuts): (&u64, &[u64])| {
         let (a, b) = (cuts[0] % (items + 1), cuts[1] % (items + 1));
@@ -204,7 +204,7 @@ proptest! {
         new_shape in prop::collection::vec(prop_oneof![0..9_i64, wide()], 16),
         typesize in prop_oneof![Just(0), 1..300_usize, Just(usize::MAX)],
     ) {
-        // As many dimensions as are accepted together.
+        // All dimensions up to the first that would make the shape invalid.
         let (mut shape, mut chunkshape, mut blockshape) = (vec![], vec![], vec![]);
         for (items, chunk, block) in axes {
             shape.push(items);
@@ -216,7 +216,7 @@ proptest! {
                 blockshape.pop();
             }
         }
-        // What is accepted in one order is accepted in any: so a zero comes to stand behind what it makes harmless.
+        // Shapes accepted in one order are accepted in every order, so a zero may come after the factors that would overflow.
         for _ in 0..2 {
             let geometry = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
             ask(&geometry.expect("accepted dimensions"), &questions, &new_shape, typesize);

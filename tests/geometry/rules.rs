@@ -1,4 +1,4 @@
-//! Which numbers are a geometry, by the rules of the draft specification, and what is said about those that are not.
+//! Valid and invalid geometries by the rules of the draft specification, with the messages.
 
 use b2nd_serde::geometry::{Error, ErrorKind};
 use b2nd_serde::{Entry, Geometry, Shapes};
@@ -19,14 +19,14 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[4], &[8], &[2]), 1),
     ((&[8], &[4], &[6]), 2),
     ((&[1], &[CHUNK_MAX], &[CHUNK_MAX]), 1),
-    // Nothing in the array, with chunks or without.
+    // An array without items, with chunks of some items or of none.
     ((&[0], &[5], &[2]), 0),
     ((&[0], &[0], &[0]), 0),
     ((&[0], &[0], &[1]), 0),
     ((&[0], &[0], &[CHUNK_MAX]), 0),
     ((&[3, 0], &[3, 0], &[3, 0]), 0),
     ((&[3, 0, 4], &[1, 1, 1], &[1, 1, 1]), 0),
-    // As much as fits.
+    // The largest numbers that fit.
     ((&[MAX], &[1], &[1]), MAX as u64),
     ((&[MAX], &[7], &[2]), MAX as u64 / 7),
     ((&[MAX - 1], &[7], &[2]), MAX as u64 / 7),
@@ -34,7 +34,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[1]), 1),
     ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[(1 << 30) + 1]), 1),
     ((&[2, 2], &[CHUNK_MAX, 1], &[1, CHUNK_MAX]), 2),
-    // Beside a zero no other factor counts, before it or behind it.
+    // With a zero no other factor matters, before it or after it.
     ((&[0, TERA, TERA], &[1, 1, 1], &[1, 1, 1]), 0),
     ((&[TERA, TERA, 0], &[1, 1, 1], &[1, 1, 1]), 0),
     ((&[0, 0, 0], &[65536, 65536, 0], &[1, 1, 0]), 0),
@@ -90,7 +90,7 @@ const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
         ErrorKind::Overflow,
         "shape[0] is 9223372036854775807: rounded up to whole chunks of 2, it is more than 9223372036854775807 (int64)",
     ),
-    // E itself has to fit, also beside a zero.
+    // E itself must fit, even with a zero in another dimension.
     (
         (&[0, MAX], &[0, 2], &[0, 1]),
         ErrorKind::Overflow,
@@ -111,7 +111,7 @@ const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
         ErrorKind::Overflow,
         "blockshape[1] is 65536: 65536 x 65536 items are more than 2147483647 (int32)",
     ),
-    // No item in the array, and yet a chunk that cannot be.
+    // The array has no items, but the chunk shape is invalid.
     (
         (&[0, 1], &[65536, 65536], &[1, 1]),
         ErrorKind::Overflow,
@@ -135,7 +135,7 @@ fn what_breaks_a_rule_is_refused_with_the_rule_the_dimension_and_the_numbers() {
         let error = Geometry::new(Shapes { shape, chunkshape, blockshape }).expect_err(message);
         assert_eq!(error.to_string(), message);
         assert_eq!(error.kind(), kind, "{message}");
-        // Where the text names a place, the parts name the same.
+        // The text and the accessors name the same place.
         let place = match (error.entry(), error.dimension()) {
             (Some(entry), Some(dimension)) => format!("{entry}[{dimension}]"),
             (Some(entry), None) => entry.to_string(),
@@ -214,7 +214,7 @@ fn the_largest_array_has_a_last_item() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[MAX], chunkshape: &[7], blockshape: &[4] })?;
     assert_eq!(geometry.nitems(), last + 1);
     let position = geometry.position(&[last]).expect("there is an item");
-    // 2^63 is 1 modulo 7, so 2^63 - 2 is 6: in the second block the third item.
+    // 2^63 is 1 modulo 7, so 2^63 - 2 is 6: the third item of the second block.
     assert_eq!((position.chunk, position.block, position.item), (last / 7, 1, 2));
     assert_eq!(geometry.coordinate(position).as_deref(), Some(&[last][..]));
     assert_eq!(geometry.position(&[last + 1]), None);

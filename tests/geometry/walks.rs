@@ -1,4 +1,4 @@
-//! A walk counts, skips and ends as if it took every step, and yet at once, however long it is.
+//! A walk of any length counts, skips and ends at once, with the same result as step by step.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use b2nd_serde::geometry::Error;
 use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
 
-/// Steps as far as it takes to count, skip and end by hand, and holds the walk's own answers against that.
+/// Counts, skips and ends step by step, and compares the walk's own answers with the result.
 fn assert_as_by_steps<I>(walk: I)
 where
     I: Iterator + Clone,
@@ -16,7 +16,7 @@ where
     let steps: Vec<_> = rest.by_ref().collect();
     assert!(rest.next().is_none(), "it goes on behind its end");
     for (passed, item) in steps.iter().enumerate() {
-        // From the middle as well as from the start.
+        // Both from the start and from the middle.
         for from in [0, passed / 2, passed] {
             let mut walk = walk.clone();
             for _ in 0..from {
@@ -37,7 +37,7 @@ where
     assert_eq!((walk.clone().count(), walk.last()), (0, None));
 }
 
-/// Does so from the start and from the end, where the same items come in the reverse order.
+/// The same from both ends; from the end the items come in reverse order.
 fn assert_same_from_both_ends(walk: impl DoubleEndedIterator<Item = u64> + Clone) {
     assert_as_by_steps(walk.clone());
     assert_as_by_steps(walk.clone().rev());
@@ -46,7 +46,7 @@ fn assert_same_from_both_ends(walk: impl DoubleEndedIterator<Item = u64> + Clone
     assert!(walk.rev().eq(backward));
 }
 
-/// Dimensions with chunks and blocks that are not too many, some of them empty.
+/// Dimensions with few chunks and blocks, some of them empty.
 fn small() -> impl Strategy<Value = Vec<((i64, i64), (i32, i32))>> {
     prop::collection::vec(((0..6_i64, 0..6_i64), (1..4_i32, 1..4_i32)), 0..4)
 }
@@ -94,7 +94,7 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
     assert_eq!(rest.count(), count - FAR - 1);
     assert_eq!(geometry.chunks().step_by(FAR).nth(1000), geometry.chunk(1000 * far));
 
-    // All are kept but the last row, which is gone, and a column on the right is new.
+    // The last row is gone, a column on the right is new, all others are kept.
     let resize = geometry.resize(&[(1 << 31) - 1, (1 << 31) + 1])?;
     let (row, column) = (1_u64 << 31, (1_u64 << 31) - 1);
     assert_eq!((resize.new_count(), resize.gone_count()), (column, row));
@@ -107,7 +107,7 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
     assert_eq!(resize.new_chunks().nth(5), Some(5 * (row + 1) + row));
     assert_eq!(resize.new_chunks().nth_back(0), Some(column * (row + 1) - 1));
 
-    // All are gone, and all come again.
+    // All are removed, and all are added again.
     let all_gone = geometry.resize(&[0, 1 << 31])?;
     assert_eq!(all_gone.gone_chunks().count(), count);
     assert_eq!(all_gone.gone_chunks().nth(FAR), Some(far));
@@ -121,7 +121,7 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
 
 #[test]
 fn blocks_and_runs_know_their_number() -> Result<(), Error> {
-    // As many as a chunk can have.
+    // The most items of a chunk.
     let geometry =
         Geometry::new(Shapes { shape: &[i32::MAX.into()], chunkshape: &[i32::MAX], blockshape: &[1] })?;
     let chunk = geometry.chunk(0).expect("a chunk");
@@ -157,17 +157,17 @@ fn a_block_begins_at_the_byte_after_the_blocks_before_it() -> Result<(), Error> 
 #[test]
 fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
     type Case<'a> = (&'a [i64], &'a [i32], &'a [i32], usize, u64);
-    /// Shape, chunk shape, block shape, then of the first block the runs, and the items of each.
+    /// Shape, chunk shape, block shape, then the number of runs of the first block, and the items of each run.
     const CASES: &[Case] = &[
-        // A last dimension of one item cuts nothing, in the middle neither.
+        // A dimension of one item does not split a run, neither at the end nor in the middle.
         (&[1000, 1000, 1], &[100, 100, 1], &[100, 100, 1], 100, 100),
         (&[1000, 1, 1000], &[100, 1, 100], &[100, 1, 100], 100, 100),
         (&[1, 1, 1000], &[1, 1, 100], &[1, 1, 50], 1, 50),
-        // Rows as long as the array are one run.
+        // Rows with the full length of the array join into one run.
         (&[6, 5, 4], &[3, 5, 4], &[2, 5, 4], 1, 40),
         (&[6, 5, 4], &[3, 5, 4], &[2, 3, 4], 2, 12),
         (&[6, 5, 4], &[3, 5, 3], &[2, 5, 3], 10, 3),
-        // The block is longer than they are, so that there is padding between.
+        // The block is longer than the rows, so there is padding between them.
         (&[6, 5, 4], &[3, 5, 4], &[2, 5, 5], 10, 4),
         (&[6, 5, 4], &[3, 5, 5], &[2, 5, 5], 10, 4),
     ];
@@ -185,6 +185,6 @@ fn items_without_bytes_are_not_copied() {
     let geometry =
         Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[1 << 20], blockshape: &[1] }).unwrap();
     let chunk = geometry.chunk(0).unwrap();
-    // All of them would fit.
+    // Every number fits on its own.
     assert_eq!((chunk.gather(&[], 0, &mut []), chunk.scatter(&[], 0, &mut [])), (None, None));
 }

@@ -11,7 +11,7 @@ use common::{five, long_dtype, meta_of_rank, seven, six};
 #[path = "../common/mod.rs"]
 mod common;
 
-/// What a metalayer says, and what follows from it.
+/// The entries of a metalayer, and the derived numbers.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
     layout: &'static str,
@@ -24,10 +24,10 @@ struct Values {
     dtype_format: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dtype: Option<String>,
-    /// The chunks along each dimension, where the numbers work together.
+    /// The chunks along each dimension, if the numbers are a geometry.
     #[serde(skip_serializing_if = "Option::is_none")]
     grid: Option<Vec<u64>>,
-    /// Why they do not.
+    /// Why they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_array: Option<NoArray>,
 }
@@ -41,7 +41,7 @@ struct NoArray {
     dimension: Option<usize>,
 }
 
-/// The error of a metalayer that is refused.
+/// The error of an invalid metalayer.
 #[derive(Clone, Debug, Serialize)]
 struct Refusal {
     kind: String,
@@ -81,7 +81,7 @@ fn refusal(error: &Error) -> Refusal {
     }
 }
 
-/// The vectors, in the order in which they are added.
+/// The vectors, in the order of their addition.
 #[derive(Default)]
 struct List(Vec<Vector<Values, Refusal>>);
 
@@ -94,7 +94,7 @@ impl List {
             Verdict::Refuse => assert!(read.is_err(), "{name}: {read:?}"),
             Verdict::Either => {}
         }
-        // What comes first can be read where only too much is there.
+        // If there are only bytes too many, the metalayer before them can be read.
         let first = take_from_slice::<Meta>(bytes).ok().map(|(meta, _)| meta);
         self.0.push(Vector {
             name,
@@ -154,7 +154,7 @@ fn with_dtype(dtype: &[u8]) -> Vec<u8> {
 fn layouts_and_ranks(list: &mut List) {
     for &layout in Layout::ALL {
         for ndim in 0..=16 {
-            // Numbers of a dimension each, that work together.
+            // The numbers of each dimension fit each other.
             let shape: Vec<i64> = (0..ndim.into()).map(|i| 2 + i % 3).collect();
             let chunkshape: Vec<i32> = (0..ndim).map(|i| 1 + i % 3).collect();
             let blockshape: Vec<i32> = (0..ndim).map(|i| 1 + i % 2).collect();
@@ -173,7 +173,7 @@ fn layouts_and_ranks(list: &mut List) {
     list.good("a number for each byte, rank 3", &to_vec(&meta_of_rank(3, "<i4")).unwrap());
 }
 
-/// The bytes of the worked example that can be one thing only, with what stands there instead.
+/// The bytes of the worked example with only one valid value, each with an invalid one instead.
 fn markers(list: &mut List) {
     let bytes = example(Layout::B2nd);
     let vector = [0x90, 0x91, 0x93, 0x9f, 0xa0, 0xa2, 0xdc, 0xdd, 0x82, 0xc0, 0x02];
@@ -209,7 +209,7 @@ fn markers(list: &mut List) {
     list.either("Caterva 0.1, big-endian integers", big, CATERVA_THREE);
 }
 
-/// What ordinary MessagePack writers write: right markers of other widths, with their bytes.
+/// The output of ordinary MessagePack writers: valid markers of other widths, with their bytes.
 fn widths(list: &mut List) {
     let bytes = example(Layout::B2nd);
     let splice = |from: usize, to: usize, new: &[u8]| [&bytes[..from], new, &bytes[to..]].concat();
@@ -298,7 +298,7 @@ fn ranks_and_counts(list: &mut List) {
     }
 }
 
-/// Numbers that can be read, and may or may not be an array.
+/// Metalayers that can be read, with numbers that may or may not be a valid array.
 fn numbers(list: &mut List) {
     let mut add = |name: &str, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]| {
         let shapes = Shapes { shape, chunkshape, blockshape };

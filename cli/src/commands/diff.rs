@@ -47,18 +47,18 @@ pub(crate) struct Diff {
     json: bool,
 }
 
-/// A frame that is compared.
+/// A compared frame.
 struct Compared {
     frame: Frame<Reader>,
     trailer: Trailer,
 }
 
-/// A value of the header or of the array as it is shown, which is compared, and as JSON.
+/// A value of the header or of the array, as the compared text and as JSON.
 struct Value {
     field: &'static str,
     text: String,
     json: String,
-    /// Whether the values that are shown before it imply it.
+    /// Whether the values before it imply it.
     is_implied: bool,
 }
 
@@ -71,7 +71,7 @@ struct Layer<'c> {
     in_trailer: Option<&'c Vlmetalayer>,
 }
 
-/// What `--json` prints. Scripts rely on these names.
+/// The output of `--json`. Scripts rely on these names.
 #[derive(Serialize)]
 struct DiffRecord<'d> {
     a: &'d str,
@@ -79,7 +79,7 @@ struct DiffRecord<'d> {
     differences: &'d [Difference],
 }
 
-/// A value that differs. A metalayer that one of the two lacks has no value there.
+/// A value that differs. A metalayer that one frame does not have has no value there.
 #[derive(Serialize)]
 struct Difference {
     field: &'static str,
@@ -94,10 +94,10 @@ struct Difference {
     texts: [String; 3],
 }
 
-/// The widest cell that widens its column: those of long values would make all rows as long.
+/// The widest cell that widens its column, so a long value does not widen all rows.
 const WIDEST: usize = 100;
 
-/// The exit status of trouble, as that of `cmp`.
+/// The exit status of trouble, as in `cmp`.
 const TROUBLE: u8 = 2;
 
 impl Diff {
@@ -145,7 +145,7 @@ impl Compared {
         Ok(Self { frame, trailer })
     }
 
-    /// The metalayers but for that of the array, and the vlmetalayers.
+    /// The metalayers except that of the array, and the vlmetalayers.
     fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
         let array = self.frame.array().ok().flatten();
         let own = array.as_ref().map(|array| array.metalayer().offset());
@@ -165,7 +165,7 @@ impl Compared {
     }
 }
 
-/// The metalayers that are not the same in both. Only the values of two of them are in memory at a time.
+/// The metalayers that differ. Only two values are in memory at a time.
 fn differences_of_layers(a: &Compared, b: &Compared, mut room: Room) -> Vec<Difference> {
     let mut others: BTreeMap<_, _> = b.layers().map(|layer| ((layer.field, layer.name), layer)).collect();
     let mut differences = Vec::new();
@@ -173,7 +173,7 @@ fn differences_of_layers(a: &Compared, b: &Compared, mut room: Room) -> Vec<Diff
     for layer in a.layers() {
         compare(Some(layer), others.remove(&(layer.field, layer.name)));
     }
-    // What only the second one has, in its order.
+    // Then the metalayers of the second frame only, in its order.
     for layer in b.layers() {
         if let Some(layer) = others.remove(&(layer.field, layer.name)) {
             compare(None, Some(layer));
@@ -194,7 +194,7 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
         let [name, first, second] = longest;
         let room = width.saturating_sub(4);
         let name = name.min(room / 3);
-        // What one of the two does not need, the other gets.
+        // The room that one value does not need goes to the other.
         let half = (room - name) / 2;
         let first = first.min(half.max((room - name).saturating_sub(second)));
         for cells in iter::once(&mut headings).chain(&mut rows) {
@@ -207,7 +207,7 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
 }
 
 impl Difference {
-    /// `None` if both are the same, or follow from what is.
+    /// `None` if the values are equal, or both are implied by equal values.
     fn of_values(a: Value, b: Value) -> Option<Self> {
         if a.text == b.text || a.is_implied && b.is_implied {
             return None;
@@ -217,7 +217,7 @@ impl Difference {
         Some(Self { field: a.field, name: None, texts, a: raw(a), b: raw(b) })
     }
 
-    /// The same of a metalayer that at least one of the frames has.
+    /// The same for a metalayer of at least one frame.
     fn of_layers(a: Option<Layer<'_>>, b: Option<Layer<'_>>, room: &mut Room) -> Option<Self> {
         let Layer { field, name, .. } = a.or(b)?;
         if a.zip(b).is_some_and(|(a, b)| a.bytes == b.bytes) {
@@ -233,7 +233,7 @@ impl Difference {
     }
 }
 
-/// A value as JSON and as text, both within the room that is left.
+/// A value as JSON and as text, both within the remaining room.
 fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>>, String) {
     let Some(value) = value else { return (None, ABSENT.into()) };
     if room.take(0, value.get()).is_ok() {
@@ -258,7 +258,7 @@ impl Layer<'_> {
     }
 }
 
-/// What the header and the array of a frame say, in the order in which it is shown.
+/// The values of the header and the array of a frame, in the displayed order.
 fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
     let header = frame.header();
     let array = frame.array()?;
@@ -276,7 +276,7 @@ fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
     add("blocks", tuple(record.blocks));
     let dtype = array.and_then(text::dtype);
     add("dtype", Value { text: dtype.unwrap_or_else(|| ABSENT.into()), ..plain(record.dtype) });
-    // An old layout has neither, which is as if both were 0.
+    // An old layout has neither, which means 0 for both.
     for (field, number) in [("version", record.version), ("dtype_format", record.dtype_format)] {
         add(field, Value::optional(number.as_ref()).implied(number.unwrap_or_default() == 0));
     }
@@ -300,7 +300,7 @@ fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
     Ok(values)
 }
 
-/// The bytes of a chunk, of a block, and of all chunks, by the shapes of an array.
+/// The bytes of a chunk, of a block and of all chunks, computed from the shapes of an array.
 fn sizes(header: &Header, array: &Array<'_>) -> Option<[Option<i128>; 3]> {
     let geometry = array.geometry().ok()?;
     let bytes = |nitems: u64| i128::from(nitems) * i128::from(header.typesize);
@@ -328,12 +328,12 @@ impl Value {
     }
 }
 
-/// How many bytes there are, and a number that is nearly always another one for others.
+/// The number of bytes and their hash.
 fn summed(bytes: &[u8]) -> String {
     format!("{} bytes, of sum {:016x}", bytes.len(), sum(bytes))
 }
 
-/// A number that is the same for the same bytes, and nearly always another one for others.
+/// A hash: equal for equal bytes, and nearly always different for others.
 fn sum(bytes: &[u8]) -> u64 {
     use std::hash::Hasher;
     let mut hasher = std::hash::DefaultHasher::new();

@@ -26,7 +26,7 @@ pub(crate) struct Man {
     dir: Option<PathBuf>,
 }
 
-/// The commands that have a page.
+/// The commands with a page.
 const COMMANDS: [&str; 15] = [
     "info",
     "ls",
@@ -45,7 +45,7 @@ const COMMANDS: [&str; 15] = [
     "man",
 ];
 
-/// The exit status of a command whose help does not say it.
+/// The exit status of a command whose help does not have it.
 fn exit_status(command: &str) -> String {
     let failed = match command {
         "check" => "there were errors that are not ignored, with `--strict` also warnings, or a file failed",
@@ -77,7 +77,7 @@ impl Man {
     }
 }
 
-/// Writes a page for b2nd, and one for each command.
+/// Writes a page for b2nd and one per command.
 fn write_all(dir: &Path, b2nd: &Command) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let commands = COMMANDS.into_iter().filter_map(|name| b2nd.find_subcommand(name));
@@ -112,14 +112,14 @@ fn page(about: Command) -> io::Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-/// The text with the characters that groff would replace by typographic ones, which a shell does not read. Other than in
-/// text, they do not occur in a page.
+/// Escapes characters that groff would replace by typographic ones, which a shell does not read. They occur only in the text
+/// of a page.
 fn copyable(text: &str) -> String {
     text.replace('`', "\\(ga").replace('^', "\\(ha").replace('~', "\\(ti")
 }
 
-/// A section of the end of the help: its first line is the heading. `ManPage` would join and hyphenate the lines of
-/// examples. The lines begin with `\&`, because one that begins with a dot would be a request.
+/// A section from the end of the help, with the heading as its first line. `ManPage` would join and hyphenate the lines of
+/// examples. Each line begins with `\&`, because a line that begins with a dot would be a request of groff.
 fn end_section(section: &str) -> String {
     let Some((heading, text)) = section.split_once(":\n") else { return String::new() };
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");

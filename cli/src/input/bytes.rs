@@ -1,4 +1,4 @@
-//! Bytes that are given: as they are, or as text as logs and sources have it, hexadecimal digits or a literal of Python.
+//! Bytes given as input: raw, or as text in the form of logs and sources, hexadecimal digits or a Python literal.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -11,14 +11,14 @@ use crate::text::shortened;
 /// The longest header or metalayer that is shown.
 pub(crate) const MAX_LEN: u64 = 1 << 20;
 
-/// A message shows at most this much of a text.
+/// The most bytes of a text in a message.
 const MESSAGE_LEN: usize = 40;
 
-/// Bytes that were given as text.
+/// Bytes given as text.
 #[derive(Clone)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
-/// Opens a file; or standard input if the path is `-`, where `what` is awaited.
+/// Opens a file, or standard input if the path is `-`. `what` names the expected input.
 pub(crate) fn open_or_stdin(path: &Path, what: &str) -> io::Result<Box<dyn BufRead + Send>> {
     if path == Path::new("-") {
         await_stdin(what);
@@ -27,7 +27,7 @@ pub(crate) fn open_or_stdin(path: &Path, what: &str) -> io::Result<Box<dyn BufRe
     Ok(Box::new(BufReader::new(File::open(path)?)))
 }
 
-/// The lines of an input. One that is too long, as without an end, is the last.
+/// The lines of an input. A line beyond the limit is the last, because it may have no end.
 pub(crate) fn lines(
     mut input: impl BufRead + Send,
     end: u8,
@@ -52,14 +52,14 @@ pub(crate) fn lines(
     })
 }
 
-/// The first bytes of a file or of standard input, or those that they describe as text.
+/// The first bytes of a file or of standard input, decoded if they are text.
 pub(crate) fn read_bytes(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_or_stdin(path, "bytes or hexadecimal digits")?.take(longest).read_to_end(&mut bytes)?;
     from_text(bytes)
 }
 
-/// The bytes, or those that they describe as text. A frame or metalayer is never text: its first byte is not UTF-8.
+/// The bytes, decoded if they are text. A frame or metalayer is never text, because its first byte is not UTF-8.
 pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.is_empty() && !text.contains(is_no_text) => unhex(text).map_err(|error| {
@@ -72,12 +72,12 @@ pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Whether a character does not occur in text.
+/// Whether a character never occurs in text.
 fn is_no_text(character: char) -> bool {
     character.is_control() && !character.is_whitespace()
 }
 
-/// Bytes from hexadecimal digits, which may be separated as in Rust, C and JSON, or from bytes as Python prints them.
+/// Bytes from hexadecimal digits, with separators as in Rust, C and JSON, or from a bytes literal as Python prints it.
 pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
     if let Some(quoted) = text.trim().strip_prefix('b').filter(|rest| rest.starts_with(['\'', '"'])) {
         return python(quoted)
@@ -92,7 +92,7 @@ pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
             return Err(format!("'{}' is not hexadecimal", shortened(digits, MESSAGE_LEN)));
         };
         match values[..] {
-            // A digit by itself is a byte, as in `[0, 1]`.
+            // A single digit is a byte, as in `[0, 1]`.
             [byte] => bytes.push(byte),
             _ if values.len() % 2 == 1 => {
                 let digits = shortened(digits, MESSAGE_LEN);
@@ -109,7 +109,7 @@ pub(crate) fn unhex_argument(text: &str) -> Result<Bytes, String> {
     unhex(text).map(Bytes)
 }
 
-/// The bytes of a literal of Python, without its `b`.
+/// The bytes of a Python literal, without its `b`.
 fn python(quoted: &str) -> Option<Vec<u8>> {
     let quote = quoted.bytes().next()?;
     let inner = quoted.get(1..)?.strip_suffix(char::from(quote))?;

@@ -8,7 +8,7 @@ use super::bytes::{lines, open_or_stdin};
 use super::failure::Failure;
 use crate::problem::Problem;
 
-/// The paths that were given. An error in reading their list is the last item.
+/// The given paths. An error of reading their list is the last item.
 pub(crate) type Roots = Box<dyn Iterator<Item = Result<Address, Failure>> + Send>;
 
 pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
@@ -30,11 +30,11 @@ pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
             }
         }
     });
-    // Each thread asks for more, but a terminal must be told its end only once.
+    // Each thread asks for more, but a terminal must be read to its end only once.
     Box::new(paths.fuse())
 }
 
-/// Reads a line of a list. It may be one that `ls` has printed. `find` prints paths that exist, or begin with `./`.
+/// Reads a line of a list, for example from `ls`. `find` prints paths that exist or begin with `./`.
 fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
     let address = Address::read(path_of(line));
     if address.inside == Inside::Stdin {
@@ -45,7 +45,7 @@ fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
     Ok(address)
 }
 
-/// A line of a file from Windows ends with a carriage return too.
+/// A line of a file from Windows also ends with a carriage return.
 fn without_return(mut line: Vec<u8>, end: u8) -> Vec<u8> {
     if end == b'\n' && line.last() == Some(&b'\r') {
         line.pop();

@@ -1,10 +1,10 @@
-//! Slices as `--slice` has them.
+//! The slices of `--slice`.
 
 use std::ops::Range;
 
 use crate::text::count;
 
-/// A part of each dimension, as NumPy writes it: `0:2,3,:`.
+/// A part of each dimension in NumPy's notation: `0:2,3,:`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection(Vec<Part>);
 
@@ -13,11 +13,11 @@ enum Part {
     /// One index, which drops the dimension.
     Index(i64),
     Range(Option<i64>, Option<i64>),
-    /// Whole dimensions, as many as are left.
+    /// All remaining dimensions, whole.
     Rest,
 }
 
-/// The ranges of a slice, and which dimensions stay.
+/// The ranges of a slice, and the dimensions that stay.
 #[derive(Debug)]
 pub(crate) struct Selected {
     pub(crate) ranges: Vec<Range<u64>>,
@@ -25,14 +25,14 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// The shape of what is selected.
+    /// The shape of the selection.
     pub(crate) fn shape(&self) -> impl Iterator<Item = u64> {
         let lengths = self.ranges.iter().map(|range| range.end - range.start);
         lengths.zip(&self.stays).filter(|(_, stays)| **stays).map(|(length, _)| length)
     }
 }
 
-/// Parses a slice, also in brackets.
+/// Parses a slice, with or without brackets.
 pub(crate) fn selection(text: &str) -> Result<Selection, String> {
     let inner = text.trim();
     let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner);
@@ -82,7 +82,7 @@ impl Selection {
         });
         let mut selected = Selected { ranges: Vec::new(), stays: Vec::new() };
         for (dimension, (part, &length)) in parts.zip(shape).enumerate() {
-            // Of a negative number, it is the distance from the end.
+            // A negative number counts from the end.
             let place = |number: i64| i128::from(number) + if number < 0 { i128::from(length) } else { 0 };
             let cut = |number| u64::try_from(place(number).clamp(0, length.into())).unwrap_or_default();
             let range = match part {

@@ -1,4 +1,4 @@
-//! What is visited: a file, a folder that is a frame or a store, or what is inside of a file.
+//! The targets of a visit: a file, a folder that is a frame or a store, or a place inside a file.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use super::address::{Address, Inside, Location};
 use super::failure::Failure;
 use crate::names::{file_of, has_extension, is_named_blosc2};
 
-/// A file, the directory of a sparse frame, or the folder of a store; or what is inside of a file.
+/// A file, the directory of a sparse frame, the folder of a store, or a place inside a file.
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
     pub(crate) inside: Inside<String>,
@@ -51,7 +51,7 @@ impl Target {
 /// A target, or the failure to find one.
 pub(crate) type Found = Result<Target, Failure>;
 
-/// Whether this is the directory of a sparse frame, even of one that lost its header.
+/// Whether this is the directory of a sparse frame, including one that lost its header.
 pub(crate) fn is_sparse(path: &Path) -> bool {
     let is_chunk =
         |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| has_extension(&entry.path(), "chunk"));

@@ -1,4 +1,4 @@
-//! The files to visit: those that were given, and those in folders and below URLs.
+//! The files to visit: the given ones, and those in folders and below URLs.
 
 use std::fs;
 use std::iter;
@@ -40,19 +40,19 @@ fn extension(text: &str) -> Result<String, String> {
     Ok(extension.into())
 }
 
-/// What a folder is that is a store.
+/// The treatment of a folder that is a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stores {
-    /// Any other folder.
+    /// As any other folder.
     Folders,
-    /// One target, whose files are not visited.
+    /// As one target, without visiting its files.
     Whole,
-    /// One target, and then its files.
+    /// As one target, then its files.
     WithFiles,
 }
 
 impl Search {
-    /// Whether the name is one of those that were asked for.
+    /// Whether the name has one of the requested extensions.
     fn wants(&self, path: &Path) -> bool {
         self.ext.is_empty() || self.ext.iter().any(|ext| has_extension(path, ext))
     }
@@ -62,31 +62,31 @@ impl Search {
         if self.unordered {
             return walk.into_iter();
         }
-        // Files of the same folder: comparing their paths compares their names, without looking for these.
+        // Both are in the same folder, so comparing the paths compares the names, without searching for these.
         walk.sort_by(|a, b| a.path().as_os_str().cmp(b.path().as_os_str())).into_iter()
     }
 }
 
-/// What is below a URL.
+/// The objects below a URL.
 struct Prefix {
     url: PathBuf,
     objects: Objects,
-    /// Whether there was nothing so far, not even an error.
+    /// Whether there was nothing so far, neither an object nor an error.
     is_empty: bool,
 }
 
-/// The files to visit. Folders are searched while they are visited.
+/// The files to visit. Folders are searched on the way.
 pub(crate) struct Targets {
     roots: Roots,
-    /// Whether the roots are from the command line, not from a list, which can be long.
+    /// Whether the roots are from the command line. A list can be long.
     are_named: bool,
     search: Search,
     stores: Stores,
     walk: Option<walkdir::IntoIter>,
     objects: Option<Prefix>,
-    /// Whether the folder is `.`, whose name is left out of the paths.
+    /// Whether the folder is `.`, whose name is omitted from the paths.
     is_here: bool,
-    /// The symbolic links in folders that were not followed. `None` in a store, where links never are.
+    /// The number of symbolic links in folders that were not followed. `None` in a store, where links are never followed.
     skipped_links: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ impl Targets {
         targets
     }
 
-    /// At the end, says once how many links were skipped.
+    /// Reports the number of skipped links once, at the end.
     fn tell_links<T>(&mut self) -> Option<T> {
         if let Some(links) = self.skipped_links.take().filter(|&links| links > 0) {
             remark(&format_args!("{} skipped; -L follows them", text::count(links, "link")));
@@ -164,13 +164,13 @@ impl Targets {
         })
     }
 
-    /// Whether a URL is listed. That of a sparse frame can end with a slash too: for a URL of the command line that is
-    /// worth a request.
+    /// Whether a URL is listed. The URL of a sparse frame can end with a slash too; only for a URL of the command line it is
+    /// worth a request to find out.
     fn is_prefix(&self, url: &Path) -> bool {
         may_be_prefix(url) || self.are_named && is_folder(url) && remote::is_prefix(url)
     }
 
-    /// The target that a path of the roots is; `None` for a folder, which is searched next.
+    /// The target at a path of the roots; `None` for a folder, which is searched next.
     fn path(&mut self, path: PathBuf) -> Option<Found> {
         let location = Location::of(&path);
         let metadata = match fs::metadata(&path) {
@@ -222,7 +222,7 @@ impl Targets {
         self.entry(entry).map(Ok)
     }
 
-    /// The target that an entry of the folder is, if it is to be visited.
+    /// The target of an entry of the folder, if it is to be visited.
     fn entry(&mut self, entry: DirEntry) -> Option<Target> {
         let is_wanted = self.search.wants(entry.path());
         if entry.path_is_symlink() && !self.search.follow && is_wanted {
@@ -241,8 +241,8 @@ impl Targets {
         })
     }
 
-    /// The next object below a URL, if it is to be visited. In a folder that is any file; but each object costs a request,
-    /// so it needs a Blosc2 extension, or one of --ext.
+    /// The next object below a URL, if it is to be visited. Each object costs a request, so unlike a file it needs a Blosc2
+    /// extension, or one of --ext.
     fn next_object(&mut self) -> Option<Found> {
         let object = |path: PathBuf, is_given, is_sparse| {
             Some(Ok(Target { path, inside: Inside::Url(None), is_given, is_sparse, is_store: false }))
@@ -264,7 +264,7 @@ impl Targets {
             Ok(path) => path,
             Err(problem) => return Some(Err(Location::of_url(&prefix.url).failure(problem))),
         };
-        // The address of a sparse frame ends with a slash, so that it is opened with one request.
+        // The address of a sparse frame ends with a slash, so one request opens it.
         let folder = path.to_str().and_then(|path| path.strip_suffix(SPARSE_INDEX));
         let (path, is_sparse) = match folder.filter(|folder| folder.ends_with('/')) {
             Some(folder) => (folder.into(), true),
@@ -278,7 +278,7 @@ impl Targets {
         if is_wanted { object(path, false, is_sparse) } else { None }
     }
 
-    /// The path that is shown for a file in the folder that is searched.
+    /// The displayed path of a file in the searched folder.
     fn shown(&self, path: PathBuf) -> PathBuf {
         match path.strip_prefix(".") {
             Ok(rest) if self.is_here => rest.into(),

@@ -11,7 +11,7 @@ use clap::{Arg, Command};
 #[derive(Clone)]
 pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
 
-/// Parses numbers between commas, also in brackets, as Python prints a tuple or a list; or with `x` between them.
+/// Parses numbers between commas, with or without brackets as in a Python tuple or list, or with `x` between them.
 pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String> {
     let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
     let inner = inner.trim_end_matches([',', ' ']);
@@ -35,7 +35,7 @@ pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String
     inner.split([',', 'x']).map(number).collect::<Result<_, _>>().map(Numbers)
 }
 
-/// Takes any text; completions offer these.
+/// Accepts any text; completions offer these.
 #[derive(Clone)]
 pub(crate) struct Offered(pub(crate) Vec<&'static str>);
 
@@ -56,7 +56,7 @@ impl TypedValueParser for Offered {
     }
 }
 
-/// Parses a dtype: takes any text; completions offer the usual ones.
+/// Parses a dtype. It accepts any text; completions offer the usual ones.
 pub(crate) fn dtype_parser() -> Offered {
     Offered(USUAL_DTYPES.into())
 }
@@ -79,8 +79,8 @@ const USUAL_DTYPES: [&str; 14] = [
     "complex128",
 ];
 
-/// The dtype as a metalayer stores it: its type string, or in layout b2nd-six its name. The library reports a text that
-/// is not a dtype, so it is returned as it is.
+/// The dtype as a metalayer stores it: the type string, or in layout b2nd-six the name. A text that is not a dtype is returned
+/// unchanged, because the library reports it.
 pub(crate) fn dtype_as_stored(text: &str, is_six: bool) -> String {
     match text.parse::<Dtype>() {
         Ok(dtype) if is_six => dtype.numpy_str().to_string(),

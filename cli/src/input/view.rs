@@ -1,4 +1,4 @@
-//! What is known of a frame that is visited.
+//! A visited frame and its derived sizes.
 
 use b2nd_frame::{
     Array, ChunkCounts, Finding, FindingCode, Frame, FrameType, Header, Metalayer, ObjectKind, Skipped,
@@ -8,17 +8,17 @@ use b2nd_frame::{
 use super::address::Location;
 use crate::text::parsed_dtype;
 
-/// Which values of metalayers are shown.
+/// The values of metalayers to show.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ShownValues {
     #[default]
     None,
     Short,
-    /// However long, within reason.
+    /// Whole values, up to a large limit.
     All,
 }
 
-/// Errors that leave no size of the frame sure. Sums and orders would be those of the damage.
+/// Errors after which no size of the frame is certain. A sum with one damaged number is that number.
 const WRONG_SIZES: [FindingCode; 9] = [
     FindingCode::Typesize,
     FindingCode::Sizes,
@@ -31,7 +31,7 @@ const WRONG_SIZES: [FindingCode; 9] = [
     FindingCode::InterruptedResize,
 ];
 
-/// What is shown of a frame.
+/// The values of a frame to show.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'s> {
     pub(crate) location: Location<'s>,
@@ -43,14 +43,14 @@ pub(crate) struct View<'s> {
     pub(crate) array: Option<&'s Array<'s>>,
     pub(crate) findings: &'s [Finding],
     pub(crate) skipped: &'s [Skipped],
-    /// Of a store, and where the values of metalayers are wanted.
+    /// For a store, and if the values of metalayers are requested.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
     pub(crate) values: ShownValues,
 }
 
 impl<'s> View<'s> {
-    /// What the header says of a frame.
+    /// The values in the header of a frame.
     pub(crate) fn new<R>(
         location: Location<'s>,
         frame: &'s Frame<R>,
@@ -78,7 +78,7 @@ impl<'s> View<'s> {
         Some(size.unwrap_or(self.header.typesize.into()))
     }
 
-    /// The size of all items, where it is known; of a frame without an array, that of its chunks.
+    /// The size of all items, if it is known. For a frame without an array, the size of its chunks.
     pub(crate) fn nbytes(self) -> Option<i64> {
         match self.array.zip(self.itemsize()) {
             Some((array, itemsize)) => nbytes(array.shape(), itemsize).filter(|_| !self.has_wrong_sizes()),
@@ -86,12 +86,12 @@ impl<'s> View<'s> {
         }
     }
 
-    /// The bytes of all chunks, decompressed.
+    /// The decompressed size of all chunks.
     pub(crate) fn stored_nbytes(self) -> Option<i64> {
         (!self.has_wrong_sizes()).then_some(self.header.nbytes)
     }
 
-    /// The bytes of all chunks as stored. One file has no more than the frame.
+    /// The stored size of all chunks. In a contiguous frame it is at most the length of the frame.
     pub(crate) fn cbytes(self) -> Option<i64> {
         let Header { cbytes, frame_len, frame_type, .. } = *self.header;
         let fits = |cbytes: u64| frame_type == FrameType::Sparse || cbytes <= frame_len;
@@ -103,17 +103,17 @@ impl<'s> View<'s> {
         Some((self.stored_nbytes()?.into(), self.cbytes()?.into()))
     }
 
-    /// Whether a number from which sizes follow is damaged, or two of them disagree.
+    /// Whether a number that sizes are computed from is damaged, or two of them disagree.
     fn has_wrong_sizes(self) -> bool {
         self.findings.iter().any(|finding| WRONG_SIZES.contains(&finding.code()))
     }
 
-    /// The number of chunks. Where they differ in length, only the index says it.
+    /// The number of chunks. If their sizes differ, only the index has it.
     pub(crate) fn nchunks(self) -> Option<u64> {
         self.header.nchunks().or(self.counts.map(|counts| counts.total()))
     }
 
-    /// The keys of the frames in its compressed data, if it is a store.
+    /// The keys of the frames in the compressed data of a store.
     pub(crate) fn embedded(self) -> Vec<String> {
         self.trailer.filter(|_| self.kind.is_store()).map(Trailer::embedded).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What the code of a finding or failure means, its cause, and what to do.
+//! The meaning, the cause and the advice of a code.
 
 use std::fmt::{self, Display};
 
@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::terminal::{BOLD, RED, YELLOW};
 
-/// What a code means. Scripts rely on these names.
+/// The explanation of a code. Scripts rely on these names.
 #[derive(Clone, Copy, Serialize)]
 pub(crate) struct Explanation {
     pub(crate) code: &'static str,
-    /// `error`, `warning`, or `failure`: nothing is known of the frame.
+    /// `error`, `warning`, or `failure`, which means that nothing is known of the frame.
     pub(crate) severity: &'static str,
     pub(crate) meaning: &'static str,
     cause: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Explanation {
     remedy: Option<&'static str>,
 }
 
-/// Why something failed, where it is not a finding.
+/// A failure that is not a finding.
 const FAILURES: [Explanation; 14] = [
     failure(
         "io",
@@ -155,7 +155,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     all().map(|explanation| explanation.code).collect()
 }
 
-/// A page of some lines: the code, what it means, its cause, and what to do.
+/// A page of some lines: the code, its meaning, its cause and the advice.
 impl Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { code, severity, meaning, cause, advice, remedy: _ } = self;

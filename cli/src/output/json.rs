@@ -1,4 +1,4 @@
-//! The lines that `--json` prints. Each is an object.
+//! The lines of `--json`. Each is an object.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::input::Failure;
 use crate::terminal::complain;
 use crate::text::is_unsafe;
 
-/// The version of the schema, which grows if a field changes its meaning or goes away. New fields do not change it.
+/// The version of the schema. It increases if a field changes its meaning or is removed; new fields do not change it.
 pub(crate) const SCHEMA: u8 = 1;
 
-/// An object as it is printed. Lines are filtered, split and mixed, so each says the version.
+/// A printed object. Lines are filtered, split and mixed, so each has the version.
 #[derive(Serialize)]
 struct Versioned<'v, T> {
     schema: u8,
@@ -21,14 +21,14 @@ struct Versioned<'v, T> {
     value: &'v T,
 }
 
-/// Escapes what is not safe to print, which JSON allows in strings: a pipe can end at a terminal too.
+/// Escapes characters that JSON allows in strings but that are not safe to print, because a pipe can end at a terminal.
 struct Escaped;
 
 impl Formatter for Escaped {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
         for part in text.split_inclusive(is_unsafe) {
             match part.char_indices().next_back().filter(|&(_, last)| is_unsafe(last)) {
-                // All of them are in the first plane of Unicode.
+                // All such characters are in the first plane of Unicode, so one escape of four digits is enough.
                 Some((at, last)) => write!(writer, "{}\\u{:04x}", &part[..at], u32::from(last))?,
                 None => writer.write_all(part.as_bytes())?,
             }
@@ -36,7 +36,7 @@ impl Formatter for Escaped {
         Ok(())
     }
 
-    /// The value of a metalayer. Outside of its strings, there are no such characters.
+    /// The value of a metalayer. It has such characters only inside its strings.
     fn write_raw_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, json: &str) -> io::Result<()> {
         self.write_string_fragment(writer, json)
     }
@@ -50,7 +50,7 @@ pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> io::
 
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
-    // This cannot fail: all keys are strings, and writing to a `Vec` does not fail.
+    // Cannot fail: all keys are strings, and writing to a `Vec` does not fail.
     let _ = write_line(lines, value);
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn print(value: &impl Serialize) -> io::Result<()> {
     io::stdout().write_all(&line(value))
 }
 
-/// Prints why a file failed: as an object, or on standard error.
+/// Prints the failure of a file, as an object or on standard error.
 pub(crate) fn print_failure(failure: &Failure, json: bool) -> io::Result<()> {
     if json {
         return print(failure);

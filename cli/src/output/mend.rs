@@ -1,4 +1,4 @@
-//! The command that mends what was found in a file.
+//! The command that mends the findings in a file.
 
 use std::path::Path;
 
@@ -6,22 +6,22 @@ use b2nd_frame::{CheckDepth, Finding, Frame, Remedy, Rewrite, Salvage};
 
 use crate::text::count;
 
-/// The command that mends the findings of the frame at a path; `None` if no command does. A preview has worked, except that a
-/// salvage is only tried by a check of the data.
+/// The command that mends the findings of the frame at a path; `None` if there is none. A preview of it has worked, except for
+/// a salvage, which only a check of the data tries.
 pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
-    // A frame with damage is not rewritten.
+    // A rewrite would refuse a damaged frame.
     if has(Remedy::Salvage) {
         return salvage(path, depth);
     }
     if has(Remedy::Rewrite) { rewrite(path) } else { None }
 }
 
-/// A salvage into a new file beside the damaged one. The rest of the line, a comment to a shell, says what is lost.
+/// A salvage into a new file beside the damaged one. The rest of the line, a shell comment, lists the losses.
 fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
     let to = path.with_extension("salvaged.b2nd");
     let command = format!("b2nd salvage {} {}", quoted(path), quoted(&to));
-    // A preview decompresses all chunks, which such a check was not asked to do.
+    // A preview decompresses all chunks, which only a check of the data does anyway.
     if depth < CheckDepth::ChunkData {
         return Some(format!("{command}  # --dry-run tells what is lost"));
     }
@@ -34,8 +34,8 @@ fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
     })
 }
 
-/// A rewrite. The new file has the extension `b2nd`. It replaces the old one if that has it too, but no other file: then the
-/// old one was mended before.
+/// A rewrite. The new file has the extension `b2nd`, and replaces the old one if that has it too. It never replaces another
+/// file, which means that the old one was mended before.
 fn rewrite(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
@@ -46,7 +46,8 @@ fn rewrite(path: &Path) -> Option<String> {
     rewrite.preview().ok()?;
     let command = format!("b2nd rewrite {} {}", quoted(path), quoted(&to));
     Some(if lacks_dtype {
-        // Only the reader knows the dtype: run as it is, the command fails. The rest is a comment to a shell.
+        // Only the user knows the dtype. Run unchanged, the command fails, which is better than a guess that changes the
+        // meaning of the bytes. The rest of the line is a shell comment.
         format!("{command} --dtype DTYPE  # of {typesize} bytes: {}", examples(typesize))
     } else {
         command
@@ -65,7 +66,7 @@ fn examples(size: i32) -> String {
     }
 }
 
-/// A path as a shell reads it back.
+/// A path quoted for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let text = if text.starts_with('-') { format!("./{text}") } else { text.into_owned() };

@@ -8,7 +8,8 @@
 //! | a map | an object; keys that are not strings are their text |
 //! | a map with arrays or maps as keys, or with keys that have the same text | an array of `[key, value]` |
 //!
-//! So nothing is quoted twice, and the text is at most some six times as long as the value.
+//! Nothing is quoted twice, because each level of quotes doubles the backslashes. The text is at most some six times as long
+//! as the value.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -24,12 +25,12 @@ use crate::text::hex;
 /// The longest text of a value.
 pub(crate) const LONGEST: usize = 1 << 20;
 
-/// The most levels of arrays and objects. Many JSON readers, `serde_json` among them, take no more than 128 levels.
+/// The most levels of arrays and objects. Many JSON readers, such as `serde_json`, read no more than 128.
 const DEEPEST: usize = 100;
 
 /// `MessagePack` as JSON text, and bytes that are not `MessagePack` as a string of digits; or why it cannot be shown.
 ///
-/// A longer text than `longest` is too long; there is none longer than `LONGEST`.
+/// A text longer than `longest` or `LONGEST` is not shown.
 pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, String> {
     let longest = longest.min(LONGEST);
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
@@ -42,7 +43,7 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
         _ if room.get().is_none() => return Err(too_long()),
         Ok(Shown { depth, .. }) if depth > DEEPEST => return Err(too_deep()),
         Err(Error::DepthLimitExceeded) => return Err(too_deep()),
-        // At the end there is not even the marker of another value.
+        // The end has no marker of another value.
         Ok(Shown { json, .. }) => match IgnoredAny::deserialize(&mut deserializer) {
             Err(Error::InvalidMarkerRead(_)) => json,
             _ => digits(bytes, longest).ok_or_else(too_long)?,
@@ -74,12 +75,12 @@ impl Shown {
     }
 }
 
-/// Shows a value, in the room that is left for text: `None` once it was too little.
+/// Shows a value within the remaining room for text, which is `None` once it was exceeded.
 #[derive(Clone, Copy)]
 struct ToJson<'r>(&'r Cell<Option<usize>>);
 
 impl ToJson<'_> {
-    /// Takes room for a number of bytes.
+    /// Reserves room for a number of bytes.
     fn take<E: serde::de::Error>(self, length: usize) -> Result<(), E> {
         self.0.set(self.0.get().and_then(|room| room.checked_sub(length)));
         self.0.get().map(|_| ()).ok_or_else(|| E::custom("too long"))
@@ -90,7 +91,7 @@ impl ToJson<'_> {
         Ok(Shown { json, depth: 0 })
     }
 
-    /// Bytes as digits after a word that says what they are.
+    /// Bytes as hexadecimal digits, after a word for their type.
     fn bytes<E: serde::de::Error>(self, what: fmt::Arguments<'_>, bytes: &[u8]) -> Result<Shown, E> {
         self.take(bytes.len().saturating_mul(2))?;
         self.scalar(format!("\"{what}:{}\"", hex(bytes)))
@@ -143,7 +144,7 @@ impl<'de> Visitor<'de> for ToJson<'_> {
         self.bytes(format_args!("bytes"), value)
     }
 
-    /// An extension, as `rmp_serde` gives it.
+    /// An extension, in the form of `rmp_serde`.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Shown, D::Error> {
         let (kind, bytes) = <(i8, &[u8])>::deserialize(extension)?;
         self.bytes(format_args!("ext({kind})"), bytes)
@@ -171,7 +172,7 @@ impl<'de> Visitor<'de> for ToJson<'_> {
             let value = entries.next_value_seed(self)?;
             self.take(4)?;
             depth = depth.max(key.depth).max(value.depth);
-            // A `String` takes all there is.
+            // Writing to a `String` cannot fail.
             let _ = write!(pairs, "{}[{},{}]", separator(&pairs), key.json, value.json);
             match key.key().filter(|_| is_object) {
                 Some(key) => {
@@ -188,7 +189,7 @@ impl<'de> Visitor<'de> for ToJson<'_> {
     }
 }
 
-/// What stands between the values of an array or object.
+/// The separator of the values of an array or object.
 fn separator(before: &str) -> &'static str {
     if before.len() > 1 { "," } else { "" }
 }

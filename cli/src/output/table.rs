@@ -15,7 +15,7 @@ pub(crate) enum Side {
 struct ColumnWidth {
     side: Side,
     width: usize,
-    /// Cells wider than this do not widen the column: one long cell should not move all others apart.
+    /// Cells wider than this do not widen the column, so one long cell does not push all others apart.
     widest: usize,
 }
 
@@ -26,18 +26,18 @@ pub(crate) struct Columns {
     room: Option<usize>,
 }
 
-/// What begins the further lines of a row.
+/// The beginning of the further lines of a row.
 pub(crate) const INDENT: &str = "    ";
 
 impl Columns {
-    /// Columns with their alignment, and the widest cell that widens each.
+    /// Columns with their alignment and the limit of their width.
     pub(crate) fn new(columns: impl IntoIterator<Item = (Side, usize)>) -> Self {
         let columns = columns.into_iter().map(|(side, widest)| ColumnWidth { side, width: 0, widest });
         Self { columns: columns.collect(), room: None }
     }
 
-    /// Columns at a terminal of this width. A row that does not fit is broken between columns, and as all cells of a
-    /// column are as wide, all rows at the same ones. What is too wide by itself stays whole, so that it can be copied.
+    /// Columns at a terminal of this width. A row that does not fit is broken between columns. All cells of a column have the
+    /// same width, so all rows break at the same columns. A cell that is too wide stays whole, so it can be copied.
     pub(crate) fn within(self, room: Option<usize>) -> Self {
         Self { room, ..self }
     }
@@ -96,12 +96,12 @@ impl Columns {
         let is_filled = |cell: &&str| !cell.is_empty();
         let mut left = cells.iter().map(AsRef::as_ref).filter(is_filled).count();
         for (cell, column) in cells.iter().map(AsRef::as_ref).zip(&self.columns) {
-            // After the last cell, only the end needs its column filled up.
+            // The last cell is padded only if a text follows the row.
             if left == 0 && end.is_empty() {
                 break;
             }
             left -= usize::from(!cell.is_empty());
-            // A column in which nothing stands takes no room.
+            // An empty column takes no room.
             if column.width == 0 && cell.is_empty() {
                 continue;
             }

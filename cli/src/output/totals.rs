@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::text::{count, more_counts};
 
-/// How many of each there were.
+/// The count of each kind.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) arrays: u64,

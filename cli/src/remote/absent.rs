@@ -1,4 +1,4 @@
-//! What stands for this folder where the command is built without the feature `remote`: no URL can be read.
+//! The replacement of this folder without the feature `remote`: no URL can be read.
 
 use std::io;
 use std::iter;

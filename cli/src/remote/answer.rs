@@ -1,4 +1,4 @@
-//! Answers of servers, of which no more is taken than is used.
+//! Answers of servers, read only as far as they are used.
 
 use std::error::Error;
 use std::fmt;
@@ -6,36 +6,36 @@ use std::fmt;
 use futures_util::StreamExt;
 use object_store::client::{HttpError, HttpErrorKind, HttpResponse};
 
-/// Bytes that are read of the answer to a failed request. Those of object stores have some 400.
+/// The most bytes read of the answer to a failed request. Object stores send some 400.
 const MAX_REFUSAL: usize = 16 << 10;
 
-/// Bytes of an answer without a range: a page of a listing, or credentials. The longest page of all stores, of 5000 keys of
-/// 1024 characters, has less.
+/// The most bytes of an answer without a range: a page of a listing, or credentials. The longest page of any store, 5000 keys
+/// of 1024 characters, is shorter.
 const MAX_PAGE: usize = 16 << 20;
 
-/// Bytes between two tags of such an answer. A key has at most 1024 characters, and a token for the next page not many more:
-/// where it does not fit a URL of 64 KiB, with escapes, `object_store` panics.
+/// The most bytes between two tags of such an answer. A key has at most 1024 characters, and a token for the next page a few
+/// more. `object_store` panics if a token does not fit a URL of 64 KiB, with escapes.
 const MAX_VALUE: usize = 16 << 10;
 
-/// Characters of an error's code, so that nothing else is printed for one. The longest of S3 has 51.
+/// The most characters of an error's code, so no other text is printed as a code. The longest code of S3 has 51.
 const MAX_CODE: usize = 64;
 
-/// An answer that is no success.
+/// An answer that is not a success.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: u16,
-    /// What the server calls it, a word.
+    /// The server's code for the error, a single word.
     pub(super) code: String,
     pub(super) redirect: Redirect,
 }
 
-/// Where an answer that is no success sends those who ask.
+/// The redirect in an answer that is not a success.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redirect {
     None,
-    /// Somewhere else, which it does not name: a bucket in another region.
+    /// To an unnamed place: the bucket is in another region.
     Unnamed,
-    /// To another server, or further than redirects are followed.
+    /// To another server, or beyond the limit of redirects.
     TooFar,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
-/// An answer that is longer than it can be.
+/// An answer longer than its limit.
 #[derive(Debug)]
 struct TooLong {
     what: &'static str,
@@ -63,7 +63,7 @@ impl fmt::Display for TooLong {
 
 impl Error for TooLong {}
 
-/// The answer to a request without a range, with all bytes of it.
+/// The whole answer to a request without a range.
 pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let too_long = |what, max| Err(HttpError::new(HttpErrorKind::Unknown, TooLong { what, max }));
     let (parts, body) = answer.into_parts();
@@ -80,19 +80,19 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     Ok(HttpResponse::from_parts(parts, start.bytes.into()))
 }
 
-/// The answer with as much of its body as is read of one that is no success.
+/// The answer with the first bytes of its body.
 pub(super) async fn shortened(answer: HttpResponse) -> HttpResponse {
     let (parts, body) = answer.into_parts();
     let bytes = Start::of(body, MAX_REFUSAL).await.bytes;
     HttpResponse::from_parts(parts, bytes.into())
 }
 
-/// The error that an answer is which is no success. Of what a server says that was not asked, nothing is kept.
+/// The error for an answer that is not a success. Nothing else of the body is kept: a server can send any text.
 pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, was_asked: bool) -> HttpError {
     let status = answer.status();
     let start = Start::of(answer.into_body(), MAX_REFUSAL).await;
     let code = Some(start.bytes).filter(|_| was_asked).and_then(|bytes| code(&bytes)).unwrap_or_default();
-    // These kinds tell `object_store` whether it should ask again.
+    // The kind determines whether `object_store` retries.
     let may_change = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
     let kind = if may_change { HttpErrorKind::Request } else { HttpErrorKind::Unknown };
     HttpError::new(kind, Refusal { status: status.as_u16(), code, redirect })
@@ -111,7 +111,7 @@ fn code(body: &[u8]) -> Option<String> {
 struct Start {
     bytes: Vec<u8>,
     has_more: bool,
-    /// Why there is no more, if the body has not ended.
+    /// The error that ended the body early.
     failure: Option<HttpError>,
 }
 

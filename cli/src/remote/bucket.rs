@@ -1,4 +1,4 @@
-//! Buckets and web servers, and where in them a URL is.
+//! Buckets and web servers, and the place of a URL in them.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -20,27 +20,27 @@ use crate::problem::Problem;
 use crate::terminal::remark;
 use crate::text;
 
-/// A server that has failed this many requests in a row, each with its retries, is not asked again.
+/// The number of failed requests in a row, each with its retries, after which a server is not asked again.
 pub(super) const MOST_FAILURES: u32 = 64;
 
-/// A server that has not answered for so long is named on a terminal.
+/// The time without an answer after which a server is named on a terminal.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Those that were used, by the URL, so that connections are used again.
+/// The buckets used so far, by URL, so connections are reused.
 static BUCKETS: Mutex<BTreeMap<String, Arc<Bucket>>> = Mutex::new(BTreeMap::new());
 
 /// A bucket, a container or a web server.
 pub(super) struct Bucket {
     pub(super) service: Service,
     pub(super) objects: Box<dyn ObjectStore>,
-    /// Whether it has answered, or a person has been told that it has not.
+    /// Whether it has answered, or the user has been told that it has not.
     is_heard_of: AtomicBool,
-    /// Failures of the server since the last answer.
+    /// The number of failures since the last answer.
     failures: AtomicU32,
 }
 
 impl Bucket {
-    /// The one at this URL, the same one each time.
+    /// The bucket at this URL, always the same one.
     fn at(url: &str, service: Service) -> Result<Arc<Self>, Problem> {
         let mut buckets = lock(&BUCKETS);
         if let Some(bucket) = buckets.get(url) {
@@ -52,7 +52,7 @@ impl Bucket {
     }
 
     fn new(url: &str, service: Service) -> Result<Self, Problem> {
-        // A connection needs the provider of TLS.
+        // A connection needs the TLS provider, which the runtime installs.
         runtime()?;
         let objects = service.connect(url).map_err(|error| {
             let message = match service {
@@ -64,7 +64,7 @@ impl Bucket {
         Ok(Self { service, objects, is_heard_of: AtomicBool::default(), failures: AtomicU32::default() })
     }
 
-    /// Waits for an answer. At a terminal it says so if the first one takes long.
+    /// Waits for an answer. At a terminal, a slow first answer is announced.
     pub(super) async fn heard<T>(&self, root: &str, answer: impl Future<Output = T>) -> T {
         let mut answer = pin!(answer);
         if let Ok(answer) = tokio::time::timeout(SILENCE, &mut answer).await {
@@ -77,7 +77,7 @@ impl Bucket {
         answer.await
     }
 
-    /// Takes note that the server works.
+    /// Records that the server works.
     pub(super) fn has_answered(&self) {
         self.failures.store(0, Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ impl Bucket {
     }
 }
 
-/// Where an object is, or what is below a prefix.
+/// The place of an object or a prefix.
 #[derive(Clone)]
 pub(super) struct ObjectUrl {
     pub(super) bucket: Arc<Bucket>,
@@ -107,7 +107,7 @@ impl ObjectUrl {
             ))
         })?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        // It would be printed with each address.
+        // A password would be printed with each address.
         if service == Service::Web && host.contains('@') {
             let message =
                 "a URL with a user's name or password is not read, as it would be printed with each array";
@@ -117,7 +117,7 @@ impl ObjectUrl {
             return Err(refused(format!("the URL names no {}", service.noun())));
         }
         let root = format!("{scheme}://{host}");
-        // Keys are as they are, as in the tools of the stores; the URLs of the web have escapes and a query.
+        // Keys of object stores are literal, as in the tools of the stores. URLs of the web have escapes and a query.
         let (key, query) = if service == Service::Web {
             let path = path.split('#').next().unwrap_or_default();
             let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -130,7 +130,7 @@ impl ObjectUrl {
             (Key::parse(path), "")
         };
         let key = key.map_err(|error| refused(format!("not the name of an object: {error}")))?;
-        // The query of a signed URL is that of one object, so its server is not kept.
+        // The query of a signed URL is valid for one object only, so its server is not kept.
         let bucket = match query {
             "" => Bucket::at(&root, service)?,
             query => Arc::new(Bucket::new(&format!("{root}/?{query}"), service)?),
@@ -146,7 +146,7 @@ impl ObjectUrl {
         Self { key: self.key.clone().join(SPARSE_INDEX), ..self.clone() }
     }
 
-    /// Why a request failed. Failures of the server are counted.
+    /// The failure of a request. Failures of the server are counted.
     pub(super) fn problem(&self, error: &Error) -> Problem {
         let failed = FailedRequest::from(error);
         if failed.is_of_server() {

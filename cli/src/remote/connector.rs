@@ -1,4 +1,4 @@
-//! Connections to servers, and where these may redirect to.
+//! Connections to servers, and the rules for redirects.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use reqwest::{Certificate, Client, Method, NoProxy, Proxy, Url};
 use super::answer::{Redirect, refusal, shortened, whole};
 use super::runtime::TIMEOUT;
 
-/// Redirects of a request that are followed.
+/// The most redirects of a request.
 const MAX_REDIRECTS: u32 = 10;
 
-/// Makes the connections of `object_store`.
+/// The factory of `object_store`'s connections.
 #[derive(Debug)]
 pub(super) struct Connector {
-    /// Whether redirects may lead to another server, which would get the credentials of a request.
+    /// Whether redirects may lead to another server, which would receive the credentials of a request.
     pub(super) may_leave: bool,
 }
 
@@ -29,7 +29,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// A client that follows no redirects, with the options that the environment may set.
+/// A client that follows no redirects, with the options of the environment.
 fn client(options: &ClientOptions) -> reqwest::Result<Client> {
     let option = |key| options.get_config_value(&key);
     let mut builder = Client::builder()
@@ -74,18 +74,18 @@ impl HttpService for Connection {
 }
 
 impl Connection {
-    /// The answer to a request, after redirects. One that is no success is a `Refusal`.
+    /// The answer to a request, after redirects. An answer that is not a success becomes a `Refusal`.
     async fn answer(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let asked = url(&request);
         let (mut redirects, mut was_asked) = (0, true);
         loop {
             let answer = HttpService::call(&self.client, request.clone()).await?;
             if answer.status().is_success() {
-                // Whoever asks for a range stops where it ends.
+                // The reader of a range stops at its end.
                 let is_range = request.headers().contains_key(RANGE);
                 return if is_range { Ok(answer) } else { whole(answer).await };
             }
-            // With this method, the service of Amazon's machines is asked for a token, and its answer tells how to go on.
+            // `object_store` uses this method to ask the service of Amazon's machines for a token, and acts on its answer.
             if request.method() == Method::PUT {
                 return Ok(shortened(answer).await);
             }

@@ -1,4 +1,4 @@
-//! Why a request failed: what an error of `object_store` says, in the words of this command.
+//! The failure of a request: an error of `object_store` in the words of this command.
 
 use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};
@@ -9,21 +9,21 @@ use super::service::Service;
 use crate::problem::{Problem, sources};
 use crate::text::shortened;
 
-/// The code of an object that is not there. It may be a prefix, or the directory of a sparse frame.
+/// The code of a missing object. The URL may be a prefix, or the directory of a sparse frame.
 pub(super) const MISSING: &str = "missing";
 
-/// The widest message with words of a server.
+/// The widest message with text of a server.
 const MAX_QUOTED: usize = 200;
 
 pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
 
-/// What can be found in an error of a request.
+/// The parts of an error of a request.
 pub(super) struct FailedRequest<'e> {
     error: &'e Error,
     text: String,
     /// The answer, if there was one.
     refusal: Option<&'e Refusal>,
-    /// What went wrong on the way to the server or back.
+    /// The failure of the connection.
     trouble: Option<HttpErrorKind>,
 }
 
@@ -32,7 +32,7 @@ impl<'e> From<&'e Error> for FailedRequest<'e> {
         let texts: Vec<_> = sources(error).map(ToString::to_string).collect();
         let refusal = sources(error).find_map(|error| error.downcast_ref());
         let trouble = sources(error).find_map(|error| Some(error.downcast_ref::<HttpError>()?.kind()));
-        // The message of an error has those of its sources, or not: the longest has the most to find.
+        // Some errors repeat the messages of their sources. The longest message has the most information.
         let text = texts.into_iter().max_by_key(String::len).unwrap_or_default();
         Self { error, text, refusal, trouble }
     }
@@ -44,19 +44,19 @@ impl FailedRequest<'_> {
         self.refusal.map(|refusal| refusal.status)
     }
 
-    /// Whether the server is in trouble, or cannot be reached.
+    /// Whether the server failed or cannot be reached.
     pub(super) fn is_of_server(&self) -> bool {
         matches!(self.status(), Some(429 | 500..)) || self.status().is_none() && self.trouble.is_some()
     }
 
-    /// What it is, and what to try. `root` is the URL of the bucket.
+    /// The message, and a hint. `root` is the URL of the bucket.
     pub(super) fn problem(&self, service: Service, root: &str) -> Problem {
         let told = self.by_text(service, root).unwrap_or_else(|| self.by_status(service));
         let (code, message) = told;
         Problem::new(code, message)
     }
 
-    /// What the server calls it.
+    /// The server's code for the error.
     fn code(&self) -> &str {
         self.refusal.map_or("", |refusal| &refusal.code)
     }
@@ -65,12 +65,12 @@ impl FailedRequest<'_> {
         self.refusal.map_or(&Redirect::None, |refusal| &refusal.redirect)
     }
 
-    /// Whether the text has one of these in it.
+    /// Whether the text contains one of these words.
     fn says(&self, parts: &[&str]) -> bool {
         parts.iter().any(|part| self.text.contains(part))
     }
 
-    /// A reason that is found in the text, whatever the status is.
+    /// A reason found in the text, for any status.
     fn by_text(&self, service: Service, root: &str) -> Option<(&'static str, String)> {
         Some(
             if sources(self.error).any(|error| error.downcast_ref::<object_store::path::Error>().is_some()) {
@@ -78,7 +78,7 @@ impl FailedRequest<'_> {
             } else if ["NoSuchBucket", "ContainerNotFound"].contains(&self.code()) {
                 ("no-bucket", format!("there is no {} {root}", service.noun()))
             } else if self.says(&["169.254.169.254", "metadata.google.internal"]) {
-                // Without credentials, those of a machine at Amazon, Google or Microsoft are looked for.
+                // Without credentials, `object_store` looks for those of a machine at Amazon, Google or Microsoft.
                 ("no-access", format!("there are no credentials: {}", service.login()))
             } else if *self.redirect() == Redirect::Unnamed && service == Service::S3 {
                 ("refused", "the bucket is in another region: set AWS_REGION".into())
@@ -98,7 +98,7 @@ impl FailedRequest<'_> {
         )
     }
 
-    /// The reason that the status tells, or without an answer, the trouble on the way.
+    /// The reason by the status, or by the failure of the connection if there is no answer.
     fn by_status(&self, service: Service) -> (&'static str, String) {
         let answer = match (self.status(), self.code()) {
             (Some(status), "") => format!(" (status {status})"),
@@ -137,7 +137,7 @@ impl FailedRequest<'_> {
     }
 }
 
-/// The message of the first cause. What it quotes of a server is cut.
+/// The message of the first cause. Quoted text of a server is cut.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let message = sources(error).last().map(ToString::to_string).unwrap_or_default();
     shortened(&message, MAX_QUOTED)

@@ -12,20 +12,20 @@ use super::runtime::{runtime, wait};
 use crate::problem::Problem;
 use crate::text;
 
-/// Keys that wait for their turn: a page of S3, so that the next page is fetched meanwhile.
+/// The most keys in the queue: a page of S3, so the next page is fetched while this one is used.
 const QUEUE_LEN: usize = 1000;
 
-/// The URLs of the objects below a prefix, in the order of the store. They are fetched while they are used.
+/// The URLs of the objects below a prefix, in the order of the store. They are fetched on demand.
 pub(crate) struct Objects {
     prefix: ObjectUrl,
-    /// `None` is the end. Without it, the listing broke off.
+    /// The queue. `None` marks the end; a queue without it was interrupted.
     keys: mpsc::Receiver<Result<Option<Key>, Error>>,
-    /// How many there were.
+    /// The number of URLs so far.
     count: u64,
     is_over: bool,
 }
 
-/// Lists what is below a prefix.
+/// Lists the objects below a prefix.
 pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
     let prefix = ObjectUrl::parse(url)?;
     if prefix.is_web() {
@@ -37,13 +37,13 @@ pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
     runtime()?.spawn(async move {
         let mut objects = bucket.objects.list(Some(&key).filter(|key| !key.as_ref().is_empty()));
         while let Some(object) = bucket.heard(&root, objects.next()).await {
-            // Some tools mark a folder by an object without bytes, whose key is that of the folder.
+            // Some tools mark a folder by an empty object with the key of the folder.
             let is_mark = object.as_ref().is_ok_and(|object| object.size == 0);
             if !is_mark && sender.send(object.map(|object| Some(object.location))).await.is_err() {
                 return;
             }
         }
-        // Whoever is no longer there needs no end.
+        // An error means that the receiver is gone and needs no end.
         let _ = sender.send(Ok(None)).await;
     });
     Ok(Objects { prefix, keys, count: 0, is_over: false })

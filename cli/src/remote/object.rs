@@ -15,20 +15,20 @@ use crate::names::{SPARSE_INDEX, is_folder};
 use crate::pool::lock;
 use crate::problem::Problem;
 
-/// Bytes of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
+/// The number of bytes of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
 const FIRST_LEN: u64 = 4096;
 
-/// Bytes of a later request, at least: a round trip takes longer than to send them. The chunk index is before the trailer,
-/// so one request at the end of an object mostly has both.
+/// The least number of bytes of a later request. A round trip takes longer than sending them. The chunk index is before the
+/// trailer, so a single request at the end of an object mostly covers both.
 const MIN_LEN: u64 = 16 << 10;
 
-/// Requests that go on where the last one ended double up to this number of bytes.
+/// The most bytes of a request. Sequential requests double up to this number.
 const MAX_LEN: u64 = 1 << 20;
 
-/// What `is_prefix` has opened, or tried to, by the URL, until it is read.
+/// Objects opened by `is_prefix`, or its errors, by URL, until they are read.
 static OPENED: Mutex<BTreeMap<PathBuf, Result<Object, Problem>>> = Mutex::new(BTreeMap::new());
 
-/// Bytes of an object, and where they begin.
+/// Bytes of an object, and their offset.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -51,9 +51,9 @@ impl Window {
 pub(crate) struct Object {
     url: ObjectUrl,
     len: u64,
-    /// The state of its content, if the server names it.
+    /// The ETag, if the server sends one. A changed object is an error.
     tag: Option<String>,
-    /// Its first bytes, which a check reads twice.
+    /// Its first bytes, kept because a check reads them twice.
     head: Window,
     last: Window,
     position: u64,
@@ -63,7 +63,7 @@ fn is_missing(problem: &Problem) -> bool {
     problem.code == MISSING
 }
 
-/// Opens an object by one request, of its first bytes. What ends with a slash, or is not there, may be a sparse frame.
+/// Opens an object with one request for its first bytes. A URL that ends with a slash, or is missing, may be a sparse frame.
 pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
     let object = ObjectUrl::parse(url)?;
     let sparse = object.index_of_sparse_frame();
@@ -86,8 +86,7 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
     })
 }
 
-/// Whether a URL that ends with a slash is not that of a sparse frame, but of a prefix. The answer to the one request is
-/// kept for `open`.
+/// Whether a URL that ends with a slash is a prefix, and not a sparse frame. The answer to the request is kept for `open`.
 pub(crate) fn is_prefix(url: &Path) -> bool {
     let Ok(object) = ObjectUrl::parse(url) else { return false };
     if object.is_web() {
@@ -109,7 +108,7 @@ impl Object {
         Ok(object)
     }
 
-    /// Requests these bytes, or as many of them as there are.
+    /// Requests a byte range, which may extend beyond the end of the object.
     fn fetch(&mut self, start: u64, end: u64) -> Result<Window, Problem> {
         let ObjectUrl { bucket, root, key } = &self.url;
         if bucket.is_given_up() {
@@ -118,14 +117,14 @@ impl Object {
             return Err(Problem::new("io", message));
         }
         let range = Some(GetRange::Bounded(start..end));
-        // A weak tag matches nothing.
+        // `If-Match` never matches a weak tag.
         let if_match = self.tag.clone().filter(|tag| !tag.starts_with("W/"));
         let options = GetOptions { range, if_match, ..GetOptions::default() };
         let request = async {
             let answer = bucket.objects.get_opts(key, options).await?;
             let (len, tag, range) = (answer.meta.size, answer.meta.e_tag.clone(), answer.range.clone());
             let (mut bytes, mut parts) = (Vec::new(), answer.into_stream());
-            // A server may send more than was asked for.
+            // A server may send more than requested.
             while let Some(part) = parts.next().await
                 && (bytes.len() as u64) < end.saturating_sub(start)
             {
@@ -135,7 +134,7 @@ impl Object {
         };
         let (len, tag, range, bytes) = match wait(bucket.heard(root, request))? {
             Some(Ok(answer)) => answer,
-            // An empty object has no first byte.
+            // An empty object has no range at all, so its answer is an error.
             Some(Err(error)) if start == 0 && FailedRequest::from(&error).status() == Some(416) => {
                 return Ok(Window::default());
             }

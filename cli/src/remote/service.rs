@@ -1,4 +1,4 @@
-//! The services that have objects: their schemes, words and credentials.
+//! The services of objects: their schemes, terms and credentials.
 
 use std::convert::identity;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Service {
         })
     }
 
-    /// What it calls what has the objects.
+    /// The service's word for a bucket.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Azure => "container",
@@ -40,7 +40,7 @@ impl Service {
         }
     }
 
-    /// How to log in.
+    /// The hint how to log in.
     pub(super) fn login(self) -> &'static str {
         match self {
             Self::S3 => {
@@ -67,12 +67,12 @@ impl Service {
         }
     }
 
-    /// The bucket or server at a URL, with what the environment says of it, and how long a request may take.
+    /// The bucket or server at a URL, with the settings of the environment and the time limit of a request.
     pub(super) fn connect(self, url: &str) -> Result<Box<dyn ObjectStore>, Error> {
         let retry = RetryConfig { retry_timeout: Duration::from_secs(*TIMEOUT), ..RetryConfig::default() };
         // Requests to the web have no credentials.
         let connector = Connector { may_leave: self == Self::Web };
-        // Only an endpoint that was asked for is without TLS.
+        // TLS is optional only for an endpoint that the user has set.
         let (is_without_tls, allowed) = (ClientConfigKey::AllowHttp, "true");
         // The builders have the same methods, but no trait.
         macro_rules! built {

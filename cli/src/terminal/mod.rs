@@ -1,4 +1,4 @@
-//! What a person at a terminal sees besides the output.
+//! Messages and progress at a terminal.
 
 mod messages;
 

@@ -1,4 +1,4 @@
-//! A line that shows how far long work is.
+//! The progress line of long work.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::messages::complain;
 
-/// Progress is shown only if the work takes longer than this.
+/// The time before progress is shown.
 const LONG: Duration = Duration::from_secs(1);
 
 /// A line on standard error that shows the progress, if standard error is a terminal that does not also show the
@@ -22,22 +22,22 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Counts files. `is_silent` means that nothing goes to standard output before the end.
+    /// Progress in files. `is_silent` means that nothing is written to standard output before the end.
     pub(crate) fn of_files(is_silent: bool) -> Self {
         Self::new(is_silent, "{spinner} files: {human_pos}, {elapsed}", None)
     }
 
-    /// Counts chunks.
+    /// Progress in chunks.
     pub(crate) fn of_chunks() -> Self {
         Self::new(false, "{spinner} chunks: {human_pos}, {elapsed}", None)
     }
 
-    /// Counts bytes, while nothing goes to standard output.
+    /// Progress in bytes, while nothing is written to standard output.
     pub(crate) fn of_bytes(all: u64) -> Self {
         Self::new(true, "{spinner} {binary_bytes} of {binary_total_bytes}, {elapsed}", Some(all))
     }
 
-    /// Counts bytes of which nobody knows how many there are.
+    /// Progress in bytes of an unknown total.
     pub(crate) fn of_bytes_so_far() -> Self {
         Self::new(true, "{spinner} {binary_bytes}, {elapsed}", None)
     }

@@ -1,25 +1,25 @@
-//! The data of a chunk: whether it can be decompressed.
+//! The check of a chunk's data by decompression.
 
 use crate::format::blocks::single_block;
 use crate::format::chunk::{ChunkHeader, INT32};
 use crate::format::decompress::{decompress, max_data};
 use crate::rules::blocks::starts;
 
-/// Why a chunk was not decompressed.
+/// Why a chunk could not be decompressed.
 pub(crate) enum NotDecompressed {
     Damaged(String),
-    /// This crate cannot do it, but C-Blosc2 may.
+    /// This crate cannot decompress it, but C-Blosc2 may.
     NotTried(String),
 }
 
-/// Decompresses a chunk whose header and table of blocks are good, block by block where that is possible.
-/// `metalayer` is that of the array, which some plugins need.
+/// Decompresses a chunk with a valid header and table of blocks, block by block if possible. `metalayer` is that of the array,
+/// which some plugins need.
 pub(crate) fn check(
     header: &ChunkHeader,
     chunk: &[u8],
     metalayer: Option<&[u8]>,
 ) -> Result<(), NotDecompressed> {
-    // It is copied for each block.
+    // Only where needed, because it is copied for each block.
     let metalayer = metalayer.filter(|_| header.has_plugin());
     if header.needs_other_blocks() {
         whole(header, chunk, metalayer)
@@ -49,7 +49,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
     let damaged = |why: String| Err(NotDecompressed::Damaged(why));
     let table = starts(chunk.get(header.header_len..).unwrap_or_default());
     let mut left = header.nbytes;
-    // Blocks that have more share bytes, and each of a million could be the same.
+    // The bytes left for the blocks. Blocks with more than these share bytes, and a million of them could be the same.
     let mut room = chunk.len();
     let mut spans = Vec::new();
     for (number, start) in table.take(header.nblocks().unwrap_or_default()).enumerate() {
@@ -63,7 +63,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
         spans.push((start, start + block.len(), number));
         let Some(rest) = room.checked_sub(block.len()) else { break };
         room = rest;
-        // Zeros have nothing to decompress, however many they are.
+        // Only lengths of 0: all bytes are zero, and there is nothing to decompress for any number of them.
         if block.len() == header.nstreams(length) * INT32 {
             continue;
         }

@@ -1,6 +1,6 @@
-//! What is wrong with the [files of chunks](crate::format::chunk_file) in the directory of a sparse frame.
+//! The check of the [chunk files](crate::format::chunk_file) in the directory of a sparse frame.
 //!
-//! A file that no chunk refers to is not a fault: C-Blosc2 leaves an empty one where a chunk became one repeated value.
+//! A file without an entry in the chunk index is not a fault: C-Blosc2 leaves an empty one after a chunk became special.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};
@@ -11,35 +11,36 @@ use crate::format::chunk::ChunkHeader;
 use crate::format::chunk_file::{name, number};
 use crate::io::open::open_at_once;
 
-/// Up to this number of files, each one is opened. For more, the folder is listed first, as a chunk index of a few hundred
-/// bytes can name a million files that are not there.
+/// The most files that are opened without listing the folder first.
+// A chunk index of a few hundred bytes can name a million files that do not exist. With a list, a missing name costs a search
+// in memory and no system call.
 const MAX_UNLISTED: usize = 64;
 
-/// What is wrong with the file of a chunk.
+/// Why a chunk file is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileFault {
     Missing,
     /// It does not begin with the header of a chunk.
     NotAChunk,
     Short {
-        /// The bytes of the chunk.
+        /// The stored size of the chunk.
         cbytes: usize,
-        /// The bytes of the file.
+        /// The length of the file.
         length: u64,
     },
 }
 
-/// What is wrong with some files.
+/// The faults of some files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FileFaults {
     /// The first file with a fault.
     pub(super) first: Option<(u64, FileFault)>,
-    /// How many files have one.
+    /// The number of files with a fault.
     pub(super) count: usize,
 }
 
-/// What is wrong with the files of these numbers, which are in ascending order. Opens at most [`MAX_UNLISTED`] files
-/// that do not exist.
+/// The faults of the files with these numbers, in ascending order. It tries to open at most [`MAX_UNLISTED`] files that do not
+/// exist.
 pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<FileFaults, Error> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
         // Without permission to list the directory, nothing is known about its files.
@@ -62,7 +63,7 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
     Ok(listed)
 }
 
-/// Checks the files of these numbers, except those that are known to be missing.
+/// Checks the files with these numbers, without opening those known to be missing.
 fn collect(
     numbers: &[u64],
     listed: Option<&[u64]>,
@@ -80,11 +81,11 @@ fn collect(
     Ok(faults)
 }
 
-/// What is wrong with a file. One that we have no permission to read counts as whole.
+/// The fault of a file. A file without read permission counts as valid.
 fn fault(path: &Path) -> io::Result<Option<FileFault>> {
     let file = match open_at_once(path) {
         Ok(file) => file,
-        // Windows does not let a directory be opened as a file.
+        // Windows does not open a directory as a file.
         Err(_) if path.is_dir() => return Ok(Some(FileFault::Missing)),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(FileFault::Missing)),

@@ -1,5 +1,5 @@
-//! The walk over the chunks: the header of each against the frame, all against each other, and their data if that is
-//! wanted.
+//! The walk over the chunks: each header is compared with the frame and with the other chunks, and the data is decompressed
+//! on request.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
@@ -27,11 +27,11 @@ use crate::progress::Progress;
 use crate::rules::chunk::{ChunkRules, Plugins, about, damaged, list, not_a_chunk, unsupported, wrong};
 use crate::rules::index::MAX_COMPARED;
 
-/// How often the bytes of all chunks may be looked at, chunk by chunk. If chunks have more, they share bytes, and to look at
-/// each could take forever. Twice, so that one that only claims too much does not hide the others.
+/// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more share bytes, and reading each could
+/// take forever. 2 and not 1, so a single chunk that claims too much does not hide the others.
 const MAX_LOOKS: u64 = 2;
 
-/// Adds to a report what is wrong with the chunks. What a check of the index finds is not reported again.
+/// Adds the findings about chunks to a report. Findings about the index are not repeated.
 pub(super) fn check<R: Read + Seek>(
     frame: &mut Frame<R>,
     depth: CheckDepth,
@@ -56,7 +56,7 @@ fn walk<R: Read + Seek>(
 ) -> Result<Found, Error> {
     let header = frame.header().clone();
     let mut scan = ChunkScan::new(frame, depth);
-    // An index can name a million files that do not exist.
+    // Listed once, because an index can name a million files that do not exist.
     let listed = frame.directory().and_then(|directory| chunk_files::list(directory).ok());
     let mut chunks = frame.chunks()?;
     if chunks.is_lost() {
@@ -93,7 +93,7 @@ fn walk<R: Read + Seek>(
             break;
         }
         progress.show(entry.number + 1)?;
-        // All entries are the same: a few bytes can claim millions of them.
+        // One entry stands for all. A few bytes can claim millions of them.
         if chunks.is_repeated() {
             scan.is_whole = false;
             break;
@@ -120,28 +120,28 @@ struct Span {
     number: u64,
 }
 
-/// What the headers of all chunks say.
+/// The sums and limits over the headers of all chunks.
 struct ChunkScan {
     depth: CheckDepth,
     rules: ChunkRules,
-    /// That of the array, which some filters need.
+    /// The array's metalayer, which some filters need.
     metalayer: Option<Vec<u8>>,
-    /// Of those in a contiguous frame.
+    /// The byte ranges of chunks in a contiguous frame, at most [`MAX_COMPARED`].
     spans: Vec<Span>,
-    /// How many chunks could be among them.
+    /// The number of chunks in a contiguous frame, including those without a recorded range.
     nstored: u64,
     nbytes: u64,
-    /// Chunks with other filters than the frame: how many, the number of the first one, and its filters.
+    /// Chunks with other filters than the frame: their count, the first one, and its filters.
     other_filters: Option<(u64, u64, String)>,
-    /// Whether all chunks are stored and have a good header.
+    /// Whether all chunks are stored and have a valid header.
     is_whole: bool,
-    /// Whether all entries are known, and so are all chunks in the frame itself.
+    /// Whether all entries are known, and the ranges of all chunks in the frame.
     knows_all: bool,
-    /// The bytes of chunks in the frame that may still be looked at.
+    /// The number of bytes that may still be read of chunks in the frame.
     left: u64,
-    /// The files that have been looked at.
+    /// The files that have been read.
     files: BTreeSet<u64>,
-    /// Whether too few bytes were left for a chunk.
+    /// Whether the limit of bytes has been reached.
     is_over: bool,
 }
 
@@ -168,7 +168,7 @@ impl ChunkScan {
         }
     }
 
-    /// Looks at a chunk, and says what is wrong with its header.
+    /// Reads a chunk, and returns the finding about its header.
     fn take<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -229,7 +229,7 @@ impl ChunkScan {
         Ok(None)
     }
 
-    /// Whether these bytes of a chunk may be looked at. A file is looked at once, whatever it has.
+    /// Whether this number of bytes of a chunk may be read. A chunk file is read once, without a limit.
     fn may_look(&mut self, entry: &ChunkEntry, bytes: usize) -> bool {
         if matches!(entry.place, ChunkPlace::Frame(_)) {
             let left = self.left.checked_sub(bytes as u64);
@@ -239,7 +239,7 @@ impl ChunkScan {
         !self.is_over
     }
 
-    /// Records what a good header says.
+    /// Records a valid header.
     fn record(&mut self, entry: &ChunkEntry, header: &ChunkHeader) {
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
         if let Some(filters) = self.rules.other_filters(header) {
@@ -251,7 +251,7 @@ impl ChunkScan {
         }
     }
 
-    /// Keeps the byte range of a chunk for the overlap check, for at most `MAX_COMPARED` chunks.
+    /// Records a chunk's byte range for the overlap check, for at most `MAX_COMPARED` chunks.
     fn keep(&mut self, span: Span) {
         self.nstored += 1;
         if self.spans.len() < MAX_COMPARED {
@@ -259,14 +259,14 @@ impl ChunkScan {
         }
     }
 
-    /// Adds what is wrong with all chunks together.
+    /// Adds the findings about all chunks together.
     fn finish<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         header: &Header,
         found: &mut Found,
     ) -> Result<(), Error> {
-        // Before what may be left out.
+        // First, because findings beyond the limit per code are not reported.
         if let Some(finding) = self.total(header) {
             found.push(finding);
         }
@@ -285,7 +285,7 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// Whether chunks share bytes. If there is a hole after a chunk, it may be because its length is wrong.
+    /// Adds findings for chunks that share bytes, and for chunks whose length is wrong because a hole follows them.
     fn compare<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -324,8 +324,8 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// The bytes or files that belong to no entry. All chunks have been compared, so their ranges are in order. A sparse frame
-    /// comes with its directory, and the files of chunks in it.
+    /// The finding for bytes or files of no entry. The byte ranges are already sorted. For a sparse frame, `sparse` is its
+    /// directory and the chunk files in it.
     fn unowned(&self, header: &Header, sparse: Option<(&Path, &[u64])>) -> Option<Finding> {
         if !self.knows_all {
             return None;
@@ -342,7 +342,7 @@ impl ChunkScan {
         unowned::bytes(ranges, header.header_len as u64, index_start(header))
     }
 
-    /// Whether chunks of different sizes are as long as the frame says.
+    /// The finding for chunks of different sizes whose sum is not that of the header.
     fn total(&self, header: &Header) -> Option<Finding> {
         let is_known = self.is_whole && header.nchunks().is_none();
         let (expected, found) = (u64::try_from(header.nbytes).ok()?, self.nbytes);
@@ -353,7 +353,7 @@ impl ChunkScan {
     }
 }
 
-/// Decompresses a chunk whose header and table of blocks are good. Whatever comes of it, its header counts.
+/// Decompresses a chunk with a valid header and table of blocks. The result does not change what was recorded of the header.
 fn check_data<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,

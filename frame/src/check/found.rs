@@ -1,4 +1,4 @@
-//! Findings about chunks, of which a damaged file can have one for each of a million.
+//! The findings about chunks, limited in number: a damaged file can have a million.
 
 use crate::check::report::{Report, Skipped};
 use crate::code::FindingCode;
@@ -13,9 +13,9 @@ const MAX_FINDINGS: usize = 20;
 #[derive(Default)]
 pub(super) struct Found {
     kept: Vec<Finding>,
-    /// How many more there are of a code.
+    /// The number of further findings per code.
     left_out: Vec<(FindingCode, u64)>,
-    /// Checks that were left out. The entry for chunks that were not decompressed comes first.
+    /// Skipped checks. The entry for chunks that were not decompressed comes first.
     skipped: Vec<Skipped>,
 }
 
@@ -39,13 +39,13 @@ impl Found {
         }
     }
 
-    /// Of `all` chunks, this one was not looked at, and none after it.
+    /// Records that this chunk, and all after it of `all` chunks, were not checked.
     pub(super) fn not_looked_at(&mut self, entry: &ChunkEntry, all: u64) {
         let why = format!("from chunk {} on, as those before it share their bytes", entry.number);
         self.skipped.push(Skipped::Chunks { count: Some(all.saturating_sub(entry.number)), why });
     }
 
-    /// Of all stored chunks, only the first ones were compared.
+    /// Records that of `all` stored chunks only the first ones were compared.
     pub(super) fn not_compared(&mut self, all: u64) {
         let compared = MAX_COMPARED as u64;
         if let Some(rest) = all.checked_sub(compared).filter(|&rest| rest > 0) {

@@ -1,4 +1,4 @@
-//! What follows the header: the trailer and the chunk index.
+//! The check of the trailer and the chunk index.
 
 use std::io::{Read, Seek};
 
@@ -12,7 +12,7 @@ use crate::io::frame::Frame;
 use crate::rules;
 use crate::rules::index::{about, index_header};
 
-/// Checks what follows the header, in a file that is not shorter than the frame.
+/// Checks the bytes after the header, in a file that is not shorter than the frame.
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
     let mut end = None;
     match frame.trailer() {
@@ -31,7 +31,7 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -
     }
 }
 
-/// The chunk index, which ends where the trailer begins, if that is known.
+/// Checks the chunk index, which ends at the start of the trailer if that is known.
 fn check_index<R: Read + Seek>(
     frame: &mut Frame<R>,
     trailer: Option<u64>,

@@ -1,4 +1,4 @@
-//! The entries of the chunk index: whether they are in order, and whether the data was ever written.
+//! The check of the entries of the chunk index.
 
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::format::index::ChunkCounts;
 use crate::io::frame::Frame;
 use crate::rules::index::{IndexScan, about};
 
-/// The findings and the counts of the index. One that this crate cannot read is not a fault.
+/// The findings and the counts of the index. An index that this crate cannot read is not a fault.
 pub(super) fn check<R: Read + Seek>(
     frame: &mut Frame<R>,
 ) -> Result<(Vec<Finding>, Option<ChunkCounts>), Error> {
@@ -32,7 +32,7 @@ pub(super) fn check<R: Read + Seek>(
         }
     }
     findings.extend(scan.lost_length(header));
-    // What is computed or fetched when it is read has no chunks before.
+    // An object that is computed or fetched when it is read has no stored chunks before.
     if frame.kind().holds_data() {
         let geometry = || frame.head.array().ok().flatten().and_then(|array| array.geometry().ok());
         findings.extend(scan.unwritten(header, geometry));
@@ -45,7 +45,7 @@ fn scan<R: Read + Seek>(frame: &mut Frame<R>) -> Result<IndexScan, Error> {
     let chunks = frame.chunks()?;
     let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
     let mut scan = IndexScan::default();
-    // Two that are the same tell as much as many.
+    // Two equal entries show the same as a million.
     for entry in chunks.take(if is_repeated { 2 } else { usize::MAX }) {
         let place = entry?.place;
         scan.take(place, &header);
@@ -56,7 +56,7 @@ fn scan<R: Read + Seek>(frame: &mut Frame<R>) -> Result<IndexScan, Error> {
     Ok(scan)
 }
 
-/// The first chunk of a sparse frame whose file is missing or not whole, so that C-Blosc2 cannot read it.
+/// The finding for chunk files that are missing or incomplete, so C-Blosc2 cannot read their chunks.
 fn files(numbers: &[u64], directory: &Path, header: &Header) -> Result<Option<Finding>, Error> {
     let faults = chunk_files::faults(numbers, directory)?;
     Ok(faults.first.map(|(number, fault)| {

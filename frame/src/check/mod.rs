@@ -1,4 +1,4 @@
-//! Checks of a frame: what is wrong with it, or unusual.
+//! Checks of a frame.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -32,34 +32,34 @@ mod frame;
 mod stable;
 mod values;
 
-/// How many bytes of the header are compared at a time.
+/// The number of bytes of the header compared at a time.
 const PIECE: usize = 1 << 16;
 
 /// A check of a frame, with its depth and progress callback.
 ///
 /// The function [`check`] is its short form, which does not read the chunks.
 ///
-/// A frame that another process is writing can look broken for a moment. If there is an error, a frame that is checked
-/// [by its path](Self::run_path) is therefore checked again every 10 milliseconds, until two checks agree and nothing was
-/// written between them. So a damaged frame is read twice.
+/// A frame that another process is writing can look broken for a moment. A check [by path](Self::run_path) that finds an
+/// error is therefore repeated every 10 milliseconds, until two checks agree and nothing was written between them. A
+/// damaged frame is read twice for this reason.
 ///
-/// Of chunks, at most 20 findings of each code are reported one by one. If the chunk index is damaged, the chunks are not
-/// checked, as it is not known where they are.
+/// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks are not checked, because
+/// their places are not known.
 ///
 /// # What leaves no trace
 ///
-/// Blosc2 has no checksums, so a check sees only what does not fit together. (Only the members of a zip file have one:
-/// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares it.) It cannot see
+/// Blosc2 has no checksums, so a check finds only contradictions. (The members of a zip file do have a checksum, which
+/// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares.) It cannot find
 ///
 /// - damage within the compressed bytes of a chunk that its codec does not notice, and any in bytes that are not
 ///   compressed;
-/// - another dtype with items of the same size, and another shape with as many chunks along each dimension;
+/// - another dtype with the same item size, and another shape with the same chunk grid;
 /// - another shape or chunk shape of an array without items;
-/// - other values of metalayers, of the codec and of other parameters that only new chunks would have;
-/// - data that is partly old and partly new, because a writer was killed while it changed an array in place;
-/// - data that was never written. Where a writer that creates or appends was killed, its chunks read as zeros.
-///   [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of it, but an array can be meant so, and a killed
-///   writer of data that has chunks of zeros itself is missed.
+/// - other values of metalayers, or of the codec and other parameters that apply only to new chunks;
+/// - a mix of old and new data, left by a writer that was killed while it changed an array in place;
+/// - data that was never written. The chunks of a killed writer that created or appended read as zeros.
+///   [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such an array can be
+///   intended, and a killed writer of data with chunks of zeros is missed.
 ///
 /// `docs/EVIDENCE.md` in the repository has the counts, for every change of a byte in headers, and for killed writers.
 ///
@@ -95,15 +95,15 @@ impl fmt::Debug for Check<'_> {
     }
 }
 
-/// Checks the frame in a file, or in the directory of a sparse frame. The chunks are not read: a [`Check`] can do that too.
+/// Checks the frame in a file, or in the directory of a sparse frame. The chunks are not read; a [`Check`] can read them.
 ///
-/// A file that is not a frame, or whose header cannot be read, is reported as a finding, not as an error. In a sparse frame,
-/// the chunk files are checked too, if the chunk index can be read. Most indexes are compressed, which needs the feature
-/// `decompress`. A damaged index cannot make the check expensive: at most 64 files are opened that are not in the directory.
+/// A file that is not a frame, or a header that cannot be read, gives a finding, not an error. In a sparse frame, the chunk
+/// files are checked too, if the chunk index can be read. Most indexes are compressed, which needs the feature `decompress`. A
+/// damaged index cannot make the check expensive: at most 64 missing files are looked up.
 ///
 /// # Errors
 ///
-/// As [`Check::run_path`].
+/// The errors of [`Check::run_path`].
 ///
 /// ```
 /// use b2nd_frame::{FindingCode, check};
@@ -129,9 +129,8 @@ impl<'p> Check<'p> {
         Self { depth, progress: Progress::default() }
     }
 
-    /// Calls a function after each chunk with the number of chunks that are done. The function can stop the check, which
-    /// gives an error of the kind [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, it
-    /// counts from 1 again.
+    /// Sets a progress callback. It gets the number of chunks done after each chunk, and can stop the check with an error of the
+    /// kind [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the numbers start at 1 again.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -154,13 +153,13 @@ impl<'p> Check<'p> {
         self
     }
 
-    /// Checks the frame in a file, or in the directory of a sparse frame, and again as long as somebody writes it.
+    /// Checks the frame in a file, or in the directory of a sparse frame. Repeats the check while another process writes it.
     ///
     /// # Errors
     ///
     /// - [`Io`] if a file cannot be read.
     /// - [`Changing`] if in 20 checks no two in a row agree.
-    /// - [`Stopped`] if the function of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
     ///
     /// [`Io`]: crate::ErrorKind::Io
     /// [`Changing`]: crate::ErrorKind::Changing
@@ -175,7 +174,7 @@ impl<'p> Check<'p> {
             Ok(frame) => frame,
             Err(error) => return Ok(Report::of([error.into_finding()?].into())),
         };
-        // A small file is read once more as a whole, instead of each part of it and then the header again.
+        // A small file is read again as a whole: two reads and no seek, instead of four to six for its parts and the header.
         let report = match frame.in_memory()? {
             Some(mut small) => self.once(&mut small)?,
             None => self.once(&mut frame)?,
@@ -183,12 +182,12 @@ impl<'p> Check<'p> {
         Ok(Report { frame: Some(frame), ..report })
     }
 
-    /// Checks a frame that has been opened, once.
+    /// Checks an open frame once.
     ///
     /// # Errors
     ///
-    /// As [`run_path`](Self::run_path), but [`Changing`](crate::ErrorKind::Changing) if the header in the file is no
-    /// longer the one of this frame.
+    /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the header in the
+    /// file is no longer that of this frame.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -208,7 +207,7 @@ impl<'p> Check<'p> {
     fn once<R: Read + Seek>(&mut self, frame: &mut Frame<R>) -> Result<Report, Error> {
         let mut report = frame.check_header();
         match frame::check(frame, &mut report) {
-            // The file has become shorter, which the check of its length reports.
+            // The file has become shorter. The check of its length below reports it.
             Err(error) if error.is_about(FindingCode::Truncated) => {}
             done => done?,
         }
@@ -225,7 +224,7 @@ impl<'p> Check<'p> {
 }
 
 impl<R> Frame<R> {
-    /// Checks the header by itself, and whether it agrees with the array's metalayer. The file is not read.
+    /// Checks the header, and its agreement with the array's metalayer. The file is not read.
     ///
     /// ```
     /// use b2nd_frame::{FindingCode, Frame};
@@ -248,7 +247,7 @@ impl<R> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Whether the header in the file is still the one of this frame.
+    /// Whether the header in the file is still that of this frame.
     fn is_unchanged(&mut self) -> Result<bool, Error> {
         let bytes = self.head.bytes.clone();
         let mut position = 0;

@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::format::index::ChunkCounts;
 use crate::io::frame::Frame;
 
-/// The result of a check: what is wrong with a frame, or unusual.
+/// The result of a check: the findings about a frame, the counts of its chunks, and the skipped parts.
 ///
 /// ```
 /// use b2nd_frame::check;
@@ -21,15 +21,14 @@ use crate::io::frame::Frame;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The frame that was opened for a check of a path. `None` if its header cannot be read, which the only finding explains;
-    /// and where the caller opened the frame.
+    /// The frame that a check of a path has opened. `None` if its header cannot be read, which the only finding explains, or if
+    /// the caller opened the frame.
     pub frame: Option<Frame>,
     /// All errors and warnings.
     pub findings: Vec<Finding>,
-    /// How many chunks are stored, and how many have one value instead. `None` if the chunk index was not read, or cannot
-    /// be.
+    /// The numbers of stored and special chunks. `None` if the chunk index was not read, or cannot be read.
     pub counts: Option<ChunkCounts>,
-    /// What was to be checked of the chunks and was not, so it may be right or wrong.
+    /// The skipped parts of the check. Nothing is known about them.
     pub skipped: Vec<Skipped>,
 }
 
@@ -39,8 +38,7 @@ impl Report {
     }
 }
 
-/// What a check did not look at, because this crate cannot read it and other readers may, or because there are too many
-/// chunks.
+/// A skipped part of a check: this crate cannot read it although other readers may, or there are too many chunks.
 ///
 /// ```
 /// use b2nd_frame::{Check, CheckDepth, Frame, Skipped};
@@ -89,7 +87,7 @@ pub enum Skipped {
 }
 
 impl Skipped {
-    /// The name of what was skipped: `chunks`, `data`, `shared-bytes` or `values`.
+    /// The name of the skipped part: `chunks`, `data`, `shared-bytes` or `values`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -111,7 +109,7 @@ impl Skipped {
         }
     }
 
-    /// The reason; if there are several, for one of them.
+    /// The reason, or one of several reasons.
     #[must_use]
     pub fn why(&self) -> &str {
         match self {

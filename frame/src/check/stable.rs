@@ -1,4 +1,4 @@
-//! Checks of a frame that another process may be writing.
+//! The repetition of checks while another process may be writing the frame.
 
 use std::path::Path;
 use std::thread;
@@ -10,10 +10,10 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::first_error;
 use crate::io::open::file_with_header;
 
-/// How often a frame is checked at most, if it has errors or changes meanwhile.
+/// The most checks of a frame that has errors or changes in between.
 const ATTEMPTS: usize = 20;
 
-/// The time between two checks. A writer that appends chunks needs less for each.
+/// The time between two checks. A writer that appends chunks needs less time for a chunk.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Repeats a check of the frame in a file until it finds no errors, or two checks agree and nothing was written between
@@ -28,7 +28,8 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
             }
             report => report?,
         };
-        // A writer can cause any error for a moment, but not this one: every frame begins with the magic bytes.
+        // A writer can cause any error for a moment except this one, because every frame begins with the magic bytes. A folder of
+        // text files should not cost 10 ms per file.
         if first_error(&report.findings).is_none_or(|error| error.code() == FindingCode::NotAFrame) {
             return Ok(report);
         }
@@ -43,7 +44,7 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
     Err(Error::changing(None))
 }
 
-/// When the file with the header was last written, if the system knows.
+/// The time of the last write to the file with the header, if the system knows it.
 fn modified(path: &Path) -> Option<SystemTime> {
     file_with_header(path).ok()?.metadata().ok()?.modified().ok()
 }

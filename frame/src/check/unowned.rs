@@ -8,8 +8,7 @@ use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::chunk_file::name;
 
-/// The finding for bytes of the frame from `start` to `end` that are in none of these ranges, which are in ascending order of
-/// their starts.
+/// The finding for bytes of the frame between `start` and `end` outside of these ranges, which are sorted by their starts.
 pub(super) fn bytes(ranges: impl Iterator<Item = (u64, u64)>, start: u64, end: u64) -> Option<Finding> {
     let (mut free, mut first, mut count) = (start, None, 0);
     for (start, after) in ranges.chain([(end, end)]) {
@@ -26,8 +25,8 @@ pub(super) fn bytes(ranges: impl Iterator<Item = (u64, u64)>, start: u64, end: u
     Some(Finding::new(FindingCode::UnownedBytes, Place::Chunk).at(first?).numbers(0, count).text(text))
 }
 
-/// The same for the files of chunks in a directory, `listed` in ascending order. C-Blosc2 leaves an empty one where a chunk
-/// became one repeated value.
+/// The same for the chunk files in a directory, `listed` in ascending order. C-Blosc2 leaves an empty file after a chunk
+/// became special, which is not a finding.
 pub(super) fn files(directory: &Path, listed: &[u64], owned: &BTreeSet<u64>) -> Option<Finding> {
     let is_not_empty = |number: &&u64| {
         let metadata = fs::symlink_metadata(directory.join(name(**number)));

@@ -1,4 +1,4 @@
-//! The values of vlmetalayers: whether they can be read.
+//! The check of the values of vlmetalayers.
 
 use std::io::{Read, Seek};
 
@@ -8,7 +8,7 @@ use crate::finding::Escaped;
 use crate::io::frame::Frame;
 use crate::rules::trailer::value;
 
-/// Decompresses each value. What is wrong with the trailer itself is reported by the check of the frame.
+/// Decompresses each value. The check of the frame has already reported the faults of the trailer itself.
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
     let trailer = match frame.trailer() {
         Err(error) if error.kind() == ErrorKind::Malformed => return Ok(()),

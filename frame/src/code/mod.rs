@@ -1,4 +1,4 @@
-//! What a finding says by its code: the properties of codes, and the table of them.
+//! The codes of findings: their properties and their table.
 
 use core::error;
 use core::fmt;
@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// How serious a finding is.
+/// The severity of a finding.
 ///
 /// ```
 /// use b2nd_frame::{FindingCode, Severity};
@@ -19,7 +19,7 @@ use serde::{Serialize, Serializer};
 pub enum Severity {
     /// The file is unusual, but readable.
     Warning,
-    /// The file breaks a rule that readers must enforce.
+    /// The file violates a rule that readers must enforce.
     Error,
 }
 
@@ -46,7 +46,7 @@ impl Serialize for Severity {
     }
 }
 
-/// How much of a frame a [`Check`](crate::Check) reads. Each depth has all that those before it have.
+/// The depth of a [`Check`](crate::Check). Each depth includes the ones before it.
 ///
 /// ```
 /// use b2nd_frame::CheckDepth;
@@ -56,31 +56,31 @@ impl Serialize for Severity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CheckDepth {
-    /// The header, the chunk index, the trailer, and the length of the file. In a sparse frame, whether the chunk files
-    /// are there and whole.
+    /// The header, the chunk index, the trailer, and the length of the file. In a sparse frame, also whether the chunk files
+    /// exist and are complete.
     #[default]
     Frame,
-    /// The header of every chunk: its sizes against those of the frame, where its blocks begin, whether it shares bytes
-    /// with another chunk, and whether there are bytes of none. It takes a small read for each chunk.
+    /// The header of every chunk: its sizes compared with those of the frame, the offsets of its blocks, bytes shared with
+    /// another chunk, and bytes of no chunk. It takes a small read for each chunk.
     ChunkHeaders,
-    /// The data of every chunk and the values of vlmetalayers, which are decompressed and thrown away. This needs the
+    /// The data of every chunk and the values of vlmetalayers, which are decompressed and discarded. This needs the
     /// feature `decompress`.
     ChunkData,
 }
 
-/// What mends a frame.
+/// The operation that mends a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
     /// A [`Rewrite`](crate::Rewrite).
     Rewrite,
-    /// An [`Edit`](crate::Edit), for which the right value must be known.
+    /// An [`Edit`](crate::Edit). The right value must be known.
     Edit,
-    /// A [`Salvage`](crate::Salvage), which saves what is not damaged.
+    /// A [`Salvage`](crate::Salvage), which saves the undamaged parts.
     Salvage,
 }
 
-/// The remedy of a row, where `-` is none.
+/// The remedy of a row; `-` means none.
 macro_rules! remedy {
     (-) => {
         None
@@ -90,14 +90,14 @@ macro_rules! remedy {
     };
 }
 
-/// Makes the enum and its methods from one table: for each code its name, its severity, the depth of a check that finds it,
-/// and its remedy; then its meaning, cause and advice.
+/// Generates the enum and its methods from one table. A row has the name, the severity, the depth of a check that finds the
+/// code, the remedy, the meaning, the cause and the advice.
 macro_rules! codes {
     ($($variant:ident $name:literal $severity:ident $depth:ident $remedy:tt $meaning:literal $cause:tt $advice:literal)*) => {
-        /// What a finding reports: a broken rule, or something unusual.
+        /// The code of a finding: a violated rule, or something unusual.
         ///
-        /// Each code has a name that stays the same in later releases. [`Display`](core::fmt::Display), [`FromStr`](core::str::FromStr) and serde
-        /// use it.
+        /// The name of a code does not change between releases. [`Display`](core::fmt::Display),
+        /// [`FromStr`](core::str::FromStr) and serde use it.
         ///
         /// ```
         /// use b2nd_frame::{FindingCode, Severity};
@@ -131,7 +131,7 @@ macro_rules! codes {
             /// ```
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The name of the code, such as `interrupted-resize`. It stays the same in later releases.
+            /// The name of the code, such as `interrupted-resize`. It does not change between releases.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -139,7 +139,7 @@ macro_rules! codes {
                 }
             }
 
-            /// How serious findings of this code are.
+            /// The severity of findings with this code.
             #[must_use]
             pub fn severity(self) -> Severity {
                 match self {
@@ -147,7 +147,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The first depth of a check that finds it.
+            /// The first depth of a check that finds the code.
             ///
             /// ```
             /// use b2nd_frame::{CheckDepth, FindingCode};
@@ -162,7 +162,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What mends it; `None` if nothing in this crate does.
+            /// The operation that mends it; `None` if this crate has none.
             ///
             /// ```
             /// use b2nd_frame::{FindingCode, Remedy};
@@ -178,7 +178,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What is wrong or unusual, in a sentence or two.
+            /// The fault or oddity, in a sentence or two.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
@@ -186,7 +186,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What usually leads to this, in a sentence.
+            /// The usual cause, in a sentence.
             ///
             /// ```
             /// use b2nd_frame::FindingCode;
@@ -200,7 +200,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What the owner of the file can do, in a sentence or two.
+            /// The advice for the owner of the file, in a sentence or two.
             #[must_use]
             pub fn advice(self) -> &'static str {
                 match self {

@@ -3,7 +3,7 @@
 
 use crate::code::{CheckDepth, Remedy, Severity};
 
-/// What changes bytes by itself.
+/// The cause of all codes for bytes that no writer produces.
 const DAMAGE: &str =
     "Bytes were damaged: by a disk, by a transfer, or by a program that wrote into the file.";
 

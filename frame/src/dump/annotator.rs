@@ -1,4 +1,7 @@
-//! Reads the parts of a frame, and shows each value that it reads.
+//! Reads the parts of a frame, and shows each value.
+//!
+//! The parser first finds what is wrong. Then the parser's own cursor walks over the bytes again: a row is what the cursor took
+//! since the last row. So a dump cannot disagree with an error, and ends at the byte of the error.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -13,16 +16,16 @@ use crate::format::cursor::{Cursor, Part};
 use crate::format::marker::{Kind, Marker};
 use crate::format::section::ARRAY_NAMES;
 
-/// Values that are nested deeper are shown as bytes.
+/// The deepest nesting of values with rows of their own. Deeper values are shown as bytes.
 const MAX_DEPTH: usize = 32;
 
 /// Why the rows end early.
 pub(super) enum Stop {
-    /// The next bytes are wrong or missing.
+    /// The next bytes are invalid or missing.
     Fault,
-    /// What is wrong has been shown.
+    /// The fault has been shown.
     Shown,
-    /// The receiver of the rows has broken off.
+    /// The receiver has stopped the dump.
     Over(fmt::Error),
 }
 
@@ -38,10 +41,10 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// Where rows go. An error breaks off.
+/// The receiver of rows. An error stops the dump.
 pub(super) type Receive<'r> = dyn FnMut(&Row<'_>) -> fmt::Result + 'r;
 
-/// The function that gets the rows, until it breaks off.
+/// A receiver that calls a function for each row, until it returns `Break`.
 pub(super) fn until_break(
     receive: &mut dyn FnMut(&Row<'_>) -> ControlFlow<()>,
 ) -> impl FnMut(&Row<'_>) -> fmt::Result {
@@ -51,28 +54,28 @@ pub(super) fn until_break(
     }
 }
 
-/// Reads bytes of a frame, and shows each value that it reads, up to the byte that the parser refuses.
+/// Reads bytes of a frame, and shows each value up to the byte that the parser rejects.
 pub(super) struct Annotator<'w, 'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) rows: dump::Annotator<'w, 'a>,
-    /// The offset in the bytes of the one that the parser refuses, and why.
+    /// The offset of the byte that the parser rejects, and the reason.
     fault: Option<(usize, String)>,
 }
 
 impl<'w, 'a> Annotator<'w, 'a> {
-    /// Begins with the first byte of the cursor, which `rows` shows. The parser has found what is wrong, so the findings of
-    /// the cursor are not shown.
+    /// An annotator at the first byte of `rows`. The parser has already found the fault, so the findings of the cursor are not
+    /// shown.
     pub(super) fn new(part: Part, rows: dump::Annotator<'w, 'a>, fault: Option<(usize, String)>) -> Self {
         Self { cursor: Cursor::new(rows.rest(), part), rows, fault }
     }
 
-    /// Shows all, and ends the rows with the fault if there is one.
+    /// Shows all values, and ends with the fault if there is one.
     pub(super) fn run(mut self, show: impl FnOnce(&mut Self) -> Result<(), Stop>) -> fmt::Result {
         match show(&mut self) {
             Err(Stop::Over(error)) => Err(error),
             Err(Stop::Shown) => Ok(()),
             Ok(()) if self.fault.is_none() => Ok(()),
-            // A header that is cut short can show more than it has.
+            // A truncated header can end without an error of its own.
             Ok(()) | Err(Stop::Fault) => {
                 let unknown = || (self.rows.shown(), "these bytes are not valid here".into());
                 let (offset, text) = self.fault.take().unwrap_or_else(unknown);
@@ -82,7 +85,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         }
     }
 
-    /// Shows what is inside of the last value, a level deeper.
+    /// Shows the content of the last value, one level deeper.
     pub(super) fn inside<E>(&mut self, show: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
         self.rows.depth += 1;
         show(self)?;
@@ -90,8 +93,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(())
     }
 
-    /// Shows a section, which begins with the marker of its three parts. `content` shows what a content of this name has
-    /// after its length.
+    /// Shows a section from the marker of its three parts on. `content` shows the bytes of one content.
     pub(super) fn section(
         &mut self,
         name: &str,
@@ -105,7 +107,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.inside(|rows| {
             for _ in 0..count {
                 let name = rows.value("name")?;
-                // A short name is on the line of its marker.
+                // A short name is in the head, on the line of its marker.
                 let name =
                     if name.body.is_empty() { name.head.get(1..).unwrap_or_default() } else { name.body };
                 let offset = rows.value("offset")?.head.last_chunk().copied().map(u32::from_be_bytes);
@@ -115,13 +117,14 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Ok::<_, Stop>(())
         })?;
         self.count("content", "contents")?;
+        // By offset, because contents may be in another order than the index, but a dump goes forward only.
         layers.sort_unstable();
         self.inside(|rows| {
             layers.into_iter().try_for_each(|(offset, name)| rows.content(offset, name, &mut content))
         })
     }
 
-    /// Shows a content, whose marker is at an offset.
+    /// Shows the content with its marker at an offset.
     pub(super) fn content(
         &mut self,
         offset: usize,
@@ -130,11 +133,11 @@ impl<'w, 'a> Annotator<'w, 'a> {
     ) -> Result<(), Stop> {
         let name = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
         if let Some(back) = self.rows.shown().checked_sub(offset).filter(|&back| back > 0) {
-            // Otherwise 16 metalayers in the same place would cost as much as 16 of them.
+            // A reference instead of the bytes. Otherwise 16 metalayers at one place would be shown 16 times.
             let start = self.rows.offset().saturating_sub(back as u64);
             return Ok(self.note("content", &format_args!("{name}at byte {start}, above"))?);
         }
-        // The wrong byte may be between the contents, where another metalayer should begin.
+        // The invalid byte may be between two contents, where another metalayer should begin.
         self.refuse_fault(offset)?;
         self.raw_until(offset)?;
         self.cursor = self.cursor.at(offset);
@@ -168,7 +171,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
     pub(super) fn values(&mut self, end: usize) -> fmt::Result {
         let mut cursor = self.cursor.until(end).at(self.rows.shown());
         let depth = self.rows.depth;
-        // How many values are left at each level. Each pair of a map is two.
+        // The number of values left at each level. A pair of a map counts as two.
+        // A list instead of recursion, so nesting takes no stack.
         let mut left: Vec<usize> = Vec::new();
         while left.len() < MAX_DEPTH {
             let Some(value) = Value::take(&mut cursor) else { break };
@@ -199,7 +203,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(Marker::from_u8(self.cursor.byte()?))
     }
 
-    /// Takes the next 16-bit number of values, and shows it under a name.
+    /// Takes the next 16-bit count, and shows it under a name.
     fn count(&mut self, noun: &str, field: &str) -> Result<u16, Stop> {
         let marker = self.marker()?;
         let count = u16::from_be_bytes(self.cursor.array()?);
@@ -207,18 +211,18 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(count)
     }
 
-    /// Shows a value that begins where the last row ended.
+    /// Shows a value at the end of the last row.
     fn show(&mut self, value: &Value<'_>, field: &str) -> fmt::Result {
         self.rows.value(value.head.len(), [&value.kind, &field, &value.text])?;
         self.inside(|rows| rows.rows.raw(value.body.len()))
     }
 
-    /// Shows all that the cursor has taken since the last row as one value: its type, its name and its text.
+    /// Shows the bytes that the cursor has taken since the last row as one value, with its type, its name and its text.
     pub(super) fn row(&mut self, texts: [&dyn fmt::Display; 3]) -> Result<(), Stop> {
         self.row_with(texts, None)
     }
 
-    /// Does so, and says what is wrong with the value if it is. The next rows follow.
+    /// The same, with a fault of the value. The dump continues.
     pub(super) fn row_with(
         &mut self,
         texts: [&dyn fmt::Display; 3],
@@ -234,12 +238,12 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.rows.value(0, [&"", &field, value])
     }
 
-    /// Stops if the wrong byte is before the end of a row.
+    /// Stops if the invalid byte is before the end of a row.
     fn refuse_fault(&self, end: usize) -> Result<(), Stop> {
         if self.fault.as_ref().is_some_and(|&(offset, _)| offset < end) { Err(Stop::Fault) } else { Ok(()) }
     }
 
-    /// Shows the bytes up to an offset, with the text that they may be.
+    /// Shows the bytes up to an offset, as text.
     pub(super) fn raw_until(&mut self, end: usize) -> fmt::Result {
         self.rows.raw(end.saturating_sub(self.rows.shown()))
     }

@@ -1,4 +1,4 @@
-//! Annotated bytes of the headers of a frame's chunks, with the tables of their blocks, and of its chunk index.
+//! Annotated bytes of a frame's chunk headers, with the tables of their blocks, and of its chunk index.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -20,22 +20,21 @@ use crate::io::frame::Frame;
 use crate::rules::chunk::{missing, not_a_chunk};
 
 impl<R: Read + Seek> Frame<R> {
-    /// Passes on what the bytes of the chunks' headers and of the chunk index mean, row by row, until the function breaks
-    /// off.
+    /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until it returns
+    /// `Break`.
     ///
-    /// The chunks come first, each with its header, where its first 256 blocks begin, and the length of its data. The offsets
-    /// of a chunk with a file of its own count from the start of that file. The entries of the index follow; those of a
-    /// compressed one have no bytes of their own. If bytes are not the header of a chunk, its file is missing, or a block
-    /// would begin outside of it, a row with a [`fault`](Row::fault) says so, and the next row or chunk follows. A frame
-    /// without chunks has no rows.
+    /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In a chunk
+    /// file, offsets count from the start of that file. The entries of the index follow; the entries of a compressed index have
+    /// no bytes. If bytes are not a chunk header, a chunk file is missing, or the offset of a block is outside of its chunk, the
+    /// row has a [`fault`](Row::fault), and the next row or chunk follows. A frame without chunks has no rows.
     ///
-    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one
-    /// place. The rows come one by one, so memory does not grow with them; break off where they are too many.
+    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one place. The
+    /// rows come one by one, so memory does not grow with them; return `Break` to stop.
     ///
     /// # Errors
     ///
-    /// As [`chunks`](Self::chunks) and its iterator; and if the file of a chunk cannot be read, or is not known. The rows of
-    /// the index come before that.
+    /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its path is not
+    /// known. The rows of the index come before that.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -60,7 +59,7 @@ impl<R: Read + Seek> Frame<R> {
             match entry.and_then(|entry| Ok((entry, bytes_shown(&mut chunks, &entry)?))) {
                 Ok((entry, bytes)) => {
                     if write_chunk(&entry, bytes.as_deref(), codec, end, receive).is_err() {
-                        // The function has broken off.
+                        // The receiver has stopped the dump.
                         return Ok(());
                     }
                 }
@@ -78,13 +77,14 @@ impl<R: Read + Seek> Frame<R> {
         if write_index(&bytes, &header, start, end, receive).is_err() || header.special.is_some() {
             return result;
         }
+        // No byte in the file belongs to a single entry of a compressed index, so such an entry has no bytes.
         let (kind, length) = if header.is_uncompressed { ("int64 le", ENTRY_LEN) } else { ("", 0) };
         let before = if header.is_uncompressed { header.header_len } else { bytes.len() };
         let mut offset = start.saturating_add(before as u64);
         while let Some(entry) = chunks.next() {
             let entry = match entry {
                 Ok(entry) => entry,
-                // An error of the index is the one from before, unless the file could not be read this time.
+                // An error of the index was already recorded, unless the file could not be read this time.
                 Err(error) => return result.and(Err(error)),
             };
             let name = format!("chunk {}", entry.number);
@@ -153,18 +153,18 @@ fn bytes_shown<R: Read + Seek>(
     Ok(Some(bytes))
 }
 
-/// The most bytes of a table of blocks that are shown. Each block has a row, and each entry of the index can name the same
-/// chunk.
+/// The most bytes of a table of blocks that are shown. Each block has a row, and a hostile index can name the same chunk in
+/// every entry.
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
-/// The number of bytes that are shown of a chunk that begins with these: its header, the start of the table of its blocks,
-/// and, if that is the whole table, the length of its dictionary. What follows the chunk is not shown.
+/// The number of bytes that are shown of the chunk at the start of `bytes`: its header, the first part of the table of blocks,
+/// and, if that is the whole table, the length of its dictionary. Bytes after the chunk are never shown.
 fn length_shown(bytes: &[u8]) -> usize {
     ChunkHeader::parse(bytes)
         .map_or(ChunkHeader::MAX_LEN, |header| (header.header_len + parts_shown(&header)).min(header.cbytes))
 }
 
-/// The bytes of the table of blocks and of the length of the dictionary.
+/// The number of bytes of the table of blocks and of the length of the dictionary.
 fn parts(header: &ChunkHeader) -> usize {
     let dictionary = if header.has_table() && header.has_dictionary { INT32 } else { 0 };
     header.table_len().unwrap_or_default().saturating_add(dictionary)
@@ -175,8 +175,7 @@ fn parts_shown(header: &ChunkHeader) -> usize {
     if is_whole { parts(header) } else { MAX_TABLE_SHOWN.min(parts(header)) }
 }
 
-/// What is wrong if the table of blocks is not all there: the bytes that are shown end early, or the chunk ends before
-/// those that are not.
+/// The fault of an incomplete table of blocks: its shown part ends early, or the chunk ends before its other part.
 fn cut_short(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len + parts_shown(header);
     let found = if is_shown { header.cbytes } else { bytes.len() };
@@ -186,7 +185,7 @@ fn cut_short(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     })
 }
 
-/// Shows a chunk, of which the first bytes are given if it is there.
+/// Shows a chunk. `bytes` are its first bytes, or `None` if it is missing.
 fn write_chunk(
     entry: &ChunkEntry,
     bytes: Option<&[u8]>,
@@ -233,7 +232,7 @@ fn part(start: u64) -> Part {
     Part { place: Place::Chunk, start, marker: FindingCode::ChunkHeader, end: FindingCode::ChunkHeader }
 }
 
-/// Where a chunk is.
+/// The place of a chunk.
 fn place(entry: &ChunkEntry) -> String {
     match entry.place {
         ChunkPlace::Frame(start) => format!("byte {start}"),
@@ -243,12 +242,12 @@ fn place(entry: &ChunkEntry) -> String {
     }
 }
 
-/// The length of the data of a chunk.
+/// The stored size of the data of a chunk.
 pub(super) fn stored(header: &ChunkHeader) -> String {
     counted((header.cbytes - header.header_len) as u64, "byte")
 }
 
-/// How the data of a chunk is stored.
+/// The form in which the data of a chunk is stored.
 fn form(header: &ChunkHeader) -> String {
     match (header.special, header.codec) {
         (Some(value), _) => value.name().into(),
@@ -259,7 +258,7 @@ fn form(header: &ChunkHeader) -> String {
 }
 
 impl Annotator<'_, '_> {
-    /// Shows the header of a chunk, where its blocks begin, and how long its data is.
+    /// Shows the header of a chunk, the offsets of its blocks, and the length of its data.
     fn chunk(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
         self.chunk_header(header)?;
         let table = header.table_len().unwrap_or_default();
@@ -311,7 +310,7 @@ impl Annotator<'_, '_> {
     }
 }
 
-/// What the last byte of a header means.
+/// The meaning of the last byte of a chunk header.
 fn more_flags(header: &ChunkHeader, byte: u8) -> String {
     match (header.special, header.has_dictionary) {
         (Some(value), _) => value.name().into(),

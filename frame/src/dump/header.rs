@@ -15,11 +15,10 @@ use crate::format::header::Header;
 use crate::format::marker::Kind;
 use crate::io::frame::Frame;
 
-/// Shows the bytes of a frame's header with its metalayers, and what each of them means.
+/// Shows the bytes of a frame's header with its metalayers, and their meaning.
 ///
 /// Each line is a value: its offset, its bytes, its type, its name and the value itself. If the bytes are not a header,
-/// the lines end at the first wrong byte, and the last line says what is wrong with it. Bytes after the header are not
-/// shown.
+/// the lines end at the first invalid byte, with an error message. Bytes after the header are not shown.
 ///
 /// ```
 /// use b2nd_frame::dump_header;
@@ -39,7 +38,7 @@ pub fn dump_header(bytes: &[u8]) -> Dump<'_> {
     Dump::new(header_of(bytes), annotate)
 }
 
-/// The offset of the byte that the parser refused, and the reason.
+/// The offset of the byte that the parser rejected, and the reason.
 fn fault(error: &Error, len: usize) -> (usize, String) {
     if let Some(needed) = error.needed() {
         return (len, format!("expected {needed} bytes of header, but the input ends after {len}"));
@@ -49,7 +48,7 @@ fn fault(error: &Error, len: usize) -> (usize, String) {
     (offset.unwrap_or(0), message)
 }
 
-/// The bytes of a header, without those that follow it.
+/// The bytes of a header, without the bytes after it.
 fn header_of(prefix: &[u8]) -> &[u8] {
     let frame = Frame::parse(prefix);
     frame.ok().and_then(|frame| prefix.get(..frame.header().header_len)).unwrap_or(prefix)
@@ -118,7 +117,7 @@ impl Annotator<'_, '_> {
     }
 }
 
-/// What the bytes of a part of the filters mean.
+/// The meaning of the bytes of a part of the filters.
 pub(super) fn filter_part(name: &str, bytes: &[u8]) -> String {
     let first = bytes.first().copied().unwrap_or_default();
     match name {

@@ -18,9 +18,9 @@ use crate::format::trailer::{END_LEN, Trailer, length, part};
 use crate::io::frame::Frame;
 
 impl<R: Read + Seek> Frame<R> {
-    /// Passes on what the bytes of the trailer mean, row by row, until the function breaks off.
+    /// Passes the annotated bytes of the trailer to a function, row by row, until it returns `Break`.
     ///
-    /// If the bytes are not a trailer, the rows end at the first wrong byte, and the last one says what is wrong with it.
+    /// If the bytes are not a trailer, the rows end at the first invalid byte, with an error message.
     ///
     /// # Errors
     ///
@@ -47,13 +47,13 @@ impl<R: Read + Seek> Frame<R> {
             Ok(length) => (self.last_bytes(length)?, None),
             Err(error) => (end, Some(error.into_finding()?)),
         };
-        // The function has broken off, or there are no more rows.
+        // An error only means that the receiver has stopped the dump.
         let _ = write(self.header(), &bytes, fault, &mut until_break(&mut receive));
         Ok(())
     }
 }
 
-/// Writes the rows of a trailer, or of the last bytes of a frame that has none.
+/// Writes the rows of a trailer, or of the last bytes of a frame without a valid trailer.
 fn write(header: &Header, bytes: &[u8], fault: Option<Finding>, receive: &mut Receive<'_>) -> fmt::Result {
     let offset = header.frame_len.saturating_sub(bytes.len() as u64);
     let is_found = fault.is_none();
@@ -90,7 +90,7 @@ impl Annotator<'_, '_> {
         Ok(self.inside(|rows| rows.raw_until(usize::MAX))?)
     }
 
-    /// Shows the chunk that the content of a vlmetalayer is.
+    /// Shows the content of a vlmetalayer, which is a chunk.
     fn vlmetalayer(&mut self, content: &[u8]) -> Result<(), Stop> {
         let end = self.rows.shown() + content.len();
         if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len()) {

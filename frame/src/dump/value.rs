@@ -1,26 +1,26 @@
-//! One value of MessagePack, of any type.
+//! A MessagePack value of any type.
 
 use b2nd_serde::dump::Printable;
 
 use crate::format::cursor::Cursor;
 use crate::format::marker::{Kind, Marker};
 
-/// A text of at most this many bytes is shown on the line of its marker.
+/// The longest text, in bytes, that is shown on the line of its marker.
 const MAX_LINE_TEXT: u8 = 8;
 
-/// A value, or the start of one that contains others.
+/// A value, or the start of a value that contains others.
 pub(crate) struct Value<'a> {
     /// The marker, the length, and a short value.
     pub(crate) head: &'a [u8],
-    /// The bytes of a long value, which have lines of their own.
+    /// The bytes of a long value, shown on lines of their own.
     pub(crate) body: &'a [u8],
-    /// The number of following values that are inside this one.
+    /// The number of values inside this one.
     pub(crate) children: usize,
     pub(crate) kind: String,
     pub(crate) text: String,
 }
 
-/// What follows the marker, and the length if the value has one.
+/// The content of a value, after its marker and its length.
 enum Content {
     /// No more bytes: the value is this text.
     Text(String),
@@ -50,7 +50,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Takes what is between the marker and a long value.
+/// Takes the bytes between the marker and a long value.
 fn content(marker: Marker, cursor: &mut Cursor<'_>) -> Option<Content> {
     use Content::{Bytes, Text, Values};
     Some(match marker {
@@ -100,7 +100,7 @@ fn size<const N: usize>(cursor: &mut Cursor<'_>) -> Option<usize> {
     usize::try_from(bytes.into_iter().fold(0, |size, byte| size << 8 | u64::from(byte))).ok()
 }
 
-/// Takes the type of an extension, whose bytes follow.
+/// Takes the type of an extension. Its bytes follow.
 fn extension(len: usize, cursor: &mut Cursor<'_>) -> Option<Content> {
     cursor.byte().ok()?;
     Some(Content::Bytes(len))

@@ -1,16 +1,18 @@
-//! What a rewritten frame keeps of the old one: modes, owner and group.
+//! The file attributes that a rewritten frame keeps: mode, owner and group.
 
 use std::fs::{self, File, Metadata};
 use std::path::Path;
 
 use crate::io::frame::folder_of;
 
-/// Gives a new file the mode of the old one and, in place, its owner, as far as the system allows. Only root can change
-/// the owner, and some file systems have neither owners nor modes.
+/// Gives a new file the mode of the old one and, in place, its owner and group, as far as the system allows.
+// Errors are ignored, because the data matters more. Only root can give files away, and some file systems have neither owners
+// nor modes.
 pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     #[cfg(unix)]
     if is_in_place {
         use std::os::unix::fs::{MetadataExt, fchown};
+        // Not root: a group of the process can still be set.
         if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
             let _ = fchown(new, None, Some(old.gid()));
         }
@@ -21,8 +23,8 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     let _ = new.set_permissions(old.permissions());
 }
 
-/// Gives a new directory and its chunks the modes that the old frame has, as far as the system allows: those of its
-/// directory, or if it was a file, that of the file, with permission to enter for those who may read.
+/// Gives a new directory and its chunk files the modes of the old frame, as far as the system allows. If the old frame was
+/// a file, all of them get its mode, and those who may read the directory may also enter it.
 pub(crate) fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
     let old = if is_sparse { folder_of(source) } else { source };
     let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };
@@ -33,9 +35,10 @@ pub(crate) fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
             let _ = fs::set_permissions(entry.path(), old.clone());
         }
         let mode = old.mode();
+        // A read permission is two bits above the permission to enter.
         let _ = fs::set_permissions(directory, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2));
         return;
     }
-    // The chunks have got the modes of the old ones.
+    // The chunk files already have the modes of the old ones.
     let _ = fs::set_permissions(directory, old);
 }

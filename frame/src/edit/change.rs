@@ -1,4 +1,4 @@
-//! Changing the metalayers of a frame in its file.
+//! Changes of the metalayers of a frame, in its file.
 
 use core::fmt::Display;
 use core::ops::Range;
@@ -21,10 +21,10 @@ use crate::io::open::open_at_once;
 use crate::io::source::{available, read_up_to};
 use crate::rules::array::{agreement, refuse_objects};
 
-/// A change of a frame in its file: a new shape, dtype or metalayer. It begins with [`Frame::edit`].
+/// A change of a frame in its file: a new shape, dtype or metalayer, from [`Frame::edit`].
 ///
-/// A value must keep its length; [`Rewrite`](crate::Rewrite) can change the length. All changes are made with a
-/// single write, which is then synced. The data is not touched.
+/// A value must keep its length; [`Rewrite`](crate::Rewrite) can change the length. All changes are made in a single
+/// write, which is then synced. The data is not touched.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -51,7 +51,7 @@ pub struct Edit<'f, R> {
 }
 
 impl<R> Frame<R> {
-    /// Begins a change of the frame. The file is not changed before [`Edit::apply`].
+    /// Starts a change of the frame. The file is not changed before [`Edit::apply`].
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -67,15 +67,14 @@ impl<R> Frame<R> {
 }
 
 impl<R> Edit<'_, R> {
-    /// Changes the shape of the array, which must keep its grid of chunks: it can grow or shrink within its last
-    /// chunks.
+    /// Changes the shape of the array within its last chunks. The grid of chunks must stay the same.
     ///
     /// New items have the values of the padding: zeros if nothing was ever written there, the fill value after
-    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is refused, and
-    /// so is one that breaks a [rule](b2nd_serde::geometry#what-is-accepted).
+    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is an error, and so is
+    /// one that violates a [rule](b2nd_serde::geometry#what-is-accepted).
     ///
-    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape with as many chunks
-    /// as the header counts. The chunk index must have as many, too.
+    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape with the number of
+    /// chunks in the header. The chunk index must have the same number.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -96,7 +95,7 @@ impl<R> Edit<'_, R> {
         self
     }
 
-    /// Changes the dtype of the array. The text is written as it is given.
+    /// Changes the dtype of the array. The text is written as given.
     ///
     /// It must be a dtype of NumPy or `ml_dtypes`. Its item size must be the frame's [type
     /// size](crate::Header::typesize), and its text must be as long as the old one.
@@ -154,13 +153,12 @@ impl<R> Edit<'_, R> {
 
     /// Returns the frame as it would be after [`apply`](Edit::apply). Nothing is written, and no lock is taken.
     ///
-    /// It works for any frame, also one that was parsed from bytes. If the frame was opened by its path, the file is
-    /// read again: like [`apply`](Edit::apply), it gives an error if the frame is not the whole file, or has changed
-    /// since.
+    /// It works for any frame, including one that was parsed from bytes. If the frame was opened by its path, the file is read
+    /// again: as with [`apply`](Edit::apply), it is an error if the frame is not the whole file, or has changed since.
     ///
     /// # Errors
     ///
-    /// As [`apply`](Edit::apply), except those about the lock and about writing.
+    /// The errors of [`apply`](Edit::apply), except those about the lock and about writing.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -205,20 +203,20 @@ impl<R> Edit<'_, R> {
 impl Edit<'_, File> {
     /// Writes the change into the file, and updates this frame.
     ///
-    /// If the frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its exclusive lock is held
-    /// meanwhile. Its counter tells other processes to read the header again. If another process holds the lock, this
-    /// gives an error and does not wait.
+    /// If the frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its exclusive lock is held during the write.
+    /// Its counter makes other processes read the header again. If another process holds the lock, the result is an error; there
+    /// is no waiting.
     ///
     /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite it with
     /// the old header.**
     ///
-    /// A process that reads the header at this moment may see half of the change, as with any writer.
+    /// A process that reads the header during the write may see half of the change, as with any writer.
     /// [`open_stable`](Frame::open_stable) avoids this.
     ///
     /// # Errors
     ///
     /// - [`Refused`] if the change is not possible, the frame was not opened by its path, or is not the whole file.
-    /// - [`Malformed`] if the new metalayer is malformed, or the array does not agree with the header.
+    /// - [`Malformed`] if the new metalayer is malformed, or the array contradicts the header.
     /// - [`Locked`] if another process holds the lock.
     /// - [`Changing`] if the header in the file has changed since it was read.
     /// - [`Io`] if the file cannot be read or written.
@@ -255,8 +253,9 @@ impl Edit<'_, File> {
 }
 
 impl Frame {
-    /// Writes a header of the same length over the one that was read; it may have another shape.
+    /// Overwrites the header that was read with one of the same length. `has_shape` is whether the shape changes.
     fn write(&self, path: &Path, header: &[u8], has_shape: bool) -> Result<(), Error> {
+        // The lock before the checks, so nothing can change between them and the write.
         let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
         let unwritable = |error| Error::io("write", path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
@@ -268,6 +267,7 @@ impl Frame {
         if let Some(lock) = &mut lock {
             lock.raise_counter()?;
         }
+        // One write of the bytes that differ, so a killed process leaves the change whole or not at all.
         file.seek(SeekFrom::Start(changed.start as u64))
             .and_then(|_| file.write_all(header.get(changed).unwrap_or_default()))
             .and_then(|()| file.sync_all())
@@ -276,17 +276,18 @@ impl Frame {
 }
 
 impl<R> Frame<R> {
-    /// Refuses to undo a resize where the chunk index has not as many chunks as the header.
+    /// Checks, before a resize is undone, that the chunk index has the number of chunks in the header.
     fn check_index(&self, path: &Path) -> Result<(), Error> {
         let array = self.array()?;
         let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
         if expected.is_some() && expected != self.header().nchunks() {
+            // `chunks` compares the two numbers.
             Frame::open(path)?.chunks()?;
         }
         Ok(())
     }
 
-    /// Refuses a file whose header is not the one that was read. Returns the length of the file.
+    /// Checks that the header in the file is the one that was read. Returns the length of the file.
     pub(crate) fn check_same(&self, path: &Path, file: &mut File) -> Result<u64, Error> {
         let unreadable = |error| Error::io("read", path, error);
         let mut now = Vec::new();
@@ -298,7 +299,7 @@ impl<R> Frame<R> {
         Ok(file_len)
     }
 
-    /// The same, and one that has more than the frame.
+    /// The same, and checks that the file has nothing besides the frame.
     pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
         let file_len = self.check_same(path, file)?;
         let frame_len = self.header().frame_len;
@@ -342,7 +343,8 @@ impl Frame<()> {
         self.with_meta(&array, &meta(&array)?.clone().with_dtype(dtype).map_err(wrong_dtype)?)
     }
 
-    /// The frame with another metalayer of its array, as long as the old one. A stale tail stays.
+    /// The frame with another metalayer of its array, of the same length. A stale tail stays.
+    // The whole metalayer is written again: every accepted one comes back byte for byte, so only the changed value differs.
     fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
         let layer = array.metalayer();
         let bytes = to_vec(meta).map_err(|error| Error::decode(layer.name(), error))?;
@@ -358,6 +360,7 @@ impl Frame<()> {
                 "the new value of metalayer `{name}` must be as long as the old one ({expected} bytes), but has {found}"
             )));
         }
+        // A change of shared bytes would silently change the other part too.
         if self.shares_bytes(layer) {
             let name = Escaped(layer.name());
             return Err(Error::refused(format_args!(
@@ -366,6 +369,7 @@ impl Frame<()> {
         }
         let mut bytes = self.header_bytes().to_vec();
         put(&mut bytes, layer.offset(), value);
+        // Parsed again, so no edit can write a header that this crate would not read.
         let after = Self::parse(&bytes)?;
         if self.array_metalayer() == Some(layer) {
             let before = self.array()?.ok_or_else(no_array)?;
@@ -388,7 +392,7 @@ impl Frame<()> {
 fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
     check_typesize(before, header)?;
     let (old, new) = (meta(before)?, meta(after)?);
-    // A wrong outer marker may be corrected, because no entry is lost.
+    // A wrong outer marker may be corrected, because no entry is lost and no byte moves.
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
     if old.layout() != new.layout() && !is_put_right {
         let (old, new) = (old.layout(), new.layout());
@@ -418,7 +422,7 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     Ok(())
 }
 
-/// The metalayer in this format. Those of Caterva 0.1 cannot be changed.
+/// The array's metalayer. A metalayer of Caterva 0.1 cannot be changed.
 fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
     array.meta().ok_or_else(|| {
         let layout = array.layout_name();
@@ -428,15 +432,15 @@ fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
     })
 }
 
-/// Refuses an array of a frame whose type size was lost: no shape or dtype can be held against it.
+/// Checks that the type size of the frame was not lost, because a shape or dtype is compared with it.
 fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     let lost =
         agreement(array, header).into_iter().find(|finding| finding.code() == FindingCode::LostTypesize);
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 
-/// Refuses a shape that needs other chunks. After an interrupted resize, the array has those that the header counts, not
-/// those of its shape.
+/// Checks that a shape needs no other chunks. After an interrupted resize, the number of chunks is that of the header, not
+/// that of the old shape.
 pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = array.geometry().map_err(Error::refused)?;
     let resize = geometry.resize(shape).map_err(Error::refused)?;
@@ -462,12 +466,12 @@ fn not_opened() -> Error {
     Error::refused("only a frame opened with `Frame::open` can be changed")
 }
 
-/// The error for a dtype that is not valid, or whose dtype format is not known.
+/// The error for an invalid dtype, or an unknown dtype format.
 pub(crate) fn wrong_dtype(error: impl Display) -> Error {
     Error::refused(format_args!("dtype: {error}"))
 }
 
-/// Refuses a dtype of objects, and one whose items are of another size than those of the frame.
+/// Checks that a dtype has no Python objects, and that its item size is the type size of the frame.
 pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
     refuse_objects(dtype)?;
     let found = dtype.item_size();
@@ -480,14 +484,14 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
     }
 }
 
-/// Overwrites bytes of the target, from an offset on.
+/// Overwrites bytes of the target from an offset on.
 pub(crate) fn put(target: &mut [u8], at: usize, bytes: &[u8]) {
     for (target, &byte) in target.iter_mut().skip(at).zip(bytes) {
         *target = byte;
     }
 }
 
-/// The range from the first byte that differs to the last one; `None` if none differs.
+/// The range from the first to the last byte that differs; `None` if the bytes are equal.
 fn difference(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
     let differs = |(before, after)| before != after;
     let first = before.iter().zip(after).position(differs)?;

@@ -23,10 +23,10 @@ use crate::write::destination::{Destination, NewFrame};
 use crate::write::index::NewIndex;
 use crate::write::output::Output;
 
-/// Bytes that are copied between two reports of progress.
+/// The number of bytes copied between two calls of the progress callback.
 const PIECE: u64 = 1 << 22;
 
-/// Whether a path leads to the file with the header, or to its directory.
+/// Whether `to` leads to the same file with the header, or to its directory.
 fn is_same(source: &Path, to: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
@@ -36,14 +36,14 @@ fn is_same(source: &Path, to: &Path) -> bool {
 struct Old<'p> {
     /// As it was given: a directory must hold a sparse frame, so `check` must know whether it is one.
     from: &'p Path,
-    /// The file of `from` that has the header.
+    /// The file with the header of `from`.
     source: PathBuf,
     is_in_place: bool,
-    /// Decides which lock the old frame has. No writer changes it.
+    /// The old frame type, which determines the place of its lock. No writer changes it.
     is_sparse: bool,
 }
 
-/// A rewrite whose paths have been checked.
+/// A rewrite with checked paths.
 pub(super) struct Job<'p> {
     /// `None` if the old frame is not opened by a path.
     old: Option<Old<'p>>,
@@ -85,7 +85,7 @@ impl<'p> Job<'p> {
         let destination = if !is_in_place {
             Destination::free(to, makes_directory)?
         } else if new_type == old_type {
-            // Without permission to write a file, it must not be replaced either.
+            // The system would allow the rename, but a file that may not be written must not be replaced either.
             let target = fs::canonicalize(&source)
                 .and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
             Destination::taken(target.map_err(|error| Error::io("write", &source, error))?)?
@@ -141,8 +141,8 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Checks that the old frame has not changed since it was read; and in place, that it is the whole file, the rest of
-    /// which would be lost.
+    /// Checks that the old frame has not changed since it was read. In place, it must also be the whole file, because the rest
+    /// would be lost.
     fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
         let Some(Old { source, is_in_place, .. }) = &self.old else {
             let now = frame.read_range(0, frame.header_bytes().len() as u64)?;
@@ -195,8 +195,9 @@ impl<'p> Job<'p> {
             _ => self.to.into(),
         };
         check_new(&after, &path, new.file())?;
-        // The path as it was given, which may lead through a link.
+        // The path as given, which may be a link.
         let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
+        // The last chance to stop. From here on nothing asks.
         progress.advance(0)?;
         if let Some(lock) = &mut exclusive {
             lock.raise_counter()?;
@@ -218,7 +219,7 @@ fn new_type(wanted: Wanted<'_>, old_type: FrameType) -> Result<FrameType, Error>
     }
 }
 
-/// Writes the new file that has the header, with bytes of the old one between its two parts.
+/// Writes the new file with the header: header, kept bytes of the old file, trailer.
 fn write<R: Read + Seek>(
     frame: &mut Frame<R>,
     [header, trailer]: [&[u8]; 2],
@@ -283,7 +284,7 @@ fn copy_bytes(
     }
 }
 
-/// Writes a frame of another type, with the chunks of the old one. They must still be as they were for the new index.
+/// Writes a frame of another type with the chunks of the old one. They must be unchanged since the new index was made.
 fn move_chunks<R: Read + Seek>(
     frame: &mut Frame<R>,
     new: NewFrame,
@@ -326,13 +327,13 @@ fn len(kept: &Range<u64>) -> u64 {
     kept.end.saturating_sub(kept.start)
 }
 
-/// The bytes of a new frame before they are written.
+/// A reader of a new frame before it is written, so `check` can read it.
 struct Unwritten<'j, R> {
     header: &'j [u8],
     kept: &'j Range<u64>,
     trailer: &'j [u8],
     old: &'j mut R,
-    /// Where the old frame begins in its file.
+    /// The offset of the old frame in its file.
     offset: u64,
     position: u64,
 }
@@ -373,7 +374,7 @@ impl<R> Seek for Unwritten<'_, R> {
     }
 }
 
-/// The first error in the new frame `after`, as it will be found at a path.
+/// The first error of the new frame `after`, as if it were at a path.
 fn first_error(
     after: &Frame<()>,
     path: Option<&Path>,
@@ -385,8 +386,7 @@ fn first_error(
     Ok(finding::first_error(&report.findings).cloned())
 }
 
-/// Checks the new frame once more before it gets its name: it had no errors when it was only planned, but the old one, or a
-/// chunk file, can have been changed since.
+/// Checks the written frame before the rename. The plan had no errors, but the old frame or a chunk file can have changed since.
 fn check_new(after: &Frame<()>, path: &Path, new: &File) -> Result<(), Error> {
     match first_error(after, Some(path), false, new)? {
         None => Ok(()),

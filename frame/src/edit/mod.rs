@@ -1,4 +1,4 @@
-//! Frames that change: in place, and into new files.
+//! Changes of frames, in place or into a new file.
 
 // Each module imports only from those above it.
 pub(crate) mod change;

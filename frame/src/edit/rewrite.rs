@@ -1,4 +1,4 @@
-//! Rewrites a frame in the present format, with another header and the same data.
+//! The rewrite of a frame in the present format, with a new header and the same data.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -13,54 +13,55 @@ use crate::format::flags::FrameType;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
 
-/// A rewrite of a frame in the present format, in which the array has a metalayer `b2nd` of layout `b2nd`.
+/// A rewrite of a frame in the present format, where the array has a metalayer `b2nd` of layout `b2nd`.
 ///
-/// The result is a new file or, if both paths lead to the same file, replaces the old one ("in place").
+/// The result is a new file. If both paths lead to the same file, it replaces the old one ("in place").
 ///
-/// | old frame | what the rewrite does |
+/// | old frame | the rewrite |
 /// |---|---|
 /// | layout `caterva` | adds the dtype, which you must give |
-/// | the layout of Caterva 0.1.1 | adds the dtype, which you must give, and blocks as large as the chunks |
+/// | the layout of Caterva 0.1.1 | adds the dtype, which you must give, and a block shape equal to the chunk shape |
 /// | layout `b2nd-six` | spells the dtype as NumPy's `dtype.str` |
 /// | layout `b2nd-mismarked` | corrects the first byte |
-/// | old bytes after the array's metalayer | removes them |
-/// | layout `b2nd` | changes the dtype if you give one, also to a longer or shorter text |
-/// | a [type size that was lost](crate::FindingCode::LostTypesize) | writes the size of the dtype's items |
-/// | a header of the second generation (`9d`) | makes header and trailer of the present generation (`9e`) |
-/// | a header of the first generation (`9c`) | refuses it |
-/// | sparse or contiguous | makes the other type, if you [ask for it](Self::frame_type); then the frame needs no array |
+/// | stale bytes after the array's metalayer | removes them |
+/// | layout `b2nd` | changes the dtype if you give one, even to a longer or shorter text |
+/// | a [lost type size](crate::FindingCode::LostTypesize) | writes the item size of the dtype |
+/// | a header of the second generation (`9d`) | writes header and trailer of the present generation (`9e`) |
+/// | a header of the first generation (`9c`) | is not possible |
+/// | sparse or contiguous | converts to the [given frame type](Self::frame_type); then the frame needs no array |
 ///
-/// C-Blosc2 can then open frames that it could not open before. python-blosc2 sees a Caterva file as an array again;
+/// C-Blosc2 can then open frames that it could not open before. python-blosc2 opens a Caterva file as an array again;
 /// without the rewrite, version 3 and later open it as plain chunks, without a shape.
 ///
-/// Chunks, chunk index, trailer and all other metalayers are copied unchanged; only an older trailer is converted, and a frame
-/// of another type gets a new chunk index. Nothing is decompressed.
+/// Chunks, chunk index, trailer and all other metalayers are copied unchanged, with two exceptions: an older trailer is
+/// converted, and a frame of another type gets a new chunk index. Nothing is decompressed.
 ///
-/// A frame in which a [`Check`](crate::Check) to [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds any other error is refused,
-/// because the error would be copied; a [`Salvage`](crate::Salvage) makes a new frame of what is not damaged. A file that is longer than its
-/// frame is not rewritten in place; a copy leaves the rest out. The new frame is also checked before it gets its name.
+/// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds any other error, the rewrite
+/// is refused, because it would copy the error. [`Salvage`](crate::Salvage) makes a new frame of the undamaged parts. A file that
+/// is longer than its frame cannot be rewritten in place; a copy does not include the rest. The new frame is checked
+/// again before the rename.
 ///
 /// # The new file
 ///
-/// It is first written under another name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. So other
-/// processes see either the old file or the whole new one. If this process is killed, at most a file or directory with
-/// that name is left. After the new file has its name, there can be no error.
+/// It is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. Other processes
+/// therefore see either the old file or the complete new one. If this process is killed, at most a file or directory with
+/// the temporary name is left. After the rename no error is possible.
 ///
 /// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced; a copy of it is a new directory,
 /// which, except on Windows, is empty for a moment before the written one replaces it.
 /// A symbolic link remains a symbolic link.
 ///
-/// The new file gets the mode of the old one, and if a directory is made of a file, those who may read it may enter; in
-/// place, it also gets its owner and group. If the system does not allow this, it is left out without an error. Hard links
-/// and extended attributes are lost. In place, you need permission to write the old file.
+/// The new file gets the mode of the old one and, in place, its owner and group. If a directory replaces a file, those who
+/// may read it may also enter it. If the system does not allow this, it is skipped without an error. Hard links and extended
+/// attributes are lost. In place, you need permission to write the old file.
 ///
 /// # Locks
 ///
 /// If the frame has a `.b2lock` file, its exclusive lock is held in place, and its shared lock for a copy. If another
-/// process holds the lock, this gives an error and does not wait.
+/// process holds the lock, the result is an error; there is no waiting.
 ///
-/// **Without a `.b2lock`, a process that has the old file open does not notice the new one. What it writes later may be
-/// lost with the old file. Or it may damage the new file, because it still uses the old header.**
+/// **Without a `.b2lock`, a process that has the old file open does not notice the new one. Its later writes may be lost with
+/// the old file, or may damage the new file, because it still uses the old header.**
 ///
 /// ```
 /// use b2nd_frame::{Frame, Rewrite};
@@ -96,10 +97,10 @@ enum Origin<R> {
 }
 
 impl Rewrite<'_> {
-    /// Begins a rewrite of the frame at `from` to the path `to`. Nothing is read or written before
-    /// [`preview`](Self::preview) or [`apply`](Self::apply).
+    /// A rewrite of the frame at `from` to the path `to`. Nothing is read or written before [`preview`](Self::preview) or
+    /// [`apply`](Self::apply).
     ///
-    /// Each path is that of a file, or of the directory of a sparse frame.
+    /// Each path is a file, or the directory of a sparse frame.
     pub fn new(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
         Self::of(Origin::Path(from.into()), to.into())
     }
@@ -148,16 +149,17 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     }
 
     /// Sets the shape of the array, which must keep its chunks, as in [`Edit::shape`](crate::Edit::shape). After an [interrupted
-    /// resize](crate::FindingCode::InterruptedResize), it can be any shape with as many chunks as there are.
+    /// resize](crate::FindingCode::InterruptedResize), any shape with the existing number of chunks is possible.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.shape = Some(shape.into());
         self
     }
 
-    /// Sets the frame type: a sparse frame becomes a contiguous one, or the other way round. Without this, it stays.
+    /// Sets the frame type, to convert a sparse frame to a contiguous one or back. The default is the old type.
     ///
-    /// The chunks are copied one by one, without decompressing them. A hole between chunks, which C-Blosc2 leaves where a
-    /// chunk was replaced or deleted, is not copied. The frame needs no array. The new path must be another one.
+    /// The chunks are copied one by one, without decompression. Holes between chunks, which C-Blosc2 leaves after it replaces or
+    /// deletes a chunk, are not copied. The frame needs no array. The new path must be another one.
+    // Never in place, because a directory cannot replace a file in one step.
     ///
     /// ```
     /// use b2nd_frame::{Frame, FrameType, Rewrite, is_sparse_frame};
@@ -175,14 +177,12 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Calls a function with the number of bytes that [`apply`](Self::apply) has copied. The function can stop the
-    /// rewrite.
+    /// Sets a progress callback. It gets the number of bytes that [`apply`](Self::apply) has copied, and can stop the rewrite.
     ///
-    /// The first call is with 0, after the old frame has been checked. Then there is a call after each piece of at most
-    /// 4 MiB, and a last one before the new file gets its name. The last number is about the header's
-    /// [`cbytes`](crate::Header::cbytes).
+    /// The first call, with 0, comes after the check of the old frame. Further calls come after each piece of at most 4 MiB,
+    /// and the last one before the rename. The last number is about the header's [`cbytes`](crate::Header::cbytes).
     ///
-    /// If the function returns `ControlFlow::Break`, the unfinished new file is removed, and the error is
+    /// If it returns `ControlFlow::Break`, the unfinished new file is removed, and the error is
     /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped).
     ///
     /// ```
@@ -214,7 +214,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///
     /// # Errors
     ///
-    /// As [`apply`](Self::apply), except those about the lock and about writing.
+    /// The errors of [`apply`](Self::apply), except those about the lock and about writing.
     ///
     /// ```
     /// use b2nd_frame::Rewrite;
@@ -246,10 +246,10 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///
     /// - [`Refused`] if the frame cannot be rewritten, or not in place.
     /// - [`Malformed`] if the frame has an error.
-    /// - [`Exists`] if there is already something else at the new path.
+    /// - [`Exists`] if the new path exists and is another file.
     /// - [`Locked`] if another process holds the lock.
-    /// - [`Changing`] if the frame was changed meanwhile.
-    /// - [`Stopped`] if the function of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Changing`] if the frame was changed during the rewrite.
+    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
     /// - [`Io`] if a file cannot be read or written.
     ///
     /// After any error the old frame is unchanged, and nothing of the new one is left.

@@ -1,4 +1,4 @@
-//! The header of a rewritten frame: of the present generation, with the array in the present layout.
+//! The header of a rewritten frame: the present generation, with the array in the present layout.
 
 use core::ops::Range;
 use std::io::{Read, Seek};
@@ -22,7 +22,7 @@ use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::NewIndex;
 
-/// What a rewrite changes.
+/// The requested changes of a rewrite.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'w> {
     pub(crate) shape: Option<&'w [i64]>,
@@ -30,23 +30,22 @@ pub(crate) struct Wanted<'w> {
     pub(crate) frame_type: Option<FrameType>,
 }
 
-/// A frame in the present format: a new header, and what follows it.
+/// A frame in the present format: a new header and the body after it.
 pub(crate) struct Rewritten {
     pub(crate) header: Vec<u8>,
     pub(crate) body: Body,
 }
 
-/// What follows the header, with a trailer, which is empty if the old one is kept.
+/// The bytes after the header, with a new trailer, or an empty one if the old trailer is kept.
 pub(crate) enum Body {
-    /// Bytes of the old frame, unchanged, because the offsets of chunks count from the end of the header.
+    /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the header.
     Kept { range: Range<u64>, trailer: Vec<u8> },
-    /// The chunks one by one, because the frame type changes, and a new index.
+    /// The chunks one by one and a new index, because the frame type changes.
     Moved { index: NewIndex, trailer: Vec<u8> },
 }
 
 impl Rewritten {
-    /// Converts a frame. One with errors is refused, unless the only one is a lost type size, or an interrupted resize that
-    /// the shape undoes.
+    /// Converts a frame. It must have no errors except a lost type size, or an interrupted resize that the new shape undoes.
     pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: Wanted<'_>) -> Result<Self, Error> {
         let Wanted { shape, dtype, frame_type } = wanted;
         if frame.header().generation == Generation::Beta1 {
@@ -77,7 +76,7 @@ impl Rewritten {
             }
         };
 
-        // Without an array, there is nothing to bring into the present layout; but the frame type can change.
+        // Without an array only the frame type can change.
         let array = frame.array()?;
         if array.is_none() && (frame_type.is_none() || dtype.is_some() || shape.is_some()) {
             return Err(no_array());
@@ -100,15 +99,15 @@ impl Rewritten {
     }
 }
 
-/// The type size of a frame without errors, or the right one if it was lost. The headers of chunks are read too, because a
-/// damaged chunk would be copied as it is.
+/// The type size of a frame without errors, or the right one if it was lost. The check includes the headers of chunks, because
+/// a damaged chunk would be copied.
 fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
-            // Everything else in the frame shows the right one.
+            // The one error that a rewrite mends, because everything else in the frame shows the right size.
             (FindingCode::LostTypesize, Some(Ok(size))) => typesize = size,
-            // The shape is held against the number of chunks.
+            // `check_shape` compares the new shape with the number of chunks.
             (FindingCode::InterruptedResize, _) if has_shape => {}
             _ if finding.severity() == Severity::Error => return Err(Error::malformed(finding)),
             _ => {}
@@ -117,7 +116,7 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
     Ok(typesize)
 }
 
-/// The bytes of a frame that are kept, and how many there will be after the header.
+/// The bytes of a frame that are kept, and the number of bytes after the new header.
 fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
     let (start, mut end) = (frame.header().header_len as u64, frame.header().frame_len);
     let mut trailer = Vec::new();
@@ -130,7 +129,9 @@ fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
     Ok((Body::Kept { range: start..end, trailer }, bytes_after))
 }
 
-/// The index of the chunks in a frame of another type, and the size of all chunks as stored.
+/// The chunk index in a frame of another type, and the stored size of all chunks.
+// The new header must be known before anything is written, so a preview can show it. Hence the chunks are read twice, first
+// only their headers.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules =
         ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.head.is_array()) };
@@ -147,6 +148,7 @@ fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIn
             ChunkPlace::Special(special) => Entry::Special(special),
             _ => {
                 let header = chunks.valid_header(&entry, &rules)?;
+                // A file number in a sparse frame, an offset in a contiguous one.
                 let place = if is_sparse { files } else { cbytes };
                 files += 1;
                 cbytes = cbytes.saturating_add(header.cbytes as u64);
@@ -177,7 +179,7 @@ fn metalayer(
             check_dtype(&dtype, typesize)?;
             (0, dtype.type_string().to_string())
         }
-        // `b2nd-six` spells the dtype as `str(dtype)`.
+        // Layout `b2nd-six` stores `str(dtype)`, the present layout `dtype.str`.
         (None, Some(text)) if array.layout() == Some(Layout::B2ndSix) => {
             (0, parse(text)?.type_string().to_string())
         }
@@ -201,7 +203,7 @@ fn metalayer(
     to_vec(&entries).map_err(|error| Error::decode(array.metalayer().name(), error))
 }
 
-/// The size of a block in bytes. A header of the second generation does not have it.
+/// The block size in bytes, which a header of the second generation does not have.
 fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, Error> {
     let nitems = array.geometry().map_err(Error::refused)?.block_nitems();
     i32::try_from(i128::from(nitems) * i128::from(typesize)).map_err(|_| too_large())

@@ -1,4 +1,4 @@
-//! Frames in zip files and stores, and anywhere in other files.
+//! Frames in zip files and stores, and at any place of other files.
 
 // Each module imports only from those above it.
 pub(crate) mod scan;

@@ -1,4 +1,4 @@
-//! Frames anywhere in a file, found by their magic bytes.
+//! Frames at any place of a file, found by their magic bytes.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -9,27 +9,28 @@ use crate::format::header::{MAGIC, MAGIC_OFFSET, ParseError, START_LEN, Start};
 use crate::io::frame::Frame;
 use crate::io::source::{available, read_up_to};
 
-/// The number of bytes that are searched at a time.
+/// The number of bytes searched at a time.
 const WINDOW: u64 = 1 << 16;
 
 /// The longest header that is read inside another file.
 pub(crate) const MAX_HEADER: u64 = 1 << 20;
 
-/// The longest header that is read after many false ones, so that a file full of magic bytes does not take forever.
+/// The longest header that is read after many false ones. Without this limit, a file full of magic bytes would make us read
+/// 1 MiB at each of them. 512 bytes cover every ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
-/// After this number of bytes of false headers, only short headers are read.
+/// The number of bytes of false headers after which only short headers are read.
 const MANY: u64 = 1 << 26;
 
-/// Finds frames anywhere in a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged
+/// Finds frames at any place of a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged
 /// zip file.
 ///
 /// A frame is found if its header can be parsed and has at most 1 MiB. The rest of the frame may be missing. The search
 /// continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as those
 /// in an embed store of python-blosc2 (`embed.b2e`).
 ///
-/// A false header has the magic bytes of a frame, but cannot be parsed. After 64 MiB of them, only headers of up to 512
-/// bytes are found, so that the search does not take forever.
+/// Bytes with the magic of a frame that cannot be parsed are a false header. After 64 MiB of false headers, only headers of up
+/// to 512 bytes are found, which bounds the time of the search.
 ///
 /// ```
 /// use std::fs::File;
@@ -60,9 +61,9 @@ pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
 pub struct Scan<R> {
     reader: R,
     window: Vec<u8>,
-    /// Where the window begins in the file.
+    /// The offset of the window in the file.
     start: u64,
-    /// How much of the window has been searched.
+    /// The number of bytes of the window that have been searched.
     position: usize,
     /// The bytes of false headers so far.
     wasted: u64,
@@ -88,7 +89,7 @@ impl<R: Read + Seek> Iterator for Scan<R> {
 }
 
 impl<R: Read + Seek> Scan<R> {
-    /// Continues to the next magic bytes, or to the next window.
+    /// Searches up to the next magic bytes, or to the end of the window.
     fn step(&mut self) -> io::Result<Option<Frame<()>>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
         let magic = rest.get(MAGIC_OFFSET..).unwrap_or_default();
@@ -102,7 +103,7 @@ impl<R: Read + Seek> Scan<R> {
         Ok(frame)
     }
 
-    /// Reads the next window. It overlaps with this one, so that the start of a frame is whole in one of them.
+    /// Reads the next window. It overlaps the current one, so the start of every frame is whole in one of them.
     fn advance(&mut self) -> io::Result<()> {
         let overlap = self.window.len().saturating_sub(self.position).min(START_LEN - 1);
         let behind = self.position.max(self.window.len()) - overlap;
@@ -115,8 +116,7 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
-    /// The frame that begins at this position of the window. The file is read only if the header reaches beyond the
-    /// window.
+    /// The frame at this position of the window. The file is read only if the header extends beyond the window.
     fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame<()>>> {
         let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };

@@ -1,11 +1,11 @@
 //! Stores of python-blosc2: folders and zip files of frames.
 //!
-//! | file | what |
+//! | file | meaning |
 //! |---|---|
-//! | `embed.b2e` | the frame whose metalayer says which store it is; it can hold members in its data |
-//! | `deep/name.b2nd`, `.b2f`, `.b2b` | a member, whose key is `/deep/name` |
+//! | `embed.b2e` | the frame whose metalayer determines the kind of store; it can hold members in its data |
+//! | `deep/name.b2nd`, `.b2f`, `.b2b` | a member with the key `/deep/name` |
 //! | `deep/__vlmeta__.b2f` | the attributes of the group `/deep`, or of the whole store |
-//! | `deep/_meta.b2f` | makes a table of the folder `deep`, or of the whole store: its vlmetalayer `kind` is `ctable` |
+//! | `deep/_meta.b2f` | marks the folder `deep`, or the whole store, as a table: its vlmetalayer `kind` is `ctable` |
 
 use core::fmt;
 use std::cell::RefCell;
@@ -25,19 +25,19 @@ use crate::format::trailer::Trailer;
 use crate::io::frame::Frame;
 use crate::io::open::is_sparse_frame;
 
-/// The frame whose metalayer says which store it is.
+/// The frame whose metalayer determines the kind of store.
 const EMBED: &str = "embed.b2e";
 
-/// The frame that makes a table of its folder in a tree.
+/// The frame that marks its folder in a tree as a table.
 const TABLE: &str = "_meta.b2f";
 
 /// The extensions of members.
 const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
 
-/// The longest list of a tree's objects that is read: a few compressed bytes can claim any number.
+/// The longest list of a tree's objects that is read. A few compressed bytes can claim any length.
 const MAX_REGISTRY_LEN: usize = 1 << 24;
 
-/// The name of what holds attributes, which is not a member.
+/// The name of a file with attributes, which is not a member.
 const ATTRIBUTES: &str = "__vlmeta__";
 
 /// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames.
@@ -59,14 +59,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store by the path of its folder or zip file; `None` if there is no `embed.b2e` in it that makes it one. An
-    /// [`EmbedStore`](ObjectKind::EmbedStore) makes none: it is one file, and beside one of that name there can be anything.
+    /// Opens a store by the path of its folder or zip file; `None` if it has no `embed.b2e` that identifies a store. An
+    /// [`EmbedStore`](ObjectKind::EmbedStore) does not identify one: it is a single file, and a file of that name can be in any
+    /// folder.
     ///
     /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, or `embed.b2e` is not a frame. For a file, as
+    /// If a file cannot be read, or `embed.b2e` is not a frame. For a zip file, also the errors of
     /// [`zip_members`](crate::zip_members).
     ///
     /// ```
@@ -114,7 +115,7 @@ impl Store {
         let members = members_to_read(&mut reader, |name| name == EMBED || table_key(name).is_some())?;
         let reader = RefCell::new(reader);
         let member = |name: &str| {
-            // Of several with the name the last one, as `zip_member` has it.
+            // The last one if several have the name, as in `zip_member`.
             let member = members.iter().rfind(|member| member.name() == name);
             let member = member.filter(|member| member.frame().is_some());
             member.map(|member| Frame::read_at(Shared(&reader), member.offset())).transpose()
@@ -125,7 +126,7 @@ impl Store {
         Self::new(kind, embed, &names, member).map(Some)
     }
 
-    /// The store of this kind with these files, one of which is `embed.b2e`.
+    /// The store of this kind with these files, including `embed.b2e`.
     fn new<R: Read + Seek>(
         kind: ObjectKind,
         mut embed: Frame<R>,
@@ -142,6 +143,7 @@ impl Store {
                 tables.insert(key, trailer);
             }
         }
+        // No header identifies a table, only the file `_meta.b2f` beside it.
         let kind = if tables.contains_key("/") { ObjectKind::CTable } else { kind };
         let elsewhere = trailer.as_ref().filter(|_| kind == ObjectKind::RemoteStore).and_then(manifest);
         if let Some(Manifest { is_table, members }) = elsewhere {
@@ -165,22 +167,23 @@ impl Store {
         Ok(Self { kind, members, tables, mounts })
     }
 
-    /// What the store is: [`DictStore`](ObjectKind::DictStore), [`TreeStore`](ObjectKind::TreeStore), [`CTable`](ObjectKind::CTable), …
+    /// The kind of store: [`DictStore`](ObjectKind::DictStore), [`TreeStore`](ObjectKind::TreeStore),
+    /// [`CTable`](ObjectKind::CTable), …
     #[must_use]
     pub fn kind(&self) -> ObjectKind {
         self.kind
     }
 
-    /// The keys of its members, sorted. They begin with `/`. A table in a tree is one member; if the whole store is a table,
-    /// its members are the parts of the table. Those of a store elsewhere are not in it, except for the ones that it caches. Attributes are left out, and so are keys that only a compressed list has, if
-    /// the feature `decompress` is off.
+    /// The keys of its members, sorted. Each begins with `/`. A table in a tree is one member; if the whole store is a table, its
+    /// members are the parts of the table. The members of a store elsewhere are not here, except for those that it caches.
+    /// Attributes are not members. Without the feature `decompress`, keys that are only in a compressed list are missing.
     #[must_use]
     pub fn members(&self) -> &[String] {
         &self.members
     }
 
-    /// The tables by their keys: the store itself, which is `/`, or members of a tree. Each has the trailer of its file
-    /// `_meta.b2f`, whose vlmetalayers describe the table: `schema` is the JSON of its columns and rows.
+    /// The tables by their keys: the store itself (`/`), or members of a tree. Each comes with the trailer of its file
+    /// `_meta.b2f`. The vlmetalayers in it describe the table: `schema` is the JSON of its columns and rows.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -196,7 +199,7 @@ impl Store {
         self.tables.iter().map(|(key, trailer)| (key.as_str(), trailer))
     }
 
-    /// The keys of members that are stores elsewhere, from which a reader must fetch.
+    /// The keys of members that are stores elsewhere, which a reader must fetch.
     #[must_use]
     pub fn mounts(&self) -> &[String] {
         &self.mounts
@@ -214,8 +217,8 @@ impl Store {
         EXTENSIONS.iter().map(move |extension| format!("{stem}{extension}"))
     }
 
-    /// Whether a file is only a part of the store or of a table in it, and not a member. The name is that in the folder or
-    /// zip file.
+    /// Whether a file is a part of the store or of a table in it, but not a member. The name is relative to the folder or zip
+    /// file.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -246,8 +249,8 @@ impl<R: Seek> Seek for Shared<'_, R> {
     }
 }
 
-/// Whether a folder is a [`Store`]: it has a file `embed.b2e` that makes it one. Only the header of that file is read; if that
-/// fails, the answer is no.
+/// Whether a folder is a [`Store`]: it has a file `embed.b2e` that identifies one. Only the header of that file is read. If
+/// this fails, the result is false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;
@@ -259,20 +262,20 @@ pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
     embed.is_file() && Frame::open(embed).is_ok_and(|embed| store_kind(path, &embed).is_some())
 }
 
-/// What `embed.b2e` makes of its folder or zip file. As python-blosc2, which opens no folder with an embed store.
+/// The kind of store that `embed.b2e` identifies. As in python-blosc2, an embed store in a folder identifies none.
 fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     let has_extension = |extension| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension));
     match embed.kind() {
         ObjectKind::EmbedStore => None,
         kind if kind.is_store() => Some(kind),
-        // Without a metalayer that tells, python-blosc2 goes by the extension.
+        // Without such a metalayer, python-blosc2 uses the extension.
         _ if has_extension("b2d") => Some(ObjectKind::DictStore),
         _ if has_extension("b2z") => Some(ObjectKind::TreeStore),
         _ => None,
     }
 }
 
-/// Whether this is the name, without its extension, of what holds attributes.
+/// Whether this is the name, without its extension, of a file with attributes.
 fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
@@ -283,7 +286,7 @@ fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
     tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
 }
 
-/// The key of the table that a file makes of its folder, by the name of the file.
+/// The key of the table whose `_meta.b2f` has this name.
 fn table_key(name: &str) -> Option<String> {
     let folder = name.strip_suffix(TABLE)?;
     match folder.strip_suffix('/') {
@@ -294,7 +297,7 @@ fn table_key(name: &str) -> Option<String> {
 
 /// The keys of stores elsewhere.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    /// Something in a tree that is not a frame, and its kind.
+    /// The kind of an object in a tree that is not a frame.
     struct Object(Option<String>);
 
     impl<'m> Deserialize<'m> for Object {
@@ -371,13 +374,13 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
     Some(Manifest { is_table, members: members.collect() })
 }
 
-/// Whether this trailer of `_meta.b2f` is that of a table.
+/// Whether the trailer of a `_meta.b2f` describes a table.
 fn is_table(trailer: &Trailer) -> bool {
     let kind = trailer.vlmetalayer("kind").and_then(|layer| layer.decode::<String>().ok());
     kind.is_some_and(|kind| kind == "ctable")
 }
 
-/// The names of all files in a folder, with `/` between the folders in it. A sparse frame is one name.
+/// The names of all files below a folder, with `/` between folders. A sparse frame is a single name.
 fn files(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut folders = vec![(root.to_path_buf(), String::new())];
@@ -385,7 +388,7 @@ fn files(root: &Path) -> io::Result<Vec<String>> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            // Links are not followed, as they can lead back.
+            // Links to folders are not followed, because they can lead back.
             if entry.file_type()?.is_dir() && !is_sparse_frame(entry.path()) {
                 folders.push((entry.path(), format!("{name}/")));
             } else {

@@ -13,13 +13,13 @@ use crate::io::frame::Frame;
 use crate::io::open::read;
 use crate::io::source::available;
 
-/// The longest directory of a zip file that is read: 64 MiB have 400,000 members with names of 100 characters.
+/// The longest directory of a zip file that is read: 64 MiB, enough for 400,000 members with names of 100 characters.
 const MAX_DIRECTORY: u64 = 1 << 26;
 
-/// The offset in a record of the directory of the byte with the version of the zip format that is needed.
+/// The offset, in a record of the directory, of the byte with the needed version of the zip format.
 const VERSION_NEEDED: u64 = 6;
 
-/// The offset in a local header of the length of the name (uint16, little-endian), and that of the name.
+/// The offsets, in a local header, of the length of the name (uint16, little-endian) and of the name.
 const NAME_LENGTH: u64 = 26;
 const LOCAL_HEADER_LEN: u64 = 30;
 
@@ -52,7 +52,7 @@ pub struct ZipMember {
     len: u64,
     content: MemberContent,
     crc32: u32,
-    /// Where its record in the directory of the zip file begins, and its local header.
+    /// The offsets in the zip file of its record in the directory, and of its local header.
     record: u64,
     local: u64,
     directory: Directory,
@@ -93,7 +93,7 @@ impl Directory {
     }
 }
 
-/// What a member of a zip file is. See [`ZipMember::content`].
+/// The content of a member of a zip file, from [`ZipMember::content`].
 ///
 /// ```
 /// use std::fs::File;
@@ -113,11 +113,9 @@ impl Directory {
 pub enum MemberContent {
     /// A frame.
     Frame(Frame<()>),
-    /// A frame that cannot be read, or a member that is damaged itself: its local header is wrong, or it shares bytes
-    /// with another member.
+    /// A frame that cannot be read, or a damaged member: its local header is wrong, or it shares bytes with another member.
     Broken(Finding),
-    /// Compressed or encrypted by the zip file, so it cannot be told whether it is a frame. A `.b2z` has no such
-    /// members.
+    /// Compressed or encrypted by the zip file, so its content is not known. A `.b2z` has no such members.
     Compressed,
     /// Not a frame.
     Other,
@@ -130,8 +128,8 @@ impl ZipMember {
         &self.name
     }
 
-    /// The offset of its bytes in the zip file, for [`Frame::read_at`]. If its local header is damaged, the offset
-    /// where this should be.
+    /// The offset of its bytes in the zip file, for [`Frame::read_at`]. If its local header is damaged, the offset of that
+    /// header.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
@@ -144,7 +142,7 @@ impl ZipMember {
         self.len
     }
 
-    /// What the member is: a frame, a broken one, or something else.
+    /// The content of the member: a frame, a broken frame, or something else.
     #[must_use]
     pub fn content(&self) -> &MemberContent {
         &self.content
@@ -159,8 +157,8 @@ impl ZipMember {
         }
     }
 
-    /// Compares all bytes of the member with the CRC-32 in the directory of the zip file, the only checksum that there is of
-    /// chunks. The finding is of the code [`FindingCode::ZipChecksum`]. A member that is compressed or damaged itself has none.
+    /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum of
+    /// chunks. The finding has the code [`FindingCode::ZipChecksum`]. The result for a compressed or damaged member is `None`.
     ///
     /// # Errors
     ///
@@ -188,6 +186,7 @@ impl ZipMember {
         if let Some(text) = self.directory.wrong_end(&mut reader)? {
             return Ok(Some(finding.text(text)));
         }
+        // Fields that the CRC-32 does not cover. Python opens no member where one of them is wrong.
         let [version] = bytes_at(&mut reader, self.record.saturating_add(VERSION_NEEDED))?;
         if version > LAST_VERSION {
             let text = format!(
@@ -213,7 +212,7 @@ impl ZipMember {
         }))
     }
 
-    /// Whether its bytes are not known.
+    /// Whether the place of its bytes is not known.
     fn is_misplaced(&self) -> bool {
         matches!(&self.content, MemberContent::Broken(finding) if finding.code() == FindingCode::ZipMember)
     }
@@ -229,7 +228,7 @@ fn read_at(reader: &mut (impl Read + Seek), start: u64, bytes: &mut [u8]) -> Res
     reader.seek(SeekFrom::Start(start)).and_then(|_| reader.read_exact(bytes)).map_err(Error::reading)
 }
 
-/// The CRC-32 of a range of bytes, which are read in pieces.
+/// The CRC-32 of a byte range, read in pieces.
 fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<u32, Error> {
     let mut crc = Crc32::new();
     let mut piece = vec![0; RECOMMENDED_BUFFER_SIZE];
@@ -248,14 +247,13 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 /// Lists the files in a zip file, with the frames among them.
 ///
 /// It reads the directory of the zip file, of at most 64 MiB, and then the start of each member, as [`Frame::open`] does with
-/// a file. A header must have at most 1 MiB here. A damaged member does not prevent the others from being listed. If two members
-/// share bytes, only the first one is read.
+/// a file. A header may have at most 1 MiB here. A damaged member does not prevent the listing of others. If two members share
+/// bytes, only the first one is read.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or is not a zip file ([`FindingCode::NotAZip`]), or has a longer directory
-/// ([`Refused`](crate::ErrorKind::Refused)). In a damaged one and in one with a longer directory, [`scan`](crate::scan()) finds
-/// the frames.
+/// If the file cannot be read, is not a zip file ([`FindingCode::NotAZip`]), or has a longer directory
+/// ([`Refused`](crate::ErrorKind::Refused)). [`scan`](crate::scan()) finds frames without the directory.
 ///
 /// ```
 /// use std::fs::File;
@@ -277,14 +275,14 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<ZipMember>, Error> {
     members_to_read(reader, |_| true)
 }
 
-/// The member of a zip file with this name; `None` if there is none. If several have the name, it is the last one, as
-/// other programs have it.
+/// The member of a zip file with this name; `None` if there is none. If several have the name, it is the last one, as in
+/// other programs.
 ///
 /// It reads the directory of the zip file, and then the start of this member only.
 ///
 /// # Errors
 ///
-/// As [`zip_members`].
+/// The errors of [`zip_members`].
 ///
 /// ```
 /// use std::fs::File;
@@ -302,7 +300,8 @@ pub fn zip_member<R: Read + Seek>(reader: R, name: &str) -> Result<Option<ZipMem
     Ok(members.into_iter().rfind(|member| member.name == name))
 }
 
-/// The files in a zip file. Only those with a wanted name are read; the content of the others is not known.
+/// Lists the members of a zip file, and reads only those with a wanted name. The content of the others stays
+/// [`MemberContent::Other`].
 pub(crate) fn members_to_read<R: Read + Seek>(
     mut reader: R,
     is_wanted: impl Fn(&str) -> bool,
@@ -311,6 +310,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
         let finding = Finding::new(FindingCode::NotAZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
+    // A failure of the reader takes precedence over rawzip's error, which may be a wrong consequence of it.
     let failure = Cell::new(None);
     let listed = list(Listening { reader, failure: &failure });
     if let Some(error) = failure.take() {
@@ -329,7 +329,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
 fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
-    // In an object store, records may come as long as they are asked for.
+    // A server can send records for as long as they are asked for, so the length is checked first.
     let directory_len = archive.eocd_offset().saturating_sub(archive.directory_offset());
     if directory_len > MAX_DIRECTORY {
         return Err(Error::refused(format_args!(
@@ -372,14 +372,14 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
     Ok((members, archive.into_inner().into_inner().reader))
 }
 
-/// A reader whose errors are kept, because rawzip takes some of them for the end of the file.
+/// A reader that records its errors, because rawzip treats some of them as the end of the file.
 struct Listening<'f, R> {
     reader: R,
     failure: &'f Cell<Option<io::Error>>,
 }
 
 impl<R> Listening<'_, R> {
-    /// The result of a call, with the kind of its error only.
+    /// Records the error of a call, and returns only its kind.
     fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.map_err(|error| {
             let kind = error.kind();
@@ -403,15 +403,16 @@ impl<R: Read> Read for Listening<'_, R> {
 impl<R: Seek> Seek for Listening<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
-            // No file has such an offset, so the zip file is damaged. The kind of this error depends on the system.
+            // No file has such an offset, so the zip file is damaged, and the reader has not failed. Only the offset tells that,
+            // because the kind of the error depends on the system.
             Err(error) if matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) => Err(error),
             result => self.keep(result),
         }
     }
 }
 
-/// Marks members that share bytes with another one or with the directory. Otherwise a small file could make us read the
-/// same long header any number of times.
+/// Marks members that share bytes with another one or with the directory.
+// Without this, a small file could make us read the same long header any number of times.
 fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();
     by_offset.sort_by_key(|member| member.offset);

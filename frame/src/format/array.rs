@@ -1,6 +1,6 @@
-//! The array of a frame: its metalayer `b2nd`, or `caterva`, its former name.
+//! The array of a frame: its metalayer `b2nd`, or `caterva`, the former name.
 //!
-//! The two layouts of Caterva 0.1 are read here and not by `b2nd_serde`: they have three entries, and nothing writes them.
+//! The two layouts of Caterva 0.1 are read here and not by `b2nd_serde`. They have three entries, and nothing writes them:
 //!
 //! ```text
 //! 93 ndim  9n shape  9n chunkshape
@@ -8,7 +8,8 @@
 //!             `- cf and a uint64 (0.1.0), or d3 and an int64 (0.1.1)
 //! ```
 //!
-//! Those of 0.1.0 are in the byte order of the writer's machine, and read as little-endian; those of 0.1.1 are big-endian.
+//! The integers of 0.1.0 have the byte order of the writer's machine, and are read as little-endian. The integers of 0.1.1
+//! are big-endian.
 
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
@@ -21,10 +22,10 @@ use b2nd_serde::{
     Entry, Error, ErrorKind, Geometry, Layout, MAX_NDIM, Meta, Shapes, geometry, take_from_slice,
 };
 
-/// The first byte of the two layouts of Caterva 0.1, which have three entries.
+/// The first byte of the two layouts of Caterva 0.1: an array of three entries.
 pub(crate) const CATERVA_THREE: Marker = Marker::FixArray(3);
 
-/// The array of a frame: its shape, dtype and layout, as its metalayer has them.
+/// The array of a frame: its shape, dtype and layout, as recorded in the metalayer.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -85,13 +86,13 @@ impl<'f> Array<'f> {
         }
     }
 
-    /// The layout of the metalayer; `None` for the two of Caterva 0.1, as for [`meta`](Self::meta).
+    /// The layout of the metalayer; `None` for the two layouts of Caterva 0.1, as for [`meta`](Self::meta).
     #[must_use]
     pub fn layout(&self) -> Option<Layout> {
         self.meta().map(Meta::layout)
     }
 
-    /// The name of the layout: that of [`Layout::name`], `caterva-0.1.0` or `caterva-0.1.1`.
+    /// The name of the layout: [`Layout::name`], `caterva-0.1.0` or `caterva-0.1.1`.
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
         match &self.parsed {
@@ -118,18 +119,18 @@ impl<'f> Array<'f> {
         }
     }
 
-    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block
-    /// shape. In some old files it has no meaning: see [`has_blocks`](Self::has_blocks).
+    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block shape. In some
+    /// old files the numbers have no meaning: see [`has_blocks`](Self::has_blocks).
     #[must_use]
     pub fn blockshape(&self) -> Option<&[i32]> {
         self.meta().map(Meta::blockshape)
     }
 
-    /// Whether the array has blocks. If not, do not use the block shape: Caterva 0.1 stores none, and Caterva 0.2 and
-    /// 0.3 stored one without a meaning.
+    /// Whether the array has blocks. If not, do not use the block shape: Caterva 0.1 stored none, Caterva 0.2 stored
+    /// uninitialized memory, and Caterva 0.3 stored zeros.
     ///
-    /// Those are recognized by two facts: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or
-    /// larger than the chunk shape in some dimension.
+    /// Two facts identify such an array: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or larger
+    /// than the chunk shape in some dimension.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks
@@ -141,11 +142,11 @@ impl<'f> Array<'f> {
         self.meta().and_then(Meta::dtype)
     }
 
-    /// The dtype, parsed; `None` if the layout has no dtype.
+    /// The parsed dtype; `None` if the layout has no dtype.
     ///
     /// # Errors
     ///
-    /// As [`Meta::parse_dtype`].
+    /// The errors of [`Meta::parse_dtype`].
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -165,19 +166,20 @@ impl<'f> Array<'f> {
         self.metalayer
     }
 
-    /// The old bytes after the array's entries, which some writers left when they squeezed an array. Usually empty.
+    /// Stale bytes after the array's entries, usually empty. Some writers left them there when they squeezed an array.
     #[must_use]
     pub fn stale_tail(&self) -> &'f [u8] {
         self.stale_tail
     }
 
-    /// The [`Geometry`] of the array, which tells where its items are. Without blocks, each chunk counts as one block.
+    /// The [`Geometry`] of the array: the positions of its items. Without blocks, each chunk counts as one block.
     ///
     /// # Errors
     ///
-    /// As [`Meta::geometry`].
+    /// The errors of [`Meta::geometry`].
     pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
         match &self.parsed {
+            // `Meta::geometry` also rejects an unknown version, whatever the blocks are.
             Parsed::Meta(meta) if self.has_blocks || meta.version() != 0 => meta.geometry(),
             _ => Geometry::new(Shapes {
                 shape: self.shape(),
@@ -230,9 +232,10 @@ fn vector_marker(ndim: u8) -> Marker {
     Marker::from_u8(Marker::FixArray(0).to_u8() + ndim)
 }
 
-/// What is wrong with the bytes of an array's metalayer.
+/// The finding for an invalid metalayer of an array.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
     let code = match error.kind() {
+        // First, because the bytes may be valid in that version.
         _ if error.version().is_some() => FindingCode::ArrayVersion,
         ErrorKind::Rank => FindingCode::Rank,
         ErrorKind::DtypeLength => FindingCode::DtypeLength,
@@ -242,7 +245,7 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
         _ => FindingCode::ArrayMarker,
     };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    // The offset is that in the frame; the one of the error would be that in the metalayer.
+    // The message without its own offset, which counts from the start of the metalayer. The finding has the offset in the frame.
     let text = format!("metalayer {}: {}", metalayer.name(), error.message());
     Finding::new(code, Place::Array).at(at as u64).text(text)
 }
@@ -253,8 +256,8 @@ fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
     error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&Marker::Str32.to_u8())
 }
 
-/// Whether items of this dtype hold Python objects: then only their addresses are stored, which no other process can use. No
-/// such frame is written here.
+/// Whether items of this dtype hold Python objects. A file stores only their addresses, which no other process can use, so
+/// this crate writes no such frame.
 ///
 /// ```
 /// use b2nd_frame::has_objects;

@@ -1,14 +1,18 @@
 //! The blocks of a compressed chunk.
 //!
-//! A block is one stream, or if it is split and not the shorter last one, a stream for each byte of an item. A stream is
-//! its length (int32) and its bytes: 0 and none if all are zero, a negative length and 1 byte if all are another one. The
-//! blocks may be in any order.
+//! A block is one stream. A split block is one stream per byte of an item, except a shorter last block, which is never split.
+//! The blocks may be in any order. A stream is a length (int32) and bytes:
+//!
+//! | length | bytes |
+//! |---|---|
+//! | positive | this number of bytes, compressed |
+//! | 0 | none: all bytes are zero |
+//! | negative | one byte, which repeats |
 
 use crate::format::chunk::{BLOCKSIZE, CBYTES, ChunkHeader, FLAGS, INT32, IS_UNSPLIT, NBYTES};
 
 impl ChunkHeader {
-    /// The bytes of a block, which begins with these and has this length when decompressed. `None` if a stream does not fit
-    /// in them.
+    /// The bytes of the block at the start of `bytes`, which decompresses to `length` bytes. `None` if a stream does not fit.
     pub(crate) fn streams<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
         let mut rest = bytes;
         for _ in 0..self.nstreams(length) {
@@ -19,13 +23,14 @@ impl ChunkHeader {
     }
 }
 
-/// The bytes of a stream, after its length, which is 0 or negative for a repeated byte.
+/// The number of bytes of a stream after its length.
 pub(crate) fn stream_len(length: i32) -> usize {
     usize::try_from(length).unwrap_or(1)
 }
 
-/// A chunk of one block, made of a longer chunk with this header, and of bytes that begin with the block. `length` is that
-/// of the block when decompressed. `None` if the streams of the block do not fit in the bytes.
+/// A chunk of a single block, from the header of its chunk and the bytes at the start of the block, which decompresses to
+/// `length` bytes. `None` if the streams of the block do not fit in the bytes.
+// With this a decompressor of whole chunks decompresses block by block, so memory does not grow with the chunk.
 pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option<Vec<u8>> {
     let parsed = ChunkHeader::parse(header)?;
     let block = parsed.streams(block, length)?;
@@ -33,7 +38,7 @@ pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option
     let start = parsed.header_len + INT32;
     chunk.extend(i32::try_from(start).ok()?.to_le_bytes());
     chunk.extend(block);
-    // The shorter last block is not split, but as the only one it is not shorter.
+    // The shorter last block is not split. As the only block it is no longer the shorter one, so the flag must say it.
     if parsed.is_short(length) {
         *chunk.get_mut(FLAGS)? |= IS_UNSPLIT;
     }

@@ -1,4 +1,4 @@
-//! The header of a Blosc2 chunk. Its numbers are little-endian, unlike those of the frame.
+//! The header of a Blosc2 chunk. Its numbers are little-endian; those of the frame are big-endian.
 
 use crate::format::flags::{Codec, Filter};
 
@@ -6,36 +6,35 @@ use crate::format::flags::{Codec, Filter};
 const BLOSC1_LEN: usize = 16;
 const BLOSC2_LEN: usize = 32;
 
-/// The largest block, decompressed, that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
+/// The largest decompressed block that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
 pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
 
-/// The version of the chunk's format, and that of the codec's, in chunks that this crate makes.
+/// The versions of the chunk's format and of the codec's format in chunks that this crate makes.
 const WRITTEN_VERSION: u8 = 5;
 const WRITTEN_CODEC_VERSION: u8 = 1;
 
-/// The flags that a header of 32 bytes has. A chunk of Blosc 1 never has both, because they mean two ways to shuffle
-/// there.
+/// The two flags of a header of 32 bytes. A chunk of Blosc 1 never has both, because there they mean two kinds of shuffle.
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
 const IS_DELTA: u8 = 0x08;
 pub(super) const IS_UNSPLIT: u8 = 0x10;
 
-/// In byte 30: blocks may have different lengths, and the size of a block is their number.
+/// In byte 30: blocks may have different lengths. The field for their size then has their number.
 const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 
 /// In byte 31: a dictionary follows the table of blocks.
 const HAS_DICTIONARY: u8 = 0x01;
 
-/// In byte 31: only the header and the table of blocks are in memory. C-Blosc2 sets it there, and never in a file.
+/// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets it in memory, never in a file.
 const IS_LAZY: u8 = 0x08;
 
-/// The version of chunks that an alpha release of C-Blosc2 wrote.
+/// The version of chunks written by an alpha release of C-Blosc2.
 const ALPHA_VERSION: u8 = 3;
 
-/// The bytes of a length or an offset in a chunk.
+/// The number of bytes of a length or an offset in a chunk.
 pub(crate) const INT32: usize = size_of::<i32>();
 
-/// Makes the offsets of the parts, the list of them, and their rows in the page of [`ChunkHeader`].
+/// Generates the offsets of the parts, their list, and their rows on the page of [`ChunkHeader`].
 macro_rules! parts {
     (
         $(#[$before:meta])*
@@ -44,8 +43,8 @@ macro_rules! parts {
     ) => {
         $(pub(crate) const $offset: usize = $at;)*
 
-        /// The parts of a header: the name, the offset and the number of bytes of each. Those from 16 on are in a header of
-        /// 32 bytes only.
+        /// The parts of a header, each with its name, offset and number of bytes. Parts from offset 16 on exist only in a
+        /// header of 32 bytes.
         pub(crate) const PARTS: &[(&str, usize, usize)] = &[$(($name, $offset, $len)),*];
 
         $(#[$before])*
@@ -57,7 +56,7 @@ macro_rules! parts {
     };
 }
 
-/// The one value that all items of a chunk have, which is therefore not stored item by item.
+/// The single value of all items of a constant chunk.
 ///
 /// ```
 /// use b2nd_frame::{ChunkPlace, Frame, SpecialValue};
@@ -73,14 +72,14 @@ pub enum SpecialValue {
     Zeros,
     /// All items are NaN.
     Nan,
-    /// All items are the same. The value follows the header of the chunk, so such a chunk is in the frame.
+    /// All items are equal. The value follows the header of the chunk, so the chunk is stored.
     Value,
-    /// The items were never written. They read as what the memory holds, mostly zeros.
+    /// The items were never written. They read as the content of uninitialized memory, mostly zeros.
     Uninitialized,
 }
 
 impl SpecialValue {
-    /// What it is called: `zeros`, `nan`, `value` or `uninitialized`.
+    /// The name: `zeros`, `nan`, `value` or `uninitialized`.
     ///
     /// ```
     /// assert_eq!(b2nd_frame::SpecialValue::Nan.name(), "nan");
@@ -97,7 +96,7 @@ impl SpecialValue {
 }
 
 parts! {
-    /// The header of a chunk, as it stands in the file. Its values have not been compared with anything.
+    /// The header of a chunk, as in the file. Its values have not been checked against the frame.
     [
         VERSION "version" 0 1 "the version of the chunk's format"
         CODEC_VERSION "codec_version" 1 1 "the version of the codec's format"
@@ -117,7 +116,7 @@ parts! {
             initialized"
     ]
     ///
-    /// All numbers are little-endian. A header of Blosc 1 ends after 16 bytes. What follows the header:
+    /// All numbers are little-endian. A header of Blosc 1 ends after 16 bytes. The bytes after the header:
     ///
     /// | chunk | bytes |
     /// |---|---|
@@ -142,20 +141,20 @@ parts! {
         pub header_len: usize,
         /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
         pub version: u8,
-        /// The bytes of an item; 1 if it has more than 255.
+        /// The size of an item in bytes; 1 if it is above 255.
         pub typesize: u8,
-        /// The bytes of the data, decompressed.
+        /// The size of the decompressed data in bytes.
         pub nbytes: usize,
-        /// The bytes of a block, decompressed. If blocks have different sizes, the number of blocks.
+        /// The size of a decompressed block in bytes. If blocks have different sizes, the number of blocks.
         pub blocksize: usize,
-        /// The bytes of the chunk as stored, with its header.
+        /// The stored size of the chunk in bytes, with its header.
         pub cbytes: usize,
         /// Whether the data follows the header without compression and without filters.
         pub is_uncompressed: bool,
-        /// The value that all items have, if they have one.
+        /// The single value of all items, if the chunk is constant.
         pub special: Option<SpecialValue>,
-        /// The codec; `None` if the data is not compressed, or if the header leaves it to the frame. `lz4` stands for
-        /// `lz4hc` too, which has the same format.
+        /// The codec; `None` if the data is not compressed, or if the header refers to the codec of the frame. `lz4` also
+        /// means `lz4hc`, which has the same format.
         pub codec: Option<Codec>,
         /// The filters, in the order in which they are applied. An id of 0 means no filter.
         pub filters: [Filter; 6],
@@ -166,17 +165,17 @@ parts! {
         pub(crate) flags: u8,
         pub(crate) more_flags: u8,
         pub(crate) block_flags: u8,
-        /// The number of the special value, of which only 0 to 4 have a meaning. A chunk of Blosc 1 has data there, in which
-        /// C-Blosc2 looks for it all the same.
+        /// The number of the special value, of which 0 to 4 have a meaning. In a chunk of Blosc 1 these bits are data, but
+        /// C-Blosc2 reads them all the same.
         pub(crate) special_bits: u8,
     }
 }
 
 impl ChunkHeader {
-    /// The number of bytes that are enough for any header.
+    /// The number of bytes of the longest header.
     pub(crate) const MAX_LEN: usize = BLOSC2_LEN;
 
-    /// The header of the chunk that begins with these bytes; `None` if they cannot be one.
+    /// The header at the start of these bytes; `None` if they cannot be a header.
     ///
     /// The first 32 bytes of a chunk are enough, and 16 for a chunk of Blosc 1.
     ///
@@ -199,6 +198,7 @@ impl ChunkHeader {
         let is_blosc2 = flags & IS_BLOSC2 == IS_BLOSC2;
         let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
         let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
+        // 0 for a chunk of Blosc 1, which has data there.
         let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
         let special = special(more(MORE_FLAGS) >> 4 & 7);
         let is_uncompressed = flags & IS_STORED != 0;
@@ -222,7 +222,7 @@ impl ChunkHeader {
             flags,
             more_flags: more(MORE_FLAGS),
             block_flags: more(BLOCK_FLAGS),
-            // Also of a chunk of Blosc 1, which has data there.
+            // For Blosc 1 too, so `check` can find the chunks that C-Blosc2 misreads.
             special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
         })
     }
@@ -237,59 +237,60 @@ impl ChunkHeader {
         }
     }
 
-    /// Whether the header is followed by a table: the offsets of its compressed blocks.
+    /// Whether a table follows the header: the offsets of the compressed blocks.
     pub(crate) fn has_table(&self) -> bool {
         !self.is_uncompressed && self.special.is_none()
     }
 
-    /// The bytes of the table; `None` if they are not known.
+    /// The length of the table in bytes; `None` if it is not known.
     pub(crate) fn table_len(&self) -> Option<usize> {
         if self.has_table() { self.nblocks()?.checked_mul(INT32) } else { Some(0) }
     }
 
-    /// Whether the blocks are to be read later.
+    /// Whether the header is marked as lazily loaded.
     pub(crate) fn is_lazy(&self) -> bool {
         self.more_flags & IS_LAZY != 0
     }
 
-    /// Whether blocks are split into a stream for each byte of an item. A chunk with a dictionary is split as any other, as
-    /// C-Blosc2 3.3.5 writes it.
+    /// Whether blocks are split into one stream per byte of an item. C-Blosc2 3.3.5 also splits chunks with a dictionary.
     pub(crate) fn is_split(&self) -> bool {
         self.flags & IS_UNSPLIT == 0
     }
 
-    /// The number of streams of a block that has this length when decompressed.
+    /// The number of streams of a block of this decompressed length.
+    // C-Blosc2 never splits the shorter last block.
     pub(crate) fn nstreams(&self, length: usize) -> usize {
         if self.is_split() && !self.is_short(length) { self.typesize.into() } else { 1 }
     }
 
-    /// Whether a block of this length is the last one, and shorter than the others.
+    /// Whether a block of this length is a shorter last block.
     pub(super) fn is_short(&self, length: usize) -> bool {
         length < self.blocksize.min(self.nbytes)
     }
 
-    /// Whether it has flags that no writer stores, with which C-Blosc2 does not read it: for one, that of a chunk in memory of
-    /// which only the header was read.
+    /// Whether it has flags that no writer stores. C-Blosc2 does not read such a chunk.
     pub(crate) fn has_unknown_flags(&self) -> bool {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }
 
-    /// Whether its format is that of an alpha release, in which one filter less counts.
+    /// Whether it has the format of an alpha release, which uses one filter less.
     pub(crate) fn is_of_alpha(&self) -> bool {
         self.header_len == BLOSC2_LEN && self.version == ALPHA_VERSION
     }
 
-    /// Whether the codec is one that this crate can decompress.
+    /// Whether this crate can decompress the codec.
     pub(crate) fn has_built_in_codec(&self) -> bool {
         self.codec.is_some_and(Codec::is_built_in)
     }
 
-    /// Whether it has a codec or filter that is a plugin of C-Blosc2.
+    /// Whether the codec or a filter is a plugin of C-Blosc2.
     pub(crate) fn has_plugin(&self) -> bool {
         !self.has_built_in_codec() || self.filters.iter().any(|filter| filter.is_plugin())
     }
 
     /// Whether the blocks cannot be decompressed one by one.
+    // The delta filter needs the first block. A chunk of one block, as `single_block` makes it, has no room for a dictionary or
+    // for blocks of other lengths.
     pub(crate) fn needs_other_blocks(&self) -> bool {
         self.has_dictionary
             || self.has_variable_blocks
@@ -297,20 +298,20 @@ impl ChunkHeader {
             || self.filters.iter().any(|filter| filter.id == Filter::DELTA.id)
     }
 
-    /// The data of a chunk that is not compressed.
+    /// The data of an uncompressed chunk.
     pub(crate) fn stored(self, chunk: &[u8]) -> Option<&[u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
         (self.is_uncompressed || data.is_empty()).then_some(data)
     }
 }
 
-/// The size of an item as the header of a chunk has it.
+/// The item size in the header of a chunk, a single byte. C-Blosc2 writes 1 for larger items.
 pub(crate) fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
 }
 
-/// The header of a chunk that is not compressed, of which `body` bytes follow: the data, or one value that repeats. `None`
-/// if a number does not fit.
+/// The header of an uncompressed chunk with `body` bytes after it: the data, or a single value that repeats. `None` if a
+/// number does not fit.
 pub(crate) fn header_of_stored(
     repeats: bool,
     typesize: usize,
@@ -329,11 +330,11 @@ pub(crate) fn header_of_stored(
     Some(header)
 }
 
-/// An item of a chunk that is not stored, or why there is none.
+/// The item of a special chunk, or why Blosc2 defines none.
 #[cfg(feature = "decompress")]
 pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>, String> {
     match (special, typesize) {
-        // Whatever the byte order of the dtype is, C-Blosc2 writes that of the processor.
+        // Little-endian for every dtype: C-Blosc2 fills NaN in the byte order of the processor, not of the dtype.
         (SpecialValue::Nan, 4) => Ok(f32::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, 8) => Ok(f64::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, _) => Err(format!("is all NaN, but Blosc2 has no NaN of {typesize} bytes")),
@@ -344,7 +345,7 @@ pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>
 /// The number of [`SpecialValue::Value`].
 const VALUE: u8 = 3;
 
-/// The special value of this number. 0 is none.
+/// The special value with this number; 0 means none.
 fn special(bits: u8) -> Option<SpecialValue> {
     Some(match bits {
         1 => SpecialValue::Zeros,
@@ -355,7 +356,7 @@ fn special(bits: u8) -> Option<SpecialValue> {
     })
 }
 
-/// The codec that the flags name; `other` is the byte for those that have no number there.
+/// The codec in the flags, or `other` if the flags refer to its byte.
 fn codec(flags: u8, other: u8) -> Option<Codec> {
     Some(match flags >> 5 {
         0 => Codec::BLOSCLZ,

@@ -1,13 +1,13 @@
-//! The names of the files in the directory of a sparse frame: one with the header, and one for each chunk that is stored.
+//! The names of the files in the directory of a sparse frame: one with the header, and one per stored chunk.
 //!
-//! C-Blosc2 names the latter by a number in eight hexadecimal digits. The chunk index has this number where that of a
-//! contiguous frame has an offset. It is not the position of the chunk: chunks can be inserted and deleted.
+//! C-Blosc2 names a chunk file by a number of eight hexadecimal digits. The chunk index has this number instead of an
+//! offset. It is not the position of the chunk, because chunks can be inserted and deleted.
 
 use std::ffi::OsStr;
 
 use crate::format::chunk::ChunkHeader;
 
-/// The file that has the header, the chunk index and the trailer.
+/// The file with the header, the chunk index and the trailer.
 pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
 
 const SUFFIX: &str = ".chunk";
@@ -17,15 +17,16 @@ pub(crate) fn name(number: u64) -> String {
     format!("{number:08X}{SUFFIX}")
 }
 
-/// The number of the file with this name, if it is the file of a chunk.
+/// The number of the chunk file with this name; `None` for other files.
 pub(crate) fn number(file: &OsStr) -> Option<u64> {
     let file = file.to_str()?;
     let number = u64::from_str_radix(file.strip_suffix(SUFFIX)?, 16).ok()?;
+    // Only in C-Blosc2's spelling, so `1.chunk` is not taken for `00000001.chunk`.
     (name(number) == file).then_some(number)
 }
 
-/// The highest number of a file that C-Blosc2 opens, which may be negative: it compares the number with the bytes of all
-/// chunks, as if it were an offset.
+/// The highest number of a chunk file that C-Blosc2 opens, which may be negative. C-Blosc2 checks the number as if it were an
+/// offset in the chunks.
 pub(crate) fn last_number(cbytes: i64) -> i64 {
     cbytes.saturating_sub_unsigned(ChunkHeader::MAX_LEN as u64)
 }

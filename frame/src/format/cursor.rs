@@ -1,4 +1,4 @@
-//! A cursor over fixed-width MessagePack, whose findings name the offset of the wrong byte.
+//! A cursor over fixed-width MessagePack. Its findings have the offset of the wrong byte.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::marker::{Marker, Named};
 
-/// Bytes of a frame, and the offset of the next one to be read.
+/// Bytes of a frame with a read position.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -14,11 +14,11 @@ pub(crate) struct Cursor<'a> {
     part: Part,
 }
 
-/// Which part of a frame the bytes are, and the codes of its faults.
+/// The part of a frame that the bytes belong to, and the codes of its faults.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) place: Place,
-    /// The offset of the first byte in the frame.
+    /// The offset in the frame of the first byte.
     pub(crate) start: u64,
     /// The code of a wrong marker.
     pub(crate) marker: FindingCode,
@@ -36,7 +36,7 @@ impl<'a> Cursor<'a> {
         Self { offset, ..self }
     }
 
-    /// The same bytes, without those from an offset on.
+    /// The same cursor, with the bytes from `end` on removed.
     pub(crate) fn until(self, end: usize) -> Self {
         Self { bytes: self.bytes.get(..end).unwrap_or(self.bytes), ..self }
     }
@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
         self.offset
     }
 
-    /// All bytes, those before the offset too.
+    /// All bytes, including those before the offset.
     pub(crate) const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
         self.finding(self.part.end, self.offset).numbers(len, left).text(text)
     }
 
-    /// The finding that the byte before the offset is a wrong marker.
+    /// The finding for a wrong marker in the byte before the offset.
     #[cold]
     #[inline(never)]
     pub(crate) fn wrong_marker(

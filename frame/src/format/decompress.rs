@@ -1,6 +1,6 @@
-//! Decompressing chunks, and how much a few bytes may claim.
+//! Decompression of chunks, and the expansion limits.
 //!
-//! A chunk of 32 bytes can claim 2 GiB of zeros, so whatever is decompressed has a limit by the bytes that it is made of.
+//! A chunk of 32 bytes can claim 2 GiB of zeros, so the decompressed size is limited by the number of stored bytes.
 
 use std::borrow::Cow;
 
@@ -8,22 +8,23 @@ use std::borrow::Cow;
 use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
 
-/// The bytes that the value of a metalayer may have, decompressed, besides those for each byte of its chunk.
+/// The decompressed size that every value of a metalayer may have, in addition to [`MAX_RATIO`] per byte of its chunk.
 const VALUE_LEN: usize = 1 << 20;
 
-/// The bytes of data that are decompressed at once, however few they are made of: of an index, 8 million chunks.
+/// The decompressed size that is allowed for any number of stored bytes. For an index, this is 8 million chunks.
 const ALWAYS_DECOMPRESSED: usize = 1 << 26;
 
-/// Of more data, the bytes that each byte of a chunk may have. Real chunk indexes have up to 800.
+/// The expansion limit beyond that, in bytes per stored byte. Real chunk indexes expand up to 800 times.
 const MAX_RATIO: usize = 1024;
 
-/// The most bytes of data that are decompressed from this number of bytes.
+/// The expansion limit for this number of stored bytes.
 pub(crate) fn max_data(from: usize) -> usize {
     from.saturating_mul(MAX_RATIO).max(ALWAYS_DECOMPRESSED)
 }
 
-/// The value in the chunk of a vlmetalayer, of at most `longest` bytes, or why it cannot be read.
+/// The value in the chunk of a vlmetalayer, or why it cannot be read. It may have at most `longest` bytes.
 pub(crate) fn value(header: ChunkHeader, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
+    // An uncompressed value is as long as its bytes, so it needs no limit.
     if let Some(data) = header.stored(chunk) {
         return Ok(Cow::Borrowed(data));
     }
@@ -37,17 +38,18 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8], longest: usize) -> Result
     decompress(chunk, None).map(Cow::Owned)
 }
 
-/// As many bytes of zeros, which cost memory only where they are changed.
+/// `length` zero bytes. The system provides their memory only when they are changed.
 #[cfg(feature = "decompress")]
 pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Error> {
     bytemuck::allocation::try_zeroed_vec(length)
         .map_err(|()| Error::refused(format_args!("there is no memory for {length} bytes")))
 }
 
-/// A value, repeated to this number of bytes.
+/// A value repeated to `nbytes` bytes.
 #[cfg(feature = "decompress")]
 pub(crate) fn repeated(value: &[u8], nbytes: usize) -> Result<Vec<u8>, Error> {
     let mut data = zeroed(nbytes)?;
+    // Zeros stay untouched, so they cost no memory.
     if value.iter().any(|&byte| byte != 0) {
         data.chunks_mut(value.len())
             .for_each(|item| item.copy_from_slice(value.get(..item.len()).unwrap_or_default()));
@@ -55,7 +57,7 @@ pub(crate) fn repeated(value: &[u8], nbytes: usize) -> Result<Vec<u8>, Error> {
     Ok(data)
 }
 
-/// Decompresses a whole chunk into as many bytes as its data has.
+/// Decompresses a whole chunk into a buffer of exactly its decompressed size.
 #[cfg(feature = "decompress")]
 pub(crate) fn decompress_into(chunk: &[u8], data: &mut [u8]) -> Result<(), String> {
     match blosc2_pure_rs::compress::decompress_chunk_into_with_threads(chunk, data, 1)? {
@@ -64,12 +66,12 @@ pub(crate) fn decompress_into(chunk: &[u8], data: &mut [u8]) -> Result<(), Strin
     }
 }
 
-/// The bytes that a value may have, decompressed from this chunk, and at most `longest`.
+/// The expansion limit of the value in a chunk, at most `longest`.
 pub(crate) fn longest_value(chunk: &[u8], longest: usize) -> usize {
     chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(longest)
 }
 
-/// The data of a whole compressed chunk. Only plugins need the metalayer, that of the array which the chunk is of.
+/// The data of a whole compressed chunk. `metalayer` is that of the array; only plugins need it.
 #[cfg(feature = "decompress")]
 pub(crate) fn decompress(chunk: &[u8], metalayer: Option<&[u8]>) -> Result<Vec<u8>, String> {
     use blosc2_pure_rs::compress::{DParams, decompress_chunk_with_dparams};

@@ -1,10 +1,10 @@
-//! The bytes of a header, as one table: which values it has, in which order, and how each one is encoded.
+//! The bytes of a header as one table: its values, their order and their encodings.
 
 use crate::finding::Finding;
 use crate::format::cursor::Cursor;
 use crate::format::marker::Marker::{self, FixExt16, FixStr, I16, I32, I64, U64};
 
-/// The three generations of the header. The first byte tells them apart.
+/// The three generations of the header. Each has its own first byte.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Generation};
@@ -58,22 +58,23 @@ impl Generation {
     }
 }
 
-/// How the header encodes a value.
+/// The encoding of a value in the header.
 #[derive(Clone, Copy)]
 pub(crate) struct Encoding {
     /// The name, in dumps and messages.
     pub(crate) name: &'static str,
     /// The byte before the value; `None` if the value begins with its own marker.
     pub(crate) marker: Option<u8>,
-    /// The number of bytes after the marker; 0 if it differs from header to header.
+    /// The number of bytes after the marker; 0 if it is not fixed.
     pub(crate) len: usize,
     /// The first generation that has the value.
     pub(crate) since: Generation,
 }
 
-/// Makes the enum, the list of its values, their encodings and the page from one table. A row has the name, the offset of
-/// the value in the present generation, its marker and how the page shows it, its length, the first generation that has
-/// it, and what it is.
+/// Generates the enum, the list of its values, their encodings and their documentation from one table. A row has the name,
+/// the offset in the present generation, the marker, the marker as documented, the length, the first generation with the
+/// value, and a description.
+// The offsets in the rows are only documentation. The code computes them from the lengths, and a test compares the two.
 macro_rules! fields {
     (
         $(#[$before:meta])*
@@ -103,19 +104,19 @@ macro_rules! fields {
         }
 
         impl HeaderField {
-            /// All values, in the order in which the header has them.
+            /// All values, in the order of the header.
             pub(crate) const ALL: &[Self] = &[$(Self::$field),*];
 
             /// The row of the table.
             pub(crate) const fn encoding(self) -> Encoding {
                 let (name, marker, len, since) = match self {
-                    // A constant, so that the match on a value that is known when compiling folds to it.
+                    // A constant, so the match folds away for a field that is known at compile time.
                     $(Self::$field => const { ($name, $marker, $len, Generation::$since) },)*
                 };
                 Encoding { name, marker, len, since }
             }
 
-            /// The offset and the marker that the page shows.
+            /// The documented offset and marker.
             #[cfg(test)]
             fn on_the_page(self) -> (usize, &'static str) {
                 match self {
@@ -129,17 +130,16 @@ macro_rules! fields {
             $(pub(crate) const $part: usize = $part_offset - super::FILTERS_OFFSET;)*
         }
 
-        /// The parts of `filters`: the name, the offset and the number of bytes of each.
+        /// The parts of `filters`, each with its name, offset and number of bytes.
         pub(crate) const FILTER_PARTS: &[(&str, usize, usize)] = &[$(($part_name, filters::$part, $part_len)),*];
     };
 }
 
 fields! {
-    /// The values of a header, in their order.
+    /// The values of a header, in order.
     ///
-    /// The header is one MessagePack array. Each value has a fixed width, so that it can be changed without moving the
-    /// others. The first byte is the marker of the array, `9e` in the present generation. The offsets are those of this
-    /// generation:
+    /// The header is one MessagePack array. Each value has a fixed width, so it can be changed without moving the others. The
+    /// first byte is the marker of the array, `9e` in the present generation. These are the offsets of the present generation:
     [
         Magic "magic" 2 Some(FixStr(8).to_u8()), "`a8`" 8 Beta1 "the text `b2frame` and a NUL"
         HeaderLen "header_len" 11 Some(I32.to_u8()), "`d2`" 4 Beta1 "the length of the header in bytes, with its metalayers"
@@ -161,7 +161,7 @@ fields! {
         Metalayers "metalayers" 87 None, "" 0 Beta1 "the metalayers, up to the end of the header"
     ]
     /// `9d` headers have no `blocksize`, and `9c` headers have neither `blocksize` nor `filters`. Without `blocksize`,
-    /// all later values are 5 bytes nearer to the start; without `filters`, the metalayers are 18 more bytes nearer.
+    /// all later values begin 5 bytes earlier; without `filters`, the metalayers begin another 18 bytes earlier.
     ///
     /// The four bytes of `flags`:
     ///
@@ -216,7 +216,7 @@ impl HeaderField {
         Some(self.start(generation) + encoding.marker.is_some() as usize)
     }
 
-    /// The offset at which the value begins, with its marker, or would begin if the generation had it.
+    /// The offset of the value with its marker. If the generation does not have it, the offset of the next value.
     const fn start(self, generation: Generation) -> usize {
         // The marker of the array.
         let mut start = 1;
@@ -234,7 +234,7 @@ impl HeaderField {
         start
     }
 
-    /// Takes the value's marker and its `N` bytes.
+    /// Takes the marker and the `N` bytes of the value.
     #[inline]
     pub(crate) fn take<const N: usize>(self, cursor: &mut Cursor<'_>) -> Result<[u8; N], Finding> {
         let Encoding { name, marker, .. } = self.encoding();

@@ -1,8 +1,8 @@
-//! What the flags and the filters of a header mean: frame type, codec, filters and split mode.
+//! The values in the flags and filters of a header: frame type, codec, filters and split mode.
 
 use core::fmt;
 
-/// The type of a frame, which says where its chunks are.
+/// The type of a frame: chunks in one file, or in a file each.
 ///
 /// ```
 /// use b2nd_frame::{Frame, FrameType};
@@ -18,11 +18,11 @@ pub enum FrameType {
     Contiguous,
     /// An SFrame: a directory with a file for each chunk, and one file for the rest of the frame.
     Sparse,
-    /// Another number, whose meaning is not known.
+    /// Another number. Its meaning is not known.
     Unknown(u8),
 }
 
-/// Numbers from this one on belong to users, so they can mean any codec or filter (`BLOSC2_USER_REGISTERED_CODECS_START`).
+/// The first number for users, which can mean any codec or filter (`BLOSC2_USER_REGISTERED_CODECS_START`).
 const FIRST_OF_USERS: u8 = 160;
 
 /// The most filters of a frame.
@@ -83,12 +83,12 @@ codecs! {
 }
 
 impl Codec {
-    /// Whether it is one of those that C-Blosc2 always has, and not a plugin or a user's.
+    /// Whether every build of C-Blosc2 has the codec.
     pub(crate) fn is_built_in(self) -> bool {
         [Self::BLOSCLZ, Self::LZ4, Self::LZ4HC, Self::ZLIB, Self::ZSTD].contains(&self)
     }
 
-    /// Whether it may use a dictionary. Of plugins, nobody knows.
+    /// Whether it may use a dictionary. That is not known for plugins.
     pub(crate) fn takes_dictionary(self) -> bool {
         ![Self::BLOSCLZ, Self::ZLIB].contains(&self)
     }
@@ -164,7 +164,7 @@ impl Filter {
         self.id < FIRST_OF_USERS && self.name().is_none()
     }
 
-    /// Whether it is in use, and is not one that C-Blosc2 always has: a plugin, a user's, or unknown.
+    /// Whether it is a plugin, a filter of a user, or unknown.
     pub(crate) fn is_plugin(self) -> bool {
         self.id > Self::TRUNC_PREC.id
     }
@@ -180,7 +180,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// Whether a block is split into one stream for each byte of an item before it is compressed.
+/// Whether a block is split into one stream per byte of an item before compression.
 ///
 /// ```
 /// use b2nd_frame::{Frame, SplitMode};

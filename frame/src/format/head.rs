@@ -1,4 +1,4 @@
-//! The whole header of a frame: its values and its metalayers.
+//! The whole header of a frame, with values and metalayers.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Head {
         matches!(self.array(), Ok(Some(_)))
     }
 
-    /// What the frame holds, as far as its header tells.
+    /// The kind of object, as far as the header determines it.
     pub(crate) fn kind(&self) -> ObjectKind {
         match told_kind(self.metalayers()) {
             Some((kind, _)) => kind,

@@ -19,20 +19,22 @@ pub(crate) const MAGIC_OFFSET: usize = offset(HeaderField::Magic);
 /// The offset of the length of the header, in every generation.
 pub(crate) const HEADER_LEN_OFFSET: usize = offset(HeaderField::HeaderLen);
 
-/// The number of bytes that say how long the header and the frame are.
+/// The number of bytes up to the lengths of the header and of the frame.
 pub(crate) const START_LEN: usize = offset(HeaderField::FrameLen) + HeaderField::FrameLen.encoding().len;
 
 /// The longest header that is read: 16 metalayers of 4 MiB. Real ones have a few KiB. The format allows 2 GiB, but a
 /// hostile length must not make us allocate that much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
-/// The codec's number in the flags, if the codec itself is with the filters.
+/// The number in the flags that refers to the byte for the codec in the filters.
+// The flags have 4 bits for a codec, and plugins have numbers from 32 on.
 pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 
 /// In the first byte of flags: chunks may have different sizes.
 pub(super) const HAS_VARIABLE_CHUNKS: u8 = 0x40;
 
-/// The offset of a value in a header of the present generation, which has all of them.
+/// The offset of a value in a header of the present generation.
+// That generation has every value, so the fallback is never used.
 pub(crate) const fn offset(field: HeaderField) -> usize {
     match field.offset(Generation::Present) {
         Some(offset) => offset,
@@ -42,8 +44,7 @@ pub(crate) const fn offset(field: HeaderField) -> usize {
 
 /// The values of a frame's header, without its metalayers.
 ///
-/// All values are as in the file; a [`Check`] says whether they agree with each other. The page of [`HeaderField`]
-/// shows their bytes.
+/// All values are as in the file; a [`Check`] compares them with each other. The page of [`HeaderField`] shows their bytes.
 ///
 /// ```
 /// use b2nd_frame::{Codec, Frame, FrameType, SplitMode};
@@ -64,11 +65,11 @@ pub(crate) const fn offset(field: HeaderField) -> usize {
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "the header has as many")]
 pub struct Header {
-    /// The generation of the header, which decides which values it has.
+    /// The generation of the header, which determines its values.
     pub generation: Generation,
     /// The length of the header in bytes, with its metalayers.
     pub header_len: usize,
-    /// The length of the frame in bytes. For a sparse frame, the length of the file that has the header.
+    /// The length of the frame in bytes. For a sparse frame, the length of `chunks.b2frame`.
     pub frame_len: u64,
     /// The four bytes of flags, unchanged. Fields below have their meanings.
     pub flags: [u8; 4],
@@ -87,8 +88,7 @@ pub struct Header {
     pub codec_meta: u8,
     /// The compression level for new chunks, 0 to 9 in a valid header.
     pub level: u8,
-    /// How the blocks of new chunks are split. Writers that did not know split modes wrote 0, which means
-    /// [`SplitMode::Always`].
+    /// The split mode of the blocks of new chunks. Writers older than split modes wrote 0, which means [`SplitMode::Always`].
     pub split_mode: SplitMode,
     /// Whether new chunks are compressed with a dictionary.
     pub uses_dictionary: bool,
@@ -100,8 +100,8 @@ pub struct Header {
     pub typesize: i32,
     /// The size of a decompressed block in bytes; `None` before the present generation.
     pub blocksize: Option<i32>,
-    /// The size of a decompressed chunk in bytes. It is 0 if chunks have different sizes, and may be 0 or -1 if there
-    /// are none.
+    /// The size of a decompressed chunk in bytes. It is 0 if chunks have different sizes, and may be 0 or -1 if there are no
+    /// chunks.
     pub chunksize: i32,
     /// The number of threads that the writer used to compress.
     pub compression_threads: i16,
@@ -109,16 +109,15 @@ pub struct Header {
     pub decompression_threads: i16,
     /// Whether the trailer has vlmetalayers.
     pub has_vlmetalayers: bool,
-    /// The number of filters that the header counts, at most 6 in a valid header. A filter with number 0 is not in use.
-    /// In the first generation, which has no filters, this is 0.
+    /// The number of filters in the header, at most 6 if it is valid. A filter with number 0 is not in use. The first
+    /// generation has no filters, so this is 0.
     pub nfilters: u8,
     /// The filters for new chunks, in the order in which they are applied.
     pub filters: [Filter; 6],
 }
 
 impl Header {
-    /// The range of bytes in the frame that holds a value, without its marker; `None` if this generation does not have
-    /// the value.
+    /// The byte range of a value in the frame, without its marker; `None` if this generation does not have the value.
     ///
     /// ```
     /// use b2nd_frame::{HeaderField, Frame};
@@ -170,7 +169,7 @@ impl Header {
     }
 }
 
-/// Why bytes are not the value that they should be.
+/// Why bytes cannot be parsed.
 pub(crate) enum ParseError {
     /// At least this many bytes are needed.
     Incomplete(usize),
@@ -192,7 +191,7 @@ impl From<Finding> for ParseError {
     }
 }
 
-/// The values that every header begins with.
+/// The first values of every header.
 #[derive(Clone, Copy)]
 pub(crate) struct Start {
     generation: Generation,
@@ -202,6 +201,7 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn parse(prefix: &[u8]) -> Result<Self, ParseError> {
+        // The magic before the first byte: without it the bytes are not a frame at all, and the message must not blame a marker.
         let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
         let len = magic.len().min(MAGIC.len());
         if magic.get(..len) != MAGIC.get(..len) {
@@ -211,7 +211,8 @@ impl Start {
         if is_other && len < MAGIC.len() {
             return Err(other_bytes(prefix).into());
         }
-        // A wrong first byte is one however few bytes follow it, so that more bytes never make a malformed header incomplete.
+        // A wrong first byte is an error for any number of bytes, so more bytes never turn a malformed header into an incomplete
+        // one.
         if !is_other && prefix.len() < START_LEN {
             return Err(ParseError::Incomplete(START_LEN));
         }
@@ -278,7 +279,7 @@ pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize)
     Finding::new(FindingCode::TooLong, place).at(offset).numbers(longest, length).text(text)
 }
 
-/// That a frame is longer than what is there of its file. `bound` comes before a length that is not known exactly.
+/// The finding for a frame that is longer than its file. `bound` precedes a length that is not known exactly.
 pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding {
     let text = format!("cut short: the frame has {bound}{frame_len} bytes, but the file only {available}");
     Finding::new(FindingCode::Truncated, Place::File).numbers(frame_len, available).text(text)
@@ -289,7 +290,7 @@ fn cursor(bytes: &[u8]) -> Cursor<'_> {
     Cursor::new(bytes, Part { place: Place::Header, start: 0, marker, end })
 }
 
-/// Takes a value that is true or false.
+/// Takes a boolean.
 fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding> {
     let [byte] = field.take(cursor)?;
     match Marker::from_u8(byte) {
@@ -303,6 +304,7 @@ fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding>
 }
 
 /// Reads the header after its start, up to the metalayers.
+// The rows of `HeaderField` in their order. A value that the generation does not have is skipped.
 pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
     let Start { generation, header_len, frame_len } = start;
     let cursor = &mut cursor(bytes).at(START_LEN);
@@ -333,6 +335,7 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         has_variable_chunks: general & HAS_VARIABLE_CHUNKS != 0,
         has_variable_blocks: general & 0x80 != 0,
         frame_type: match frame_type {
+            // The byte has no meaning in the first generation.
             _ if generation == Generation::Beta1 => FrameType::Contiguous,
             0 => FrameType::Contiguous,
             1 => FrameType::Sparse,

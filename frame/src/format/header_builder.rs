@@ -1,20 +1,20 @@
-//! Putting the bytes of a header together.
+//! Builds the bytes of a header.
 
 use crate::format::fields::{Encoding, FRAME_TYPE, Generation, HeaderField};
 use crate::format::flags::{Codec, Filter, MAX_FILTERS, SplitMode};
 use crate::format::header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, offset};
 use crate::format::marker::Marker;
 
-/// The version of the format that is written.
+/// The version that is written.
 pub(crate) const VERSION: u8 = 2;
 
-/// The same if chunks may have different sizes.
+/// The version that is written if chunks may have different sizes.
 const VARIABLE_VERSION: u8 = 3;
 
-/// In the first byte of flags. All writers set it.
+/// In the first byte of flags: offsets have 64 bits. All writers set it.
 const HAS_64_BIT_OFFSETS: u8 = 0x10;
 
-/// How new chunks are compressed, by the header.
+/// The compression of new chunks, as the header records it.
 #[derive(Clone, Debug)]
 pub(crate) struct Compression {
     pub(crate) codec: Codec,
@@ -28,7 +28,7 @@ pub(crate) struct Compression {
 }
 
 impl Default for Compression {
-    /// As python-blosc2: zstd at level 5, after a shuffle.
+    /// The default of python-blosc2: zstd at level 5, after a shuffle.
     fn default() -> Self {
         Self {
             codec: Codec::ZSTD,
@@ -41,7 +41,8 @@ impl Default for Compression {
     }
 }
 
-/// The bytes of a header of the present generation: markers and values, to which the metalayers are added last.
+/// The bytes of a header of the present generation: a template of all markers, into which values are copied. The metalayers
+/// are added last.
 pub(crate) struct HeaderBuilder {
     bytes: Vec<u8>,
 }
@@ -60,7 +61,9 @@ impl HeaderBuilder {
         builder
     }
 
-    /// Copies all values of another header, which has these bytes.
+    /// Copies all values of another header with these bytes.
+    // The other header may be of an older generation. What it lacks keeps the template's zeros, so the caller sets the flags and
+    // the block size.
     pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
         for &field in HeaderField::ALL {
             if let Some(value) = header.range(field).and_then(|range| bytes.get(range)) {
@@ -69,7 +72,7 @@ impl HeaderBuilder {
         }
     }
 
-    /// Gives a value its bytes.
+    /// Sets the bytes of a value.
     pub(crate) fn set(&mut self, field: HeaderField, value: &[u8]) {
         let slot = self.bytes.iter_mut().skip(offset(field)).take(field.encoding().len);
         slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
@@ -83,10 +86,11 @@ impl HeaderBuilder {
         compression: &Compression,
     ) {
         let Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary } = compression;
-        // C-Blosc2 has its one filter in the last place, too.
+        // Filters fill the places from the end, as C-Blosc2's default filter does.
         let mut slots = [Filter::NONE; MAX_FILTERS as usize];
         slots.iter_mut().rev().zip(filters.iter().rev()).for_each(|(slot, &filter)| *slot = filter);
         let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
+        // Codecs from 6 on have no room in the flags.
         let codec_flag = codec.0.min(CODEC_WITH_FILTERS);
         let flags =
             [version | HAS_64_BIT_OFFSETS, is_sparse.into(), codec_flag | level << 4, split_mode.bits()];
@@ -109,8 +113,8 @@ impl HeaderBuilder {
         self.bytes.len()
     }
 
-    /// The whole header with these metalayers, for a frame with `bytes_after` bytes after the header; `None` if it is
-    /// too long.
+    /// The whole header with these metalayers, for a frame with `bytes_after` bytes after the header; `None` if the header is too
+    /// long.
     pub(crate) fn finish(mut self, metalayers: &[u8], bytes_after: u64) -> Option<Vec<u8>> {
         let len = self.bytes.len() + metalayers.len();
         self.set(HeaderField::HeaderLen, &i32::try_from(len).ok()?.to_be_bytes());

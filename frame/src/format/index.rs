@@ -1,27 +1,27 @@
-//! The chunk index: a Blosc2 chunk that says where each chunk of the frame is, as one int64 in little-endian.
+//! The chunk index: a Blosc2 chunk with the place of each chunk of the frame, as a little-endian int64.
 //!
-//! | value | the chunk is |
+//! | value | place of the chunk |
 //! |---|---|
-//! | 0 and above | in a contiguous frame, this number of bytes after the header; in a sparse frame, in the file of this number |
-//! | bit 63 and bit 56 | nowhere: all items are zero |
-//! | bit 63 and bit 58, not bit 56 | nowhere: its items were never written |
-//! | bit 63 and bit 57, neither of the two | nowhere: all items are NaN |
-//! | bit 63 alone | not readable |
+//! | 0 and above | in a contiguous frame, this number of bytes after the header; in a sparse frame, the file of this number |
+//! | bit 63 and bit 56 | not stored: all items are zero |
+//! | bit 63 and bit 58, not bit 56 | not stored: its items were never written |
+//! | bit 63 and bit 57, neither of the two | not stored: all items are NaN |
+//! | bit 63 alone | invalid |
 //!
-//! Writers set no other bits than these: the last byte of a special one is `81`, `84` or `82`. The index begins after the
-//! chunks, in a sparse frame after the header, and ends where the trailer begins. A frame without chunks has none.
+//! Writers set no other bits, so the last byte of a special entry is `81`, `84` or `82`. The index begins after the
+//! chunks, in a sparse frame after the header, and ends at the start of the trailer. A frame without chunks has no index.
 //!
-//! C-Blosc2 stores a short index as it is, and compresses a long one in blocks of 16 KiB. If all chunks are the same special
-//! one, the index is that value, once. So it can be read in pieces, and no more of it than a piece is in memory.
+//! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks are the same
+//! special value, the index is that value, once. An index can therefore be read in pieces, with only one piece in memory.
 
 use crate::format::chunk::{ChunkHeader, SpecialValue};
 use crate::format::chunk_file;
 use crate::format::header::Header;
 
-/// The bytes of an entry.
+/// The number of bytes of an entry.
 pub(crate) const ENTRY_LEN: usize = 8;
 
-/// An entry of the chunk index: where a chunk is.
+/// An entry of the chunk index: the place of a chunk.
 ///
 /// ```
 /// use b2nd_frame::{ChunkPlace, Frame, SpecialValue};
@@ -44,14 +44,13 @@ pub(crate) const ENTRY_LEN: usize = 8;
 pub struct ChunkEntry {
     /// The number of the chunk, in the order of the data.
     pub number: u64,
-    /// The bytes of the chunk, decompressed. `None` if chunks have different sizes: then only the header of the chunk says
-    /// it.
+    /// The decompressed size of the chunk in bytes; `None` if chunks have different sizes, which only their headers record.
     pub nbytes: Option<u64>,
-    /// Where the chunk is.
+    /// The place of the chunk.
     pub place: ChunkPlace,
 }
 
-/// Where a chunk is.
+/// The place of a chunk.
 ///
 /// ```
 /// use b2nd_frame::{ChunkPlace, Frame};
@@ -65,18 +64,18 @@ pub struct ChunkEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChunkPlace {
-    /// In the frame, from this byte on. In the file it is [`Frame::offset`](crate::Frame::offset) later.
+    /// In the frame, from this byte on. Its offset in the file is [`Frame::offset`](crate::Frame::offset) more.
     Frame(u64),
     /// In the file of this number in the directory of a sparse frame.
     File(u64),
-    /// Nowhere: all items have one value. It is never [`SpecialValue::Value`], which is stored.
+    /// Not stored, because all items have one value. It is never [`SpecialValue::Value`], whose chunk is stored.
     Special(SpecialValue),
-    /// Not known: the index has this number, which is an offset outside the chunks or an unknown special value.
+    /// Unknown: the number in the index is an offset outside the chunks, or an unknown special value.
     Invalid(i64),
 }
 
 impl ChunkEntry {
-    /// Whether the chunk is in the frame, or in a file of its own.
+    /// Whether the chunk is stored, in the frame or in a file of its own.
     #[must_use]
     pub fn is_stored(&self) -> bool {
         matches!(self.place, ChunkPlace::Frame(_) | ChunkPlace::File(_))
@@ -92,7 +91,7 @@ impl ChunkEntry {
     }
 }
 
-/// How many chunks of a frame are stored, and how many have one value instead, by the chunk index.
+/// The numbers of stored and of special chunks of a frame, from its chunk index.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -108,13 +107,13 @@ impl ChunkEntry {
 pub struct ChunkCounts {
     /// Chunks in the frame, or in files of their own.
     pub stored: u64,
-    /// Chunks of which all items are zero.
+    /// Chunks with only zeros.
     pub zeros: u64,
-    /// Chunks of which all items are NaN.
+    /// Chunks with only NaN.
     pub nan: u64,
-    /// Chunks of which no item was ever written.
+    /// Chunks whose items were never written.
     pub uninitialized: u64,
-    /// Chunks of which nothing is known, as their entry makes no sense.
+    /// Chunks with an invalid entry.
     pub invalid: u64,
 }
 
@@ -130,7 +129,7 @@ impl ChunkCounts {
         self.zeros + self.nan + self.uninitialized
     }
 
-    /// The count to which a chunk in this place belongs.
+    /// The count of chunks in this kind of place.
     pub(crate) fn of(&mut self, place: ChunkPlace) -> &mut u64 {
         match place {
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,
@@ -143,7 +142,7 @@ impl ChunkCounts {
 }
 
 impl ChunkEntry {
-    /// The entry of a chunk, by the value that the index has for it.
+    /// The entry of a chunk, from its value in the index.
     pub(crate) fn new(number: u64, value: i64, is_last: bool, header: &Header) -> Self {
         let place = match Entry::of(value) {
             Entry::Special(special) => ChunkPlace::Special(special),
@@ -157,14 +156,15 @@ impl ChunkEntry {
     }
 }
 
-/// The bytes of a chunk, decompressed, if all have the same.
+/// The decompressed size of a chunk, if all chunks have the same size.
 fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
     let chunksize = u64::try_from(header.chunksize).ok().filter(|&chunksize| chunksize > 0)?;
+    // The last chunk of a super-chunk can be shorter; all chunks of an array have the same size.
     let rest = u64::try_from(header.nbytes).ok()? % chunksize;
     Some(if is_last && rest > 0 { rest } else { chunksize })
 }
 
-/// What an entry of the index says.
+/// The meaning of an entry's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// An offset, or the number of a file.
@@ -179,6 +179,7 @@ impl Entry {
             return Self::Stored(stored);
         }
         let has = |bit: u32| value >> bit & 1 == 1;
+        // In C-Blosc2's order, which matters if a damaged entry has several of the bits.
         if has(56) {
             Self::Special(SpecialValue::Zeros)
         } else if has(58) {
@@ -190,7 +191,7 @@ impl Entry {
         }
     }
 
-    /// The bits of the entry. A repeated value is stored, so it has none of its own.
+    /// The value of the entry. A chunk of a repeated value is stored, so it has no special entry.
     pub(crate) fn value(self) -> i64 {
         let bit = match self {
             Self::Stored(stored) => return i64::try_from(stored).unwrap_or(MISSING),
@@ -203,20 +204,21 @@ impl Entry {
     }
 }
 
-/// An entry of which nothing is known yet. No writer sets bit 63 alone.
+/// A placeholder for an entry that is not known yet. No writer sets bit 63 alone.
 pub(crate) const MISSING: i64 = i64::MIN;
 
-/// Where the chunk index begins. The chunks of a sparse frame are in other files.
+/// The offset of the chunk index. In a sparse frame no chunks precede it, because they are in other files.
 pub(crate) fn index_start(header: &Header) -> u64 {
     (header.header_len as u64).saturating_add(chunks_len(header))
 }
 
-/// The bytes of the chunks in the frame itself.
+/// The number of bytes of the chunks in the frame itself.
 pub(crate) fn chunks_len(header: &Header) -> u64 {
     if header.is_sparse() { 0 } else { u64::try_from(header.cbytes).unwrap_or_default() }
 }
 
-/// The largest offset that a chunk can have, counted from the end of the header; `None` if no chunk fits.
+/// The largest offset of a chunk, counted from the end of the header; `None` if no chunk fits.
+// C-Blosc2 opens a frame only if every offset leaves room for a header of 32 bytes.
 pub(crate) fn max_offset(header: &Header) -> Option<u64> {
     chunks_len(header).checked_sub(ChunkHeader::MAX_LEN as u64)
 }

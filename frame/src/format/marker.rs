@@ -1,4 +1,4 @@
-//! The markers of `MessagePack`, as dumps and messages name them.
+//! The names of `MessagePack` markers in dumps and messages.
 
 use core::fmt;
 

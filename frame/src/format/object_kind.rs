@@ -1,4 +1,4 @@
-//! What a frame holds: the kinds of object that python-blosc2 writes, and the metalayers that tell them apart.
+//! The kinds of object that python-blosc2 stores in a frame, and the metalayers that identify them.
 
 use core::fmt;
 
@@ -8,9 +8,9 @@ use crate::format::section::{ARRAY_NAMES, Metalayer, map_value};
 
 macro_rules! kinds {
     ($($variant:ident $name:literal, $holds_data:literal, $action:expr, $what:literal)*) => {
-        /// What a frame or a store holds, by the classes of python-blosc2.
+        /// The kind of object in a frame or a store, by the classes of python-blosc2.
         ///
-        /// Its name stays the same from release to release. [`Display`](fmt::Display) and serde use it.
+        /// The name of a kind does not change between releases. [`Display`](fmt::Display) and serde use it.
         ///
         /// ```
         /// use b2nd_frame::{Frame, ObjectKind};
@@ -44,8 +44,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether it has data of its own. Otherwise the data is computed or is elsewhere; at most, a part of it is
-            /// here as a cache.
+            /// Whether it has data of its own. Otherwise the data is computed or elsewhere, and the frame has at most a cache of
+            /// a part.
             #[must_use]
             pub fn holds_data(self) -> bool {
                 match self {
@@ -53,7 +53,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What a reader must do to get the data, if it must do more than to read the file.
+            /// The action that a reader needs to get the data, if reading the file is not enough.
             pub(crate) fn action(self) -> Option<&'static str> {
                 match self {
                     $(Self::$variant => $action,)*
@@ -63,7 +63,7 @@ macro_rules! kinds {
     };
 }
 
-// The class in python-blosc2; whether it has data of its own; what a reader must do to get the data.
+// The class in python-blosc2; whether it has data of its own; the action that a reader needs to get the data.
 kinds! {
     NDArray "NDArray", true, None,
         "An array. Also one of Caterva, which C-Blosc2 3 and later open as plain chunks."
@@ -108,7 +108,7 @@ impl ObjectKind {
         self.action().is_some()
     }
 
-    /// Whether it is a store, which consists of other frames.
+    /// Whether it is a store, a collection of other frames.
     ///
     /// ```
     /// use b2nd_frame::{Frame, ObjectKind};
@@ -143,10 +143,9 @@ impl Serialize for ObjectKind {
     }
 }
 
-/// The metalayers that tell a kind. If there are several, python-blosc2 goes by the first in this order.
-///
-/// The stores come last, because python-blosc2 looks for them only in a file that is called `embed.b2e`, or has the
-/// extension `b2e`.
+/// The metalayers that identify a kind. If there are several, python-blosc2 uses the first in this order.
+// Only the header decides here, never the file name. python-blosc2 looks for a store only in a file that is named `embed.b2e`
+// or has the extension `b2e`, so in any other file another metalayer wins. Hence the stores come last.
 const TELLING: &[(&str, Tell)] = &[
     ("proxy-source", |_| ObjectKind::Proxy),
     ("b2o", object),
@@ -160,19 +159,20 @@ const TELLING: &[(&str, Tell)] = &[
     ("b2tree", |_| ObjectKind::TreeStore),
 ];
 
-/// Reads the kind from the metalayer that tells it.
+/// Reads the kind from the metalayer that identifies it.
 type Tell = fn(&Metalayer) -> ObjectKind;
 
-/// What python-blosc2 3 wrote for a lazy array. It counts only beside the metalayer `b2nd`.
+/// The metalayer of a lazy array of python-blosc2 3. It counts only beside the metalayer `b2nd`.
 const LAZY_ARRAY: &str = "LazyArray";
 
-/// The kind of an object that says it itself, in a map.
+/// The kind of an object that records its kind in a map.
 fn object(layer: &Metalayer) -> ObjectKind {
     match map_value::<String>(layer.bytes(), "kind").as_deref() {
         Some("lazyexpr") => ObjectKind::LazyExpr,
         Some("lazyudf") => ObjectKind::LazyUdf,
         Some("remote_array") => ObjectKind::RemoteArray,
         Some("c2array") => ObjectKind::C2Array,
+        // python-blosc2 does not open an unknown kind either.
         _ => ObjectKind::UnknownObject,
     }
 }
@@ -185,7 +185,7 @@ fn lazy_array(layer: &Metalayer) -> ObjectKind {
     }
 }
 
-/// The kind of a frame that is not just an array or chunks, and the metalayer that tells it.
+/// The kind of a frame that is more than an array or chunks, and the metalayer that identifies it.
 pub(crate) fn told_kind(metalayers: &[Metalayer]) -> Option<(ObjectKind, &Metalayer)> {
     let [b2nd, _] = ARRAY_NAMES;
     let has_array = || metalayers.iter().any(|layer| layer.name() == b2nd);

@@ -1,9 +1,9 @@
-//! The vlmetalayer of a salvaged frame, which says what was lost: a `MessagePack` map.
+//! The vlmetalayer of a salvaged frame, which records the losses as a `MessagePack` map.
 //!
 //! | key | value |
 //! |---|---|
-//! | `lost` | an array of pairs: the number of the first lost chunk, and how many follow one another |
-//! | `fill` | what the items of these chunks are now: `zeros` or `nan` |
+//! | `lost` | ranges of lost chunks, as an array of pairs: the number of the first chunk, and the number of chunks |
+//! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
 //! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost |
 
 use rmp::encode;
@@ -14,10 +14,10 @@ use crate::format::section::map_value;
 /// The name of the vlmetalayer.
 pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
 
-/// What was lost of a salvaged frame.
+/// The losses of a salvaged frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SalvageNote {
-    /// The number of the first chunk of each range, and the number of its chunks.
+    /// The first chunk and the number of chunks of each range.
     pub(crate) lost: Vec<(u64, u64)>,
     pub(crate) fill: String,
     pub(crate) has_assumed_order: bool,
@@ -62,13 +62,14 @@ impl SalvageNote {
         self.lost.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
     }
 
-    /// Adds ranges of lost chunks, and puts all in order. Of a frame that is salvaged again, the old ones stay lost.
+    /// Adds ranges of lost chunks, then sorts and merges all ranges. A frame that is salvaged again keeps its former losses.
     pub(crate) fn add(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
         self.lost.extend(ranges);
         self.lost.sort_unstable();
         let mut merged: Vec<(u64, u64)> = Vec::new();
         for &(first, count) in &self.lost {
             match merged.last_mut() {
+                // Ranges that touch become one.
                 Some((before, length)) if before.saturating_add(*length) >= first => {
                     let end = first.saturating_add(count).max(before.saturating_add(*length));
                     *length = end.saturating_sub(*before);

@@ -1,6 +1,6 @@
 //! The metalayers of a header or of a trailer: an index of names and offsets, then the contents.
 //!
-//! | bytes | what |
+//! | bytes | meaning |
 //! |---|---|
 //! | `93` | array of 3: the size of the index, the index, the contents |
 //! | `cd` + 2 | the size of the index in bytes, below; readers ignore it |
@@ -10,9 +10,9 @@
 //! | `dc` + 2 | the number of contents, then for each one: |
 //! | `c6` + 4, n | its length, and its bytes; the offset points at the `c6` |
 //!
-//! The index ends before the `dc`. Its size counts from the `93` in a header, but from the `cd` in a trailer.
+//! The index ends before the `dc`. C-Blosc2 counts its size from the `93` in a header, but from the `cd` in a trailer.
 //!
-//! A reader needs only the offsets. So contents may be in another order than the index, and may even overlap.
+//! A reader needs only the offsets. Contents may therefore be in another order than the index, and may even overlap.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -32,10 +32,11 @@ use b2nd_serde::take_from_slice;
 /// The name of an array's metalayer.
 pub(crate) const ARRAY_NAME: &str = "b2nd";
 
-/// The same with the former one.
+/// The same name, and the former one.
 pub(crate) const ARRAY_NAMES: [&str; 2] = [ARRAY_NAME, "caterva"];
 
-/// The bytes of a header or trailer, which its metalayers share. An `Arc<[u8]>` would have to copy them.
+/// The bytes of a header or trailer, shared by its metalayers.
+// Not an `Arc<[u8]>`, which would copy the bytes that were read.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
 /// A metalayer of a frame: bytes with a name.
@@ -59,7 +60,7 @@ pub struct Metalayer {
 }
 
 impl Metalayer {
-    /// Takes the single content that a trailer of an older generation has. It has no name.
+    /// Takes the single content of a trailer of an older generation. It has no name.
     pub(crate) fn unnamed(
         cursor: &mut Cursor<'_>,
         shared: &SharedBytes,
@@ -69,8 +70,8 @@ impl Metalayer {
         Ok(Self { name: String::new(), shared: shared.clone(), raw_name: 0..0, content })
     }
 
-    /// The name of the metalayer, at most 31 bytes. Bytes that are not UTF-8 are replaced. As in C-Blosc2, it ends
-    /// before a NUL.
+    /// The name of the metalayer, at most 31 bytes. Bytes that are not UTF-8 are replaced. The name ends before a NUL, as in
+    /// C-Blosc2.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -88,14 +89,14 @@ impl Metalayer {
         self.content.start
     }
 
-    /// Reads the content into a type. The metalayer of an array is read in the format of this crate, any other one as
+    /// Reads the content into a type. The metalayer of an array is read in the format of `b2nd_serde`, any other one as
     /// MessagePack.
     ///
     /// Bytes after the value are ignored, because some writers leave old bytes there when a value becomes shorter.
     ///
     /// # Errors
     ///
-    /// If the content is not of that type.
+    /// If the content does not fit the type.
     ///
     /// ```
     /// # #[derive(serde_derive::Deserialize)]
@@ -133,13 +134,13 @@ impl Metalayer {
         }
     }
 
-    /// The name as it is in the index, with whatever follows a NUL.
+    /// The name as in the index, including the bytes from a NUL on.
     pub(crate) fn raw_name(&self) -> &[u8] {
         self.shared.get(self.raw_name.clone()).unwrap_or_default()
     }
 
-    /// The place of this metalayer's offset in the index, counted from the start of the frame. It is an int32 that
-    /// points to the marker of the content, 5 bytes before the content.
+    /// The position in the frame of this metalayer's entry in the index: an int32, the offset of the marker of the content, 5
+    /// bytes before the content.
     pub(crate) fn offset_field(&self) -> usize {
         self.raw_name.end + 1
     }
@@ -164,7 +165,7 @@ pub(crate) const CONTENT_HEADER: usize = 5;
 /// The number of bytes before the first entry of the index.
 pub(crate) const INDEX_HEADER: usize = 7;
 
-/// The offset in a section of the size of its index, after the markers of both.
+/// The offset of the size of the index, after the markers of the section and of the size.
 const INDEX_SIZE: usize = 2;
 
 /// The number of bytes of an offset in the index, with its marker.
@@ -180,9 +181,9 @@ pub(crate) struct Section {
     pub(crate) start: usize,
     /// The size of the index according to the file.
     pub(crate) index_size: u16,
-    /// The offset at which the index ends, and the list of contents should begin.
+    /// The offset of the end of the index, where the list of contents should begin.
     pub(crate) list: usize,
-    /// The marker and the count that are there, if the bytes do not end before. Readers ignore them.
+    /// The marker and the count at that offset, if the bytes are long enough. Readers ignore them.
     pub(crate) list_header: Option<(u8, u16)>,
     pub(crate) metalayers: Vec<Metalayer>,
 }
@@ -206,7 +207,7 @@ impl SectionRules {
         index_start: 0,
     };
 
-    /// 8192 is `BLOSC2_MAX_VLMETALAYERS`.
+    /// C-Blosc2 reads up to `BLOSC2_MAX_VLMETALAYERS`, but writes no more than 16.
     pub(crate) const TRAILER: Self = Self {
         count: FindingCode::VlmetalayerCount,
         offset: FindingCode::VlmetalayerOffset,
@@ -239,7 +240,7 @@ impl Section {
         Ok(Self { start, index_size, list: cursor.offset(), list_header, metalayers })
     }
 
-    /// The offset of the size that the file states of the index.
+    /// The offset of the size of the index in the file.
     pub(crate) fn index_size_offset(&self) -> usize {
         self.start + INDEX_SIZE
     }
@@ -249,8 +250,8 @@ impl Section {
         self.list + LIST_HEADER
     }
 
-    /// The bytes of a section that begins at an offset of its header or trailer, with these names and contents; `None`
-    /// if a number does not fit.
+    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer; `None` if a number does
+    /// not fit.
     pub(crate) fn build(
         rules: &SectionRules,
         start: usize,
@@ -309,6 +310,7 @@ fn metalayer(
         let text = format!("the offset of metalayer {name} is {offset}, but must be 0 to {limit}");
         return Err(cursor.finding(rules.offset, cursor.offset() - 4).numbers(limit, offset).text(text));
     };
+    // A copy of the cursor, so the walk over the index continues after this entry.
     let content = content(&mut cursor.at(start), rules, &name)?;
     Ok(Metalayer { name, shared: shared.clone(), raw_name, content })
 }
@@ -328,12 +330,13 @@ fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<
     }
 }
 
-/// The value of a key in MessagePack, if that is a map; of several, the last one.
+/// The value of a key, if the MessagePack is a map. If the key occurs more than once, the last value.
 pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> Option<T> {
     value_of(key, &mut rmp_serde::Deserializer::from_read_ref(bytes)).ok()?
 }
 
-/// The value of a key, if what is read is a map.
+/// The value of a key, if the deserializer reads a map.
+// Other values are skipped unread, so a large map costs no memory.
 pub(crate) fn value_of<'m, T: Deserialize<'m>, D: Deserializer<'m>>(
     key: &str,
     deserializer: D,

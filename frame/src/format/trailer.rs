@@ -1,6 +1,6 @@
 //! The trailer of a frame: its vlmetalayers, and a fingerprint that no writer has ever filled in.
 //!
-//! | bytes | what |
+//! | bytes | meaning |
 //! |---|---|
 //! | `94` | array of 4: version, vlmetalayers, length, fingerprint |
 //! | `01` | the version |
@@ -8,9 +8,8 @@
 //! | `ce` + 4 | the length of the trailer |
 //! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
 //!
-//! A trailer without vlmetalayers has 35 bytes. In the two older generations there is no section, but one content
-//! without a name: `c6`, a length of 4 bytes, and the content. The second generation also begins with `94 01`, the
-//! first one with `0d 00`.
+//! A trailer without vlmetalayers has 35 bytes. In the two older generations a single unnamed content replaces the section:
+//! `c6`, a length of 4 bytes, and the content. The second generation also begins with `94 01`, the first one with `0d 00`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,17 +40,17 @@ const FINGERPRINT_LEN: usize = 18;
 /// The number of bytes after the vlmetalayers, in every generation.
 pub(crate) const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
 
-/// The number of bytes of the shortest trailer: one of the older generations, without content.
+/// The number of bytes of the shortest trailer, which is of an older generation and has no content.
 const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
 /// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
 /// not make us allocate that much.
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
-/// The longest value of a vlmetalayer that is decompressed, for the same reason.
+/// The longest value of a vlmetalayer that is decompressed. A hostile length must not make us allocate more.
 pub(crate) const MAX_VALUE_LEN: usize = 1 << 28;
 
-/// The longest list of a store's keys that is read: a million keys. In memory it takes several times as much.
+/// The longest list of a store's keys that is read, enough for a million keys. In memory it takes several times as much.
 const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format that is written.
@@ -129,6 +128,7 @@ impl Trailer {
     }
 
     /// Reads a whole trailer.
+    // Without the length and the fingerprint at the end, so no content can reach into them.
     pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
@@ -209,8 +209,8 @@ impl Trailer {
         self.vlmetalayers.iter().find(|layer| layer.name() == name)
     }
 
-    /// The keys of the frames that a [store](crate::ObjectKind::is_store) has in its own compressed data; none if it is
-    /// not a store, or if the list of them cannot be read.
+    /// The keys of the frames inside the compressed data of a [store](crate::ObjectKind::is_store); empty if the frame is not a
+    /// store, or if the list of keys cannot be read.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -234,7 +234,7 @@ impl Trailer {
 /// The first byte of a trailer.
 const fn start_marker(generation: Generation) -> Marker {
     match generation {
-        // 13, where an array should be.
+        // The number 13 instead of an array: C-Blosc2 2.0 beta 1 wrote it so.
         Generation::Beta1 => Marker::FixPos(0x0d),
         Generation::Beta2 | Generation::Present => Marker::FixArray(4),
     }
@@ -244,7 +244,8 @@ pub(crate) fn part(start: u64) -> Part {
     Part { place: Place::Trailer, start, marker: FindingCode::TrailerMarker, end: FindingCode::TrailerLength }
 }
 
-/// The length of the trailer that ends here.
+/// The length of the trailer at the end of these bytes.
+// The length is the only way to find the start of a trailer. It is 22 bytes before the end in every generation.
 pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, ParseError> {
     let most = header.frame_len.saturating_sub(header.header_len as u64);
     if most < MIN_TRAILER_LEN as u64 {
@@ -322,16 +323,16 @@ impl Vlmetalayer {
 
     /// Reads the value into a type. Bytes after the value are ignored.
     ///
-    /// How much memory that takes depends on the type: each byte of a value can be an item of a `Vec`.
+    /// The memory that this takes depends on the type: each byte of a value can be an item of a `Vec`.
     ///
     /// # Errors
     ///
-    /// As [`value`](Self::value). Also if the value is not of that type.
+    /// The errors of [`value`](Self::value), and an error if the value does not fit the type.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
     }
 
-    /// The bytes that its value may have, decompressed.
+    /// The expansion limit of its value, in bytes.
     pub(crate) fn longest_value(&self) -> usize {
         decompress::longest_value(self.chunk(), MAX_VALUE_LEN)
     }

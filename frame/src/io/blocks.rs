@@ -1,4 +1,4 @@
-//! Reading the table that says where the blocks of a chunk begin.
+//! Reading the table of blocks of a chunk.
 
 use std::io::{Read, Seek};
 
@@ -9,10 +9,10 @@ use crate::format::index::ChunkEntry;
 use crate::io::chunks::Chunks;
 use crate::rules::blocks::{BlockTable, starts};
 
-/// Bytes of the first read of a chunk: its header, and the table of its blocks if there are not many.
+/// The number of bytes of the first read of a chunk: its header, and the table of up to 56 blocks.
 pub(crate) const FIRST_READ: u64 = 256;
 
-/// Bytes of a longer table of blocks that are read at a time.
+/// The number of bytes of a longer table of blocks read at a time.
 pub(crate) const PIECE: usize = 1 << 16;
 
 /// Why the table of blocks of a chunk is invalid. `first` are the first bytes of the chunk.
@@ -31,7 +31,7 @@ pub(crate) fn wrong_table<R: Read + Seek>(
     Ok(table.wrong)
 }
 
-/// The offset in a compressed chunk at which its last block ends; `None` if that is not known.
+/// The end of the last block in a compressed chunk; `None` if it is not known.
 pub(crate) fn streams_end<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -43,7 +43,7 @@ pub(crate) fn streams_end<R: Read + Seek>(
     let mut last = (0, 0);
     each_block(chunks, entry, &header, &first.bytes, |number, start| last = last.max((start, number)))?;
     let (start, number) = last;
-    // Of all blocks, only the last one can be shorter.
+    // Only the last block of the data can be shorter. It need not be the last one in the chunk.
     let before = header.blocksize.saturating_mul(number);
     let length = header.nbytes.saturating_sub(before).min(header.blocksize);
     let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
@@ -55,7 +55,7 @@ pub(crate) fn streams_end<R: Read + Seek>(
     Ok(Some(end))
 }
 
-/// Passes on the number and the offset of each block. If the file ends before the table does, so does this.
+/// Passes the number and the offset of each block to a function, up to the end of the table or of the file.
 fn each_block<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -78,6 +78,7 @@ fn each_block<R: Read + Seek>(
         receive(table);
         return Ok(());
     }
+    // A damaged header can claim a table of gigabytes. So it is read in pieces, and not beyond the end of the file.
     for done in (0..length).step_by(PIECE) {
         let piece = (PIECE as u64).min(length - done);
         match chunks.bytes(entry, start + done, piece)? {

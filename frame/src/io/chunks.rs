@@ -50,15 +50,15 @@ pub struct Chunks<'f, R> {
 struct Near {
     start: u64,
     bytes: Vec<u8>,
-    /// Where the longest of these reads ended. No byte before is read in advance again, in whichever order the chunks are.
+    /// The end of the furthest read in advance. No byte before it is read in advance again, for any order of the chunks.
     furthest: u64,
 }
 
 impl Near {
-    /// From one read to the next, the distance up to which more is read than asked for.
+    /// The largest distance between two reads for which the second one reads more than requested.
     const DISTANCE: u64 = 1 << 11;
 
-    /// The bytes that are read then.
+    /// The number of bytes of such a read.
     const LEN: u64 = 1 << 15;
 
     fn get(&self, start: u64, length: u64) -> Option<&[u8]> {
@@ -66,7 +66,7 @@ impl Near {
         self.bytes.get(from..)?.get(..usize::try_from(length).ok()?)
     }
 
-    /// How much to read at an offset.
+    /// The number of bytes to read at an offset.
     fn length(&self, start: u64, length: u64) -> u64 {
         let end = self.start.saturating_add(self.bytes.len() as u64);
         let is_near = start >= self.start && start <= end.saturating_add(Self::DISTANCE);
@@ -83,16 +83,16 @@ pub(crate) struct ChunkBytes {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Reads the chunk index: for each chunk where it is, or which value all of its items have.
+    /// Reads the chunk index, with the place or the special value of each chunk.
     ///
-    /// The index is read in pieces, so that memory does not grow with the number of chunks. [`Chunks::get`] goes to a chunk
-    /// without reading the entries before it. The chunks themselves are not read: [`Chunks::header`] does that.
+    /// The index is read in pieces, so memory does not grow with the number of chunks. [`Chunks::get`] reads an entry without
+    /// the ones before it. The chunks themselves are not read; [`Chunks::header`] reads the header of one.
     ///
     /// # Errors
     ///
-    /// If the index is not where the header puts it, or does not have an entry for each chunk. From the iterator, if a
-    /// piece of the index is damaged. The error is of the kind [`Refused`](crate::ErrorKind::Refused) if the index
-    /// is compressed and the feature `decompress` is off, and for frames older than C-Blosc2 2.0.0-rc1.
+    /// If the index is not at the place that the header gives, or does not have an entry for each chunk. From the iterator, if a
+    /// piece of the index is damaged. [`Refused`](crate::ErrorKind::Refused) if the index is compressed and the feature
+    /// `decompress` is off, and for frames older than C-Blosc2 2.0.0-rc1.
     ///
     /// ```
     /// use b2nd_frame::{ChunkPlace, Frame};
@@ -121,11 +121,11 @@ impl<R: Read + Seek> Frame<R> {
         })
     }
 
-    /// Counts the chunks that are stored, and those that have one value instead.
+    /// Counts the stored and the special chunks.
     ///
     /// # Errors
     ///
-    /// As [`chunks`](Self::chunks) and its iterator.
+    /// The errors of [`chunks`](Self::chunks) and its iterator.
     pub fn count_chunks(&mut self) -> Result<ChunkCounts, Error> {
         let mut counts = ChunkCounts::default();
         let mut chunks = self.chunks()?;
@@ -157,7 +157,7 @@ impl<R: Read + Seek> Frame<R> {
         Index::new(start, header, first)
     }
 
-    /// The first bytes of the chunk index, which ends at `end` or before.
+    /// The first bytes of the chunk index, which must end at `end` or before.
     pub(crate) fn index_bytes(&mut self, end: u64) -> Result<Vec<u8>, Error> {
         let start = index_start(self.header());
         let length = end.saturating_sub(start).min(Index::FIRST_READ);
@@ -166,9 +166,9 @@ impl<R: Read + Seek> Frame<R> {
 }
 
 impl<R: Read + Seek> Chunks<'_, R> {
-    /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The iterator goes on where it was.
+    /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The position of the iterator does not change.
     ///
-    /// The numbers may come in any order. It reads a piece of the index, unless the entry is in the one that was read last.
+    /// The numbers may be in any order. A piece of the index is read, unless the entry is in the last one.
     ///
     /// # Errors
     ///
@@ -193,15 +193,15 @@ impl<R: Read + Seek> Chunks<'_, R> {
         entry
     }
 
-    /// Reads the header of a chunk; `None` if the chunk is not stored. What it says may be wrong: [`checked_header`] compares
-    /// it with the frame.
+    /// Reads the header of a chunk; `None` if the chunk is not stored. Its values may be wrong: [`checked_header`] compares them
+    /// with the frame.
     ///
     /// [`checked_header`]: Self::checked_header
     ///
     /// # Errors
     ///
-    /// If there is no header of a chunk, or no such file in the directory of a sparse frame. A sparse frame that was not
-    /// opened by its path gives an error of the kind [`Refused`](crate::ErrorKind::Refused).
+    /// If the bytes are not a chunk header, or the chunk file of a sparse frame is missing.
+    /// [`Refused`](crate::ErrorKind::Refused) for a sparse frame that was not opened by its path.
     ///
     /// ```
     /// use b2nd_frame::{Frame, SpecialValue};
@@ -225,12 +225,12 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
     }
 
-    /// Reads the header of a chunk, as [`header`](Self::header), and compares it with the frame.
+    /// Reads the header of a chunk, as [`header`](Self::header) does, and compares it with the frame.
     ///
     /// # Errors
     ///
-    /// Those of [`header`](Self::header), and if the sizes in the header do not fit the frame, or each other. The finding
-    /// is the one of a check to [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
+    /// The errors of [`header`](Self::header), and an error if the sizes in the header contradict the frame or each other. The
+    /// finding is that of a check with depth [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -252,7 +252,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if !entry.is_stored() {
             return Ok(None);
         }
-        // The metalayer of the array is read once, however often this is called.
+        // Kept, so the array's metalayer is parsed once for any number of calls.
         let frame = &*self.frame;
         let rules =
             self.rules.take().unwrap_or_else(|| ChunkRules::new(frame.header(), frame.head.is_array()));
@@ -261,7 +261,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         header.map(Some)
     }
 
-    /// Reads the header of a stored chunk, which must break no rule.
+    /// Reads the header of a stored chunk, and checks it against the rules.
     pub(crate) fn valid_header(
         &mut self,
         entry: &ChunkEntry,
@@ -275,14 +275,14 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
     }
 
-    /// Reads a chunk as it is stored, for a Blosc2 decompressor; `None` if it is not stored, but all of one value.
+    /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is special and not stored.
     ///
-    /// Its header has been compared with the frame, as [`checked_header`](Self::checked_header) does it. What follows the
-    /// header may be damaged.
+    /// The header has been compared with the frame, as by [`checked_header`](Self::checked_header). The bytes after the header
+    /// may be damaged.
     ///
     /// # Errors
     ///
-    /// Those of [`checked_header`](Self::checked_header), and if the file became shorter meanwhile.
+    /// The errors of [`checked_header`](Self::checked_header), and an error if the file became shorter since it was opened.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -14,7 +14,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes it. A
     /// chunk of one value is made, with zeros for items that were never written.
     ///
-    /// To read items of an array, use [`Frame::slice`]. A chunk can have 2 GiB, which may come from a few bytes:
+    /// To read items of an array, use [`Frame::slice`](crate::Frame::slice). A chunk can have 2 GiB, which may come from a few bytes:
     /// [`ChunkEntry::nbytes`] or [`ChunkHeader::nbytes`] tells before.
     ///
     /// # Errors

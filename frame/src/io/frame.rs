@@ -1,4 +1,4 @@
-//! A frame, and what its header says.
+//! `Frame`: the header of a frame, and a reader for the rest.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,7 +14,7 @@ use crate::format::section::Metalayer;
 use crate::format::trailer::{self, Trailer};
 use crate::io::source::{Source, available, read_up_to};
 
-/// Bytes of the first read of a trailer: enough for one without long vlmetalayers.
+/// The number of bytes of the first read of a trailer, enough if it has no long vlmetalayers.
 const FIRST_READ: usize = 512;
 
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
@@ -47,7 +47,7 @@ impl Frame<()> {
     /// # Errors
     ///
     /// [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete) if more bytes are needed,
-    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the bytes are not a frame, whatever may follow them.
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if no further bytes can make them a frame.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -111,7 +111,7 @@ impl<R> Frame<R> {
         self.head.array_metalayer()
     }
 
-    /// The array; `None` if the frame has chunks but no array metalayer.
+    /// The array; `None` if the frame has no array metalayer.
     ///
     /// # Errors
     ///
@@ -130,10 +130,10 @@ impl<R> Frame<R> {
         self.head.array().map_err(Error::malformed)
     }
 
-    /// What the frame holds, as far as its header tells.
+    /// The kind of object in the frame, as far as the header determines it.
     ///
-    /// It is what python-blosc2 makes of the file, with two exceptions. It opens a [store](ObjectKind::EmbedStore) only by the
-    /// extension `b2e`, `b2d` or `b2z`, and an array of Caterva as plain chunks.
+    /// It is the class with which python-blosc2 opens the file, with two exceptions. python-blosc2 opens a
+    /// [store](ObjectKind::EmbedStore) only by the extension `b2e`, `b2d` or `b2z`, and an array of Caterva as plain chunks.
     ///
     /// ```
     /// use b2nd_frame::{Frame, ObjectKind};
@@ -160,13 +160,13 @@ impl<R> Frame<R> {
         self.path.as_deref()
     }
 
-    /// The directory of a sparse frame, if the frame was opened in one.
+    /// The directory of a sparse frame, if the frame was opened by its path.
     pub(crate) fn directory(&self) -> Option<&Path> {
         let path = self.path().filter(|path| path.file_name().is_some_and(|name| name == SPARSE_INDEX))?;
         Some(folder_of(path))
     }
 
-    /// The error that the file of the frame cannot be read.
+    /// The error of reading the file of the frame.
     pub(crate) fn unreadable(&self, error: io::Error) -> Error {
         match self.path() {
             Some(path) => Error::io("read", path, error),
@@ -211,11 +211,11 @@ impl<R> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Reads the trailer, which has the vlmetalayers.
+    /// Reads the trailer with the vlmetalayers.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or if no trailer ends where the frame ends: the file may have become shorter since it
+    /// If the file cannot be read, or if no valid trailer is at the end of the frame. The file may have become shorter since it
     /// was opened.
     ///
     /// ```
@@ -232,13 +232,14 @@ impl<R: Read + Seek> Frame<R> {
         let parsed = Trailer::parse(self.header(), &suffix);
         let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
         let suffix = self.last_bytes(needed)?;
+        // Between the two reads a writer has changed the trailer.
         if trailer::length(self.header(), &suffix)? != needed {
             return Err(Error::changing(None));
         }
         Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
     }
 
-    /// The last bytes of the frame, but none of the header.
+    /// The last bytes of the frame, without bytes of the header.
     pub(crate) fn last_bytes(&mut self, length: usize) -> Result<Vec<u8>, Error> {
         let Header { frame_len, header_len, .. } = *self.header();
         let length = (length as u64).min(frame_len.saturating_sub(header_len as u64));
@@ -272,7 +273,7 @@ impl<R: Read + Seek> Source for Frame<R> {
     }
 }
 
-/// The directory that a file is in.
+/// The directory of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

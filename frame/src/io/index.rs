@@ -1,6 +1,6 @@
-//! Reading the chunk index in pieces, so that memory does not grow with the number of chunks.
+//! The chunk index, read in pieces, so memory does not grow with the number of chunks.
 //!
-//! A compressed index is read by making a chunk of one block out of each of its blocks.
+//! To read a compressed index, each of its blocks is made a chunk of its own and decompressed.
 
 use core::fmt;
 
@@ -14,37 +14,36 @@ use crate::format::index::ENTRY_LEN;
 use crate::io::source::Source;
 use crate::rules::chunk::{Plugins, unsupported};
 
-/// Bytes of an uncompressed index that are read at a time.
+/// The number of bytes of an uncompressed index read at a time.
 const PIECE_LEN: usize = 1 << 16;
 
 /// The longest block of a compressed index that is read. Real ones have 16 KiB to a few MiB.
 const MAX_BLOCK_LEN: usize = 1 << 24;
 
-/// The chunk index of a frame, which is read piece by piece.
+/// The chunk index of a frame, read piece by piece.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
-    /// Where it begins in the frame.
+    /// Its offset in the frame.
     start: u64,
     bytes: Vec<u8>,
     header: ChunkHeader,
     form: Form,
 }
 
-/// How the index is stored.
+/// The form in which the index is stored.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Uncompressed,
-    /// All entries are the same.
+    /// All entries have this value.
     Repeated([u8; ENTRY_LEN]),
     Blocks,
 }
 
 impl Index {
-    /// Bytes of the first read: the header, and the value of an index that repeats one.
+    /// The number of bytes of the first read: the header, and the value of an index that repeats one.
     pub(crate) const FIRST_READ: u64 = (ChunkHeader::MAX_LEN + ENTRY_LEN) as u64;
 
-    /// Prepares to read the index that begins at an offset of the frame, with this header. `bytes` are those of the first
-    /// read.
+    /// The index at an offset of the frame, with this header. `bytes` are those of the first read.
     pub(crate) fn new(start: u64, header: ChunkHeader, mut bytes: Vec<u8>) -> Result<Self, Error> {
         bytes.truncate(header.cbytes);
         let form = match header.special {
@@ -77,7 +76,7 @@ impl Index {
         Ok(Self { start, bytes, header, form })
     }
 
-    /// The byte of the frame at which it begins.
+    /// Its offset in the frame.
     pub(crate) fn start(&self) -> u64 {
         self.start
     }
@@ -87,7 +86,7 @@ impl Index {
         &self.bytes
     }
 
-    /// The header that it has as a chunk.
+    /// Its chunk header.
     pub(crate) fn header(&self) -> &ChunkHeader {
         &self.header
     }
@@ -97,7 +96,7 @@ impl Index {
         (self.header.nbytes / ENTRY_LEN) as u64
     }
 
-    /// Whether all entries are the same.
+    /// Whether all entries are equal.
     pub(crate) fn is_repeated(&self) -> bool {
         matches!(self.form, Form::Repeated(_))
     }
@@ -133,7 +132,7 @@ impl Index {
         }
     }
 
-    /// A block of a compressed index, which has `length` bytes when decompressed.
+    /// A block of a compressed index, which decompresses to `length` bytes.
     fn block(&self, frame: &mut dyn Source, number: u64, length: u64) -> Result<Vec<u8>, Error> {
         const INT32: u64 = chunk::INT32 as u64;
         let header = &self.header;
@@ -144,7 +143,7 @@ impl Index {
         let (Some(start), Some(left)) = (start, left) else {
             return Err(damaged(self.start, &format_args!("block {number} begins outside of it")));
         };
-        // A stream for each byte of an item at most, each with its length before it, and none longer than its data.
+        // A block has at most one stream per byte of an item. Each has its length before it, and none is longer than its data.
         let longest = length.saturating_add(INT32 * u64::from(header.typesize.max(1)));
         let block = frame.read_range(self.start.saturating_add(start), longest.min(left))?;
         let chunk = single_block(&self.bytes, &block, usize::try_from(length).unwrap_or_default());

@@ -13,31 +13,31 @@ use crate::io::slice::{Plan, Slice};
 
 /// A type that items of an array can be read as, with [`Slice::read_array`].
 ///
-/// | type | kinds of dtypes, of its size and either byte order |
+/// | type | kinds of dtypes with the same size, in either byte order |
 /// |---|---|
 /// | `bool` | `b` |
 /// | `i8` to `i64`, `u8` to `u64` | `i`, `u` |
 /// | `i64` | `M`, `m`: datetimes and durations, counted in their unit |
 /// | `f16` of the crate half, `f32`, `f64` | `f` |
 /// | `Complex<f32>`, `Complex<f64>` of the crate num-complex | `c` |
-/// | `[u8; N]` | `S`, `U`, `V`, structs and all others with items of `N` bytes, which stay as stored; also no dtype |
+/// | `[u8; N]` | `S`, `U`, `V`, structs and all others with items of `N` bytes, which are not changed; also no dtype |
 pub trait Item: Stored {}
 
-/// How an item is stored. It is not public, so that nobody else can implement [`Item`].
+/// The stored form of an item. It is not public, so no other crate can implement [`Item`].
 pub trait Stored: Sized {
-    /// The type whose values can have any bytes.
+    /// A type of the same size for which all bytes are valid.
     type Raw: Pod;
 
-    /// The number of bytes that a byte order is about.
+    /// The number of bytes that a byte order reverses.
     const WIDTH: usize;
 
-    /// What the type is called in a message.
+    /// The name of the type in a message.
     fn name() -> String;
 
-    /// Whether items of this dtype are of this type, apart from their size.
+    /// Whether items of this kind can be read as this type. The size is checked separately.
     fn has_kind(kind: &Kind) -> bool;
 
-    /// The items themselves, or the index of the first one that is not valid.
+    /// The items, or the index of the first invalid one.
     fn items(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
 }
 
@@ -71,6 +71,7 @@ items! {
     i8, 1 => Kind::Int,
     i16, 2 => Kind::Int,
     i32, 4 => Kind::Int,
+    // NumPy stores a date or a duration as a count in 64 bits.
     i64, 8 => Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_),
     u8, 1 => Kind::Uint,
     u16, 2 => Kind::Uint,
@@ -99,6 +100,7 @@ impl Stored for bool {
     }
 
     fn items(raw: Vec<u8>) -> Result<Vec<Self>, usize> {
+        // A `bool` of Rust has no other values.
         match raw.iter().position(|&byte| byte > 1) {
             Some(index) => Err(index),
             None => Ok(raw.into_iter().map(|byte| byte == 1).collect()),
@@ -118,6 +120,7 @@ impl<const N: usize> Stored for [u8; N] {
     }
 
     fn has_kind(kind: &Kind) -> bool {
+        // Texts, raw bytes and structs: they have no type in Rust.
         use Kind::{Bool, Complex, Datetime, Float, Int, Timedelta, Uint};
         !matches!(kind, Bool | Int | Uint | Float | Complex | Datetime(_) | Timedelta(_))
     }
@@ -132,8 +135,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read). Of the kind [`Refused`](crate::ErrorKind::Refused), if the dtype is not one of `T`, see [`Item`],
-    /// if its size is not the typesize of the frame, and if a bool is neither 0 nor 1.
+    /// The errors of [`read`](Self::read). [`Refused`](crate::ErrorKind::Refused) if the dtype does not fit `T` (see
+    /// [`Item`]), if its size is not the type size of the frame, or if a bool is neither 0 nor 1.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -169,7 +172,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     }
 }
 
-/// The byte order of the items, which must be of this type.
+/// The byte order of the items, after a check that they can be read as `T`.
 fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<ByteOrder>, Error> {
     let (name, size) = (T::name(), size_of::<T::Raw>());
     let array = slice.frame.array()?;

@@ -19,11 +19,10 @@ use crate::io::source::read_up_to;
 
 const SUFFIX: &str = ".b2lock";
 
-/// The offset in the lock file of the number of writes: 8 bytes, in the byte order of the machine.
+/// The offset in the lock file of the counter of writes: 8 bytes in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
-/// The lock file of a frame whose header is in the file `path`. It is beside the file itself, not beside a symbolic
-/// link to it.
+/// The lock file of a frame with its header in the file `path`. It is beside the file itself, not beside a symbolic link.
 pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
@@ -45,9 +44,9 @@ pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
 struct Held(File);
 
 impl Drop for Held {
-    /// Closing the file is not enough, because a child process can still have it open.
+    /// Unlocks the file. Closing it is not enough, because a child process can still have it open.
     fn drop(&mut self) {
-        // There is nothing to do about an error. The system releases the lock when no process has the file open.
+        // An error has no remedy. The system releases the lock when no process has the file open.
         let _ = FileExt::unlock(&self.0);
     }
 }
@@ -59,7 +58,7 @@ pub(crate) struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes the lock if there is a lock file. Waits for it until the deadline, if there is one.
+    /// Takes the lock if there is a lock file, and waits for it until the deadline. Without a deadline it waits forever.
     pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
@@ -74,7 +73,7 @@ impl SharedLock {
                 Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
                 Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
-                // A frame can be read also where there are no locks.
+                // A system without locks can still read the frame.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                     return Ok(None);
                 }
@@ -92,7 +91,7 @@ pub(crate) struct ExclusiveLock {
 }
 
 impl ExclusiveLock {
-    /// Takes the lock if there is a lock file. Does not wait for it.
+    /// Takes the lock if there is a lock file. It never waits.
     pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
         let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
@@ -106,8 +105,7 @@ impl ExclusiveLock {
         }
     }
 
-    /// Increments the counter, which tells other processes to read the frame again. In a file that is too short the
-    /// counter is 0.
+    /// Increments the counter, so other processes read the frame again. In a file that is too short the counter is 0.
     pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
         let Self { held: Held(sidecar), path } = self;
         raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
@@ -124,7 +122,7 @@ fn raise_counter(sidecar: &mut File) -> io::Result<()> {
     sidecar.write_all(&raised.to_ne_bytes())
 }
 
-/// Whether the name of a lock file is longer than the system allows, so that the file cannot exist.
+/// Whether the name of the lock file is longer than the system allows, so the file cannot exist.
 fn is_too_long(error: &io::Error) -> bool {
     #[cfg(unix)]
     let too_long = libc::ENAMETOOLONG;
@@ -134,7 +132,8 @@ fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(too_long)
 }
 
-/// A system without locks: what has a lock file is read without one, and not written.
+/// A system without locks: a frame with a lock file can be read, but not written. A write despite a lock of other processes would
+/// be worse than an error.
 #[cfg(target_family = "wasm")]
 mod without {
     use std::fs::File;

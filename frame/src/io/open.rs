@@ -1,4 +1,4 @@
-//! Opening a frame with few reads: often one, of 512 bytes.
+//! Opening a frame with few reads, often a single one of 512 bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -13,10 +13,10 @@ use crate::format::header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long}
 use crate::io::frame::Frame;
 use crate::io::source::{available, read_once, read_up_to};
 
-/// Bytes of the first read: enough for the header of every ordinary array.
+/// The number of bytes of the first read, enough for the header of every ordinary array.
 const FIRST_READ: u64 = 512;
 
-/// How long a reader waits before it tries again, while a writer is at work.
+/// The pause between two attempts to read while a writer is at work.
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
 impl Frame {
@@ -45,6 +45,7 @@ impl Frame {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         match Self::open_file(path) {
+            // Whether the path is a directory is asked only now, as a file needs no such call.
             Err(_) if path.is_dir() => {
                 let advice = "; `Store::open` opens the folder of a store";
                 let file = file_with_header(path).map_err(|error| error.advise(advice))?;
@@ -73,8 +74,8 @@ impl Frame {
 }
 
 impl Frame {
-    /// The same frame with the whole file in memory, if one read has all of it. The file is read again, so the header in
-    /// memory may be another one by now.
+    /// The same frame with the whole file in memory, if a single read covers it. The file is read again, so the header in memory
+    /// may differ by now.
     pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
         if self.header().frame_len >= FIRST_READ {
             return Ok(None);
@@ -91,20 +92,21 @@ impl Frame {
     }
 }
 
-/// Opens a file to read, without blocking, so that a FIFO cannot hang us.
+/// Opens a file for reading without blocking, so a FIFO cannot hang us.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     match options.open(path) {
-        // The content must first be fetched, for example from tape: wait for it.
+        // The content must first be fetched, for example from tape. Wait for it.
         Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
         file => file,
     }
 }
 
-/// Reads the first bytes of a file by their position. A pipe has no positions, and gives an error.
+/// Reads the first bytes of a file by position. A pipe has no positions and gives an error.
+// One system call, where a seek and a read would be two.
 fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
@@ -129,7 +131,7 @@ pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
     path.as_ref().join(SPARSE_INDEX).is_file()
 }
 
-/// The path itself, or for a directory, the file in it that has the header.
+/// The path itself, or for a directory the file with the header in it.
 pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     if !path.is_dir() {
         return Ok(path.into());
@@ -184,8 +186,7 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// Reads a header of at most `longest` bytes. Checks that the frame fits the rest of the file, or the next `limit`
-/// bytes.
+/// Reads a header of at most `longest` bytes, and checks that the frame fits the rest of the file, or the next `limit` bytes.
 pub(crate) fn read(
     reader: &mut (impl Read + Seek),
     offset: u64,
@@ -206,13 +207,14 @@ fn read_on(
 ) -> Result<Frame<()>, Error> {
     let mut parsed = Frame::parse(&prefix);
     match &parsed {
+        // The first read has the whole frame, so nothing can be cut off.
         Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
             return parsed.map(|frame| Frame { offset, ..frame });
         }
         Err(error) if error.needed().is_none() => return parsed,
         _ => {}
     }
-    // The length of the file costs a call, so it is asked for only here.
+    // Asking for the length of the file costs a call, so it comes only here.
     let available = available(reader, offset).map_err(Error::reading)?.min(limit);
     while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {

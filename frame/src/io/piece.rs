@@ -18,16 +18,16 @@ use crate::io::shared_slice::{SharedSlice, Writer};
 use crate::rules::blocks::{starts, wrong_table};
 use crate::rules::chunk::{ChunkRules, Plugins, damaged, not_a_chunk, unsupported, wrong};
 
-/// Bytes of the first read of a chunk: its header and its table, and often all of a small chunk.
+/// The size of the first read of a chunk. It holds the header and the table, and often all of a small chunk.
 const FIRST_READ: u64 = 1 << 14;
 
-/// Bytes between two blocks that are read along with them, instead of with another read.
+/// The largest gap between two blocks that one read covers. A longer gap costs a second read.
 const MAX_GAP: usize = 1 << 14;
 
-/// Bytes of a piece, stored or decompressed, after which another one begins. So several threads share a large chunk.
+/// The size, stored or decompressed, at which a piece ends and the next one begins. Several threads share a large chunk this way.
 const PIECE_LEN: usize = 1 << 20;
 
-/// A part of a chunk, with the bytes that its items are made of.
+/// A part of a chunk, with the stored bytes of its items.
 pub(crate) struct Piece<'g> {
     entry: ChunkEntry,
     chunk: Chunk<'g>,
@@ -37,32 +37,32 @@ pub(crate) struct Piece<'g> {
 enum Source {
     /// All items of the chunk have this value.
     Value(Vec<u8>),
-    /// The blocks are in bytes of the chunk.
+    /// Blocks that can be decompressed one by one.
     Blocks(StoredBlocks),
-    /// A whole chunk whose blocks need one another.
+    /// A whole chunk, because its blocks cannot be decompressed one by one.
     Whole { header: ChunkHeader, chunk: Vec<u8> },
 }
 
-/// Blocks, and the bytes of the chunk that they are in.
+/// Blocks, and the range of the chunk that holds them.
 struct StoredBlocks {
     header: ChunkHeader,
     header_bytes: Vec<u8>,
     list: Vec<StoredBlock>,
     bytes: Vec<u8>,
-    /// The offset of the bytes in the chunk.
+    /// The offset of `bytes` in the chunk.
     from: usize,
 }
 
-/// Where a block is in its chunk.
+/// The place of a block in its chunk.
 struct StoredBlock {
-    /// Which one of those that the slice needs.
+    /// The index among the blocks that the slice needs.
     index: usize,
-    /// The number in the chunk.
+    /// The index among all blocks of the chunk.
     number: usize,
     range: Range<usize>,
 }
 
-/// Reads the pieces of a chunk that a slice needs, and passes each one on.
+/// Reads the pieces of a chunk that a slice needs, and passes each one to `receive`.
 pub(crate) fn read_pieces<'g, R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     rules: &ChunkRules,
@@ -87,6 +87,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     }
     let first = chunks.stored_bytes(&entry, FIRST_READ)?;
     let header = ChunkHeader::parse(&first.bytes).ok_or_else(|| Error::malformed(not_a_chunk(&entry)))?;
+    // The numbers of the header are used from here on, so the rules come first.
     let violation = rules.violation(&header, entry.nbytes, first.room);
     if let Some(why) = violation.or_else(|| rules.wrong_value(&header)) {
         return Err(Error::malformed(wrong(&entry, &why)));
@@ -101,6 +102,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         return pass(Source::Value(value));
     }
     if header.is_uncompressed {
+        // There is no table of blocks: they follow the header one after another.
         let numbers = needed(chunk);
         let blocks = numbers.map(|(index, number)| {
             let start = header.header_len + number * header.blocksize;
@@ -126,13 +128,13 @@ fn unreadable(entry: &ChunkEntry, why: &str) -> Error {
     Error::refused(format_args!("chunk {} {why}", entry.number))
 }
 
-/// The blocks that a slice needs of a chunk: each with its index among these, and its number.
+/// The blocks of a chunk that a slice needs: for each one its index among them, and its number in the chunk.
 fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
     let number = |block: Block<'_>| usize::try_from(block.number()).unwrap_or(usize::MAX);
     chunk.blocks().map(number).enumerate()
 }
 
-/// The same, with the byte range of each block, in the order of the chunk. A block ends where the next one begins.
+/// The same blocks with their byte ranges, in the order of the file. A block ends where the next one begins.
 fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
     let table = table.get(header.header_len..).unwrap_or_default();
     let start = |start: i32| usize::try_from(start).unwrap_or_default();
@@ -158,7 +160,7 @@ fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<
     Ok(blocks)
 }
 
-/// Reads blocks that lie together at once. They come in the order of the chunk.
+/// Reads neighbouring blocks with one read. The blocks must come in the order of the file.
 fn in_pieces<R: Read + Seek>(
     reader: &mut ChunkReader<'_, '_, R>,
     header: ChunkHeader,
@@ -189,7 +191,7 @@ fn in_pieces<R: Read + Seek>(
     pass(together)
 }
 
-/// Reads bytes of a chunk, of which the first ones are known.
+/// Reads bytes of a chunk. The first bytes are in memory already.
 struct ChunkReader<'c, 'f, R> {
     chunks: &'c mut Chunks<'f, R>,
     entry: ChunkEntry,
@@ -214,7 +216,7 @@ impl<R: Read + Seek> ChunkReader<'_, '_, R> {
 }
 
 impl Piece<'_> {
-    /// Copies the items into a slice. `scratch` is memory that the thread uses again.
+    /// Copies the items into a slice. Each thread passes its own `scratch` for every piece, and so allocates once.
     pub(crate) fn copy(&self, target: &SharedSlice<'_>, scratch: &mut Vec<u8>) -> Result<(), Error> {
         let copied = match &self.source {
             Source::Value(value) => repeat(self.runs(), value, target),
@@ -258,6 +260,7 @@ impl Piece<'_> {
             let Some(first) = block.byte_offset(target.typesize) else { return Ok(None) };
             let Some(bytes) = bytes.get(range.start - from..range.end - from) else { return Ok(None) };
             if header.is_uncompressed {
+                // The stored bytes are the items: no copy in between.
                 if scatter(block.runs(), bytes, first, target).is_none() {
                     return Ok(None);
                 }
@@ -266,7 +269,8 @@ impl Piece<'_> {
             let Some(streams) = header.streams(bytes, length) else {
                 return Err(self.damaged(&format!("block {number} reaches beyond its end")));
             };
-            // Zeros have nothing to decompress, however many they are.
+            // The length of each stream is 0, which stands for zeros. Such a block is not bound by its stored size, as
+            // nothing is decompressed.
             if streams.len() == header.nstreams(length) * INT32 {
                 if repeat(block.runs(), &[0], target).is_none() {
                     return Ok(None);
@@ -277,7 +281,7 @@ impl Piece<'_> {
             let single = single_block(header_bytes, streams, length).ok_or_else(|| "it is too long".into());
             let fault = |why: String| self.damaged(&format!("block {number}: {why}"));
             let single = single.map_err(fault)?;
-            // What is a single run in the slice is decompressed where it stays.
+            // If all items of the block lie together in the slice, they are decompressed in place and not copied.
             if let Some(run) = only_run(&block, length, target) {
                 let mut writer = Writer::new(target);
                 let Some(run) = writer.at(run.start).and_then(|items| items.get_mut(..length)) else {
@@ -298,7 +302,8 @@ impl Piece<'_> {
         Ok(Some(()))
     }
 
-    /// Refuses to decompress more than the slice has, if a few bytes claim it.
+    /// Refuses a length that the stored bytes cannot decompress to and the slice does not need: a few bytes could claim
+    /// gigabytes.
     fn bound(&self, length: usize, from: usize, target: &SharedSlice<'_>) -> Result<(), Error> {
         let most = max_data(from).max(target.nbytes);
         if length <= most {
@@ -310,14 +315,16 @@ impl Piece<'_> {
     }
 }
 
-/// The byte range of the slice that a whole block of this length is, unless threads would wait for each other.
+/// The byte range of the slice that takes the whole block, if its items lie together there. `None` with several threads:
+/// decompressing in place would hold the lock of a region, and others would wait.
 fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
     let run = block.runs().next().filter(|_| !target.is_shared())?;
     run.target(target.typesize).filter(|range| range.len() == length)
 }
 
-/// Fills runs of the slice with a value.
+/// Fills runs of the slice with a value. `None` if the slice is too short.
 fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_>) -> Option<()> {
+    // Zeros stay untouched, so they cost no memory: the system provides a page when it is first changed.
     if target.is_zeroed && value.iter().all(|&byte| byte == 0) {
         return Some(());
     }
@@ -328,7 +335,7 @@ fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_
     Some(())
 }
 
-/// Copies runs into the slice, out of the decompressed bytes of their chunk from byte `first`; `None` if one of the two is too
+/// Copies runs into the slice. `data` is the decompressed chunk from byte `first` on. `None` if `data` or the slice is too
 /// short.
 fn scatter(
     runs: impl Iterator<Item = Run>,

@@ -1,18 +1,18 @@
 //! The buffer for the items of a slice, which several threads fill.
 //!
-//! It is divided into regions, each with a lock, as most pieces of chunks go to a part of the slice of their own. With one lock
+//! The buffer is divided into regions, each with a lock, because most pieces go to different parts of the slice. With one lock
 //! for all, a thread would wait while another one touches new memory for the first time, which takes as long as decompressing.
 
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a region. A piece has up to 1 MiB, so two of them seldom share one.
+/// The size of a region in bytes. A piece has up to 1 MiB, so two pieces seldom share a region.
 const REGION_LEN: usize = 1 << 18;
 
 /// The buffer for the items of a slice.
 pub(crate) struct SharedSlice<'s> {
     regions: Vec<Mutex<&'s mut [u8]>>,
-    /// The bytes of each region but the last, a multiple of the typesize.
+    /// The size of each region but the last. It is a multiple of the typesize, so that no item lies in two regions.
     region_len: usize,
     pub(crate) nbytes: usize,
     pub(crate) typesize: usize,
@@ -21,7 +21,7 @@ pub(crate) struct SharedSlice<'s> {
 }
 
 impl<'s> SharedSlice<'s> {
-    /// One region, if only one thread writes.
+    /// A single region if only one thread writes.
     pub(crate) fn new(items: &'s mut [u8], typesize: usize, is_zeroed: bool, threads: usize) -> Self {
         let nbytes = items.len();
         let region_len = match threads {
@@ -38,7 +38,7 @@ impl<'s> SharedSlice<'s> {
     }
 }
 
-/// Writes items of one block, with the lock of one region at a time.
+/// Writes the items of one block. It holds the lock of one region at a time.
 pub(crate) struct Writer<'w, 's> {
     slice: &'w SharedSlice<'s>,
     locked: Option<(usize, MutexGuard<'w, &'s mut [u8]>)>,

@@ -21,7 +21,7 @@ use crate::rules::array::agreement;
 use crate::rules::chunk::ChunkRules;
 use crate::rules::header::{self, Surroundings};
 
-/// More threads than this do not help, and each has a place in a queue.
+/// The most threads of a read. More do not help, and each takes a place in the queue.
 const MAX_THREADS: usize = 256;
 
 /// A slice of an array that is about to be read, from [`Frame::slice`].
@@ -65,33 +65,36 @@ impl<R> Frame<R> {
 }
 
 impl<R> Slice<'_, R> {
-    /// Sets the number of threads that decompress, at most 256; 1 by default. The calling thread is one of them, and it alone reads.
+    /// Sets the number of threads that decompress, from 1 to 256. The default is 1. The calling thread is one of them, and only
+    /// it reads the file.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
 
-    /// The number of bytes of the items.
+    /// The size of the items in bytes.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), before anything is read.
+    /// The errors of [`read`](Self::read) that need no chunk.
     pub fn nbytes(&self) -> Result<usize, Error> {
         Plan::new(self.frame, &self.ranges).map(|plan| plan.nbytes)
     }
 }
 
 impl<R: Read + Seek> Slice<'_, R> {
-    /// Reads the items in C order, as they are stored: each has the typesize of the header, in the byte order of the dtype.
+    /// Reads the items in C order. Each has the size of the header's typesize and the byte order of the dtype.
     ///
-    /// Of the chunks, only those with a part of the slice are read, and of these only such blocks are read and decompressed.
-    /// Items that were never written are zeros.
+    /// Only chunks with items of the slice are read, and only the blocks with such items are decompressed. Items that were
+    /// never written are zeros.
     ///
     /// # Errors
     ///
-    /// Of the kind [`Refused`](crate::ErrorKind::Refused), if the ranges do not fit the shape, or are more than the memory
-    /// holds; if the frame has no array, or one whose data is computed or elsewhere; if its items are Python objects; if a
-    /// chunk has a codec or filter of a plugin. Of the kind [`Malformed`](crate::ErrorKind::Malformed), if the header of the
-    /// frame or of a needed chunk breaks a rule of [`check`](crate::check()), or if a needed block cannot be decompressed.
+    /// [`Refused`](crate::ErrorKind::Refused) if the ranges do not fit the shape or the slice does not fit the memory; if the
+    /// frame has no array, or its data is computed or in other files; if the items are Python objects; if a chunk has a codec
+    /// or filter of a plugin.
+    ///
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
+    /// [`check`](crate::check()), or if a needed block cannot be decompressed.
     pub fn read(self) -> Result<Vec<u8>, Error> {
         let plan = Plan::new(self.frame, &self.ranges)?;
         let mut items = zeroed(plan.nbytes)?;
@@ -99,11 +102,11 @@ impl<R: Read + Seek> Slice<'_, R> {
         Ok(items)
     }
 
-    /// Reads the items into a buffer of exactly their [length](Self::nbytes). After an error, what is in it is not specified.
+    /// Reads the items into a buffer of exactly [`nbytes`](Self::nbytes) bytes. After an error its content is not specified.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and if the buffer has another length.
+    /// The errors of [`read`](Self::read), and [`Refused`](crate::ErrorKind::Refused) if the buffer has another length.
     pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
         let plan = Plan::new(self.frame, &self.ranges)?;
         if plan.nbytes != items.len() {
@@ -132,7 +135,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     }
 }
 
-/// What a slice is of, and how many bytes it has.
+/// The geometry of the array, and the size of the slice.
 pub(crate) struct Plan {
     geometry: Geometry,
     pub(crate) typesize: usize,
@@ -147,18 +150,20 @@ impl Plan {
         let header = frame.header();
         let typesize = usize::try_from(header.typesize).map_err(Error::refused)?;
         let lengths = || ranges.iter().map(|range| range.end - range.start);
+        // An empty slice has 0 bytes, even where the product of its other lengths overflows.
         let nbytes = if lengths().any(|length| length == 0) {
             Some(0)
         } else {
             lengths().try_fold(typesize as u64, u64::checked_mul)
         };
+        // Rust allocates at most `isize::MAX` bytes at once.
         let nbytes = nbytes.and_then(|nbytes| isize::try_from(nbytes).ok()?.try_into().ok());
         let nbytes = nbytes.ok_or_else(|| Error::refused("the slice has more bytes than memory can hold"))?;
         Ok(Self { geometry, typesize, nbytes })
     }
 }
 
-/// The array of a frame, if it has data of its own that can be read, and its header breaks no rule.
+/// The array of a frame. The data must be in this frame and readable, and the header must break no rule.
 fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
     let kind = frame.kind();
     if let Some(action) = kind.action() {
@@ -184,11 +189,11 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
     }
 }
 
-/// A piece, numbered in the order in which they were read.
+/// A piece and its number in the order of reading.
 type Numbered<'g> = (usize, Piece<'g>);
 
-/// Copies pieces into a slice, while `produce` reads them in the calling thread. Of several errors the first one counts, as it
-/// would without threads.
+/// Copies pieces into a slice in several threads, while `produce` reads them in the calling thread. The result is the error of
+/// the first piece that failed, in the order of reading: the same error as with one thread.
 fn in_threads<'g>(
     threads: usize,
     target: &SharedSlice<'_>,
@@ -199,7 +204,7 @@ fn in_threads<'g>(
         return produce(&mut |piece| piece.copy(target, &mut scratch));
     }
     let errors = FirstError::default();
-    // So many pieces wait while the calling thread reads.
+    // One waiting piece for each thread: a thread that finishes finds work, and the queue holds little memory.
     let (sender, receiver) = mpsc::sync_channel(threads);
     let receiver = Mutex::new(receiver);
     thread::scope(|scope| {
@@ -210,17 +215,19 @@ fn in_threads<'g>(
                     errors.record(number, piece.copy(target, &mut scratch));
                 }
             };
-            // With fewer threads it takes longer.
+            // The system has no more threads. Those that started, or the calling thread alone, do the work.
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
         }
         let mut number = 0;
         let produced = produce(&mut |piece| {
+            // `Relaxed` is enough: the flag only ends the reading sooner, and the error itself is behind a lock. `stopped` is
+            // never returned, as the error that set the flag has a lower number.
             if errors.any.load(Ordering::Relaxed) {
                 return Err(Error::stopped());
             }
-            // Rather than wait, the calling thread works too.
+            // The queue is full: the calling thread copies this piece instead of waiting.
             if let Err(TrySendError::Full((number, piece)) | TrySendError::Disconnected((number, piece))) =
                 sender.try_send((number, piece))
             {
@@ -229,10 +236,12 @@ fn in_threads<'g>(
             number += 1;
             Ok(())
         });
+        // Without a sender, the threads stop when the queue is empty. The calling thread helps to empty it.
         drop(sender);
         while let Some((number, piece)) = next(&receiver) {
             errors.record(number, piece.copy(target, &mut scratch));
         }
+        // The error of reading comes after the errors of all pieces read before it.
         errors.record(number, produced);
     });
     errors.first.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
@@ -242,7 +251,7 @@ fn next<'g>(receiver: &Mutex<Receiver<Numbered<'g>>>) -> Option<Numbered<'g>> {
     receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-/// The error of the piece that was read first.
+/// The error with the lowest piece number so far.
 #[derive(Default)]
 struct FirstError {
     any: AtomicBool,

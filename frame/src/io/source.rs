@@ -1,12 +1,12 @@
-//! Reading bytes by their place.
+//! Reading byte ranges.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use crate::error::Error;
 
-/// A frame whose bytes can be read by their place in it.
+/// A frame whose byte ranges can be read.
 pub(crate) trait Source {
-    /// Reads this number of bytes from an offset of the frame on. It is an error if the file ends before.
+    /// Reads `length` bytes at an offset of the frame. An earlier end of the file is an error.
     fn read_range(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error>;
 }
 
@@ -21,6 +21,7 @@ pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> 
 pub(crate) fn read_up_to(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     let start = bytes.len();
     let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
+    // The length can come from a damaged file: more than the memory is an error, not an abort.
     bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.resize(length.max(start), 0);
     let mut filled = start;

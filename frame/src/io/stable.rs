@@ -1,4 +1,4 @@
-//! Reading the header of a frame that another process may be writing, until two reads agree.
+//! Reading the header of a frame that another process may be writing.
 
 use std::path::Path;
 use std::thread;
@@ -16,14 +16,14 @@ impl Frame {
     /// Reads the header of a frame that another process may be writing. It reads until two reads agree, and the array's
     /// metalayer agrees with the header.
     ///
-    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all there yet. If the
-    /// frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held meanwhile.
+    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If the frame
+    /// has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held during the reads.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is writing, or was interrupted.
-    /// [`check`](crate::check()) can tell which. [`ErrorKind::Locked`] if another process holds the lock for as
-    /// long. Otherwise as [`open`](Self::open).
+    /// [`check`](crate::check()) distinguishes the two. [`ErrorKind::Locked`] if another process holds the lock for that
+    /// time. Also the errors of [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;
@@ -35,10 +35,10 @@ impl Frame {
     /// ```
     pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
-        // A patience without an end has no deadline.
+        // A patience beyond the clock has no deadline.
         let deadline = Instant::now().checked_add(patience);
-        // The type of the frame decides which file is the lock, and no writer changes it. If the header cannot be read
-        // yet, a directory must be a sparse frame.
+        // The frame type determines the lock file, and no writer changes it. If the header cannot be read yet, a directory must
+        // be a sparse frame.
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
         let _lock = SharedLock::take(&file, is_sparse, deadline)?;
@@ -66,7 +66,7 @@ impl Frame {
                 }
             };
             match error {
-                // If nobody writes, a second read is enough, whatever `patience` is.
+                // Without a writer two reads are enough, even with a patience of 0.
                 None if is_first => {}
                 error if is_over(deadline) => return Err(Error::changing(error)),
                 _ => thread::sleep(PAUSE),

@@ -1,4 +1,4 @@
-//! The array's metalayer: by itself, and against the header.
+//! The rules of the array's metalayer: its own, and its agreement with the header.
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Entry, Geometry, Layout, geometry};
@@ -14,10 +14,10 @@ use crate::format::header::Header;
 /// The most dimensions that readers before C-Blosc2 2.21.3 support.
 const OLD_MAX_RANK: usize = 8;
 
-/// The largest item size that C-Blosc2's compression context has room for.
+/// The largest item size that fits C-Blosc2's compression context, which has a byte for it.
 const MAX_CONTEXT_TYPESIZE: usize = 255;
 
-/// What is wrong with the array of a frame, or unusual.
+/// The faults and oddities of the array of a frame.
 pub(crate) fn check(head: &Head) -> Vec<Finding> {
     match head.array() {
         Ok(None) => misnamed(head).into_iter().collect(),
@@ -26,6 +26,7 @@ pub(crate) fn check(head: &Head) -> Vec<Finding> {
             let disagreements = agreement(&array, &head.header);
             let is_lost = disagreements.iter().any(|finding| finding.code() == FindingCode::LostTypesize);
             findings.extend(disagreements);
+            // With a lost type size, the dtype contradicts it too. One finding is enough.
             if !is_lost {
                 findings.extend(dtype(&array, &head.header));
             }
@@ -35,7 +36,7 @@ pub(crate) fn check(head: &Head) -> Vec<Finding> {
     }
 }
 
-/// The finding for a metalayer that describes the array, but has another name. Readers see plain chunks.
+/// The finding for a metalayer that describes the array, but has another name, so readers see plain chunks.
 fn misnamed(head: &Head) -> Option<Finding> {
     let header = &head.header;
     let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
@@ -49,7 +50,7 @@ fn misnamed(head: &Head) -> Option<Finding> {
     })
 }
 
-/// What is unusual about a metalayer.
+/// The oddities of a metalayer.
 fn oddities(array: &Array<'_>) -> Vec<Finding> {
     let start = array.metalayer().offset();
     let about = |code: FindingCode, at: usize, text: String| {
@@ -83,7 +84,7 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether the dtype is known, and has the item size of the frame.
+/// The finding for a dtype that is unknown, has objects, or has another item size than the frame.
 fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     let meta = array.meta()?;
     let dtype = match meta.parse_dtype() {
@@ -110,7 +111,7 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     })
 }
 
-/// Refuses a dtype that nobody can read from a file.
+/// Rejects a dtype with Python objects, which no other process can read.
 pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
     if has_objects(dtype) {
         return Err(Error::refused(format_args!(
@@ -120,7 +121,7 @@ pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
     Ok(())
 }
 
-/// The errors in the numbers of an array, by themselves and compared with the header.
+/// The errors of an array's numbers, and of their agreement with the header.
 pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     let geometry = match array.geometry() {
         Ok(geometry) => geometry,
@@ -151,6 +152,7 @@ fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
         );
     }
     let found = header.chunksize;
+    // Caterva writes -1.
     if usize::try_from(found) != Ok(chunksize) && found != -1 {
         let text =
             format!("chunksize is {found}, but should be {chunksize} or -1, as the array has no items");
@@ -164,8 +166,8 @@ fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
     findings
 }
 
-/// C-Blosc2 writes a typesize of 1 if an item has more than 255 bytes, the limit of its compression context. The chunks
-/// and blocks still have the sizes that follow from the true item size.
+/// The finding for a lost type size. C-Blosc2 writes 1 if an item has more than 255 bytes, the limit of its compression
+/// context. The sizes of chunks and blocks still show the true item size.
 fn lost_typesize(array: &Array<'_>, geometry: &Geometry, header: &Header) -> Option<Finding> {
     if header.typesize != 1 {
         return None;
@@ -215,7 +217,8 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
     i128::from(geometry.block_nitems()) * typesize
 }
 
-/// Checks the size of all chunks. It uses `chunksize` even if that is wrong, because the number of chunks may be right.
+/// Checks the size of all chunks.
+// With `chunksize` from the header, even if that is wrong: the number of chunks may still be right.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
     let nchunks = geometry.nchunks();

@@ -1,20 +1,20 @@
-//! The table that says where the blocks of a compressed chunk begin.
+//! The rules of a table of blocks: the offsets of the blocks in a compressed chunk.
 
 use crate::format::chunk::{ChunkHeader, INT32};
 
 /// A check of a table of blocks, one offset after the other.
 pub(crate) struct BlockTable {
-    /// Where the table ends.
+    /// The end of the table and of a dictionary after it, as an offset in the chunk.
     end: usize,
     cbytes: usize,
     has_variable_blocks: bool,
-    /// The least start that a block of different size can have: after that of the block before it.
+    /// The smallest valid offset of the next block, if blocks have different sizes: they must be in order.
     after: usize,
     pub(crate) wrong: Option<String>,
 }
 
 impl BlockTable {
-    /// `after` are the bytes after the table, of which only the length of a dictionary counts.
+    /// A check with the bytes after the table, which begin with the length of a dictionary if there is one.
     pub(crate) fn new(header: &ChunkHeader, after: &[u8]) -> Self {
         let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
         let end = header_len + header.table_len().unwrap_or_default();
@@ -23,7 +23,7 @@ impl BlockTable {
             let length = starts(after).next().unwrap_or_default();
             let most = cbytes.saturating_sub(end + INT32);
             match usize::try_from(length) {
-                // python-blosc2 writes such a chunk where it made no dictionary of the data.
+                // python-blosc2 writes length 0 if it could make no dictionary of the data.
                 Ok(0) => {}
                 Ok(length) if length <= most => table.end += INT32 + length,
                 _ => {

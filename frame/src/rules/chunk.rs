@@ -1,4 +1,4 @@
-//! The header of a chunk: by itself, and against the frame.
+//! The rules of a chunk header: its own, and its agreement with the frame.
 
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
@@ -8,16 +8,17 @@ use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::rules::blocks::wrong_table;
 
-/// What a frame asks of the headers of its chunks. Only those of an array are known: to another frame, a chunk of any origin
-/// can be appended.
+/// The values that a frame requires in the headers of its chunks. They are known only for an array: chunks of any origin can be
+/// appended to other frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChunkRules {
-    /// The size of an item as a chunk has it.
+    /// The item size as a chunk header has it, in a byte.
     pub(crate) typesize: Option<u8>,
-    /// The same without the limit of a byte.
+    /// The full item size.
     pub(crate) itemsize: Option<usize>,
     pub(crate) blocksize: Option<usize>,
-    /// The filters in use. A chunk with others is unusual.
+    /// The filters in use. Other filters are only unusual, because python-blosc2 can change those of a frame between two
+    /// chunks.
     pub(crate) filters: Option<Vec<Filter>>,
     /// Whether a chunk may be shorter than the longest header.
     pub(crate) may_be_short: bool,
@@ -30,7 +31,7 @@ impl ChunkRules {
         }
         Self {
             typesize: Some(typesize_byte(header.typesize)),
-            // A type size of 1 may be one that was lost.
+            // A type size of 1 may be a lost one.
             itemsize: usize::try_from(header.typesize).ok().filter(|&size| size > 1),
             blocksize: header.blocksize.and_then(|size| usize::try_from(size).ok()),
             filters: Some(header.pipeline().collect()),
@@ -43,7 +44,7 @@ impl ChunkRules {
         self.wrong_size(header, expected, room).or_else(|| wrong_body(header))
     }
 
-    /// The same, without what depends on how the data is stored.
+    /// The same, without the rules about the data after the header.
     pub(crate) fn wrong_size(
         &self,
         header: &ChunkHeader,
@@ -51,13 +52,14 @@ impl ChunkRules {
         room: u64,
     ) -> Option<String> {
         let ChunkHeader { nbytes, blocksize, cbytes, typesize, .. } = *header;
+        // The sizes first: every later rule and the decompressor rely on them.
         if let Some(expected) = expected.filter(|&expected| expected != nbytes as u64) {
             return Some(format!("has {nbytes} bytes of data, but must have {expected}"));
         }
         if cbytes as u64 > room {
             return Some(format!("has {cbytes} bytes, but at most {room} are left for it"));
         }
-        // C-Blosc2 reads this number of bytes of every chunk in a contiguous frame.
+        // C-Blosc2 always reads 32 bytes of a chunk in a contiguous frame, even if its header has only 16.
         if cbytes < ChunkHeader::MAX_LEN && !self.may_be_short {
             let least = ChunkHeader::MAX_LEN;
             return Some(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
@@ -120,6 +122,7 @@ pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
     if let Some(codec) = header.codec.filter(|codec| header.has_dictionary && !codec.takes_dictionary()) {
         return Some(format!("has a dictionary, but {codec} takes none"));
     }
+    // C-Blosc2 looks for a special value in these bits of every chunk, also of Blosc 1, where they are data.
     let bits = header.special_bits;
     (header.special.is_none() && bits != 0)
         .then(|| format!("has the special value {bits} to C-Blosc2, which cannot read it"))
@@ -131,16 +134,17 @@ pub(crate) fn wrong_alone(header: &ChunkHeader, chunk: &[u8]) -> Option<String> 
     rules.violation(header, None, chunk.len() as u64).or_else(|| wrong_table(header, chunk))
 }
 
-/// Why the chunk of a vlmetalayer is invalid. Unlike one of a frame's data, it is stored whatever its value is.
+/// Why the chunk of a vlmetalayer is invalid. Unlike a chunk of data, it is stored even if it is special.
 pub(crate) fn wrong_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
     let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
+    // A frame stores no chunk for zeros, NaN and uninitialized items. A vlmetalayer has no index, so it does.
     match header.special {
         None | Some(SpecialValue::Value) => wrong_alone(header, chunk),
         Some(_) => rules.wrong_size(header, None, chunk.len() as u64).or_else(|| wrong_flags(header)),
     }
 }
 
-/// Why what follows a header does not fit it.
+/// Why the bytes after a header do not fit it.
 fn wrong_body(header: &ChunkHeader) -> Option<String> {
     let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
     let body = cbytes - header_len;
@@ -178,7 +182,7 @@ pub(crate) fn unsupported(header: &ChunkHeader, plugins: Plugins) -> Option<Stri
     Some(format!("has the filter {plugin}, which this crate cannot undo"))
 }
 
-/// Whether the codecs and filters that are plugins of C-Blosc2 are used to decompress.
+/// Whether decompression uses the codecs and filters that are plugins of C-Blosc2.
 #[derive(Clone, Copy)]
 pub(crate) enum Plugins {
     Refused,
@@ -191,13 +195,14 @@ impl Plugins {
     }
 
     fn can_undo(self, filter: Filter) -> bool {
+        // Constants, because a pattern cannot name a field.
         const NDCELL: u8 = Filter::NDCELL.id;
         const NDMEAN: u8 = Filter::NDMEAN.id;
         const BYTEDELTA: u8 = Filter::BYTEDELTA.id;
         const INT_TRUNC: u8 = Filter::INT_TRUNC.id;
         match (self, filter.id) {
             (Self::Tried { is_array }, NDCELL | NDMEAN) => is_array,
-            // Without a size of items, it takes that of the super-chunk, which the decompressor does not know.
+            // Parameter 0 means the item size of the super-chunk, which the decompressor does not know.
             (Self::Tried { .. }, BYTEDELTA) => filter.meta != 0,
             (Self::Tried { .. }, INT_TRUNC) => true,
             _ => !filter.is_plugin(),

@@ -1,4 +1,4 @@
-//! The header, and its index of metalayers.
+//! The rules of the header and of its index of metalayers.
 
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding, Place};
@@ -11,7 +11,7 @@ use crate::format::marker::Marker;
 use crate::format::object_kind::told_kind;
 use crate::format::section::{CONTENT_HEADER, Metalayer, Section};
 
-/// The last version of the format that is known.
+/// The last known version of the format.
 const LAST_VERSION: u8 = 3;
 
 /// The marker of the list of metalayers.
@@ -20,16 +20,16 @@ const LIST_MARKER: u8 = Marker::Array16.to_u8();
 /// The largest parameter of a filter that python-blosc2 opens.
 pub(crate) const MAX_PARAMETER: u8 = i8::MAX as u8;
 
-/// Where the header was read, of which only a sparse frame asks something.
+/// The place where the header was read. It matters only for sparse frames.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Surroundings {
-    /// Whether it is in a file with another name than that of a sparse frame's.
+    /// Whether it was read from a file that is not named `chunks.b2frame`.
     pub(crate) is_elsewhere: bool,
     /// Whether it was opened with the path of a directory.
     pub(crate) by_directory: bool,
 }
 
-/// What is wrong with a header by itself, or unusual.
+/// The faults and oddities of a header.
 pub(crate) fn check(head: &Head, surroundings: Surroundings) -> Vec<Finding> {
     let header = &head.header;
     let mut findings = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn check(head: &Head, surroundings: Surroundings) -> Vec<Finding> {
     findings
 }
 
-/// A header that C-Blosc2 no longer opens, or that is newer than this crate.
+/// The finding for a header that C-Blosc2 no longer opens, or that is newer than this crate.
 fn version(header: &Header) -> Option<Finding> {
     if header.generation != Generation::Present {
         let [expected, marker] = [Generation::Present, header.generation].map(|of| of.marker().to_u8());
@@ -93,6 +93,7 @@ fn sizes(header: &Header) -> Vec<Finding> {
         );
     }
     let has_chunks = header.nbytes > 0;
+    // Without chunks, `cbytes` and `chunksize` have no meaning.
     for (field, value, counts) in [
         (HeaderField::Nbytes, header.nbytes, true),
         (HeaderField::Cbytes, header.cbytes, has_chunks),
@@ -106,7 +107,7 @@ fn sizes(header: &Header) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the type of a frame, which must fit the name of its file.
+/// Why the frame type is invalid: it must fit the name of the file.
 fn frame_type(header: &Header, surroundings: Surroundings) -> Option<String> {
     let Surroundings { is_elsewhere, by_directory } = surroundings;
     match header.frame_type {
@@ -163,6 +164,7 @@ fn list(head: &Head) -> Option<Finding> {
         let text = format!("the list of metalayers counts {listed}, but their index has {count}");
         return Some(about(section.list).numbers(count, listed).text(text));
     }
+    // Readers need only the offsets. Known writers store the contents in order and without gaps, so anything else is a finding.
     let mut end = section.contents();
     for layer in head.metalayers() {
         if layer.offset() != end + CONTENT_HEADER {
@@ -181,6 +183,7 @@ fn list(head: &Head) -> Option<Finding> {
 }
 
 fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
+    // At most 16 metalayers, so comparing each with those before it costs nothing.
     let again = move |(index, layer): (usize, &'_ Metalayer)| {
         let before = layers.iter().take(index).any(|other| other.name() == layer.name());
         before.then(|| {
@@ -193,7 +196,7 @@ fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
     layers.iter().enumerate().filter_map(again)
 }
 
-/// What a reader must do to get the data, where that is more than to read the file.
+/// The finding for an object whose data needs an action of the reader, beyond reading the file.
 fn active_object(head: &Head) -> Option<Finding> {
     let (kind, layer) = told_kind(head.metalayers())?;
     let action = kind.action()?;
@@ -203,7 +206,7 @@ fn active_object(head: &Head) -> Option<Finding> {
     Some(Finding::new(FindingCode::ActiveObject, Place::Metalayers).at(layer.offset() as u64).text(text))
 }
 
-/// What is wrong with the length of a file, or unusual. A frame inside of another file may be followed by anything.
+/// The finding for a file shorter or longer than its frame. Any bytes may follow a frame inside another file.
 pub(crate) fn file_length(header: &Header, is_inside: bool, available: u64) -> Option<Finding> {
     let frame_len = header.frame_len;
     if available < frame_len {

@@ -1,4 +1,4 @@
-//! The chunk index: its place, its header and its entries.
+//! The rules of the chunk index: its place, its header and its entries.
 
 use b2nd_serde::Geometry;
 
@@ -10,8 +10,8 @@ use crate::format::header::Header;
 use crate::format::index::{ChunkCounts, ChunkPlace, ENTRY_LEN, index_start, max_offset};
 use crate::rules::chunk::{ChunkRules, wrong_flags};
 
-/// The most chunks that are compared with each other: their offsets in 64 MiB of memory, where they begin and end in 192 MiB.
-/// Of more, each is only looked at alone.
+/// The most chunks that are compared with each other. Their offsets take 64 MiB of memory, their byte ranges 192 MiB. Further
+/// chunks are only checked on their own.
 pub(crate) const MAX_COMPARED: usize = 1 << 23;
 
 /// A finding about the chunk index as a whole.
@@ -19,8 +19,7 @@ pub(crate) fn about(code: FindingCode, header: &Header) -> Finding {
     Finding::new(code, Place::ChunkIndex).at(index_start(header))
 }
 
-/// The header that the chunk index has as a chunk, by the bytes at the place where it should begin. It must end at `end` or
-/// before.
+/// The chunk header of the chunk index, from the bytes at its place. The index must end at `end` or before.
 pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<ChunkHeader, Finding> {
     let left = end.saturating_sub(index_start(header));
     let Some(index) = ChunkHeader::parse(bytes).filter(|index| index.cbytes as u64 <= left) else {
@@ -30,6 +29,7 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
         };
         return Err(about(FindingCode::ChunkIndexPlace, header).text(text));
     };
+    // For chunks of different sizes, only the index has the number of chunks.
     let nchunks = header.nchunks();
     let expected = nchunks.map(|nchunks| nchunks.checked_mul(ENTRY_LEN as u64));
     if let Some(nchunks) = nchunks.filter(|_| expected != Some(Some(index.nbytes as u64))) {
@@ -43,7 +43,7 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
     Ok(index)
 }
 
-/// What is wrong with the header that the chunk index has as a chunk, in its place and of the right length.
+/// The finding for invalid flags in the chunk header of the chunk index, whose place and length are valid.
 pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Finding> {
     let why = wrong_flags_of_index(index)?;
     Some(about(FindingCode::ChunkIndexHeader, header).text(format!("the chunk index {why}")))
@@ -69,7 +69,7 @@ fn wrong_flags_of_index(index: &ChunkHeader) -> Option<String> {
     if index.has_dictionary && index.is_uncompressed {
         return Some("has a dictionary, but is not compressed".into());
     }
-    // C-Blosc2 takes a longer block for one of all entries.
+    // C-Blosc2 reads a block size above the data as a single block.
     if !index.is_uncompressed && blocksize < index.nbytes && blocksize % ENTRY_LEN != 0 {
         return Some(format!("has blocks of {blocksize} bytes, but must have a multiple of {ENTRY_LEN}"));
     }
@@ -77,17 +77,17 @@ fn wrong_flags_of_index(index: &ChunkHeader) -> Option<String> {
         .then(|| "has a codec that no version of C-Blosc2 knows".into())
 }
 
-/// What the entries of a chunk index have in common.
+/// The counts and limits of the entries of a chunk index.
 #[derive(Default)]
 pub(crate) struct IndexScan {
     pub(crate) counts: ChunkCounts,
     /// Offsets, or numbers of files.
     pub(crate) stored: Vec<u64>,
-    /// How many are stored before the first special one.
+    /// The number of stored chunks before the first special one.
     nfirst: u64,
-    /// Whether a stored one follows a special one.
+    /// Whether a stored chunk follows a special one.
     is_mixed: bool,
-    /// The largest entry that is neither.
+    /// The largest invalid entry.
     invalid: Option<i64>,
 }
 
@@ -113,12 +113,13 @@ impl IndexScan {
         }
     }
 
-    /// The first entry that C-Blosc2 does not accept, and why. The stored ones must be in ascending order.
+    /// The finding for the first entry that C-Blosc2 does not accept. `stored` must be in ascending order.
     pub(crate) fn wrong_offset(&self, header: &Header) -> Option<Finding> {
         let finding = about(FindingCode::ChunkOffset, header);
         if let Some(value) = self.invalid {
             return Some(invalid(value, header, finding));
         }
+        // C-Blosc2 checks the file numbers of a sparse frame as if they were offsets.
         let last = self.stored.last().copied().filter(|_| header.is_sparse());
         let most = chunk_file::last_number(header.cbytes);
         if let Some(last) = last.filter(|&last| i128::from(last) > most.into()) {
@@ -136,7 +137,7 @@ impl IndexScan {
         Some(finding.text(format!("two chunks have the {what} {twice}")))
     }
 
-    /// Special chunks among chunks of different sizes: only the header of a stored chunk has its size.
+    /// The finding for special chunks among chunks of different sizes. Only the header of a stored chunk records its size.
     pub(crate) fn lost_length(&self, header: &Header) -> Option<Finding> {
         let (special, total) = (self.counts.special(), self.counts.total());
         (header.nchunks().is_none() && special > 0).then(|| {
@@ -146,7 +147,9 @@ impl IndexScan {
         })
     }
 
-    /// Whether the data was ever written. There is no certain sign of it.
+    /// The warning that data may never have been written.
+    // A killed writer leaves no certain trace, so this is a warning. Stored chunks followed by special ones only are typical of
+    // it; a special chunk among stored ones is typical of a mask with empty borders.
     pub(crate) fn unwritten(
         &self,
         header: &Header,
@@ -179,7 +182,7 @@ impl IndexScan {
     }
 }
 
-/// Completes the finding for an entry that is neither a place nor a special value.
+/// Completes the finding for an invalid entry.
 fn invalid(value: i64, header: &Header, finding: Finding) -> Finding {
     match (u64::try_from(value), max_offset(header)) {
         (Err(_), _) => {

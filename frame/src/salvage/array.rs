@@ -16,13 +16,13 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// Whether nothing is given.
+    /// Whether no entry is given.
     pub(super) fn is_empty(&self) -> bool {
         let Self { shape, chunkshape, blockshape, dtype } = self;
         shape.is_none() && chunkshape.is_none() && blockshape.is_none() && dtype.is_none()
     }
 
-    /// The metalayer with these entries, and those of the old one where none is given.
+    /// The metalayer with the given entries, and the old ones for the rest.
     pub(super) fn apply(&self, old: Option<&Meta>) -> Result<Meta, Error> {
         let Self { shape, chunkshape, blockshape, dtype } = self;
         if let Some(old) = old.filter(|_| self.is_empty()) {
@@ -40,6 +40,7 @@ impl Given {
                 "the array's metalayer cannot be read: give its shape, chunk shape, block shape and dtype",
             ));
         };
+        // NumPy's names such as `uint16` become type strings. A text that is no dtype is refused later.
         let dtype = dtype.parse::<Dtype>().map_or(dtype, |dtype| dtype.type_string().to_string());
         Meta::new(Shapes { shape, chunkshape, blockshape }, &dtype).map_err(Error::refused)
     }
@@ -48,7 +49,7 @@ impl Given {
 /// The metalayer of an array, and its bytes.
 pub(super) type Found = (Meta, Vec<u8>);
 
-/// Reads the metalayer of an array, which must be a possible one. Old bytes after its entries are left out.
+/// Reads the metalayer of an array, if it has a valid geometry. Stale bytes after its entries are dropped.
 pub(super) fn read(content: &[u8]) -> Option<Found> {
     let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
     let is_known = meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
@@ -59,12 +60,12 @@ pub(super) fn read(content: &[u8]) -> Option<Found> {
 /// The same with its markers and counts restored.
 pub(super) fn restore(content: &[u8]) -> Option<Found> {
     let mut ranks: Vec<u8> = (0..=MAX_NDIM).filter(|&rank| votes(content, rank) > 0).collect();
-    // The most likely one first: several places say the number of dimensions.
+    // Four places have the number of dimensions: the most frequent number first.
     ranks.sort_by_key(|&rank| core::cmp::Reverse(votes(content, rank)));
     ranks.into_iter().find_map(|rank| read(&restored(content, rank)?))
 }
 
-/// The offsets of the three dimension vectors, the bytes of an item of each, and the offset after them.
+/// The offset and the integer size of each of the three dimension vectors, and the offset after them.
 fn vectors(rank: u8) -> ([(usize, usize); 3], usize) {
     let rank = usize::from(rank);
     let [long, short] = [8, 4].map(|item| 1 + rank * (1 + item));
@@ -75,15 +76,15 @@ fn vector_marker(rank: u8) -> u8 {
     Marker::FixArray(0).to_u8() + rank
 }
 
-/// How many of the four places that have the number of dimensions have this one.
+/// The number of places, of the four that have the number of dimensions, with this rank.
 fn votes(content: &[u8], rank: u8) -> usize {
     let (vectors, _) = vectors(rank);
     let of_vectors = vectors.iter().filter(|(at, _)| content.get(*at) == Some(&vector_marker(rank))).count();
     of_vectors + usize::from(content.get(2) == Some(&rank))
 }
 
-/// The metalayer of layout `b2nd` with all markers and counts that follow from the number of dimensions and from the length
-/// of the content.
+/// The metalayer of layout `b2nd` with all markers and counts overwritten.
+// Widths are fixed, so every marker and count follows from the number of dimensions and from the length of the content.
 fn restored(content: &[u8], rank: u8) -> Option<Vec<u8>> {
     const MARKER: u8 = 0x90;
     let mut bytes = content.to_vec();

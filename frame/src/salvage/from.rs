@@ -28,13 +28,13 @@ use crate::write::destination::{Destination, NewFrame};
 use crate::write::output::Output;
 use crate::write::writer::FrameWriter;
 
-/// A new, whole frame of what can be saved of a damaged one.
+/// A salvage: a new frame of the undamaged parts of a damaged one.
 ///
 /// The damaged frame is never changed. It must hold an array, and be no older than C-Blosc2 2.0.0-rc1.
 ///
-/// | part | what is done about damage to it |
+/// | damaged part | treatment |
 /// |---|---|
-/// | header | Markers at known places are restored, and sizes computed from the rest of the frame. |
+/// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read must be [given](Self::shape). |
 /// | chunk index | It is found wherever it is. An entry that leads to a valid chunk is right. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
 /// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). |
@@ -43,10 +43,10 @@ use crate::write::writer::FrameWriter;
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
 /// [reported](SalvageReport::unverified). Without the feature `decompress`, that is every compressed chunk.
 ///
-/// If chunks are lost, the new frame says so itself: its vlmetalayer `b2nd_salvage` lists them, and a
-/// [`check`](crate::check()) warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
+/// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a [`check`](crate::check())
+/// warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
 ///
-/// The memory is that of one chunk, and 32 bytes for each chunk of the array.
+/// The memory is that of one chunk, and 32 bytes per chunk of the array.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};
@@ -76,7 +76,7 @@ pub struct Salvage<'p, R = File> {
 }
 
 impl Salvage<'_> {
-    /// Begins the salvage of the frame in a file, or in the directory of a sparse frame.
+    /// The salvage of the frame in a file, or in the directory of a sparse frame.
     ///
     /// # Errors
     ///
@@ -104,10 +104,11 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         }
     }
 
-    /// Begins the salvage of a frame that begins at an offset of a file, such as a member of a zip. The chunks of a sparse
-    /// frame are found only by its path.
+    /// The salvage of a frame at an offset of a file, such as a member of a zip file. The chunks of a sparse frame are found only
+    /// by its path.
     ///
-    /// After an offset of 0, the frame ends where another one begins, as the index of that one could be taken for its own.
+    /// At an offset above 0, the frame ends at the next frame in the file, because the chunk index of that frame could be
+    /// mistaken for its own.
     ///
     /// # Errors
     ///
@@ -117,38 +118,39 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         Ok(Self::of(if offset == 0 { source } else { source.up_to_next_frame()? }))
     }
 
-    /// Gives the shape of the array, which replaces that of its metalayer.
+    /// Sets the shape of the array, instead of the one in its metalayer.
     ///
     /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
-    /// [`dtype`](Self::dtype) are needed too. An array whose shape has another number of chunks than the chunk index is
-    /// refused, so a shape can also tell which side of an interrupted resize is right.
+    /// [`dtype`](Self::dtype) are needed too. The shape must have the number of chunks of the chunk index, so after an
+    /// interrupted resize it selects the right side.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.given.shape = Some(shape.into());
         self
     }
 
-    /// Gives the chunk shape, which replaces that of the metalayer.
+    /// Sets the chunk shape, instead of the one in the metalayer.
     pub fn chunkshape(mut self, chunkshape: &[i32]) -> Self {
         self.given.chunkshape = Some(chunkshape.into());
         self
     }
 
-    /// Gives the block shape, which replaces that of the metalayer.
+    /// Sets the block shape, instead of the one in the metalayer.
     pub fn blockshape(mut self, blockshape: &[i32]) -> Self {
         self.given.blockshape = Some(blockshape.into());
         self
     }
 
-    /// Gives the dtype, which replaces that of the metalayer.
+    /// Sets the dtype, instead of the one in the metalayer.
     pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
         self.given.dtype = Some(dtype.into());
         self
     }
 
-    /// Fills lost chunks with NaN instead of zeros. Only the dtypes `<f4` and `<f8` have NaN that every reader reads.
+    /// Sets the value of lost chunks: zeros by default, or NaN. Only the dtypes `<f4` and `<f8` have a NaN that every reader
+    /// reads.
     ///
-    /// The other special values are refused: one item needs its value, and python-blosc2 shows whatever memory holds for
-    /// items that were never initialized.
+    /// The other special values are an error: a repeated item needs its value, and python-blosc2 shows the content of
+    /// uninitialized memory for items that were never written.
     pub fn fill(mut self, fill: SpecialValue) -> Self {
         self.fill = fill;
         self
@@ -175,14 +177,15 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         self
     }
 
-    /// Does everything but write: reads and decompresses all chunks, and reports what [`apply`](Self::apply) would save.
+    /// Reads and decompresses all chunks, and reports what [`apply`](Self::apply) would save. Nothing is written.
     ///
     /// # Errors
     ///
-    /// As [`apply`](Self::apply), except those about the lock and about writing.
+    /// The errors of [`apply`](Self::apply), except those about the lock and about writing.
     pub fn preview(mut self) -> Result<SalvageReport, Error> {
         let (survey, notes) = self.survey()?;
         let plan = plan(&survey)?;
+        // The same writer as for `apply`, into nothing, so a preview cannot differ.
         let nothing =
             Nothing { header: vec![0; usize::try_from(plan.header_len()).unwrap_or_default()], position: 0 };
         let output = Output::contiguous(nothing, plan.header_len())?;
@@ -192,20 +195,20 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         Ok(report(Frame::parse(&written.header)?, notes, saved))
     }
 
-    /// Writes the new frame to a path at which nothing is yet, and opens it. A sparse frame becomes a sparse one.
+    /// Writes the new frame to a path that must not exist yet, and opens it. The frame type stays the same.
     ///
-    /// It is written under another name, checked, and renamed, as by a [`Rewrite`](crate::Rewrite). If nothing can be saved, nothing is
-    /// written.
+    /// The frame is written under a temporary name, checked, and renamed, as by a [`Rewrite`](crate::Rewrite). If nothing can be
+    /// saved, nothing is written.
     ///
     /// # Errors
     ///
     /// - [`Refused`] if nothing can be saved, if the array's metalayer cannot be read, if the places of the chunks are not
     ///   known, and if the items are Python objects (`|O`).
     /// - [`Malformed`] if it is not a frame.
-    /// - [`Exists`] if there is something at the path.
+    /// - [`Exists`] if the path exists.
     /// - [`Locked`] if another process holds the lock of the damaged frame.
-    /// - [`Changing`] if the damaged frame was changed meanwhile.
-    /// - [`Stopped`] if the function of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Changing`] if the damaged frame was changed during the salvage.
+    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
     /// - [`Io`] if a file cannot be read or written.
     ///
     /// [`Refused`]: crate::ErrorKind::Refused
@@ -278,7 +281,7 @@ fn report(frame: Frame<()>, notes: Notes, saved: Saved) -> SalvageReport {
     SalvageReport { frame, restored, assumed, lost, unverified, lost_metalayers, counts }
 }
 
-/// Checks the new frame before it gets its name.
+/// Checks the new frame before the rename.
 fn check_new(new: &NewFrame) -> Result<(), Error> {
     let path = new.directory().map_or_else(|| new.path().into(), |directory| directory.join(SPARSE_INDEX));
     let mut frame = Frame { path: Some(path), ..Frame::read_at(new.file(), 0)? };
@@ -291,7 +294,7 @@ fn check_new(new: &NewFrame) -> Result<(), Error> {
     }
 }
 
-/// A writer of nothing, which keeps the header only.
+/// A writer that keeps only the header.
 struct Nothing {
     header: Vec<u8>,
     position: u64,

@@ -1,4 +1,4 @@
-//! The work of a salvage: chunk by chunk into the new frame.
+//! The work of a salvage: it copies the chunks into the new frame.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
@@ -23,10 +23,10 @@ use crate::write::index::NewIndex;
 use crate::write::plan::Plan;
 use crate::write::writer::FrameWriter;
 
-/// The most different pipelines of filters that are counted.
+/// The most different filter pipelines that are counted, which bounds the work for each chunk.
 const MAX_PIPELINES: usize = 16;
 
-/// What became of the chunks.
+/// The result for the chunks.
 #[derive(Default)]
 pub(super) struct Saved {
     pub(super) lost: Vec<ChunkRange>,
@@ -40,12 +40,12 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
     let (header, section) = survey.draft().header(&sizes)?;
     let index = NewIndex::new(sizes.nchunks);
     let index = index.ok_or_else(|| Error::refused("the array has more chunks than a frame can have"))?;
-    // The trailer follows when it is known what is lost.
+    // The trailer lists the lost chunks, so it is set last.
     let (trailer, is_sparse) = (Vec::new(), survey.is_sparse);
     Ok(Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan: true })
 }
 
-/// Writes the chunks that are saved, the special value for the others, and the trailer.
+/// Writes the saved chunks, the special value for the lost ones, and the trailer.
 pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     source: &mut Source<R>,
     survey: &Survey,
@@ -53,6 +53,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     writer: &mut FrameWriter<W>,
     progress: &mut Progress<'_>,
 ) -> Result<Saved, Error> {
+    // The first report comes before the scan, which can take long, so that a caller can stop here.
     progress.advance(0)?;
     let mut frame = survey.frame(source)?;
     let scan = Scan::of(&mut frame, survey)?;
@@ -60,6 +61,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     each(&mut frame, survey, &mut |chunks, next| work.take(chunks, &scan, next))?;
     let mut saved = work.finish()?;
     let lost: u64 = saved.lost.iter().map(|range| range.count).sum();
+    // A frame of fill values alone has nothing of the old one.
     if lost == survey.layout.sizes.nchunks && lost > 0 {
         let why = saved.lost.first().map(|range| range.why.as_str()).unwrap_or_default();
         return Err(Error::refused(format_args!("nothing could be saved: of the first chunk, {why}")));
@@ -73,12 +75,13 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     Ok(saved)
 }
 
-/// The trailer with the vlmetalayers that are kept, and with what is lost.
+/// The trailer with the kept vlmetalayers, and with the note about the losses.
 fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut layers = survey.vlmetalayers.clone();
     let mut note = survey.before.clone();
     note.add(lost.iter().map(|range| (range.first, range.count)));
     note.has_assumed_order |= survey.order.is_some();
+    // If this salvage lost nothing, the note keeps the fill value of the earlier one.
     if !lost.is_empty() || note.fill.is_empty() {
         note.fill = fill.name().into();
     }
@@ -91,19 +94,19 @@ fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(
     Some((Trailer::build(&layers, Default::default())?, !layers.is_empty()))
 }
 
-/// What comes next of the chunks.
+/// The next chunk or chunks.
 enum Next {
     Entry(ChunkEntry),
-    /// All chunks, which have the same entry.
+    /// All chunks, with the same entry.
     Repeated(ChunkEntry, u64),
-    /// Chunks of which no place is known: the first one, how many, and why.
+    /// Chunks without a known place: the first one, their number, and the reason.
     Unknown(u64, u64, String),
 }
 
-/// Receives what comes next.
+/// The receiver of chunks.
 type Take<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, Next) -> Result<(), Error> + 't;
 
-/// Goes through the places of the chunks, in the order of their numbers.
+/// Passes on the chunks with their places, in the order of their numbers.
 fn each<R: Read + Seek>(
     frame: &mut Frame<&mut R>,
     survey: &Survey,
@@ -126,8 +129,10 @@ fn each<R: Read + Seek>(
     let (mut number, is_repeated) = (0, chunks.is_repeated() && nchunks > 1);
     while let Some(entry) = chunks.next() {
         match entry {
+            // An index of one repeated entry has a few bytes and can claim any number of chunks, so all are handled at once.
             Ok(entry) if is_repeated => return take(&mut chunks, Next::Repeated(entry, nchunks)),
             Ok(entry) => take(&mut chunks, Next::Entry(entry))?,
+            // The rest of the index cannot be read. The chunks up to here can.
             Err(error) if error.kind() == ErrorKind::Malformed => {
                 return take(&mut chunks, Next::Unknown(number, nchunks - number, error.to_string()));
             }
@@ -138,10 +143,10 @@ fn each<R: Read + Seek>(
     Ok(())
 }
 
-/// Where a chunk begins and ends, and its number.
+/// The start, the end and the number of a chunk.
 type Span = (u64, u64, u64);
 
-/// The numbers of chunks that share bytes with others. The spans are in order.
+/// The numbers of chunks that share bytes with others. The spans must be sorted.
 fn overlapping(spans: &[Span]) -> BTreeSet<u64> {
     let mut sharing = BTreeSet::new();
     let mut furthest: Option<(u64, u64)> = None;
@@ -157,7 +162,7 @@ fn overlapping(spans: &[Span]) -> BTreeSet<u64> {
 }
 
 impl Survey {
-    /// The most bytes in a row, between the header and the chunk index, that belong to no chunk. The spans are in order.
+    /// The longest run of bytes, between the header and the chunk index, that belong to no chunk. The spans must be sorted.
     fn unowned(&self, spans: &[Span]) -> u64 {
         let Some(index) = self.layout.index.filter(|_| !self.is_sparse) else { return 0 };
         let (mut at, mut most) = (self.layout.header_len, 0);
@@ -169,11 +174,11 @@ impl Survey {
     }
 }
 
-/// What the headers of all chunks say together.
+/// The facts from the headers of all chunks together.
 struct Scan {
-    /// Chunks that share bytes with others, so that one of the two entries is wrong.
+    /// Chunks that share bytes with others. One of the two entries is wrong, and nothing shows which.
     sharing: BTreeSet<u64>,
-    /// Whether there are bytes, enough for a chunk, that belong to no entry. A damaged entry can be a special value.
+    /// Whether bytes of no entry are enough for a chunk. Then a special value can be a damaged entry.
     has_unowned: bool,
     rules: ChunkRules,
 }
@@ -200,7 +205,7 @@ impl Scan {
         spans.sort_unstable();
         let mut sharing = overlapping(&spans);
         if !survey.is_sparse && !sharing.is_empty() {
-            // A chunk that does not end with its last block says a wrong length, which is no fault of the one behind it.
+            // A chunk that does not end with its last block has a wrong length. The chunk after it is not at fault.
             let is_wrong = |span: &&Span| sharing.contains(&span.2);
             let mut chunks = frame.chunks()?;
             let mut wrong = BTreeSet::new();
@@ -214,14 +219,16 @@ impl Scan {
             spans.retain(|span| !wrong.contains(&span.2));
             sharing = &overlapping(&spans) | &wrong;
         }
+        // The majority of the chunks, because the header with the filters may be damaged.
         rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
         let has_unowned = spans.len() < MAX_COMPARED && survey.unowned(&spans) >= ChunkHeader::MAX_LEN as u64;
         Ok(Self { sharing, has_unowned, rules })
     }
 }
 
-/// Counts the filters of a compressed chunk.
+/// Counts the filter pipeline of a compressed chunk.
 fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
+    // Chunks without compressed blocks say nothing about the filters.
     if !header.has_table() {
         return;
     }
@@ -233,7 +240,7 @@ fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
     }
 }
 
-/// The new frame, and what becomes of the chunks.
+/// The writer of the new frame, and the result for the chunks.
 struct Work<'w, 'p, W: Write> {
     writer: &'w mut FrameWriter<W>,
     progress: &'w mut Progress<'p>,
@@ -296,6 +303,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             }
         };
         match self.writer.write_chunk(number, &bytes) {
+            // The new frame does not take this chunk. The others are not affected.
             Err(error) if error.kind() == ErrorKind::Refused => {
                 add(&mut self.saved.lost, number, 1, error.to_string());
                 return Ok(());
@@ -309,7 +317,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
         self.progress.advance(bytes.len() as u64)
     }
 
-    /// Fills the chunks that are lost.
+    /// Fills the lost chunks.
     fn finish(self) -> Result<Saved, Error> {
         if self.writer.first_missing().is_some() {
             self.writer.fill_missing(self.fill)?;
@@ -318,9 +326,10 @@ impl<W: Write + Seek> Work<'_, '_, W> {
     }
 }
 
-/// The special value of an entry that has no other bits, which no writer sets.
+/// The special value of an entry. No writer sets other bits, so an entry with other bits is damaged.
 fn special<R: Read + Seek>(chunks: &Chunks<'_, R>, entry: &ChunkEntry) -> Option<SpecialValue> {
     let ChunkPlace::Special(special) = entry.place else { return None };
     let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
+    // A damaged entry can still have the bits of a special value. Only an exact one is believed.
     (Entry::Special(special).value() == value).then_some(special)
 }

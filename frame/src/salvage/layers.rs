@@ -1,4 +1,4 @@
-//! The metalayers of a damaged header or trailer: what its markers, offsets and lengths agree on.
+//! The metalayers of a damaged header or trailer, found where its markers, offsets and lengths agree.
 
 use core::ops::Range;
 
@@ -8,23 +8,23 @@ use crate::format::section::{CONTENT_HEADER, INDEX_HEADER, LIST_HEADER, MAX_NAME
 /// The first bytes of a trailer: its marker, its version, and the marker of its section.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), 1, Marker::FixArray(3).to_u8()];
 
-/// Whether bytes begin as a trailer, of which one byte may be damaged.
+/// Whether bytes begin like a trailer, with at most one damaged byte.
 pub(super) fn is_trailer(bytes: &[u8]) -> bool {
     let agreeing = bytes.iter().zip(TRAILER_START).filter(|&(&byte, right)| byte == right);
     agreeing.count() + 1 >= TRAILER_START.len()
 }
 
-/// A metalayer of which the name can be read.
+/// A metalayer with a readable name.
 pub(super) struct Layer {
     pub(super) name: Vec<u8>,
-    /// The byte ranges that its content can have, the most likely one first.
+    /// The possible byte ranges of its content, the most likely one first.
     pub(super) contents: Vec<Range<usize>>,
 }
 
 /// The metalayers of a section.
 pub(super) struct Layers {
     pub(super) layers: Vec<Layer>,
-    /// The offset at which the last content ends.
+    /// The offset of the end of the last content.
     pub(super) end: usize,
 }
 
@@ -50,6 +50,7 @@ impl Layers {
             let contents = contents(bytes, [entry.offset, end], next);
             end = contents.first().map_or(end, |content| content.end);
             let name = bytes.get(entry.name.clone()).unwrap_or_default();
+            // A name ends before a NUL, as in C.
             let name = name.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
             layers.push(Layer { name, contents });
         }
@@ -57,7 +58,7 @@ impl Layers {
     }
 }
 
-/// Reads an entry, if its name, its marker or its offset shows that there is one.
+/// Reads an entry, if its name, its marker or its offset identifies one.
 fn entry(bytes: &[u8], at: usize) -> Option<Entry> {
     let read = |len: usize| {
         let name = at + 1..at + 1 + len;
@@ -71,13 +72,14 @@ fn entry(bytes: &[u8], at: usize) -> Option<Entry> {
         _ => None,
     };
     let is_entry = |entry: &Entry| has_marker(entry) || has_content(entry);
+    // The length of the name may be damaged. Then each length is tried, and both other signs must be right.
     stated
         .filter(is_entry)
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
 }
 
-/// The byte ranges that a content can have: at its offset, or after the content before it; as long as it says, or up to
-/// the next one.
+/// The possible byte ranges of a content: from its offset or from the end of the content before it, with its stated length or up
+/// to the next content.
 fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());

@@ -1,4 +1,4 @@
-//! Where the parts of a damaged frame are: the possible places are tried, and the chunks decide.
+//! The places of the parts of a damaged frame. All possible places are tried, and the chunks decide.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
@@ -21,18 +21,18 @@ use crate::write::plan::{self, Sizes};
 /// The offset in a chunk of the size of an item, with which its [`signature`] begins.
 pub(super) const TYPESIZE: u64 = chunk::TYPESIZE as u64;
 
-/// The most places of a chunk index that are tried, the last ones of a file.
+/// The most places of a chunk index that are tried. The last ones of the file, because the index follows the chunks.
 const MAX_PLACES: usize = 16;
 
-/// The most entries of a possible chunk index that are compared with the chunks.
+/// The most entries of a possible chunk index that are compared with the chunks, which bounds the time of each try.
 const MAX_TRIED: usize = 1 << 12;
 
-/// How the frame is put together.
+/// The parts of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) header_len: u64,
     pub(super) sizes: Sizes,
-    /// Where the chunk index is; `None` if it was not found, or if there are no chunks.
+    /// The byte range of the chunk index; `None` if it was not found, or if there are no chunks.
     pub(super) index: Option<Span>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Span {
     pub(super) end: u64,
 }
 
-/// The parts that every header of the frame has in common.
+/// The parts of a header that do not depend on the layout.
 pub(super) struct Draft<'m> {
     pub(super) compression: &'m Compression,
     pub(super) layers: &'m [(Vec<u8>, Vec<u8>)],
@@ -60,7 +60,7 @@ impl Draft<'_> {
         Ok((builder, section))
     }
 
-    /// The header that a frame has if its parts are there. `end` is where the chunks end.
+    /// The header of a frame with these parts. `end` is the end of the chunks.
     pub(super) fn head(
         &self,
         sizes: &Sizes,
@@ -81,7 +81,7 @@ impl Draft<'_> {
     }
 }
 
-/// Finds the parts of a frame. The chunk index is the one whose entries lead to most chunks.
+/// Finds the parts of a frame. The possible chunk index whose entries lead to most chunks wins.
 pub(super) fn find<R: Read + Seek>(
     source: &mut Source<R>,
     values: &Values,
@@ -95,11 +95,13 @@ pub(super) fn find<R: Read + Seek>(
         let start = if draft.is_sparse { header_len } else { header_len.saturating_add(cbytes) };
         (header_len, start)
     });
+    // First the place in the header, which is nearly always right.
     for (header_len, start) in stated {
         if try_place(source, metadata, draft, (header_len, start, true), &mut best)? {
             return Ok(best.map(|(_, layout)| layout));
         }
     }
+    // Then every place in the file with the right length of an index, from the last one back.
     for start in places(source, nchunks)?.into_iter().rev() {
         let before = start.saturating_sub(cbytes);
         let before = metadata.header_lens.is_empty().then_some(before);
@@ -113,7 +115,7 @@ pub(super) fn find<R: Read + Seek>(
     Ok(best.map(|(_, layout)| layout))
 }
 
-/// Tries a place of the chunk index with each possible size of an item. Whether nothing speaks against one.
+/// Tries a place of the chunk index with each possible item size. Returns whether one of them has no wrong entry.
 fn try_place<R: Read + Seek>(
     source: &mut Source<R>,
     metadata: &Metadata,
@@ -129,7 +131,7 @@ fn try_place<R: Read + Seek>(
         let mut frame = source.frame(head);
         let Some((tried, end)) = agreeing(&mut frame) else { continue };
         let layout = Layout { header_len, sizes, index: Some(Span { start, end }) };
-        // The data of a chunk can look like an index, but no trailer follows it.
+        // The data of a chunk can resemble an index, but no trailer follows it.
         let is_index = layers::is_trailer(&source.read(end, layers::TRAILER_START.len() as u64)?);
         if !(is_index || is_stated && tried.nwrong == 0) {
             continue;
@@ -146,17 +148,16 @@ fn try_place<R: Read + Seek>(
     Ok(false)
 }
 
-/// How entries of a possible chunk index agree with the chunks.
+/// The agreement of a possible chunk index with the chunks.
 #[derive(Default)]
 struct Tried {
     nstored: usize,
-    /// Entries that lead to the header of a chunk, each to another one.
+    /// Entries that lead to a chunk header, each to a different one.
     agreeing: usize,
     nwrong: usize,
 }
 
-/// Compares the first entries of a chunk index with the chunks. Returns where the index ends, too; `None` if it cannot be
-/// read.
+/// Compares the first entries of a chunk index with the chunks. Also returns the end of the index; `None` if it cannot be read.
 fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
     let rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.chunks().ok()?;
@@ -182,11 +183,11 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
         };
         tried.nwrong += usize::from(!is_right);
     }
-    // Special entries alone are no trace of chunks.
+    // Stored entries that lead to no chunk at all are not an index.
     if tried.nstored > 0 && places.is_empty() { None } else { Some((tried, end)) }
 }
 
-/// The places in a file that look like the start of a chunk index for this number of chunks, at most the last few.
+/// The places in a file with the item size and length of a chunk index for this number of chunks, at most the last few.
 fn places<R: Read + Seek>(source: &mut Source<R>, nchunks: u64) -> Result<Vec<u64>, Error> {
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
@@ -201,7 +202,7 @@ fn places<R: Read + Seek>(source: &mut Source<R>, nchunks: u64) -> Result<Vec<u6
     Ok(found)
 }
 
-/// The bytes that the headers of all chunks have, from the size of an item on.
+/// The bytes that all chunk headers share, from the item size on.
 pub(super) fn signature(sizes: &Sizes) -> Vec<u8> {
     let typesize = [typesize_byte(sizes.typesize)];
     [&typesize[..], &sizes.chunksize.to_le_bytes(), &sizes.blocksize.to_le_bytes()].concat()

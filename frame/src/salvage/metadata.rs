@@ -1,4 +1,4 @@
-//! What a damaged header still says of the array: its metalayers, and which sizes are possible.
+//! The description of the array in a damaged header: its metalayers, and the possible sizes.
 
 use core::ops::Range;
 
@@ -17,27 +17,27 @@ use crate::salvage::layers::{Layer, Layers};
 use crate::salvage::values::Values;
 use crate::write::plan::Sizes;
 
-/// What a damaged header still says of the array.
+/// The description of the array, as far as a damaged header still has it.
 pub(super) struct Metadata {
     pub(super) dtype: Option<Dtype>,
-    /// The names and the bytes of all metalayers that are kept.
+    /// The names and the contents of the metalayers that the new frame keeps.
     pub(super) layers: Vec<(Vec<u8>, Vec<u8>)>,
     /// The possible lengths of the header, the most likely one first.
     pub(super) header_lens: Vec<usize>,
-    /// The sizes of the array's parts for each possible size of an item, the most likely one first.
+    /// The sizes of items, blocks and chunks for each possible typesize, the most likely one first.
     pub(super) sizes: Vec<Sizes>,
 }
 
-/// The metalayers that can be read, and the array's.
+/// The array, and the metalayers that can be read.
 struct Found {
     array: Option<Meta>,
     layers: Vec<(Vec<u8>, Vec<u8>)>,
     lost: Vec<String>,
-    /// Where the last one ends.
+    /// The end of the last metalayer.
     end: usize,
 }
 
-/// Reads the metalayers of the header that begins with these bytes. `lost` gets the metalayers that cannot be read.
+/// Reads the metalayers of a header. `prefix` is the start of the frame. Metalayers that cannot be read are added to `lost`.
 pub(super) fn read(
     prefix: &[u8],
     values: &Values,
@@ -77,9 +77,10 @@ fn is_array_name(name: &[u8]) -> bool {
     ARRAY_NAMES.iter().any(|array| array.as_bytes() == name)
 }
 
-/// Finds the metalayers: by the index of them, or if that does not lead to the array's, by its bytes.
+/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, looks for the bytes of that one.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<String>) -> Found {
     let start = Generation::Present.head_len();
+    // The header's own length may be wrong, and cut off the last metalayer. So the whole prefix is tried too.
     let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(prefix.len())];
     let by_contents = Layers::read(prefix, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
@@ -92,7 +93,7 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
         let (number, (meta, content)) = array_of(bytes, &layers, read)?;
         Some((bytes, layers, end, number, meta, content))
     };
-    // One whose bytes are right comes before any that is restored.
+    // A metalayer that can be read unchanged, with either length, is better than a restored one.
     let readings: [Reading; 2] = [array::read, array::restore];
     let mut attempts =
         readings.into_iter().flat_map(|read| limits.into_iter().flatten().map(move |limit| (limit, read)));
@@ -123,7 +124,7 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
         }
         return found;
     }
-    // Where the header is lost, this can be the array of another frame, such as the member of a zip.
+    // If the header is lost, the bytes found may belong to another frame, such as another member of a zip.
     match search(prefix, start).filter(|_| !is_lost) {
         Some((meta, content, end)) => {
             restored.push("the index of metalayers, of which only the array's was found".into());
@@ -140,11 +141,11 @@ fn begins_chunk(prefix: &[u8], at: usize) -> bool {
     header.is_some_and(|header| (3..=6).contains(&header.version))
 }
 
-/// How the bytes of an array's metalayer are read.
+/// A way to read the bytes of an array's metalayer: unchanged or restored.
 type Reading = fn(&[u8]) -> Option<array::Found>;
 
-/// The metalayer that describes the array: its number, the array and its bytes. One with another name is the array's only if
-/// none has this one.
+/// The metalayer that describes the array: its number, the array and its bytes. A metalayer with another name counts only if
+/// none with the right name can be read.
 fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, array::Found)> {
     let of_name = |is_named: bool| {
         let layers = layers.iter().enumerate().filter(|(_, layer)| is_array_name(&layer.name) == is_named);
@@ -155,10 +156,12 @@ fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, arr
     of_name(true).or_else(|| of_name(false))
 }
 
-/// Looks for the bytes of an array's metalayer: the array, its bytes, and where they end.
+/// Looks for the bytes of an array's metalayer. Returns the array, its bytes, and their end.
 fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     (start..prefix.len()).find_map(|at| {
         let bytes = prefix.get(at..)?;
+        // A short test before the long one, as it runs at each byte: a fixarray, version 0, the rank, and a fixarray
+        // of that length.
         let [marker, 0, rank, vector, ..] = *bytes else { return None };
         if marker & 0xf0 != 0x90 || vector.checked_sub(rank) != Some(0x90) {
             return None;
@@ -169,7 +172,7 @@ fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     })
 }
 
-/// The sizes for each possible size of an item: that of the dtype, and that of the header.
+/// The sizes for each possible typesize: the one of the dtype, and the one of the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
     let stated = usize::try_from(values.number(HeaderField::Typesize)).ok().filter(|&size| size > 0);
     let typesizes = [dtype.map(Dtype::item_size), stated];
@@ -182,7 +185,7 @@ fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result
             Err(why) => error = error.or(Some(why)),
         }
     }
-    // How many of the other sizes agree.
+    // Each size in the header that agrees is a vote. The sort keeps the order of equals, so the dtype wins a tie.
     possible.sort_by_key(|sizes| {
         let agreeing = [
             values.number(HeaderField::Chunksize) == i64::from(sizes.chunksize),

@@ -1,32 +1,32 @@
-//! What a salvage saved, and what it did not.
+//! The report of a salvage.
 
 use crate::format::index::ChunkCounts;
 use crate::io::frame::Frame;
 
-/// What a [`Salvage`](crate::Salvage) saved, and what it did not.
+/// The report of a [`Salvage`](crate::Salvage): what it restored, and what it lost.
 ///
-/// The texts say where something was, with its bytes in the old frame. Their words can change in later releases.
+/// Offsets in the texts are those of the old frame. The wording can change in later releases.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// The new frame, by its header.
+    /// The header of the new frame.
     pub frame: Frame<()>,
-    /// What of the header, the chunk index and the trailer was restored from the rest of the frame.
+    /// The parts of the header, the chunk index and the trailer that were restored from the rest of the frame.
     pub restored: Vec<String>,
-    /// What was taken for granted without a trace of it in the frame.
+    /// The assumptions that nothing in the frame supports.
     pub assumed: Vec<String>,
-    /// The chunks that are lost, in their order.
+    /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
-    /// The chunks that were copied although nobody knows whether their data is right: this crate cannot decompress them, or
-    /// they have other filters than the frame. In their order.
+    /// The chunks that were copied, but whose data may be wrong, in order: this crate cannot decompress them, or they have other
+    /// filters than the rest of the frame.
     pub unverified: Vec<ChunkRange>,
-    /// The metalayers and vlmetalayers that are lost: the name of each, and why.
+    /// The lost metalayers and vlmetalayers: name and reason.
     pub lost_metalayers: Vec<(String, String)>,
-    /// The chunks of the new frame, by where they are. Those that are lost count as what they were filled with.
+    /// The chunks of the new frame, counted by their place. A lost chunk counts as the fill value that replaces it.
     pub counts: ChunkCounts,
 }
 
-/// Chunks that follow one another, with the same reason.
+/// Consecutive chunks with the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChunkRange {
@@ -34,18 +34,18 @@ pub struct ChunkRange {
     pub first: u64,
     /// The number of chunks.
     pub count: u64,
-    /// Why they are lost or unverified.
+    /// The reason why they are lost or unverified.
     pub why: String,
 }
 
 impl SalvageReport {
-    /// The number of chunks that are lost.
+    /// The number of lost chunks.
     #[must_use]
     pub fn lost_count(&self) -> u64 {
         count(&self.lost)
     }
 
-    /// The number of chunks that are unverified.
+    /// The number of unverified chunks.
     #[must_use]
     pub fn unverified_count(&self) -> u64 {
         count(&self.unverified)
@@ -62,7 +62,7 @@ fn count(ranges: &[ChunkRange]) -> u64 {
     ranges.iter().fold(0, |sum, range| sum.saturating_add(range.count))
 }
 
-/// Adds chunks to ranges, of which they extend the last one if they follow it for the same reason.
+/// Adds chunks to the ranges. They extend the last range if they follow it and have the same reason.
 pub(super) fn add(ranges: &mut Vec<ChunkRange>, first: u64, count: u64, why: String) {
     match ranges.last_mut() {
         Some(last) if last.first.saturating_add(last.count) == first && last.why == why => {

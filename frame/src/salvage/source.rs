@@ -1,4 +1,4 @@
-//! The bytes of a damaged frame, of which nothing is believed yet.
+//! The bytes of a damaged frame, before anything in them is trusted.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::format::header::{MAGIC, MAGIC_OFFSET};
 use crate::io::frame::{Frame, folder_of};
 use crate::io::source::{available, read_up_to};
 
-/// The bytes that are searched at once.
+/// The number of bytes searched at a time.
 pub(crate) const PIECE: u64 = 1 << 20;
 
 /// The bytes from the start of a damaged frame to the end of its file, or to the next frame in it.
@@ -34,7 +34,7 @@ impl<R: Read + Seek> Source<R> {
         Ok(Self { reader, offset, len: available, available, path })
     }
 
-    /// Ends before the next frame in the file, whose chunk index could be taken for that of this one.
+    /// The same bytes, up to the next frame in the file, whose chunk index could be mistaken for that of this frame.
     pub(crate) fn up_to_next_frame(mut self) -> Result<Self, Error> {
         let own = MAGIC_OFFSET as u64;
         if let Some(next) = self.search(own + 1, MAGIC, 1)?.first() {
@@ -43,7 +43,7 @@ impl<R: Read + Seek> Source<R> {
         Ok(self)
     }
 
-    /// The offsets of these bytes from `start` on. It ends when it has found `most`.
+    /// The first `most` offsets of these bytes from `start` on.
     pub(crate) fn search(&mut self, start: u64, bytes: &[u8], most: usize) -> Result<Vec<u64>, Error> {
         let mut found = Vec::new();
         let mut at = start;
@@ -66,7 +66,7 @@ impl<R: Read + Seek> Source<R> {
         path.file_name().is_some_and(|name| name == SPARSE_INDEX).then(|| folder_of(path))
     }
 
-    /// Reads bytes, fewer at the end of the file.
+    /// Reads `length` bytes, or fewer at the end of the file.
     pub(crate) fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let length = length.min(self.len.saturating_sub(start));
         let mut bytes = Vec::new();
@@ -80,7 +80,7 @@ impl<R: Read + Seek> Source<R> {
         if (bytes.len() as u64) < length { Err(Error::changing(None)) } else { Ok(bytes) }
     }
 
-    /// The frame that these bytes are if this is its header.
+    /// The frame of these bytes with this header.
     pub(crate) fn frame(&mut self, head: Head) -> Frame<&mut R> {
         let (offset, path) = (self.offset, self.path.clone());
         Frame { head, offset, path, by_directory: false, reader: &mut self.reader }

@@ -1,4 +1,4 @@
-//! What is found out about a damaged frame before its chunks are read one by one.
+//! The survey of a damaged frame, before its chunks are read.
 
 use std::io::{Read, Seek};
 
@@ -20,7 +20,7 @@ use crate::salvage::trailer;
 use crate::salvage::values::{self, Values};
 use crate::write::plan::Sizes;
 
-/// The longest header that is looked for where nothing says how long it is.
+/// The longest header that is searched if its length is not known.
 const FIRST_READ: u64 = 1 << 16;
 
 /// Texts for the report.
@@ -31,7 +31,7 @@ pub(super) struct Notes {
     pub(super) lost_metalayers: Vec<(String, String)>,
 }
 
-/// A damaged frame of which the array and the places of chunks are known.
+/// A damaged frame with a known array and known places of chunks.
 pub(super) struct Survey {
     /// The first bytes, which must stay the same.
     pub(super) prefix: Vec<u8>,

@@ -15,16 +15,16 @@ use crate::rules::messagepack::wrong_value;
 use crate::salvage::layers::{self, Layers};
 use crate::salvage::source::Source;
 
-/// The vlmetalayers that can be read: their names and chunks.
+/// The vlmetalayers of a trailer.
 #[derive(Default)]
 pub(super) struct Vlmetalayers {
     pub(super) kept: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The names of the others, and why.
+    /// The names of the vlmetalayers that cannot be read, and the reasons.
     pub(super) lost: Vec<(String, String)>,
 }
 
-/// Finds the trailer, which begins where the chunk index ends; or if that is not known, where its length leads from the end
-/// of the frame or of the file. Returns its vlmetalayers; `None` if it is not there.
+/// Finds the trailer and returns its vlmetalayers; `None` if there is no trailer. The last bytes of a trailer hold its length,
+/// so it is found from the end of the frame or of the file. If its end is damaged, it is found at the end of the chunk index.
 pub(super) fn read<R: Read + Seek>(
     source: &mut Source<R>,
     index_end: Option<u64>,
@@ -49,7 +49,7 @@ pub(super) fn read<R: Read + Seek>(
     Ok(Some(vlmetalayers(&bytes)))
 }
 
-/// The bytes of the trailer that ends here.
+/// The bytes of the trailer that ends at `end`.
 fn from_end<R: Read + Seek>(source: &mut Source<R>, least: u64, end: u64) -> Result<Option<Vec<u8>>, Error> {
     if end > source.len {
         return Ok(None);
@@ -64,7 +64,7 @@ fn from_end<R: Read + Seek>(source: &mut Source<R>, least: u64, end: u64) -> Res
     Ok(bytes.starts_with(&layers::TRAILER_START).then_some(bytes))
 }
 
-/// The vlmetalayers in a trailer, or in bytes that begin with one.
+/// The vlmetalayers of a trailer. More bytes may follow it.
 fn vlmetalayers(bytes: &[u8]) -> Vlmetalayers {
     let section = Layers::read(bytes, HEAD_LEN, SectionRules::TRAILER.max_count.into());
     let mut found = Vlmetalayers::default();
@@ -92,7 +92,7 @@ fn vlmetalayers(bytes: &[u8]) -> Vlmetalayers {
     found
 }
 
-/// Why the chunk of a vlmetalayer cannot be read.
+/// The reason why the chunk of a vlmetalayer cannot be read, if there is one.
 fn wrong_chunk(chunk: &[u8]) -> Option<String> {
     let Some(header) = ChunkHeader::parse(chunk).filter(|header| header.cbytes == chunk.len()) else {
         return Some("has another length than its header says".into());

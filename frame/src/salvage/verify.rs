@@ -1,4 +1,4 @@
-//! One chunk: whether its bytes are those of a whole chunk, and whether it can be decompressed.
+//! The verification of a single chunk by its header and by decompression.
 
 use std::io::{Read, Seek};
 
@@ -10,10 +10,10 @@ use crate::io::blocks::{FIRST_READ, wrong_table};
 use crate::io::chunks::Chunks;
 use crate::rules::chunk::{ChunkRules, Plugins, list, unsupported};
 
-/// What is known of a chunk.
+/// The verdict on a chunk.
 pub(super) enum Verdict {
     Sound(Vec<u8>),
-    /// It may be right or wrong.
+    /// It could not be verified.
     Unverified(Vec<u8>, String),
     Lost(String),
 }
@@ -25,7 +25,7 @@ pub(super) fn chunk<R: Read + Seek>(
     rules: &ChunkRules,
 ) -> Result<Verdict, Error> {
     match read(chunks, entry, rules) {
-        // A sector of a disk that cannot be read costs the chunks in it.
+        // A disk sector that cannot be read costs only the chunks in it.
         Err(error) if error.kind() == ErrorKind::Io => Ok(Verdict::Lost("it cannot be read".into())),
         read => read,
     }
@@ -43,6 +43,7 @@ fn read<R: Read + Seek>(
         return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
     };
     let why = rules.violation(&header, entry.nbytes, first.room).or_else(|| rules.wrong_value(&header));
+    // No writer sets these flags, and C-Blosc2 does not read a chunk with them, so a byte of the header is damaged.
     let why = match why {
         None if header.has_unknown_flags() => Some("has flags that no writer stores".into()),
         None => wrong_table(chunks, entry, &header, &first.bytes)?,
@@ -76,7 +77,7 @@ fn read<R: Read + Seek>(
     })
 }
 
-/// Why a chunk that can be decompressed may still have other data than was written.
+/// Why a chunk that decompresses may still differ from the written data.
 fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
     let version = header.version;
     if let Some(filters) = rules.other_filters(header) {

@@ -1,4 +1,4 @@
-//! Building a new frame.
+//! The builder of a new frame.
 
 use std::io::{Cursor, Seek, Write};
 use std::path::Path;
@@ -16,12 +16,11 @@ use crate::write::output::Output;
 use crate::write::plan::{Contents, Plan};
 use crate::write::writer::FrameWriter;
 
-/// A new frame: what its header and trailer will have.
+/// The header and trailer of a new frame.
 ///
-/// It is made of the array's [`Meta`]. Then [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
-/// [`write_to`](Self::write_to) begins to write, and the [`FrameWriter`] takes the chunks; or [`to_vec`](Self::to_vec) makes
-/// a small frame in memory. This crate compresses nothing: the chunks come ready from a Blosc2 compressor, or are stored as
-/// they are.
+/// A builder starts with the array's [`Meta`]. [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
+/// [`write_to`](Self::write_to) then starts writing, and the [`FrameWriter`] takes the chunks. [`to_vec`](Self::to_vec) makes
+/// a small frame in memory. This crate compresses nothing: chunks come from a Blosc2 compressor, or are stored uncompressed.
 ///
 /// ```
 /// use b2nd_frame::{Check, FrameBuilder, SpecialValue};
@@ -53,20 +52,20 @@ use crate::write::writer::FrameWriter;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// What the header says of codec, level and filters is not about the chunks that are written now, each of which has its own.
-/// A program that opens the frame and changes it compresses with them. The defaults are those of python-blosc2: zstd at
+/// The codec, level and filters in the header do not apply to the chunks that are written now, because each chunk records its
+/// own. Programs use them to compress chunks that they add or change later. The defaults are those of python-blosc2: zstd at
 /// level 5, after a shuffle.
 ///
-/// All numbers are checked where writing begins.
+/// All numbers are checked when writing starts.
 #[derive(Debug)]
 #[must_use = "nothing is written without `create`, `write_to` or `to_vec`"]
 pub struct FrameBuilder(Contents);
 
 impl FrameBuilder {
-    /// Begins a frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
+    /// A frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
     ///
-    /// An array without items can have chunks without items, as C-Blosc2 makes them. But python-blosc2 cannot resize it
-    /// then, so better give chunks of at least 1.
+    /// An array without items may have chunks without items, as C-Blosc2 makes them. python-blosc2 cannot resize such an
+    /// array, so a chunk shape of at least 1 is better.
     pub fn new(meta: Meta) -> Self {
         Self(Contents {
             meta,
@@ -77,8 +76,8 @@ impl FrameBuilder {
         })
     }
 
-    /// Sets the size of an item in bytes. It is needed only if this crate does not know the dtype, for example because it has
-    /// another dtype format than NumPy's.
+    /// Sets the size of an item in bytes. It is needed only if this crate does not know the dtype, for example because the dtype
+    /// format is not NumPy's.
     ///
     /// ```
     /// use b2nd_frame::FrameBuilder;
@@ -95,7 +94,7 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets the codec for further chunks.
+    /// Sets the codec for chunks that are added later.
     ///
     /// ```
     /// use b2nd_frame::{Codec, Frame, FrameBuilder, SplitMode};
@@ -116,25 +115,25 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets the parameter of the codec, which is 0 without this.
+    /// Sets the parameter of the codec. The default is 0.
     pub fn codec_meta(mut self, codec_meta: u8) -> Self {
         self.0.compression.codec_meta = codec_meta;
         self
     }
 
-    /// Sets the compression level for further chunks, 0 to 9.
+    /// Sets the compression level for chunks that are added later, 0 to 9.
     pub fn level(mut self, level: u8) -> Self {
         self.0.compression.level = level;
         self
     }
 
-    /// Sets how the blocks of further chunks are split. Without this, it is [`SplitMode::Auto`].
+    /// Sets the split mode of the blocks of chunks that are added later. The default is [`SplitMode::Auto`].
     pub fn split_mode(mut self, split_mode: SplitMode) -> Self {
         self.0.compression.split_mode = split_mode;
         self
     }
 
-    /// Sets the filters for further chunks, at most 6, in the order in which they are applied.
+    /// Sets the filters for chunks that are added later: at most 6, in the order in which they are applied.
     ///
     /// ```
     /// use b2nd_frame::{Filter, Frame, FrameBuilder};
@@ -152,20 +151,20 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets whether further chunks are compressed with a dictionary.
+    /// Sets whether chunks that are added later are compressed with a dictionary.
     pub fn uses_dictionary(mut self, uses_dictionary: bool) -> Self {
         self.0.compression.uses_dictionary = uses_dictionary;
         self
     }
 
-    /// Adds a metalayer: a value as `MessagePack`, in which a struct is a map. There can be 15 besides that of the array. Its
-    /// length cannot change later.
+    /// Adds a metalayer: a value as `MessagePack`, in which a struct is a map. At most 15 can be added to that of the array. The
+    /// length of a metalayer cannot change later.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self
     }
 
-    /// Adds a metalayer with these bytes, for example those of another frame.
+    /// Adds a metalayer with the given bytes, for example those of another frame.
     ///
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};
@@ -182,8 +181,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in a chunk that is not compressed. There can
-    /// be 16.
+    /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. At most 16 can be
+    /// added.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         let chunk = messagepack(name, value).and_then(|value| {
             let header = header_of_stored(false, 1, value.len(), value.len(), value.len());
@@ -195,7 +194,7 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a vlmetalayer whose value is in this chunk, compressed or not, for example that of another frame.
+    /// Adds a vlmetalayer with its value in a chunk, compressed or not, for example one of another frame.
     ///
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};
@@ -226,16 +225,16 @@ impl FrameBuilder {
 
     /// Starts writing a contiguous frame to a path that must not exist yet.
     ///
-    /// It is written under another name in the same folder (`.b2nd-XXXXXX.tmp`), and gets its own from
-    /// [`NewFrame::persist`]. So nobody ever sees a part of it. If it is dropped before, nothing is left; if the
-    /// process is killed, at most a file with the other name.
+    /// The frame is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), and [`NewFrame::persist`] renames
+    /// it. No other process ever sees a partial frame. If the frame is dropped before, nothing is left; if the process is
+    /// killed, at most the temporary file is left.
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the frame cannot be made: a size is too large for the format, the dtype is not known, or a metalayer
+    /// - [`Refused`] if the frame cannot be made: a size is too large for the format, the dtype is unknown, or a metalayer
     ///   is not possible. The message has the numbers.
     /// - [`Encode`] if a value cannot be written as a metalayer.
-    /// - [`Exists`] if there is something at the path.
+    /// - [`Exists`] if the path exists.
     /// - [`Io`] if the file cannot be created.
     ///
     /// [`Refused`]: crate::ErrorKind::Refused
@@ -246,16 +245,16 @@ impl FrameBuilder {
         self.create_at(path.as_ref(), false)
     }
 
-    /// Begins to write a sparse frame: a directory with a file for each stored chunk.
+    /// Starts writing a sparse frame: a directory with a file for each stored chunk.
     ///
-    /// The directory has another name until [`NewFrame::persist`]. If it is dropped before, nothing is left; if the process is
-    /// killed in `persist`, an empty directory can be left at the path. The chunk files are not
-    /// synced, because for each one that takes as long as to write it: after a failure of power,
-    /// [`check`](crate::check()) tells whether they are whole.
+    /// The directory has a temporary name until [`NewFrame::persist`]. If the frame is dropped before, nothing is left; if the
+    /// process is killed in `persist`, an empty directory can be left at the path. The chunk files are not synced, because
+    /// syncing a file takes as long as writing it. After a power failure, [`check`](crate::check()) finds files that are not
+    /// whole.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create).
+    /// The errors of [`create`](Self::create).
     ///
     /// ```
     /// use b2nd_frame::{FrameBuilder, SpecialValue, is_sparse_frame};
@@ -282,15 +281,14 @@ impl FrameBuilder {
         Ok(FrameWriter::new(Output::begin(new, plan.header_len())?, plan))
     }
 
-    /// Begins to write a contiguous frame into anything that can be written and has positions, from its position on.
+    /// Starts writing a contiguous frame to a writer that can seek, from its position on.
     ///
-    /// The header is written last, so the writer must be able to go back: a file that was opened to append cannot. Before
-    /// that, there are zeros in its place. [`finish`](FrameWriter::finish) returns the
-    /// writer, whose position is after the frame then.
+    /// The header is written last, over zeros, so the writer must be able to go back. A file opened for appending cannot.
+    /// [`finish`](FrameWriter::finish) returns the writer, with its position after the frame.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create), except that nothing can exist already.
+    /// The errors of [`create`](Self::create), except [`Exists`](crate::ErrorKind::Exists).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -314,11 +312,12 @@ impl FrameBuilder {
         Ok(FrameWriter::new(Output::contiguous(to, plan.header_len())?, plan))
     }
 
-    /// Makes a contiguous frame in memory, with these chunks in their order. A chunk of HDF5 is such a frame, of one chunk.
+    /// Makes a contiguous frame in memory, with the given chunks in order. A Blosc2 chunk inside HDF5 is such a frame with a
+    /// single chunk.
     ///
     /// # Errors
     ///
-    /// As [`write_to`](Self::write_to), [`FrameWriter::write_chunk`] and [`FrameWriter::finish`].
+    /// The errors of [`write_to`](Self::write_to), [`FrameWriter::write_chunk`] and [`FrameWriter::finish`].
     ///
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};

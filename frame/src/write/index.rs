@@ -8,36 +8,37 @@ use std::io::{self, ErrorKind, Write};
 use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
 use crate::format::index::{ENTRY_LEN, Entry, MISSING};
 
-/// The largest number of chunks whose index fits a chunk.
+/// The largest number of chunks. The index is itself a chunk, which has a limit of 2 GiB.
 pub(crate) const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
 
-/// The size of a block of a new index, which C-Blosc2 has too.
+/// The size of a block of a new index, as in C-Blosc2.
 const BLOCK_LEN: usize = 1 << 14;
 
-/// Entries that are kept together: 16 KiB.
+/// The number of entries of a page, which is 16 KiB.
 const PAGE_LEN: u16 = 2048;
 
-/// The chunk index of a new frame. A page of entries takes memory once one of them is set.
+/// The chunk index of a new frame, in pages. A page is allocated when one of its entries is set.
+// Arrays can have millions of chunks of which few are stored, and chunks come in any order.
 #[derive(Debug)]
 pub(crate) struct NewIndex {
     /// Pages by their numbers. An entry that is not set is `MISSING`.
     pages: BTreeMap<u64, Box<[i64]>>,
     /// The number of chunks.
     len: u64,
-    /// How many entries are set, and the first that is not. None is ever unset, so both only grow.
+    /// The number of set entries, and the first entry that is not set. No entry is ever unset, so both only grow.
     nset: u64,
     first: u64,
-    /// All entries that are not set.
+    /// The value of all entries that are not set.
     others: Option<SpecialValue>,
 }
 
 impl NewIndex {
-    /// An index of this number of chunks; `None` if there are more than an index can have.
+    /// An index of `len` chunks; `None` above [`MAX_CHUNKS`].
     pub(crate) fn new(len: u64) -> Option<Self> {
         (len <= MAX_CHUNKS).then(|| Self { pages: BTreeMap::new(), len, nset: 0, first: 0, others: None })
     }
 
-    /// Makes room for the entry of a chunk. After that, [`set`](Self::set) cannot fail.
+    /// Allocates the page of an entry. After that, [`set`](Self::set) cannot fail.
     pub(crate) fn reserve(&mut self, number: u64) -> io::Result<()> {
         let (page, _) = place(number);
         if let Vacant(place) = self.pages.entry(page) {
@@ -49,7 +50,7 @@ impl NewIndex {
         Ok(())
     }
 
-    /// Sets an entry, for which there is room.
+    /// Sets an entry whose page is allocated.
     pub(crate) fn set(&mut self, number: u64, entry: Entry) {
         let (page, at) = place(number);
         if let Some(slot) = self.pages.get_mut(&page).and_then(|page| page.get_mut(at)) {
@@ -71,7 +72,7 @@ impl NewIndex {
         self.pages.get(&page)?.get(at).copied().filter(|&entry| entry != MISSING)
     }
 
-    /// Whether an entry is set to this.
+    /// Whether an entry has this value.
     pub(crate) fn has(&self, number: u64, entry: Entry) -> bool {
         self.entry(number) == Some(entry.value())
     }
@@ -80,22 +81,22 @@ impl NewIndex {
         self.others.is_some() || self.entry(number).is_some()
     }
 
-    /// The entries that are set.
+    /// The set entries.
     fn set_entries(&self) -> impl Iterator<Item = i64> {
         self.pages.values().flatten().copied().filter(|&entry| entry != MISSING)
     }
 
-    /// How many entries are not set.
+    /// The number of entries that are not set.
     fn unset(&self) -> u64 {
         self.len.saturating_sub(self.nset)
     }
 
-    /// How many entries are missing, and the number of the first one.
+    /// The number of missing entries, and the first of them.
     pub(crate) fn missing(&self) -> Option<(u64, u64)> {
         (self.others.is_none() && self.unset() > 0).then(|| (self.unset(), self.first))
     }
 
-    /// The value of all entries, if it is a special one.
+    /// The value of all entries, if they are equal and special.
     fn repeated(&self) -> Option<i64> {
         let mut entries = self.set_entries().chain((self.unset() > 0).then(|| self.other()));
         let first = entries.next().filter(|&first| first < 0)?;
@@ -117,7 +118,7 @@ impl NewIndex {
         set.chain(iter::repeat(other)).take(usize::try_from(self.len).unwrap_or(usize::MAX))
     }
 
-    /// The number of bytes that it is written with.
+    /// The stored size in bytes.
     pub(crate) fn written_len(&self) -> u64 {
         let entries = match (self.len, self.repeated()) {
             (0, _) => return 0,
@@ -127,7 +128,8 @@ impl NewIndex {
         (ChunkHeader::MAX_LEN as u64).saturating_add(entries.saturating_mul(ENTRY_LEN as u64))
     }
 
-    /// Writes it as a chunk that is not compressed. There is none if there are no chunks.
+    /// Writes the index as an uncompressed chunk. A frame without chunks has no index.
+    // One repeated value is written once, as `blosc2.zeros` does. Nothing else is compressed, in no set of features.
     pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
         if self.len == 0 {
             return Ok(());
@@ -143,7 +145,7 @@ impl NewIndex {
     }
 }
 
-/// The page of an entry, and its place in it.
+/// The page of an entry, and its index in the page.
 fn place(number: u64) -> (u64, usize) {
     let len = u64::from(PAGE_LEN);
     (number / len, usize::try_from(number % len).unwrap_or_default())

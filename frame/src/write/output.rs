@@ -1,4 +1,4 @@
-//! Where the parts of a new frame go: all into one file, or each chunk into a file of its own.
+//! The output of a new frame: one file, or a file per chunk.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -9,10 +9,10 @@ use crate::format::chunk_file;
 use crate::write::destination::NewFrame;
 use crate::write::index::NewIndex;
 
-/// Bytes that are collected before they are written. A longer chunk is written at once.
+/// The number of bytes collected before a write. A longer chunk is written at once.
 const BUFFER: usize = 1 << 16;
 
-/// A frame that is being written: first its chunks, and then the rest.
+/// A partly written frame: first its chunks, then the rest.
 #[derive(Debug)]
 pub(crate) struct Output<W: Write> {
     out: BufWriter<W>,
@@ -23,22 +23,22 @@ pub(crate) struct Output<W: Write> {
 
 #[derive(Debug)]
 enum Chunks {
-    /// In the frame, which begins at this position of the writer, behind the header.
+    /// In the frame, after the header. `start` is the position of the frame in the writer.
     Contiguous {
         start: u64,
         header_len: u64,
-        /// The bytes of all chunks.
+        /// The size of all chunks in bytes.
         len: u64,
-        /// Whether a part of a chunk may have been written, which the next one replaces.
+        /// Whether a part of a failed chunk may have been written. The next chunk overwrites it.
         is_astray: bool,
     },
-    /// Each in a file of its own. The number of files so far is that of the next one, whatever the number of the chunk is:
-    /// C-Blosc2 opens no file whose number is above the bytes of all chunks.
+    /// Each in a file of its own. Files are numbered in the order of writing, not by chunk: C-Blosc2 checks a file number as
+    /// if it were an offset, and opens none above the size of all chunks.
     Sparse { directory: PathBuf, files: u64 },
 }
 
 impl Output<NewFrame> {
-    /// Begins a frame at a path.
+    /// Starts a frame at a path.
     pub(crate) fn begin(new: NewFrame, header_len: u64) -> Result<Self, Error> {
         let path = Some(new.path().to_path_buf());
         if let Some(directory) = new.directory() {
@@ -53,8 +53,8 @@ impl Output<NewFrame> {
 }
 
 impl<W: Write + Seek> Output<W> {
-    /// Begins a contiguous frame at the position of a writer. Until the header is written, there are zeros in its place,
-    /// which nobody takes for a frame.
+    /// Starts a contiguous frame at the position of a writer. Until the header is written, zeros take its place, which no
+    /// program reads as a frame.
     pub(crate) fn contiguous(mut out: W, header_len: u64) -> Result<Self, Error> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
@@ -63,8 +63,8 @@ impl<W: Write + Seek> Output<W> {
         Ok(Self { out, chunks, path: None })
     }
 
-    /// Has a chunk written by a function that says how long it was. Returns what the chunk index says of the chunk: its
-    /// offset, or the number of its file. After an error, it is as if there had been no chunk.
+    /// Lets a function write a chunk and return its length. Returns the value for the chunk index: the offset, or the number of
+    /// the file. After an error, the output is as before the call.
     pub(crate) fn put(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
@@ -93,7 +93,7 @@ impl<W: Write + Seek> Output<W> {
         put.map_err(|error| name(error, self.path.as_ref()))
     }
 
-    /// Writes the rest of the frame: what follows the chunks, and the header. The position is after the frame then.
+    /// Writes the index, the trailer, and last the header. The position is then after the frame.
     pub(crate) fn finish(self, header: &[u8], index: &NewIndex, trailer: &[u8]) -> Result<W, Error> {
         let path = self.path.clone();
         self.write_rest(header, index, trailer).map_err(|error| name(Error::writing(error), path.as_ref()))
@@ -109,11 +109,11 @@ impl<W: Write + Seek> Output<W> {
                 index.write(&mut self.out)?;
                 self.out.write_all(trailer)?;
                 let after = self.out.stream_position()?;
-                // The header comes last: what is not finished is not a frame.
+                // The header comes last, so an unfinished file is not a frame.
                 self.out.seek(SeekFrom::Start(start))?;
                 self.out.write_all(header)?;
                 self.out.flush()?;
-                // A file that was opened to append writes at its end, wherever one seeks.
+                // A file opened for appending writes at its end, whatever the position.
                 if self.out.stream_position()? != behind_header {
                     return Err(io::Error::new(
                         ErrorKind::Unsupported,
@@ -132,7 +132,7 @@ impl<W: Write + Seek> Output<W> {
     }
 }
 
-/// Has a chunk written behind the others, after going back to where they end if that is given.
+/// Lets a function write a chunk after the others. `back` is the end of the others, if the position is elsewhere.
 fn put_behind<W: Write + Seek>(
     out: &mut BufWriter<W>,
     back: Option<u64>,
@@ -144,18 +144,18 @@ fn put_behind<W: Write + Seek>(
     write(out)
 }
 
-/// Has a chunk written into a file of its own.
+/// Lets a function write a chunk into a file of its own.
 fn put_file(path: PathBuf, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<(), Error> {
     let mut file = File::create(&path).map_err(Error::writing)?;
     if let Err(error) = write(&mut file) {
-        // Nobody reads it: the index will not name it.
+        // The file may stay if it cannot be removed: the index does not name it.
         let _ = fs::remove_file(path);
         return Err(error);
     }
     Ok(())
 }
 
-/// Names the frame that cannot be written, rather than the temporary file.
+/// Adds the path of the frame to an error, instead of the temporary file's.
 fn name(error: Error, path: Option<&PathBuf>) -> Error {
     match path {
         Some(path) => error.at(path),

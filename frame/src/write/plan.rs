@@ -1,4 +1,4 @@
-//! All of a new frame that does not depend on its chunks.
+//! The plan of a new frame: everything that does not depend on its chunks.
 
 use core::iter;
 
@@ -18,18 +18,19 @@ use crate::rules::array::refuse_objects;
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::{MAX_CHUNKS, NewIndex};
 
-/// The most vlmetalayers of a frame that C-Blosc2 changes; it reads more.
+/// The most vlmetalayers of a new frame. C-Blosc2 reads more, but refuses to write them again.
 const MAX_VLMETALAYERS: usize = 16;
 
 const MAX_LEVEL: u8 = 9;
 
-/// Codecs from this number on are those of plugins and of users.
+/// The first number of codecs of plugins and users.
 const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 
-/// A named metalayer, or the deferred error of encoding it. Of a vlmetalayer, it is the chunk.
+/// A named metalayer, or the deferred error of encoding it. The bytes of a vlmetalayer are its chunk.
+// Deferred, so the methods of the builder can be chained without `?`.
 pub(crate) type Layer = (String, Result<Vec<u8>, Error>);
 
-/// What a new frame is made of, besides its chunks.
+/// The content of a new frame, without its chunks.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) meta: Meta,
@@ -39,7 +40,7 @@ pub(crate) struct Contents {
     pub(crate) vlmetalayers: Vec<Layer>,
 }
 
-/// The sizes of an array's parts in bytes, and the number of its chunks.
+/// The sizes in bytes of an array and its parts, and the number of its chunks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) typesize: i32,
@@ -49,7 +50,8 @@ pub(crate) struct Sizes {
     pub(crate) nchunks: u64,
 }
 
-/// All of a new frame that does not depend on its chunks.
+/// Everything of a new frame that does not depend on its chunks.
+// The length of the header follows from the metalayers, so chunks are written to their final place at once.
 pub(crate) struct Plan {
     pub(crate) header: HeaderBuilder,
     pub(crate) section: Vec<u8>,
@@ -57,12 +59,12 @@ pub(crate) struct Plan {
     pub(crate) index: NewIndex,
     pub(crate) sizes: Sizes,
     pub(crate) is_sparse: bool,
-    /// Whether a chunk of NaN is one to every reader.
+    /// Whether a special chunk of NaN has the same meaning for every reader.
     pub(crate) can_be_nan: bool,
 }
 
 impl Plan {
-    /// Checks everything, and makes all bytes that do not depend on the chunks.
+    /// Checks the content, and makes all bytes that do not depend on the chunks.
     pub(crate) fn new(contents: Contents, is_sparse: bool) -> Result<Self, Error> {
         let Contents { meta, typesize, compression, metalayers, vlmetalayers } = contents;
         if meta.layout() != Layout::B2nd {
@@ -142,7 +144,7 @@ pub(crate) fn header(
         header.set(field, &value.to_be_bytes());
     }
     header.set(HeaderField::Nbytes, &nbytes.to_be_bytes());
-    // Nothing was compressed. Readers bring their own.
+    // Nothing was compressed, so there is no number of threads to record. Readers use their own.
     header.set(HeaderField::CompressionThreads, &1_i16.to_be_bytes());
     header.set(HeaderField::DecompressionThreads, &1_i16.to_be_bytes());
     if has_vlmetalayers {
@@ -152,7 +154,7 @@ pub(crate) fn header(
 }
 
 impl Sizes {
-    /// The sizes that follow from the size of an item.
+    /// The sizes computed from the item size.
     pub(crate) fn new(meta: &Meta, typesize: usize) -> Result<Self, Error> {
         let geometry = meta.geometry().map_err(Error::refused)?;
         let chunksize = geometry.chunk_nbytes(typesize).map_err(Error::refused)?;
@@ -181,7 +183,7 @@ impl Sizes {
     }
 }
 
-/// The size of an item, by the dtype if that is known.
+/// The item size: that of the dtype if it is known, else the given type size.
 fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize>) -> Result<usize, Error> {
     let size = match (dtype, typesize) {
         (Ok(Some(dtype)), given) => {
@@ -225,7 +227,7 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
     }
 }
 
-/// Checks the names of metalayers, and that all have bytes.
+/// Checks the names of metalayers, and returns the first deferred error.
 fn layers(layers: Vec<Layer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut checked: Vec<(String, Vec<u8>)> = Vec::with_capacity(layers.len());
     for (name, bytes) in layers {

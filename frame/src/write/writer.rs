@@ -1,4 +1,4 @@
-//! Taking the chunks of a new frame.
+//! The writer of the chunks of a new frame.
 
 use core::fmt;
 use std::io::{Seek, Write};
@@ -16,11 +16,11 @@ use crate::write::plan::{Plan, Sizes};
 /// Writes the chunks of a new frame, in any order by their numbers. It comes from a
 /// [`FrameBuilder`](crate::FrameBuilder).
 ///
-/// [`Geometry`](b2nd_serde::Geometry) says which items are in which chunk. Each chunk must be given once, and each is checked
-/// before it is written: its number, its length, and its header against the array. After an error about a chunk, the frame
-/// is as it was before, and the chunk can be given again.
+/// [`Geometry`](b2nd_serde::Geometry) computes the items of each chunk. Each chunk must be given once. Its number, its length
+/// and its header are checked before it is written. After an error about a chunk, the frame is unchanged, and the chunk can
+/// be given again.
 ///
-/// Chunks are not kept: memory is 8 bytes for each that is given. One whose number is far from those of others takes 16 KiB.
+/// Chunks are not kept in memory. Each takes 8 bytes there, or 16 KiB if its number is far from all others.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -42,7 +42,7 @@ pub struct FrameWriter<W: Write> {
     output: Output<W>,
     plan: Plan,
     rules: ChunkRules,
-    /// The bytes of all chunks as stored.
+    /// The stored size of all chunks in bytes.
     cbytes: u64,
 }
 
@@ -86,7 +86,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.plan.index.missing().map(|(_, first)| first)
     }
 
-    /// The number of bytes of each chunk, decompressed, with its padding.
+    /// The decompressed size of each chunk in bytes, with padding.
     #[must_use]
     pub fn chunk_nbytes(&self) -> usize {
         usize::try_from(self.plan.sizes.chunksize).unwrap_or_default()
@@ -94,12 +94,12 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes a chunk that a Blosc2 compressor has made.
     ///
-    /// A chunk whose header says that all items are zero, NaN or not initialized is not stored, but only noted in the chunk
-    /// index, as C-Blosc2 does it.
+    /// A special chunk, with only zeros, NaN or uninitialized items, is not stored. It becomes an entry of the chunk index, as in
+    /// C-Blosc2.
     ///
     /// # Errors
     ///
-    /// [`Refused`](crate::ErrorKind::Refused) if it is not a chunk of this array, and
+    /// [`Refused`](crate::ErrorKind::Refused) if it is not a valid chunk of this array, and
     /// [`Io`](crate::ErrorKind::Io) if it cannot be written.
     ///
     /// ```
@@ -128,6 +128,7 @@ impl<W: Write + Seek> FrameWriter<W> {
             ));
         }
         let expected = u64::try_from(self.plan.sizes.chunksize).ok();
+        // Compressors return a special chunk of 32 bytes for zeros. A repeated value has to be stored, so it is not one here.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
         let why = match special {
             Some(_) => {
@@ -143,21 +144,21 @@ impl<W: Write + Seek> FrameWriter<W> {
         if let Some(special) = special {
             return self.write_special(number, special);
         }
-        // C-Blosc2 reads as many bytes of the value as an item has.
+        // C-Blosc2 reads a whole item from the value, however long the value is.
         if let Some(why) = self.rules.wrong_value(&header) {
             return Err(refused(number, why));
         }
         self.put(number, [chunk, &[]])
     }
 
-    /// Writes a chunk of these items without compressing them.
+    /// Writes an uncompressed chunk of the given items.
     ///
-    /// The items must be in the order of a decompressed chunk: block after block, with the padding.
-    /// [`Chunk::gather`](b2nd_serde::geometry::Chunk::gather) takes them from an array.
+    /// The items must be in the order of a decompressed chunk: block after block, with padding.
+    /// [`Chunk::gather`](b2nd_serde::geometry::Chunk::gather) collects them from an array.
     ///
     /// # Errors
     ///
-    /// As [`write_chunk`](Self::write_chunk).
+    /// The errors of [`write_chunk`](Self::write_chunk).
     pub fn write_uncompressed(&mut self, number: u64, items: &[u8]) -> Result<(), Error> {
         self.check_number(number)?;
         let (expected, found) = (self.chunk_nbytes(), items.len());
@@ -170,11 +171,11 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put_stored(number, false, items)
     }
 
-    /// Writes a chunk of which all items are the same, padding included. It takes 32 bytes and those of the item.
+    /// Writes a chunk of equal items, padding included. It is stored in 32 bytes and those of one item.
     ///
     /// # Errors
     ///
-    /// As [`write_chunk`](Self::write_chunk).
+    /// The errors of [`write_chunk`](Self::write_chunk).
     pub fn write_repeated(&mut self, number: u64, item: &[u8]) -> Result<(), Error> {
         self.check_number(number)?;
         let (expected, found) = (self.plan.sizes.typesize, item.len());
@@ -187,13 +188,13 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put_stored(number, true, item)
     }
 
-    /// Notes in the chunk index that all items of a chunk have a special value. It takes no further bytes.
+    /// Records a special value for all items of a chunk in the chunk index. It takes no further bytes.
     ///
     /// # Errors
     ///
-    /// As [`write_chunk`](Self::write_chunk). Only little-endian floats of 4 or 8 bytes can be [`Nan`](SpecialValue::Nan): readers write
-    /// their bytes whatever the dtype is. For [`Value`](SpecialValue::Value) there is [`write_repeated`](Self::write_repeated), which has the
-    /// item.
+    /// The errors of [`write_chunk`](Self::write_chunk). [`Nan`](SpecialValue::Nan) is only for little-endian floats of 4 or 8
+    /// bytes, because readers fill in the bytes of such a NaN for every dtype. [`Value`](SpecialValue::Value) needs
+    /// [`write_repeated`](Self::write_repeated), which takes the item.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -210,17 +211,17 @@ impl<W: Write + Seek> FrameWriter<W> {
     pub fn write_special(&mut self, number: u64, special: SpecialValue) -> Result<(), Error> {
         self.check_number(number)?;
         self.check_special(special).map_err(|why| refused(number, why))?;
+        // Memory first: after it nothing can fail, so an error leaves the frame unchanged.
         self.reserve(number)?;
         self.plan.index.set(number, Entry::Special(special));
         Ok(())
     }
 
-    /// Notes that all chunks that have not been given have a special value. It comes last: no other chunk can be given
-    /// after it.
+    /// Records a special value for all chunks that have not been given. No other chunk can be given afterwards.
     ///
     /// # Errors
     ///
-    /// As [`write_special`](Self::write_special).
+    /// The errors of [`write_special`](Self::write_special).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -244,13 +245,12 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes the rest of the frame.
     ///
-    /// Returns what was given to [`write_to`](crate::FrameBuilder::write_to), or the new frame at a path, to which
-    /// [`persist`](crate::NewFrame::persist) gives its name.
+    /// Returns the writer that was given to [`write_to`](crate::FrameBuilder::write_to), or the new frame at a path, which
+    /// [`persist`](crate::NewFrame::persist) renames.
     ///
     /// # Errors
     ///
-    /// - [`Refused`](crate::ErrorKind::Refused) if a chunk was not given; and for a sparse frame with so few bytes of
-    ///   stored chunks that C-Blosc2 would not open the last of them.
+    /// - [`Refused`](crate::ErrorKind::Refused) if a chunk was not given.
     /// - [`Io`](crate::ErrorKind::Io) if the frame cannot be written.
     ///
     /// After an error, nothing is left at a path.
@@ -299,7 +299,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Why chunks cannot have a special value.
+    /// Checks that chunks of this array can have a special value.
     fn check_special(&self, special: SpecialValue) -> Result<(), &'static str> {
         match special {
             SpecialValue::Value => Err("cannot repeat a value without it; `write_repeated` takes it"),
@@ -319,7 +319,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put(number, [&header, body])
     }
 
-    /// Writes a chunk, which is in two parts.
+    /// Writes a chunk, given in two parts.
+    // Two parts, so a header and its data need not be copied into one buffer.
     fn put(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<(), Error> {
         self.reserve(number)?;
         let len = parts.iter().map(|part| part.len() as u64).sum();
