@@ -13,6 +13,7 @@ mod json;
 mod kind;
 mod ls;
 mod picture;
+mod questions;
 mod remote;
 mod run;
 mod salvage;

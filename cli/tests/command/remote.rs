@@ -420,32 +420,6 @@ fn the_chunks_of_what_is_below_a_prefix_are_listed() {
 }
 
 #[test]
-fn a_store_at_a_url_is_listed_as_the_file_is() {
-    let names = ["table.b2z", "nested.b2z", "tree.b2z"];
-    let file = |name: &str| (format!("bucket/{name}"), fs::read(data().join(name)).unwrap());
-    let server = Server::with(names.map(file).into());
-    for name in names {
-        for arguments in [&["ls"][..], &["ls", "--tree"], &["check", "-q"], &["info"]] {
-            let url = format!("s3://bucket/{name}");
-            let [local, remote] = [name, &url].map(|address| server.run(&[arguments, &[address]].concat()));
-            let without = |output: &[u8]| String::from_utf8_lossy(output).replace("s3://bucket/", "");
-            // The columns of a tree begin after the longest name.
-            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            let [stdout, expected] = [&remote, &local].map(|output| without(&output.stdout));
-            assert_eq!(words(&stdout), words(&expected), "{arguments:?} {name}");
-            assert_eq!(without(&remote.stderr), without(&local.stderr), "{arguments:?} {name}");
-        }
-    }
-    for member in ["group/table", "/group/table", "/array"] {
-        let url = format!("s3://bucket/nested.b2z:{member}");
-        let [local, remote] =
-            [&format!("nested.b2z:{member}"), &url].map(|address| server.run(&["info", address]));
-        assert!(remote.status.success(), "{}", stderr(&remote));
-        assert_eq!(text(&remote.stdout).replace("s3://bucket/", ""), text(&local.stdout));
-    }
-}
-
-#[test]
 fn a_signed_url_is_read_and_its_query_is_no_part_of_the_name() {
     let zip = fs::read(data().join("tree.b2z")).unwrap();
     let objects: Objects = [
