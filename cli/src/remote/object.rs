@@ -51,7 +51,7 @@ impl Window {
 pub(crate) struct Object {
     url: ObjectUrl,
     len: u64,
-    /// The ETag, if the server sends one. A changed object is an error.
+    /// The `ETag`, if the server sends one. A changed object is an error.
     tag: Option<String>,
     /// Its first bytes, kept because a check reads them twice.
     head: Window,

@@ -161,10 +161,12 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// That is how writers begin. But chunks of one value take no bytes, so all that follow one are in a wrong place then;
     /// and chunks that were replaced or inserted are at the end of the file. Without this call, no chunk gets a wrong place.
     ///
-    /// Damaged bytes between two chunks are at least one lost chunk, and by their length more, if the array has enough chunks
-    /// for that. The files of a sparse frame have the numbers in which C-Blosc2 first stored the chunks, which are not their
-    /// positions: a chunk of zeros has no file, and gets the next free number when it is stored. A number that is left out is
-    /// that of a lost chunk, if none is beyond the number of chunks.
+    /// Damaged bytes between two chunks count as at least one lost chunk, and by their length as several, if the array has
+    /// enough chunks.
+    ///
+    /// The files of a sparse frame have the numbers in which C-Blosc2 first stored the chunks. These are not their positions: a
+    /// chunk of zeros has no file, and gets the next free number when it is stored. A missing number is that of a lost chunk,
+    /// unless a number is beyond the number of chunks.
     pub fn assume_order(mut self) -> Self {
         self.assumes_order = true;
         self
