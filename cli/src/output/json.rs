@@ -28,8 +28,7 @@ impl Formatter for Escaped {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
         // Most text is ASCII, in which serde_json has escaped every control character except DEL. The search below would
         // take a third of the time of a listing.
-        let needs_search = text.bytes().fold(false, |needs, byte| needs | (byte >= b'\x7f'));
-        if !needs_search {
+        if text.bytes().max() < Some(b'\x7f') {
             return writer.write_all(text.as_bytes());
         }
         for part in text.split_inclusive(is_unsafe) {
