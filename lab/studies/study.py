@@ -83,7 +83,7 @@ def reported(paths, *depth):
     """For each file the codes of what `b2nd check` reports, by severity; none if it says nothing, as of an empty folder."""
     found = {}
     for line in b2nd("check", "--json", "--jobs", "64", *depth, paths=paths) if paths else []:
-        findings = line.get("findings") or ([{"code": "unreadable", "severity": "error"}] if "error" in line else [])
+        findings = line.get("findings") or ([{"code": line["error"]["kind"], "severity": "error"}] if "error" in line else [])
         found[line["path"]] = [(finding["severity"], finding["code"]) for finding in findings]
     return [found.get(str(path), []) for path in paths]
 

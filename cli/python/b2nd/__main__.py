@@ -12,14 +12,14 @@ NAME = "b2nd" + (sysconfig.get_config_var("EXE") or "")
 
 def candidates():
     """Paths at which an installer may have put the command."""
+    # `pip install --target FOLDER` moves the files after it has recorded them, so the record comes last.
+    yield Path(__file__).parent.parent / "bin" / NAME
     # The installer's record knows the folder of every scheme: of an environment, a user, a prefix.
     try:
         recorded = files("b2nd") or []
     except PackageNotFoundError:
         recorded = []
     yield from (Path(file.locate()) for file in recorded if file.name == NAME)
-    # `pip install --target FOLDER` moves the files after it has recorded them.
-    yield Path(__file__).parent.parent / "bin" / NAME
 
 
 def main():

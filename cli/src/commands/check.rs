@@ -118,7 +118,7 @@ impl Wanted {
         (self.only.is_empty() || self.only.contains(&code)) && !self.ignore.contains(&code)
     }
 
-    /// Removes what is not wanted. How many there were.
+    /// Removes the findings that are not wanted. Returns their number.
     fn retain(&self, findings: &mut Vec<Finding>) -> u64 {
         let all = findings.len();
         findings.retain(|finding| self.has(finding.code()));

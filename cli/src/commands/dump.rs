@@ -116,7 +116,7 @@ impl Dump {
         Ok(problem)
     }
 
-    /// Passes all rows on. What is wrong first, if anything is: with an offset, a row shows it.
+    /// Passes all rows on. Returns the first fault; if it has an offset, a row has shown it.
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {

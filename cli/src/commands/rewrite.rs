@@ -16,7 +16,7 @@ use crate::terminal::{Outcome, Progress};
 ///
 /// The compressed chunks are copied unchanged. If TO is the same file as FROM, the new one replaces the old one, and
 /// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist, and gets the permissions
-/// of FROM, but not its owner.
+/// of FROM, but not its owner. From a member, an offset, a URL or standard input, it gets those of any new file.
 ///
 /// With --contiguous or --sparse, FROM can be any frame, also one without an array, and TO must not exist.
 #[derive(Args)]

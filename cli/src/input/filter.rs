@@ -61,8 +61,12 @@ fn dtypes() -> impl TypedValueParser<Value = WantedDtypes> {
     dtype_parser().try_map(|text| wanted_dtypes(&text))
 }
 
-/// Parses dtypes between commas. Those of a structured dtype are in brackets.
+/// Parses one dtype, or several between commas. The commas of a structured dtype are in brackets.
 fn wanted_dtypes(text: &str) -> Result<WantedDtypes, String> {
+    // The names of fields can have brackets too.
+    if let Ok(wanted) = wanted_dtype(text) {
+        return Ok(WantedDtypes(vec![wanted]));
+    }
     let mut depth = 0_i32;
     let is_between = |c| {
         depth += match c {
@@ -72,13 +76,14 @@ fn wanted_dtypes(text: &str) -> Result<WantedDtypes, String> {
         };
         c == ',' && depth == 0
     };
-    let wanted = text.split(is_between).map(|text| {
-        let text = text.trim();
-        let is_exact = text.contains(['<', '>', '=']);
-        let dtype = text.parse();
-        dtype.map(|dtype| WantedDtype { dtype, is_exact }).map_err(|error| format!("'{text}': {error}"))
-    });
-    wanted.collect::<Result<_, _>>().map(WantedDtypes)
+    text.split(is_between).map(wanted_dtype).collect::<Result<_, _>>().map(WantedDtypes)
+}
+
+fn wanted_dtype(text: &str) -> Result<WantedDtype, String> {
+    let text = text.trim();
+    let is_exact = text.contains(['<', '>', '=']);
+    let dtype = text.parse();
+    dtype.map(|dtype| WantedDtype { dtype, is_exact }).map_err(|error| format!("'{text}': {error}"))
 }
 
 /// Parses a number of dimensions.
@@ -113,6 +118,7 @@ mod tests {
             ("U3", ">U3", true),
             ("[('a', '<f4'), ('b', '<i2')],int8", "[('a', '<f4'), ('b', '<i2')]", true),
             ("[('a', '<f4'), ('b', '<i2')]", "[('a', '<f4'), ('b', '>i2')]", false),
+            ("[('a)', '<f4'), ('b', '<i2')]", "[('a)', '<f4'), ('b', '<i2')]", true),
         ] {
             assert_eq!(wants(wanted, dtype), is_wanted, "{wanted} {dtype}");
         }

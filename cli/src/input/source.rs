@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use b2nd_frame::{
-    Finding, FindingCode, Frame, MemberContent, ObjectKind, Store, is_sparse_frame, zip_member,
+    Finding, FindingCode, Frame, MemberContent, ObjectKind, Store, ZipMember, is_sparse_frame, zip_member,
 };
 
 use super::address::{Address, Inside};
@@ -45,7 +45,7 @@ impl Address {
             Inside::Url(Some(name)) => (name, Box::new(remote::open(&self.path)?)),
             _ => return Ok(None),
         };
-        let member = zip_member(&mut zip, name)?;
+        let member = member_of(&mut zip, name)?;
         Ok(member.map(|member| member.check_bytes(zip)).transpose()?.flatten())
     }
 
@@ -86,16 +86,20 @@ impl Address {
     }
 }
 
-/// Where the bytes of a member of a zip file begin.
-fn member(mut zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
-    let mut found = zip_member(&mut zip, name)?;
-    // A key in a store, which has no extension.
+/// A member of a zip file, by its name or its key in a store, which has no extension.
+fn member_of(zip: &mut (impl Read + Seek), name: &str) -> Result<Option<ZipMember>, Problem> {
+    let mut found = zip_member(&mut *zip, name)?;
     for name in Store::file_names(name).filter(|_| name.starts_with('/')) {
         if found.is_none() {
-            found = zip_member(&mut zip, &name)?;
+            found = zip_member(&mut *zip, &name)?;
         }
     }
-    let Some(member) = found else {
+    Ok(found)
+}
+
+/// Where the bytes of a member of a zip file begin.
+fn member(mut zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
+    let Some(member) = member_of(&mut zip, name)? else {
         let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
         return Err(Problem::new("io", message));
     };

@@ -64,11 +64,12 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
         return location.failure(Problem::new("refused", message));
     }
     let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
-    let hint = (is_not_a_frame && is_zip(path)).then_some("; it is a zip file: extract the frame first");
+    let hint = (is_not_a_frame && is_zip(path))
+        .then_some("; it is a zip file: `b2nd rewrite FILE:MEMBER TO` copies a frame out of it");
     location.failure(Problem { hint, ..Problem::from(error) })
 }
 
-/// The failure of a frame that is read at any address and written to a new path, at that of the two which caused it: the old frame or the new one.
+/// The failure of a frame that is read at any address and written to a new path, located at the one that caused it.
 pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
     if error.kind() == ErrorKind::Exists {
         return Location::of(to).failure(Problem::new("refused", "already exists; TO must be a new path"));

@@ -1,5 +1,6 @@
 //! What `b2nd check` says at its end: how many frames there were, with which codes, and what the codes mean.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -114,7 +115,7 @@ impl Checked {
         Ok(())
     }
 
-    /// The codes with their severities and counts: errors, warnings, and what is no finding; the most frequent first.
+    /// The codes with their severities and counts: errors, failures that are not findings, warnings; the most frequent first.
     fn counted(&self) -> Vec<CountedCode> {
         let codes = self.codes.iter().map(|(&code, &count)| CountedCode {
             code: code.name(),
@@ -125,7 +126,7 @@ impl Checked {
             self.others.iter().map(|(&code, &count)| CountedCode { code, severity: "failure", count });
         let mut counted: Vec<_> = codes.chain(others).collect();
         let rank = |severity| ["error", "failure", "warning"].iter().position(|&name| name == severity);
-        counted.sort_by_key(|counted| (rank(counted.severity), u64::MAX - counted.count));
+        counted.sort_by_key(|counted| (rank(counted.severity), Reverse(counted.count)));
         counted
     }
 

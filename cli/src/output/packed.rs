@@ -45,7 +45,10 @@ impl PackedTensor {
         Some(Self {
             kind: kind.as_str()?.into(),
             shape: items(shape)?.iter().map(Value::as_i64).collect::<Option<_>>()?,
-            dtype: descr(dtype, true),
+            dtype: match dtype {
+                Value::String(text) => text,
+                dtype => descr(dtype),
+            },
         })
     }
 
@@ -65,16 +68,33 @@ fn items(value: Value) -> Option<Vec<Value>> {
     Some(items)
 }
 
-/// A dtype as Python prints it: a type string, or at the top a list of tuples with the fields.
-fn descr(value: Value, is_top: bool) -> String {
+/// A dtype as Python prints it: a list of tuples with the fields.
+fn descr(value: Value) -> String {
+    let is_tuple = value.get(0).is_some_and(|first| first == TUPLE);
     match value {
-        Value::String(text) if is_top => text,
-        Value::String(text) => format!("'{text}'"),
+        Value::String(text) => format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'")),
         Value::Array(_) => {
-            let parts = items(value).unwrap_or_default().into_iter().map(|part| descr(part, false));
-            let parts = parts.collect::<Vec<_>>().join(", ");
-            if is_top { format!("[{parts}]") } else { format!("({parts},)") }
+            let parts: Vec<_> = items(value).unwrap_or_default().into_iter().map(descr).collect();
+            let parts = parts.join(", ");
+            if is_tuple { format!("({parts},)") } else { format!("[{parts}]") }
         }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_a_nested_struct_are_as_python_prints_them() {
+        let tuple = |items: &[Value]| Value::Array([&[TUPLE.into()], items].concat());
+        let inner = Value::Array(vec![tuple(&["c'\\".into(), "<i2".into()])]);
+        let dtype = descr(Value::Array(vec![
+            tuple(&["a".into(), "<f4".into(), tuple(&[2.into()])]),
+            tuple(&["b".into(), inner]),
+        ]));
+        assert_eq!(dtype, r"[('a', '<f4', (2,),), ('b', [('c\'\\', '<i2',)],)]");
+        assert!(dtype.parse::<Dtype>().is_ok(), "{dtype}");
     }
 }

@@ -109,7 +109,7 @@ fn a_zip_file_cannot_be_changed_and_a_message_says_what_to_do() {
     for arguments in [&["set", "tree.b2z", "--shape", "4"][..], &["rewrite", "tree.b2z", "new.b2nd"]] {
         let output = run(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(1));
-        let hint = "; it is a zip file: extract the frame first\n";
+        let hint = "; it is a zip file: `b2nd rewrite FILE:MEMBER TO` copies a frame out of it\n";
         assert!(text(&output.stderr).ends_with(hint), "{}", text(&output.stderr));
     }
 }

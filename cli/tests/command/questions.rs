@@ -75,7 +75,7 @@ fn a_packed_tensor_has_its_shape_and_dtype() {
     // As `blosc2.save_array` writes it since it marks tuples, and before; and of a structured dtype.
     let marked = b"\x94\xa9__tuple__\xa5numpy\x94\xa9__tuple__\x03\x04\x05\xa3<f4";
     let plain = b"\x93\xa5torch\x92\x03\x04\xa3<i8";
-    let fields = b"\x93\xa5numpy\x91\x02\x92\x92\xa1a\xa3<f4\x92\xa1b\xa3<i2";
+    let fields = b"\x93\xa5numpy\x91\x02\x92\x93\xa9__tuple__\xa1a\xa3<f4\x93\xa9__tuple__\xa1b\xa3<i2";
     let layer = "__pack_tensor__";
     let tensor = |name: &str, file: Vec<u8>| fs::write(folder.path().join(name), file).unwrap();
     tensor("fields.b2nd", b2nd_lab::frame_of(&[(layer, fields)], &[]));

@@ -9,7 +9,7 @@
 
 use core::fmt;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::find::zip::members_to_read;
 use crate::format::object_kind::ObjectKind;
 use crate::format::section::{map_value, value_of};
-use crate::format::trailer::Trailer;
+use crate::format::trailer::{Trailer, Vlmetalayer};
 use crate::io::frame::Frame;
 use crate::io::open::is_sparse_frame;
 
@@ -114,10 +114,10 @@ impl Store {
     pub fn read_zip<R: Read + Seek>(mut reader: R, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
         let members = members_to_read(&mut reader, |name| name == EMBED || table_key(name).is_some())?;
         let reader = RefCell::new(reader);
+        // The last one if several have the name, as in `zip_member`.
+        let by_name: HashMap<_, _> = members.iter().map(|member| (member.name(), member)).collect();
         let member = |name: &str| {
-            // The last one if several have the name, as in `zip_member`.
-            let member = members.iter().rfind(|member| member.name() == name);
-            let member = member.filter(|member| member.frame().is_some());
+            let member = by_name.get(name).filter(|member| member.frame().is_some());
             member.map(|member| Frame::read_at(Shared(&reader), member.offset())).transpose()
         };
         let Some(embed) = member(EMBED)? else { return Ok(None) };
@@ -295,6 +295,11 @@ fn table_key(name: &str) -> Option<String> {
     }
 }
 
+/// The vlmetalayer with a list of objects, unless the list is too long to be read.
+fn list_of_objects<'t>(trailer: &'t Trailer, name: &str) -> Option<&'t Vlmetalayer> {
+    trailer.vlmetalayer(name).filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_REGISTRY_LEN))
+}
+
 /// The keys of stores elsewhere.
 fn mounts(trailer: &Trailer) -> Vec<String> {
     /// The kind of an object in a tree that is not a frame.
@@ -306,9 +311,8 @@ fn mounts(trailer: &Trailer) -> Vec<String> {
         }
     }
 
-    let layer = trailer.vlmetalayer("_object_registry");
-    let layer = layer.filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_REGISTRY_LEN));
-    let objects = layer.and_then(|layer| layer.decode::<BTreeMap<String, Object>>().ok());
+    let objects = list_of_objects(trailer, "_object_registry")
+        .and_then(|layer| layer.decode::<BTreeMap<String, Object>>().ok());
     let objects = objects.unwrap_or_default().into_iter();
     objects.filter(|(_, Object(kind))| kind.as_deref() == Some("remote_store")).map(|(key, _)| key).collect()
 }
@@ -360,8 +364,7 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
         }
     }
 
-    let layer = trailer.vlmetalayer("b2remote_manifest")?;
-    let value = layer.value().ok().filter(|value| value.len() <= MAX_REGISTRY_LEN)?;
+    let value = list_of_objects(trailer, "b2remote_manifest")?.value().ok()?;
     let nodes: BTreeMap<String, Node> = map_value(&value, "nodes")?;
     let root = map_value(&value, "source").and_then(|Source(dataset)| dataset).unwrap_or_default();
     let key = |path: &str| {

@@ -67,7 +67,7 @@ struct Directory {
 }
 
 impl Directory {
-    /// Why other programs do not find the directory: the record after it says another place. Here it is found all the same if
+    /// Why other programs do not find the directory: the end record gives another place. Here it is found all the same if
     /// one of the two numbers in the record is right. A long zip file has other records too, whose numbers count instead.
     fn wrong_end(self, reader: &mut (impl Read + Seek)) -> Result<Option<String>, Error> {
         const LOCATOR: &[u8] = b"PK\x06\x07";
@@ -158,7 +158,9 @@ impl ZipMember {
     }
 
     /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum of
-    /// chunks. The finding has the code [`FindingCode::ZipChecksum`]. The result for a compressed or damaged member is `None`.
+    /// chunks. Then looks at what the CRC-32 does not cover: the place of the directory, the version of the format that the member
+    /// needs, and its name in front of its bytes. A finding has the code [`FindingCode::ZipChecksum`]. The result for a compressed or
+    /// damaged member is `None`.
     ///
     /// # Errors
     ///
@@ -183,6 +185,14 @@ impl ZipMember {
         }
         let name = Escaped(&self.name);
         let finding = Finding::new(FindingCode::ZipChecksum, Place::File);
+        // First, as whoever repairs the rest of the zip file computes this number anew.
+        let (expected, found) = (self.crc32, crc32_of(&mut reader, self.offset, self.len)?);
+        if expected != found {
+            let text = format!(
+                "the bytes of member {name} have the CRC-32 {found:08x}, but should have {expected:08x}"
+            );
+            return Ok(Some(finding.numbers(expected, found).text(text)));
+        }
         if let Some(text) = self.directory.wrong_end(&mut reader)? {
             return Ok(Some(finding.text(text)));
         }
@@ -203,13 +213,7 @@ impl ZipMember {
             let text = format!("member {name} has the name {} in its local header", Escaped(&local));
             return Ok(Some(finding.text(text)));
         }
-        let (expected, found) = (self.crc32, crc32_of(&mut reader, self.offset, self.len)?);
-        Ok((expected != found).then(|| {
-            let text = format!(
-                "the bytes of member {name} have the CRC-32 {found:08x}, but should have {expected:08x}"
-            );
-            finding.numbers(expected, found).text(text)
-        }))
+        Ok(None)
     }
 
     /// Whether the place of its bytes is not known.

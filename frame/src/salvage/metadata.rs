@@ -4,13 +4,14 @@ use core::ops::Range;
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Meta, take_from_slice, to_vec};
+use memchr::memmem;
 
 use crate::error::Error;
 use crate::finding::Escaped;
 use crate::format::array::has_objects;
 use crate::format::chunk::ChunkHeader;
 use crate::format::fields::{Generation, HeaderField};
-use crate::format::header::MAX_HEADER_LEN;
+use crate::format::header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN};
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, SectionRules};
 use crate::salvage::array::{self, Given};
 use crate::salvage::layers::{Layer, Layers};
@@ -80,9 +81,12 @@ fn is_array_name(name: &[u8]) -> bool {
 /// Finds the metalayers by their index. If the index does not lead to the array's metalayer, looks for the bytes of that one.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<String>) -> Found {
     let start = Generation::Present.head_len();
-    // The header's own length may be wrong, and cut off the last metalayer. So the whole prefix is tried too.
-    let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(prefix.len())];
-    let by_contents = Layers::read(prefix, start, SectionRules::HEADER.max_count.into()).end;
+    // Other frames in the file have metalayers too: what follows their magic is not of this frame.
+    let next = prefix.get(start..).and_then(|rest| memmem::find(rest, MAGIC));
+    let own = prefix.get(..next.map_or(prefix.len(), |at| start + at - MAGIC_OFFSET)).unwrap_or(prefix);
+    // The header's own length may be wrong, and cut off the last metalayer. So all bytes of the frame are tried too.
+    let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
+    let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
         // The length of the header is wrong, and would cut the last content.
         limits.reverse();
@@ -125,7 +129,7 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
         return found;
     }
     // If the header is lost, the bytes found may belong to another frame, such as another member of a zip.
-    match search(prefix, start).filter(|_| !is_lost) {
+    match search(own, start).filter(|_| !is_lost) {
         Some((meta, content, end)) => {
             restored.push("the index of metalayers, of which only the array's was found".into());
             let layers = [(ARRAY_NAME.into(), content)].into();

@@ -58,8 +58,8 @@ impl Order {
         numbered.collect()
     }
 
-    /// The number of chunks that each hole stands for, of so many that are lost in all; `is_all` if these are all in holes. A hole
-    /// is at least one chunk, and as many as have left a trace in it. More are shared out by the lengths of the holes.
+    /// Divides `lost` chunks among the holes. `is_all`: no chunk is missing after the last one. A hole is at least one chunk, and as
+    /// many as have left a trace in it; more are divided by the lengths of the holes.
     fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
         let least: Vec<u64> = self.holes.iter().map(|hole| hole.traces.max(1)).collect();
         if least.iter().sum::<u64>() > lost {

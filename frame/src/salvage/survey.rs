@@ -212,7 +212,7 @@ fn assumption(order: &[(u64, u64)], nchunks: u64) -> String {
     let lost = order.last().map_or(0, |&(last, _)| last + 1 - found);
     if lost > 0 {
         return format!(
-            "the order of the chunks: of {nchunks}, {found} are in the file and {lost} lost between them"
+            "the order of the chunks: of {nchunks}, {found} were found, and {lost} are lost before the last of these"
         );
     }
     let more = match found.checked_sub(nchunks) {

@@ -261,7 +261,7 @@ fn a_number_that_no_chunk_file_has_is_that_of_a_lost_chunk() {
     fs::remove_file(path.join("00000001.chunk")).unwrap();
     let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
     assert_eq!(lost(&report), [1]);
-    assert!(report.assumed[0].ends_with("and 1 lost between them"), "{:?}", report.assumed);
+    assert!(report.assumed[0].ends_with("and 1 are lost before the last of these"), "{:?}", report.assumed);
     // A number beyond the chunks: the files were not numbered from the start.
     fs::rename(path.join("00000000.chunk"), path.join("00000099.chunk")).unwrap();
     let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
@@ -484,6 +484,18 @@ fn the_index_of_another_frame_in_the_file_is_not_taken() {
     assert_eq!((report.counts.stored, report.lost_count()), (4, 0));
     let new = fs::read(to).unwrap();
     assert!(new.windows(32).any(|bytes| bytes == &first[index - 64..index - 32]));
+}
+
+#[test]
+fn the_metalayer_of_another_frame_in_the_file_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut first, second) = (array(&[0, 1, 2, 3]), array(&[10, 11, 12, 13]));
+    let header_len = Frame::parse(&first).unwrap().header().header_len;
+    first[87..usize::try_from(header_len).unwrap()].fill(0xff);
+    let file = [first, second].concat();
+    let salvage = Salvage::read_at(Cursor::new(file), 0).unwrap().assume_order();
+    let error = salvage.apply(folder.path().join("new.b2nd")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
 }
 
 #[test]
