@@ -491,7 +491,7 @@ fn the_metalayer_of_another_frame_in_the_file_is_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let (mut first, second) = (array(&[0, 1, 2, 3]), array(&[10, 11, 12, 13]));
     let header_len = Frame::parse(&first).unwrap().header().header_len;
-    first[87..usize::try_from(header_len).unwrap()].fill(0xff);
+    first[87..header_len].fill(0xff);
     let file = [first, second].concat();
     let salvage = Salvage::read_at(Cursor::new(file), 0).unwrap().assume_order();
     let error = salvage.apply(folder.path().join("new.b2nd")).unwrap_err();
