@@ -58,13 +58,16 @@ fn agrees(line: &Value, store: &Store) -> bool {
                 ["columns", "computed_columns"].into_iter().filter_map(|list| schema[list].as_array());
             names.flatten().map(|column| &column["name"]).eq(columns) && schema["n_rows"] == line["rows"]
         }
-        ObjectKind::RemoteStore => keys.iter().all(|key| {
-            let is_in = |member: &String| {
+        // The keys of python-blosc2 are those at the top, of groups too. A group without arrays has no member.
+        ObjectKind::RemoteStore => {
+            let is_in = |member: &String, key: &str| {
                 let rest = member.strip_prefix('/').and_then(|member| member.strip_prefix(key));
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
-            members.iter().any(is_in)
-        }),
+            let has_members = |key: &str| members.iter().any(|member| is_in(member, key));
+            members.iter().all(|member| keys.iter().any(|key| is_in(member, key)))
+                && keys.iter().all(|&key| key == "nothing" || has_members(key))
+        }
         _ => true,
     }
 }
