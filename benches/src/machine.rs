@@ -15,14 +15,14 @@ pub fn processor() -> String {
 }
 
 pub fn compiler() -> String {
-    first_line("rustc", "--version").split(" (").next().unwrap_or_default().into()
+    output_of("rustc", "--version").split(" (").next().unwrap_or_default().into()
 }
 
 pub fn today() -> String {
-    first_line("date", "+%F")
+    output_of("date", "+%F")
 }
 
-fn first_line(program: &str, argument: &str) -> String {
+fn output_of(program: &str, argument: &str) -> String {
     let output = Command::new(program).arg(argument).output();
     output.map_or("unknown".into(), |output| String::from_utf8_lossy(&output.stdout).trim().into())
 }

@@ -80,8 +80,13 @@ pub(crate) fn parsed_dtype(array: &Array<'_>) -> Option<Dtype> {
 
 /// The dtype as NumPy prints it; if it is not valid, the text in the metalayer.
 pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
-    let dtype = parsed_dtype(array).map(|dtype| dtype.numpy_str().to_string());
-    dtype.or_else(|| array.dtype().map(clean))
+    dtype_name(array, parsed_dtype(array).as_ref())
+}
+
+/// The same, for a caller who has parsed the dtype.
+pub(crate) fn dtype_name(array: &Array<'_>, dtype: Option<&Dtype>) -> Option<String> {
+    let name = dtype.map(|dtype| dtype.numpy_str().to_string());
+    name.or_else(|| array.dtype().map(clean))
 }
 
 /// How many times as many bytes there were before the compression.

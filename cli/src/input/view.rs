@@ -4,6 +4,7 @@ use b2nd_frame::{
     Array, ChunkCounts, Finding, FindingCode, Frame, FrameType, Header, Metalayer, ObjectKind, Skipped,
     Trailer,
 };
+use b2nd_serde::dtype::Dtype;
 
 use super::address::Location;
 use crate::text::parsed_dtype;
@@ -73,14 +74,20 @@ impl<'s> View<'s> {
     }
 
     /// The size of an item of the array: that of the dtype if it is known, otherwise the typesize.
-    pub(crate) fn itemsize(self) -> Option<i64> {
-        let size = parsed_dtype(self.array?).and_then(|dtype| i64::try_from(dtype.item_size()).ok());
+    pub(crate) fn itemsize(self, dtype: Option<&Dtype>) -> Option<i64> {
+        self.array?;
+        let size = dtype.and_then(|dtype| i64::try_from(dtype.item_size()).ok());
         Some(size.unwrap_or(self.header.typesize.into()))
     }
 
     /// The size of all items, if it is known. For a frame without an array, the size of its chunks.
     pub(crate) fn nbytes(self) -> Option<i64> {
-        match self.array.zip(self.itemsize()) {
+        self.nbytes_of(self.array.and_then(parsed_dtype).as_ref())
+    }
+
+    /// The same, for a caller who has parsed the dtype.
+    pub(crate) fn nbytes_of(self, dtype: Option<&Dtype>) -> Option<i64> {
+        match self.array.zip(self.itemsize(dtype)) {
             Some((array, itemsize)) => nbytes(array.shape(), itemsize).filter(|_| !self.has_wrong_sizes()),
             None => self.stored_nbytes(),
         }

@@ -38,7 +38,7 @@ impl Display for Page<'_> {
                 Some(blockshape) => writeln!(f, "blocks  : {}", Tuple(blockshape))?,
                 None => writeln!(f, "blocks  : {ABSENT}")?,
             }
-            writeln!(f, "dtype   : {}", text::dtype(array).as_deref().unwrap_or(ABSENT))?;
+            writeln!(f, "dtype   : {}", record.dtype_name.as_deref().unwrap_or(ABSENT))?;
         } else {
             if let Some(tensor) = &record.packed_tensor {
                 writeln!(f, "tensor  : {}", text::clean(&tensor.kind))?;

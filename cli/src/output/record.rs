@@ -15,7 +15,7 @@ use super::messagepack;
 use super::packed::PackedTensor;
 use crate::input::{Location, ShownValues, View};
 use crate::problem::with_sources;
-use crate::text::{codec_name, dtype, hex, ratio};
+use crate::text::{codec_name, dtype_name, hex, parsed_dtype, ratio};
 
 /// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
@@ -147,7 +147,8 @@ impl<'f> Record<'f> {
         let View { location, header, array, .. } = view;
         let geometry = array.and_then(|array| array.geometry().ok());
         let own = array.map(|array| array.metalayer().name());
-        let itemsize = view.itemsize();
+        // Parsed once: a listing makes a record of every array.
+        let dtype = array.and_then(parsed_dtype);
         let mut room = Room::of(view.values);
         let mut layer = |layer: &'f Metalayer| {
             LayerRecord::of(layer, room.as_mut().filter(|_| Some(layer.name()) != own))
@@ -168,10 +169,10 @@ impl<'f> Record<'f> {
             blocks: array.and_then(Array::blockshape),
             dtype_format: array.and_then(Array::meta).and_then(Meta::dtype_format),
             dtype: array.and_then(Array::dtype),
-            dtype_name: array.and_then(dtype),
-            itemsize,
+            dtype_name: array.and_then(|array| dtype_name(array, dtype.as_ref())),
+            itemsize: view.itemsize(dtype.as_ref()),
             typesize: header.typesize,
-            nbytes: array.and_then(|_| view.nbytes()),
+            nbytes: array.and_then(|_| view.nbytes_of(dtype.as_ref())),
             stored_nbytes: view.stored_nbytes(),
             cbytes: view.cbytes(),
             cratio: view.compressed().and_then(ratio),

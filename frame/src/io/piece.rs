@@ -14,7 +14,7 @@ use crate::format::chunk::{ChunkHeader, INT32, one_item};
 use crate::format::decompress::{decompress_into, max_data, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
-use crate::io::shared_slice::{SharedSlice, Writer};
+use crate::io::shared_slice::{SharedSlice, SliceWriter};
 use crate::rules::blocks::{starts, wrong_table};
 use crate::rules::chunk::{ChunkRules, Plugins, damaged, not_a_chunk, unsupported, wrong};
 
@@ -283,7 +283,7 @@ impl Piece<'_> {
             let single = single.map_err(fault)?;
             // If all items of the block lie together in the slice, they are decompressed in place and not copied.
             if let Some(run) = only_run(&block, length, target) {
-                let mut writer = Writer::new(target);
+                let mut writer = SliceWriter::new(target);
                 let Some(run) = writer.at(run.start).and_then(|items| items.get_mut(..length)) else {
                     return Ok(None);
                 };
@@ -328,7 +328,7 @@ fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_
     if target.is_zeroed && value.iter().all(|&byte| byte == 0) {
         return Some(());
     }
-    let mut writer = Writer::new(target);
+    let mut writer = SliceWriter::new(target);
     for run in runs {
         writer.fill(run.target(target.typesize)?, value)?;
     }
@@ -343,7 +343,7 @@ fn scatter(
     first: usize,
     target: &SharedSlice<'_>,
 ) -> Option<()> {
-    let mut writer = Writer::new(target);
+    let mut writer = SliceWriter::new(target);
     for run in runs {
         let source = run.source(target.typesize)?;
         let data = data.get(source.start.checked_sub(first)?..source.end.checked_sub(first)?)?;

@@ -25,11 +25,11 @@ impl<'s> SharedSlice<'s> {
     pub(crate) fn new(items: &'s mut [u8], typesize: usize, is_zeroed: bool, threads: usize) -> Self {
         let nbytes = items.len();
         let region_len = match threads {
-            1 => nbytes,
+            1 => nbytes.max(1),
             _ => REGION_LEN.next_multiple_of(typesize.max(1)),
         };
-        let regions = items.chunks_mut(region_len.max(1)).map(Mutex::new).collect();
-        Self { regions, region_len: region_len.max(1), nbytes, typesize, is_zeroed }
+        let regions = items.chunks_mut(region_len).map(Mutex::new).collect();
+        Self { regions, region_len, nbytes, typesize, is_zeroed }
     }
 
     /// Whether several threads write.
@@ -39,12 +39,12 @@ impl<'s> SharedSlice<'s> {
 }
 
 /// Writes the items of one block. It holds the lock of one region at a time.
-pub(crate) struct Writer<'w, 's> {
+pub(crate) struct SliceWriter<'w, 's> {
     slice: &'w SharedSlice<'s>,
     locked: Option<(usize, MutexGuard<'w, &'s mut [u8]>)>,
 }
 
-impl<'w, 's> Writer<'w, 's> {
+impl<'w, 's> SliceWriter<'w, 's> {
     pub(crate) fn new(slice: &'w SharedSlice<'s>) -> Self {
         Self { slice, locked: None }
     }
@@ -106,14 +106,14 @@ mod tests {
         assert!(shared.is_shared());
         let (first, second) = expected.split_at(REGION_LEN + 1);
         thread::scope(|scope| {
-            scope.spawn(|| Writer::new(&shared).copy(0, first).unwrap());
-            Writer::new(&shared).copy(first.len(), second).unwrap();
+            scope.spawn(|| SliceWriter::new(&shared).copy(0, first).unwrap());
+            SliceWriter::new(&shared).copy(first.len(), second).unwrap();
         });
         drop(shared);
         assert!(items == expected);
 
         let mut items = vec![0; NBYTES / 3 * 3];
-        Writer::new(&SharedSlice::new(&mut items, 3, false, 2)).fill(3..NBYTES / 3 * 3, b"abc").unwrap();
+        SliceWriter::new(&SharedSlice::new(&mut items, 3, false, 2)).fill(3..NBYTES / 3 * 3, b"abc").unwrap();
         assert_eq!(items[..3], [0; 3]);
         assert!(items[3..].chunks(3).all(|item| item == b"abc"));
     }
@@ -124,8 +124,8 @@ mod tests {
             let mut items = vec![0; NBYTES];
             let shared = SharedSlice::new(&mut items, 1, false, threads);
             for (offset, length) in [(NBYTES - 1, 2), (NBYTES, 1), (2 * NBYTES, 1)] {
-                assert_eq!(Writer::new(&shared).copy(offset, &vec![0; length]), None, "{offset}");
-                assert_eq!(Writer::new(&shared).fill(offset..offset + length, &[1]), None, "{offset}");
+                assert_eq!(SliceWriter::new(&shared).copy(offset, &vec![0; length]), None, "{offset}");
+                assert_eq!(SliceWriter::new(&shared).fill(offset..offset + length, &[1]), None, "{offset}");
             }
         }
     }
