@@ -25,6 +25,9 @@ SMALL = (DATA / "int32_3x5.b2nd").read_bytes()
 INDEX, MOST = 421, b"\x7f\xff\xff\xff"
 TRAILER = len(SMALL) - 35
 
+# Items that cannot be compressed.
+RANDOM = np.random.default_rng(1).integers(0, 256, 60_000, dtype="u1")
+
 
 def changed(content, *changes):
     content = bytearray(content)
@@ -85,6 +88,12 @@ def compressed(at_of, new):
 def index_data(path):
     content, _, index = array(path, 3)
     path.write_bytes(changed(content, (index + 32, b"\xff\xff\xff\x7f")))
+
+
+def incompressible(path):
+    """An array that C-Blosc2 stores without compression, but with the flag of a dictionary."""
+    cparams = {"codec": blosc2.Codec.ZSTD, "use_dict": True}
+    blosc2.asarray(RANDOM, chunks=(30_000,), urlpath=str(path), mode="w", cparams=cparams)
 
 
 def chunk_file(path):
@@ -151,6 +160,7 @@ DAMAGED = {
     "chunk-index-data": (index_data, ["--assume-order"]),
     "chunk-header": (small((229 + 15, b"\x40")), []),
     "chunk-data": (compressed(lambda _, starts: starts[1] + 60, lambda content, at: b"\xff" * 40), []),
+    "chunk-dictionary": (incompressible, []),
     "chunk-overlap": (
         compressed(lambda _, starts: starts[1] + 12, lambda content, at: bytes([content[at] + 8])),
         [],
@@ -198,6 +208,8 @@ def right(code, folder):
         sound = Path(folder, "sound.b2nd")
         array(sound, 3 if code == "chunk-index-data" else 300)
         return blosc2.open(str(sound), mode="r")[...].tolist()
+    if code == "chunk-dictionary":
+        return RANDOM.tolist()
     if code == "chunk-file":
         return blosc2.open(str(DATA / "sparse.b2nd"), mode="r")[...].tolist()
     if code.startswith("vlmetalayer-"):

@@ -24,7 +24,9 @@ use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_table};
 use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
-use crate::rules::chunk::{ChunkRules, Plugins, about, damaged, list, not_a_chunk, unsupported, wrong};
+use crate::rules::chunk::{
+    ChunkRules, Plugins, about, damaged, list, not_a_chunk, unsupported, with_false_dictionary, wrong,
+};
 use crate::rules::index::MAX_COMPARED;
 
 /// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more share bytes, and reading each could
@@ -218,6 +220,9 @@ impl ChunkScan {
             return Ok(Some(wrong(entry, &why)));
         }
         self.record(entry, &header);
+        if header.has_false_dictionary() {
+            found.push(with_false_dictionary(entry));
+        }
         if has_own_file && header.cbytes as u64 != first.room {
             if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
                 return Ok(Some(wrong_end(entry, &header, end)));

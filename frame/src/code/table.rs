@@ -315,6 +315,12 @@ codes! {
          array leaves such chunks too."
         "A program changed the compression parameters of the array after some chunks, or bytes were damaged."
         "If the parameters were not changed, restore the file from another copy."
+    ChunkDictionary "chunk-dictionary" Error ChunkHeaders Salvage
+        "A chunk is not compressed, but its header has the flag of a dictionary. C-Blosc2 takes the first 4 bytes of the \
+         data for the length of a dictionary, and refuses the chunk unless they happen to be a valid length. The data \
+         itself is whole, and this crate reads it."
+        "C-Blosc2 was told to use a dictionary, and the data of the chunk could not be compressed; or a byte was damaged."
+        "Salvage the file. This clears the flag, and no data is lost."
     ChunkData "chunk-data" Error ChunkData Salvage
         "The data of a chunk cannot be decompressed. C-Blosc2 cannot read the chunk, or not all of its blocks."
         DAMAGE

@@ -268,6 +268,11 @@ impl ChunkHeader {
         length < self.blocksize.min(self.nbytes)
     }
 
+    /// Whether it has the flag of a dictionary, which C-Blosc2 obeys, though data that is not compressed has none.
+    pub(crate) fn has_false_dictionary(&self) -> bool {
+        self.is_uncompressed && self.has_dictionary
+    }
+
     /// Whether it has flags that no writer stores. C-Blosc2 does not read such a chunk.
     pub(crate) fn has_unknown_flags(&self) -> bool {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
@@ -328,6 +333,15 @@ pub(crate) fn header_of_stored(
     let [.., more_flags] = &mut header;
     *more_flags = if repeats { VALUE << 4 } else { 0 };
     Some(header)
+}
+
+/// Clears the flag of a dictionary in a chunk that is not compressed, and returns whether it was set.
+pub(crate) fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
+    let is_set = ChunkHeader::parse(chunk).is_some_and(|header| header.has_false_dictionary());
+    if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_set) {
+        *flags &= !HAS_DICTIONARY;
+    }
+    is_set
 }
 
 /// The item of a special chunk, or why Blosc2 defines none.

@@ -128,10 +128,17 @@ pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
         .then(|| format!("has the special value {bits} to C-Blosc2, which cannot read it"))
 }
 
+/// Why C-Blosc2 does not read a chunk that is read here: it takes the first bytes of the data for the length of a dictionary.
+// Not one of `wrong_flags`, because a chunk of data is read in spite of it.
+pub(crate) fn false_dictionary(header: &ChunkHeader) -> Option<String> {
+    header.has_false_dictionary().then(|| "has a dictionary, but is not compressed".into())
+}
+
 /// Why a whole chunk outside of the data of a frame is invalid.
 pub(crate) fn wrong_alone(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
     let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
-    rules.violation(header, None, chunk.len() as u64).or_else(|| wrong_table(header, chunk))
+    let why = rules.violation(header, None, chunk.len() as u64);
+    why.or_else(|| wrong_table(header, chunk)).or_else(|| false_dictionary(header))
 }
 
 /// Why the chunk of a vlmetalayer is invalid. Unlike a chunk of data, it is stored even if it is special.
@@ -248,8 +255,21 @@ pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
 
 /// The finding for a chunk whose header is invalid.
 pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
-    about(FindingCode::ChunkHeader, entry).text(match entry.file_name() {
+    about(FindingCode::ChunkHeader, entry).text(sentence(entry, why))
+}
+
+/// The finding for an uncompressed chunk whose header has the flag of a dictionary.
+pub(crate) fn with_false_dictionary(entry: &ChunkEntry) -> Finding {
+    let why = "is not compressed, but its header has the flag of a dictionary: C-Blosc2 takes the first 4 bytes of the data \
+               for the length of one, and refuses the chunk unless they happen to be a valid length; the data itself is \
+               whole, and b2nd reads it";
+    about(FindingCode::ChunkDictionary, entry).text(sentence(entry, why))
+}
+
+/// A sentence about a chunk, with the name of its file if it has one.
+fn sentence(entry: &ChunkEntry, why: &str) -> String {
+    match entry.file_name() {
         Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
         None => format!("chunk {} {why}", entry.number),
-    })
+    }
 }

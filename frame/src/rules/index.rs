@@ -8,7 +8,7 @@ use crate::format::chunk::{ChunkHeader, typesize_byte};
 use crate::format::chunk_file;
 use crate::format::header::Header;
 use crate::format::index::{ChunkCounts, ChunkPlace, ENTRY_LEN, index_start, max_offset};
-use crate::rules::chunk::{ChunkRules, wrong_flags};
+use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_flags};
 
 /// The most chunks that are compared with each other. Their offsets take 64 MiB of memory, their byte ranges 192 MiB. Further
 /// chunks are only checked on their own.
@@ -66,8 +66,8 @@ fn wrong_flags_of_index(index: &ChunkHeader) -> Option<String> {
     if index.has_variable_blocks {
         return Some("has blocks of any length, but must have blocks of one".into());
     }
-    if index.has_dictionary && index.is_uncompressed {
-        return Some("has a dictionary, but is not compressed".into());
+    if let Some(why) = false_dictionary(index) {
+        return Some(why);
     }
     // C-Blosc2 reads a block size above the data as a single block.
     if !index.is_uncompressed && blocksize < index.nbytes && blocksize % ENTRY_LEN != 0 {

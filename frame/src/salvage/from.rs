@@ -21,7 +21,7 @@ use crate::io::open::{file_with_header, open_at_once};
 use crate::progress::Progress;
 use crate::salvage::array::Given;
 use crate::salvage::job::{Saved, plan, save};
-use crate::salvage::report::SalvageReport;
+use crate::salvage::report::{self, SalvageReport};
 use crate::salvage::source::Source;
 use crate::salvage::survey::{Notes, Survey};
 use crate::write::destination::{Destination, NewFrame};
@@ -37,7 +37,7 @@ use crate::write::writer::FrameWriter;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read must be [given](Self::shape). |
 /// | chunk index | It is found wherever it is. An entry that leads to a valid chunk is right. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). |
+/// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). The flag of a dictionary is cleared where the data is not compressed. |
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
@@ -278,8 +278,9 @@ impl<R> fmt::Debug for Salvage<'_, R> {
 }
 
 fn report(frame: Frame<()>, notes: Notes, saved: Saved) -> SalvageReport {
-    let Notes { restored, assumed, lost_metalayers } = notes;
-    let Saved { lost, unverified, counts } = saved;
+    let Notes { mut restored, assumed, lost_metalayers } = notes;
+    let Saved { lost, unverified, restored: chunks, counts } = saved;
+    restored.extend(chunks.iter().map(report::restored));
     SalvageReport { frame, restored, assumed, lost, unverified, lost_metalayers, counts }
 }
 

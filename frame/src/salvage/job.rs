@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
 
 use crate::error::{Error, ErrorKind};
-use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
+use crate::format::chunk::{ChunkHeader, SpecialValue, clear_false_dictionary, header_of_stored};
 use crate::format::flags::Filter;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, Entry};
 use crate::format::salvage_note::SALVAGE_NAME;
@@ -15,7 +15,7 @@ use crate::io::frame::Frame;
 use crate::progress::Progress;
 use crate::rules::chunk::ChunkRules;
 use crate::rules::index::MAX_COMPARED;
-use crate::salvage::report::{ChunkRange, add};
+use crate::salvage::report::{CLEARED, ChunkRange, add};
 use crate::salvage::source::Source;
 use crate::salvage::survey::Survey;
 use crate::salvage::verify::{self, Verdict};
@@ -31,6 +31,8 @@ const MAX_PIPELINES: usize = 16;
 pub(super) struct Saved {
     pub(super) lost: Vec<ChunkRange>,
     pub(super) unverified: Vec<ChunkRange>,
+    /// The chunks whose header was restored.
+    pub(super) restored: Vec<ChunkRange>,
     pub(super) counts: ChunkCounts,
 }
 
@@ -294,7 +296,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
         } else {
             verify::chunk(chunks, entry, &scan.rules)?
         };
-        let (bytes, doubt) = match verdict {
+        let (mut bytes, doubt) = match verdict {
             Verdict::Sound(bytes) => (bytes, None),
             Verdict::Unverified(bytes, why) => (bytes, Some(why)),
             Verdict::Lost(why) => {
@@ -302,6 +304,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
                 return Ok(());
             }
         };
+        let is_restored = clear_false_dictionary(&mut bytes);
         match self.writer.write_chunk(number, &bytes) {
             // The new frame does not take this chunk. The others are not affected.
             Err(error) if error.kind() == ErrorKind::Refused => {
@@ -311,6 +314,9 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             written => written?,
         }
         self.saved.counts.stored += 1;
+        if is_restored {
+            add(&mut self.saved.restored, number, 1, CLEARED.into());
+        }
         if let Some(why) = doubt {
             add(&mut self.saved.unverified, number, 1, why);
         }

@@ -11,7 +11,8 @@ use crate::io::frame::Frame;
 pub struct SalvageReport {
     /// The header of the new frame.
     pub frame: Frame<()>,
-    /// The parts of the header, the chunk index and the trailer that were restored from the rest of the frame.
+    /// The parts of the header, the chunk index, the trailer and the headers of chunks that were restored from the rest of the
+    /// frame.
     pub restored: Vec<String>,
     /// The assumptions that nothing in the frame supports.
     pub assumed: Vec<String>,
@@ -55,6 +56,18 @@ impl SalvageReport {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.lost.is_empty() && self.lost_metalayers.is_empty()
+    }
+}
+
+/// The text for a restored chunk.
+pub(super) const CLEARED: &str = "the flag of a dictionary is cleared, because the data is not compressed";
+
+/// The text for the report about restored chunks.
+pub(super) fn restored(range: &ChunkRange) -> String {
+    let ChunkRange { first, count, ref why } = *range;
+    match count {
+        1 => format!("chunk {first}: {why}"),
+        _ => format!("chunks {first} to {}: {why}", first.saturating_add(count - 1)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 
 use crate::error::Error;
 use crate::finding::Escaped;
-use crate::format::chunk::ChunkHeader;
+use crate::format::chunk::{ChunkHeader, clear_false_dictionary};
 use crate::format::decompress;
 use crate::format::fields::Generation;
 use crate::format::marker::Marker;
@@ -13,6 +13,7 @@ use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, MAX_VALUE_LEN};
 use crate::rules::chunk::wrong_alone;
 use crate::rules::messagepack::wrong_value;
 use crate::salvage::layers::{self, Layers};
+use crate::salvage::report::CLEARED;
 use crate::salvage::source::Source;
 
 /// The vlmetalayers of a trailer.
@@ -37,7 +38,7 @@ pub(super) fn read<R: Read + Seek>(
             if frame_len != end {
                 restored.push(format!("frame_len was {frame_len}, and is {end}"));
             }
-            return Ok(Some(vlmetalayers(&bytes)));
+            return Ok(Some(vlmetalayers(&bytes, restored)));
         }
     }
     let Some(start) = index_end else { return Ok(None) };
@@ -46,7 +47,7 @@ pub(super) fn read<R: Read + Seek>(
     }
     let bytes = source.read(start, MAX_TRAILER_LEN as u64)?;
     restored.push("the length or markers of the trailer".into());
-    Ok(Some(vlmetalayers(&bytes)))
+    Ok(Some(vlmetalayers(&bytes, restored)))
 }
 
 /// The bytes of the trailer that ends at `end`.
@@ -65,16 +66,18 @@ fn from_end<R: Read + Seek>(source: &mut Source<R>, least: u64, end: u64) -> Res
 }
 
 /// The vlmetalayers of a trailer. More bytes may follow it.
-fn vlmetalayers(bytes: &[u8]) -> Vlmetalayers {
+fn vlmetalayers(bytes: &[u8], restored: &mut Vec<String>) -> Vlmetalayers {
     let section = Layers::read(bytes, HEAD_LEN, SectionRules::TRAILER.max_count.into());
     let mut found = Vlmetalayers::default();
     for layer in section.layers {
         let chunks = layer.contents.iter().filter_map(|range| bytes.get(range.clone()));
         let (mut chunk, mut why) = (None, "its chunk cannot be found in the trailer".to_owned());
         for content in chunks {
-            match wrong_chunk(content) {
+            let mut content = content.to_vec();
+            let is_restored = clear_false_dictionary(&mut content);
+            match wrong_chunk(&content) {
                 None => {
-                    chunk = Some(content.to_vec());
+                    chunk = Some((content, is_restored));
                     break;
                 }
                 Some(wrong) => why = format!("its chunk {wrong}"),
@@ -84,9 +87,13 @@ fn vlmetalayers(bytes: &[u8]) -> Vlmetalayers {
         if !is_named && chunk.is_some() {
             why = "its name is damaged".into();
         }
+        let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
         match chunk.filter(|_| is_named) {
-            Some(chunk) => found.kept.push((layer.name, chunk)),
-            None => found.lost.push((Escaped(&String::from_utf8_lossy(&layer.name)).to_string(), why)),
+            Some((chunk, is_restored)) => {
+                restored.extend(is_restored.then(|| format!("vlmetalayer {name}: {CLEARED}")));
+                found.kept.push((layer.name, chunk));
+            }
+            None => found.lost.push((name, why)),
         }
     }
     found

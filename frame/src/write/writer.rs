@@ -9,7 +9,7 @@ use crate::format::fields::HeaderField;
 use crate::format::index::Entry;
 use crate::format::marker::Marker;
 use crate::rules::blocks::wrong_table;
-use crate::rules::chunk::{ChunkRules, wrong_special};
+use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_special};
 use crate::write::output::Output;
 use crate::write::plan::{Plan, Sizes};
 
@@ -130,13 +130,11 @@ impl<W: Write + Seek> FrameWriter<W> {
         let expected = u64::try_from(self.plan.sizes.chunksize).ok();
         // Compressors return a special chunk of 32 bytes for zeros. A repeated value has to be stored, so it is not one here.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
-        let why = match special {
-            Some(_) => {
-                self.rules.wrong_size(&header, expected, given as u64).or_else(|| wrong_special(&header))
-            }
-            None => {
-                self.rules.violation(&header, expected, given as u64).or_else(|| wrong_table(&header, chunk))
-            }
+        let why = if special.is_some() {
+            self.rules.wrong_size(&header, expected, given as u64).or_else(|| wrong_special(&header))
+        } else {
+            let why = self.rules.violation(&header, expected, given as u64);
+            why.or_else(|| wrong_table(&header, chunk)).or_else(|| false_dictionary(&header))
         };
         if let Some(why) = why {
             return Err(refused(number, why));

@@ -359,6 +359,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
         ("vlmetalayer of no items", in_trailer(chunk + 3, &[0]), FindingCode::VlmetalayerChunk),
         ("vlmetalayer of no blocks", in_trailer(chunk + 8, &[0; 4]), FindingCode::VlmetalayerChunk),
         ("vlmetalayer of more bytes", in_trailer(chunk + 4, &[8]), FindingCode::VlmetalayerChunk),
+        ("vlmetalayer with a dictionary", in_trailer(chunk + 31, &[1]), FindingCode::VlmetalayerChunk),
     ]
 }
 
@@ -645,6 +646,7 @@ fn every_code_is_found_and_says_what_to_do() {
         FindingCode::ChunkFile,
         FindingCode::ChunkHeader,
         FindingCode::ChunkData,
+        FindingCode::ChunkDictionary,
         FindingCode::ChunkFilters,
         FindingCode::ChunkOverlap,
         FindingCode::UnclosedTable,

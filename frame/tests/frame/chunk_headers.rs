@@ -86,6 +86,52 @@ fn a_damaged_chunk_header_is_found() {
     }
 }
 
+/// C-Blosc2 reads a dictionary's length from the data of such a chunk. Here the data is whole, and read.
+#[test]
+fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
+    const SAYS: &str = "is not compressed, but its header has the flag of a dictionary: C-Blosc2 takes the first 4 bytes of the \
+                        data for the length of one, and refuses the chunk unless they happen to be a valid length; the data \
+                        itself is whole, and b2nd reads it";
+    let sound = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // The flags of an uncompressed chunk with the codecs that take a dictionary, and with BloscLZ, which takes none.
+    for (flags, byte) in [(0x97, 0x01), (0x97, 0x83), (0x37, 0x01), (0x17, 0x01)] {
+        let mut file = sound.clone();
+        (file[229 + 2], file[229 + 31]) = (flags, byte);
+        for depth in [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
+            let findings = Check::new(depth).run(&mut opened(&file)).unwrap().findings;
+            if depth == CheckDepth::Frame {
+                assert_eq!(findings, []);
+                continue;
+            }
+            let [finding] = &findings[..] else { panic!("{flags:#x}, {byte:#x}: {findings:?}") };
+            assert_eq!((finding.code(), finding.severity()), (FindingCode::ChunkDictionary, Severity::Error));
+            assert_eq!((finding.chunk(), finding.offset()), (Some(1), Some(229)));
+            assert_eq!(finding.message(), format!("chunk 1 {SAYS}"));
+        }
+        let (mut frame, mut other) = (opened(&file), opened(&sound));
+        let (mut chunks, mut others) = (frame.chunks().unwrap(), other.chunks().unwrap());
+        let entry = chunks.get(1).unwrap().unwrap();
+        let body = |bytes: Option<Vec<u8>>| bytes.unwrap()[32..].to_vec();
+        assert_eq!(body(chunks.compressed(&entry).unwrap()), body(others.compressed(&entry).unwrap()));
+        #[cfg(feature = "decompress")]
+        {
+            assert_eq!(chunks.decompressed(&entry).unwrap(), others.decompressed(&entry).unwrap());
+            let whole = [0..3, 0..5];
+            assert_eq!(frame.slice(&whole).read().unwrap(), other.slice(&whole).read().unwrap());
+        }
+    }
+
+    // In a sparse frame, the file is named.
+    let (_folder, path) = copy("sparse.b2nd");
+    let mut chunk = fs::read(path.join("00000002.chunk")).unwrap();
+    chunk[31] |= 1;
+    fs::write(path.join("00000002.chunk"), chunk).unwrap();
+    let findings = of_chunks(Frame::open(&path).unwrap()).unwrap();
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((finding.code(), finding.offset()), (FindingCode::ChunkDictionary, None));
+    assert_eq!(finding.message(), format!("chunk 2, in 00000002.chunk, {SAYS}"));
+}
+
 /// Whatever the bytes of a chunk are, a check ends, and tells of a few chunks at most.
 #[test]
 fn no_damage_does_harm() {

@@ -82,8 +82,13 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let mut left: BTreeSet<FindingCode> = with_remedy.copied().collect();
     left.retain(|code| !mended.contains(code));
     // Of chunks and their files, there are tests below.
-    let below =
-        [FindingCode::ChunkHeader, FindingCode::ChunkData, FindingCode::ChunkOverlap, FindingCode::ChunkFile];
+    let below = [
+        FindingCode::ChunkHeader,
+        FindingCode::ChunkDictionary,
+        FindingCode::ChunkData,
+        FindingCode::ChunkOverlap,
+        FindingCode::ChunkFile,
+    ];
     assert_eq!(left, below.into());
 }
 
@@ -151,6 +156,48 @@ fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
             }
         }
     }
+}
+
+/// The data of such a chunk is whole, so nothing is lost.
+#[test]
+fn the_flag_of_a_dictionary_is_cleared_where_the_data_is_not_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, mut file) = (small(), small());
+    for (chunk, byte) in [(0, 0x01), (2, 0x83), (3, 0x01)] {
+        file[CHUNKS + chunk * CHUNK + 31] = byte;
+    }
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    let why = "the flag of a dictionary is cleared, because the data is not compressed";
+    assert_eq!(report.restored, [format!("chunk 0: {why}"), format!("chunks 2 to 3: {why}")]);
+    assert!(report.is_whole() && report.unverified.is_empty(), "{report:?}");
+    let mut expected = old;
+    expected[CHUNKS + 2 * CHUNK + 31] = 0x82;
+    assert_eq!(new[CHUNKS..INDEX], expected[CHUNKS..INDEX]);
+    let (from, to) = (folder.path().join("new.b2nd"), folder.path().join("again.b2nd"));
+    fs::write(&from, new).unwrap();
+    assert_eq!(Check::new(CheckDepth::ChunkData).run_path(&from).unwrap().findings, []);
+    assert_eq!(Salvage::open(&from).unwrap().apply(&to).unwrap().1.restored, [""; 0]);
+
+    // In a file of a sparse frame, and in a vlmetalayer.
+    let (_folder, path) = copy("sparse.b2nd");
+    let chunk = path.join("00000001.chunk");
+    let stored = fs::read(&chunk).unwrap();
+    let mut damaged = stored.clone();
+    damaged[31] |= 1;
+    fs::write(&chunk, damaged).unwrap();
+    let to = folder.path().join("sparse.b2nd");
+    let (_, report) = Salvage::open(&path).unwrap().apply(&to).unwrap();
+    assert_eq!((report.restored, report.lost), (vec![format!("chunk 1: {why}")], vec![]));
+    assert_eq!(fs::read(to.join("00000001.chunk")).unwrap(), stored);
+    let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let trailer = Frame::read_at(Cursor::new(&file), 0).unwrap().trailer().unwrap();
+    let (value, at) = (trailer.vlmetalayers()[0].value().unwrap(), trailer.vlmetalayers()[0].offset());
+    file[usize::try_from(at).unwrap() + 31] |= 1;
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!(report.restored, [format!("vlmetalayer unit: {why}")]);
+    let trailer = Frame::read_at(Cursor::new(&new), 0).unwrap().trailer().unwrap();
+    assert_eq!(trailer.vlmetalayers()[0].value().unwrap(), value);
+    assert!(report.is_whole(), "{report:?}");
 }
 
 #[test]
