@@ -5,6 +5,9 @@ use std::path::{self, Path};
 /// The file in the directory of a sparse frame that has the header.
 pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
 
+/// The file in the folder or zip file of a store that has its small arrays in its data.
+pub(crate) const STORE_FILE: &str = "embed.b2e";
+
 /// The extensions of frames and of zip files of frames.
 const EXTENSIONS: [&str; 7] = ["b2nd", "b2frame", "b2e", "b2f", "b2b", "b2z", "caterva"];
 

@@ -30,6 +30,7 @@
 //! | bytes that you have read yourself | [`Frame::parse`], [`Trailer::parse`] |
 //! | a `.b2z` or another zip file | [`zip_members`], [`zip_member`] |
 //! | a store of python-blosc2, a `.b2d` or `.b2z` | [`Store::open`] |
+//! | the compressed data of a store, a `.b2e` or `embed.b2e` | `EmbeddedFrames` |
 //! | an unknown place in an HDF5, ASDF or other file | [`scan`] |
 //!
 //! [`Frame::kind`] is the kind of object in a frame: an array, or another object of python-blosc2. [`Frame::chunks`] iterates
@@ -79,6 +80,7 @@
 //! | [`Check`] of [chunk headers](CheckDepth::ChunkHeaders) | as a `check`, and the header and the table of blocks of each chunk | as a `check`, and 192 MiB in all |
 //! | [`Check`] of [chunk data](CheckDepth::ChunkData) | the whole frame, chunk by chunk | as above, and one chunk or vlmetalayer: 1024 per byte, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
+//! | `EmbeddedFrames` | the keys; then what is asked for | 16 MiB for the keys, and one chunk: 1024 per byte, or 64 MiB |
 //! | [`scan`] | the file | 2 MiB in all |
 //! | [`zip_members`], [`zip_member`] | the directory of the file, of at most 64 MiB, and headers of at most 1 MiB | 16 |
 //! | [`ZipMember::check_bytes`] | one member | 64 kB in all |
@@ -131,12 +133,15 @@ pub use dump::dump_header;
 pub use edit::change::Edit;
 pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
+#[cfg(feature = "decompress")]
+pub use find::embedded::EmbeddedFrames;
 pub use find::scan::{Scan, scan};
 pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, has_objects};
 pub use format::chunk::{ChunkHeader, SpecialValue};
+pub use format::decompress::expansion_limit;
 pub use format::fields::{Generation, HeaderField};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};
 pub use format::header::Header;

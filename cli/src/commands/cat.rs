@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use b2nd_frame::Error;
+use b2nd_frame::{Error, ObjectKind};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use tempfile::NamedTempFile;
@@ -111,7 +111,11 @@ impl Cat {
         {
             return Err(Trouble::Failure(members(&target)));
         }
-        let mut items = Items::of(address.open()?)?;
+        let frame = address.open()?;
+        if frame.kind() == ObjectKind::EmbedStore {
+            return Err(Trouble::Failure(members(&target)));
+        }
+        let mut items = Items::of(frame)?;
         let dtype = match items.frame().array()? {
             Some(array) => array.parse_dtype().map_err(|error| error.to_string()).transpose(),
             None => None,
@@ -179,8 +183,9 @@ fn is_store(target: &Target) -> Result<bool, Trouble> {
 fn members(target: &Target) -> Failure {
     let mut members = Vec::new();
     let mut first = None;
-    let visit = Visit::default();
+    let visit = Visit { embedded: true, ..Visit::default() };
     visit.target(target, &mut |view| match view {
+        Ok(view) if view.kind.is_store() => {}
         Ok(view) => members.push(view.location.to_string()),
         Err(failure) => {
             first.get_or_insert(failure);

@@ -154,7 +154,8 @@ impl Check {
                 lock(&progress).show(done);
             }
         };
-        let visit = Visit { depth: Some(depth), on_chunk: Some(&on_chunk), ..Visit::default() };
+        let visit =
+            Visit { depth: Some(depth), embedded: true, on_chunk: Some(&on_chunk), ..Visit::default() };
         let work = |targets: Vec<Found>| {
             let mut batch = Batch {
                 wanted: &wanted,

@@ -51,11 +51,24 @@ struct FrameAt {
     address: Address,
     /// That of a member of a zip file, whose directory is not read again.
     offset: Option<u64>,
+    /// Whether it is in the data of a store, so that its chunks are in no file. Known once it was opened.
+    is_embedded: bool,
 }
 
 impl FrameAt {
-    fn open(&self) -> Result<Frame<Reader>, Problem> {
-        let Some(offset) = self.offset else { return self.address.open() };
+    fn new(address: Address, offset: Option<u64>) -> Self {
+        Self { address, offset, is_embedded: false }
+    }
+
+    fn open(&mut self) -> Result<Frame<Reader>, Problem> {
+        let Some(offset) = self.offset else {
+            if self.address.inside == Inside::Whole {
+                return self.address.open();
+            }
+            let place = self.address.place("the bytes of a frame")?;
+            self.is_embedded = place.is_embedded;
+            return self.address.open_place(place);
+        };
         let path = self.address.path.as_path();
         let reader: Reader = match self.address.inside {
             Inside::Url(_) => Box::new(remote::open(path)?),
@@ -98,7 +111,7 @@ impl Chunks {
             for step in batch.steps {
                 match step {
                     Step::Part(part) => output.print(part)?,
-                    Step::Frame(at, heading, frame) => all.add(output.list(&at, heading, frame)?),
+                    Step::Frame(mut at, heading, frame) => all.add(output.list(&mut at, heading, frame)?),
                 }
             }
             output.progress.show(all.chunks);
@@ -143,13 +156,16 @@ impl Output {
     /// Lists the chunks of a frame.
     fn list(
         &mut self,
-        at: &FrameAt,
+        at: &mut FrameAt,
         heading: Option<String>,
         frame: Option<Box<Frame<Reader>>>,
     ) -> io::Result<ChunkTotals> {
+        let opened = frame.map_or_else(|| at.open(), |frame| Ok(*frame));
         let (location, wanted) = (at.address.location(), self.wanted);
-        match frame.map_or_else(|| at.open(), |frame| Ok(*frame)) {
-            Ok(mut frame) => list(location, heading, &mut frame, wanted, &mut |part| self.print(part)),
+        match opened {
+            Ok(mut frame) => {
+                list(location, heading, &mut frame, at.is_embedded, wanted, &mut |part| self.print(part))
+            }
             Err(problem) => {
                 self.print(Part::of(location.failure(problem), wanted.json))?;
                 Ok(ChunkTotals { failures: 1, ..ChunkTotals::default() })
@@ -166,7 +182,7 @@ impl Batch {
             Err(failure) => return self.fail(failure),
         };
         let is_one = self.is_one && target.is_given;
-        let at = FrameAt { address: Address::from(target.location()), offset: None };
+        let mut at = FrameAt::new(Address::from(target.location()), None);
         match at.open() {
             Ok(frame) => self.take_frame(at, frame, is_one),
             Err(problem) if is_passed_over(&target, &problem) => {}
@@ -178,7 +194,7 @@ impl Batch {
                 Ok(view) => {
                     let address = Address::from(view.location);
                     let offset = view.location.member().map(|_| view.offset);
-                    let at = FrameAt { address, offset };
+                    let mut at = FrameAt::new(address, offset);
                     match at.open() {
                         Ok(frame) => self.take_frame(at, frame, false),
                         Err(problem) => self.fail(view.location.failure(problem)),
@@ -206,7 +222,7 @@ impl Batch {
             return self.steps.push(Step::Frame(at, heading, open));
         }
         self.held_back = held_back;
-        let listed = list(location, heading, &mut frame, self.wanted, &mut |part| {
+        let listed = list(location, heading, &mut frame, at.is_embedded, self.wanted, &mut |part| {
             self.steps.push(Step::Part(part));
             Ok(())
         });

@@ -15,8 +15,8 @@ use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 
 use crate::input::{
-    Address, Bytes, Inside, MAX_LEN, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, from_text, given_all, is_zip,
-    read_bytes, unhex_argument,
+    Address, Bytes, Inside, MAX_LEN, Place, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, from_text, given_all,
+    is_zip, read_bytes, unhex_argument,
 };
 use crate::output::json::write_line;
 use crate::problem::Problem;
@@ -276,7 +276,7 @@ impl From<&Row<'_>> for RowRecord {
 
 /// Bytes at an address: enough for the header of a frame.
 fn read(address: &Address) -> Result<Vec<u8>, Problem> {
-    let (mut file, offset) = address.bytes("bytes or hexadecimal digits")?;
+    let Place { reader: mut file, offset, .. } = address.place("bytes or hexadecimal digits")?;
     if offset > 0 {
         file.seek(SeekFrom::Start(offset))?;
     }

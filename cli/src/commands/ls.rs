@@ -3,7 +3,8 @@
 use clap::{Args, ValueHint};
 
 use crate::input::{
-    ArrayFilter, CountChunks, Found, Paths, Stores, Target, Visit, files_in, store_of_files, visit_files,
+    ArrayFilter, CountChunks, Found, Paths, Stores, Target, Visit, files_in, is_part, store_of_files,
+    visit_files,
 };
 use crate::output::listing::{Batch, Form, Listing, Plan};
 use crate::output::row::RowFormat;
@@ -108,7 +109,7 @@ impl Ls {
             (_, true) => CountChunks::IfUnknown,
             _ => CountChunks::Never,
         };
-        let visit = Visit { scan: self.scan, counts, ..Visit::default() };
+        let visit = Visit { scan: self.scan, counts, embedded: !self.scan, ..Visit::default() };
         let work = |targets: Vec<Found>| {
             let mut batch = Batch::new(plan, targets.len());
             for target in targets {
@@ -149,7 +150,11 @@ fn take_store(target: &Target, visit: Visit<'_>, batch: &mut Batch<'_>) {
     for found in files_in(target, store.as_ref()) {
         match found {
             Ok(zip) if zip.is_named_zip() => take_store(&zip, visit, batch),
-            found => visit.found(found, &mut |view| batch.take(view, is_member)),
+            found => visit.found(found, &mut |view| {
+                if !is_part(target, store.as_ref(), &view) {
+                    batch.take(view, is_member);
+                }
+            }),
         }
     }
 }

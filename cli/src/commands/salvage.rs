@@ -221,9 +221,8 @@ impl Work<'_> {
             let failed = |error: Error| of_either(from, to, &error);
             return self.with(FrameSalvage::open(&from.path).map_err(failed)?, from, to);
         }
-        let (reader, offset) =
-            from.bytes("the bytes of a frame").map_err(|problem| from.location().failure(problem))?;
-        let salvage = FrameSalvage::read_at(reader, offset);
+        let place = from.place("the bytes of a frame").map_err(|problem| from.location().failure(problem))?;
+        let salvage = FrameSalvage::read_at(place.reader, place.offset);
         self.with(salvage.map_err(|error| from.location().failure(error))?, from, to)
     }
 

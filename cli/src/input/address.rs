@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `PATH` | a file, a sparse frame or a folder |
 //! | `FILE:MEMBER` | a member of a zip file, by its name or its key in a store |
-//! | `FOLDER:/KEY` | a member of a store in a folder: the address of its file |
+//! | `FOLDER:/KEY` | a member of a store in a folder: the address of its file, or an array in the data of `embed.b2e` |
+//! | `FILE.b2e:/KEY` | an array in the data of a store in a single file |
 //! | `FILE@OFFSET` | what begins at this byte of any file |
 //! | `-` | standard input |
 //! | `scheme://…` | an object in an object store, or what is below a prefix |
-//! | `scheme://….b2z:MEMBER` | a member of a zip file there; `?…` follows it |
+//! | `scheme://….b2z:MEMBER`, `….b2e:/KEY` | a member of a zip file or store there; `?…` follows it |
 //!
 //! A path that exists comes before a member or an offset, and of the files that an address can
 //! mean, the longest name. An argument that begins with `./`, or comes after `--`, is a path.
@@ -23,7 +24,7 @@ use b2nd_frame::{Store, is_store_folder};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::names::{file_of, indexed_array, scheme, split_query};
+use crate::names::{STORE_FILE, file_of, indexed_array, scheme, split_query};
 use crate::text;
 
 /// What of a file is meant. The name of a member is owned or borrowed.
@@ -118,25 +119,36 @@ impl Address {
             let path = path_of(path.to_vec());
             match inside {
                 inside if path.is_file() => Some(Self { path, inside }),
-                Inside::Member(key) => file_of_key(&path, &key).map(Self::of),
+                Inside::Member(key) => Self::in_store(path, key),
                 _ => None,
             }
         });
         place.unwrap_or_else(|| Self::of(text))
     }
 
-    /// The address of a URL. Only a zip file has members; their names are before the query.
+    /// The address of a member of a store in a folder, by its key.
+    fn in_store(folder: PathBuf, key: String) -> Option<Self> {
+        let name = key.strip_prefix('/').filter(|_| is_store_folder(&folder))?;
+        // A table is a folder.
+        let file = Store::file_names(&key)
+            .chain([name.into()])
+            .map(|name| folder.join(name))
+            .find(|file| file.exists());
+        Some(file.map_or(Self { path: folder, inside: Inside::Member(key) }, Self::of))
+    }
+
+    /// The address of a URL. Only zip files and stores have members; their names are before the query.
     fn url(text: PathBuf) -> Self {
-        const END: &str = ".b2z:";
+        const ENDS: [&str; 2] = [".b2z:", ".b2e:"];
         let Some((scheme, rest)) = text.to_str().and_then(|url| url.split_once("://")) else {
             return Self { path: text, inside: Inside::Url(None) };
         };
         let url = format!("{}://{rest}", scheme.to_ascii_lowercase());
         let (file, query) = split_query(&url);
-        match file.split_once(END) {
-            Some((start, member)) if !member.is_empty() => {
-                let path = format!("{start}{}{query}", END.trim_end_matches(':'));
-                Self { path: path.into(), inside: Inside::Url(Some(member.into())) }
+        let end = ENDS.iter().filter_map(|end| Some(file.find(end)? + end.len())).min();
+        match end.and_then(|end| Some((file.get(..end)?.strip_suffix(':')?, file.get(end..)?))) {
+            Some((path, member)) if !member.is_empty() => {
+                Self { path: [path, query].concat().into(), inside: Inside::Url(Some(member.into())) }
             }
             _ => Self { path: url.into(), inside: Inside::Url(None) },
         }
@@ -162,14 +174,6 @@ fn inside(rest: &[u8]) -> Option<Inside<String>> {
         }
         _ => None,
     }
-}
-
-/// The file of a member of a store in a folder.
-fn file_of_key(folder: &Path, key: &str) -> Option<PathBuf> {
-    let name = key.strip_prefix('/').filter(|_| is_store_folder(folder))?;
-    let mut files = Store::file_names(key).map(|name| folder.join(name));
-    // A table is a folder.
-    Some(files.find(|file| file.exists()).unwrap_or_else(|| folder.join(name)))
 }
 
 /// The bytes of a path that is not UTF-8, as hexadecimal digits.
@@ -217,6 +221,22 @@ impl<'p> Location<'p> {
             Inside::Whole if offset > 0 => Self { inside: Inside::Offset(offset), ..self },
             _ => self,
         }
+    }
+
+    /// A frame in the data of the store that was found there, by its key; `None` if no address leads to it. `is_alone` says that
+    /// the store is this file only, and not the folder that the file is in.
+    pub(crate) fn in_store(self, key: &'p str, is_alone: bool) -> Option<Self> {
+        let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == STORE_FILE);
+        let inside = match self.inside {
+            Inside::Member(STORE_FILE) | Inside::Whole => Inside::Member(key),
+            Inside::Url(None | Some(STORE_FILE)) => Inside::Url(Some(key)),
+            _ => return None,
+        };
+        let folder = self
+            .path
+            .parent()
+            .filter(|_| !is_alone && self.inside == Inside::Whole && is_store_file(self.path));
+        Some(Self { path: folder.unwrap_or(self.path), inside })
     }
 
     pub(crate) fn member(self) -> Option<&'p str> {
@@ -321,6 +341,7 @@ mod tests {
             ("folder:/a", "folder:/a", Inside::Whole),
             ("store.b2d:/t/x", "store.b2d/t/x.b2nd", Inside::Whole),
             ("store.b2d:/t", "store.b2d/t", Inside::Whole),
+            ("store.b2d:/none", "store.b2d", member("/none")),
             ("store.b2d:t/x", "store.b2d:t/x", Inside::Whole),
         ] {
             let read = Address::read(at(text));
@@ -348,7 +369,7 @@ mod tests {
         assert!(path::is_separator(inner("-a", Inside::Offset(3)).chars().next().unwrap()) || cfg!(windows));
         assert_eq!(inner("-", Inside::Stdin), "-");
         assert_eq!(inner("s3://x", Inside::Url(None)), "s3://x");
-        for url in ["http://h:80/x.b2z", "http://h/x.b2z?se=10:30&sig=1"] {
+        for url in ["http://h:80/x.b2z", "http://h/x.b2z?se=10:30&sig=1", "s3://b/x.b2e"] {
             let member = inner(url, Inside::Url(Some("y/z.b2nd")));
             let read = Address::read(member.into());
             assert_eq!(read.path, Path::new(url));

@@ -27,7 +27,7 @@ impl Address {
         let message = match &self.inside {
             Inside::Whole => return Ok(self.path),
             Inside::Member(_) => {
-                "this command cannot use a member of a zip file, which has checksums of its own; extract the member first"
+                "this command cannot use a member of a zip file, which has checksums of its own, or of a store; extract the member first"
             }
             Inside::Offset(_) => {
                 "this command cannot use a frame inside a file; it needs one with a file of its own"

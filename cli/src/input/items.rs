@@ -6,18 +6,13 @@ use std::path::Path;
 use std::thread;
 
 use b2nd_frame::b2nd_serde::Geometry;
-use b2nd_frame::{Error, Frame};
+use b2nd_frame::{Error, Frame, expansion_limit};
 
 use super::source::Reader;
 use crate::problem::Problem;
 
 /// The bytes of items that are read at a time, if a row of blocks or a chunk has fewer.
 const AT_ONCE: u64 = 1 << 25;
-
-/// The most bytes of items that are in memory at once, however few they are stored in; and for each byte of a longer frame.
-/// Those of the library for the data of a chunk.
-const ALWAYS: u64 = 1 << 26;
-const MAX_RATIO: u64 = 1024;
 
 /// The most items that are read of the edges of an array.
 const MOST_EDGES: usize = 1 << 22;
@@ -55,7 +50,7 @@ impl Items {
         };
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let most = stored_len(&frame).saturating_mul(MAX_RATIO).max(ALWAYS);
+        let most = expansion_limit(stored_len(&frame));
         if typesize as u64 > most {
             let message =
                 format!("items of {typesize} bytes are too long: of this frame at most {most} are read");

@@ -5,11 +5,12 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use b2nd_frame::{
-    Finding, FindingCode, Frame, MemberContent, ObjectKind, Store, ZipMember, is_sparse_frame, zip_member,
+    EmbeddedFrames, Error, Finding, FindingCode, Frame, MemberContent, Store, ZipMember, is_sparse_frame,
+    zip_member,
 };
 
 use super::address::{Address, Inside};
-use crate::names::SPARSE_INDEX;
+use crate::names::{SPARSE_INDEX, STORE_FILE};
 use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::await_stdin;
@@ -21,6 +22,32 @@ pub(crate) trait ReadSeek: Read + Seek + Send {}
 
 impl<R: Read + Seek + Send> ReadSeek for R {}
 
+/// The bytes of a frame: what reads them, and where they begin.
+pub(crate) struct Place {
+    pub(crate) reader: Reader,
+    pub(crate) offset: u64,
+    /// The member of a zip file that they are.
+    member: Option<ZipMember>,
+    /// Whether they are in the compressed data of a store, so that no file has them as they are.
+    pub(crate) is_embedded: bool,
+}
+
+impl Place {
+    fn new(reader: impl ReadSeek + 'static, offset: u64) -> Self {
+        Self { reader: Box::new(reader), offset, member: None, is_embedded: false }
+    }
+
+    /// What is wrong with the bytes as a whole, by the checksum that a zip file has for them.
+    pub(crate) fn damage(&mut self) -> Result<Option<Finding>, Problem> {
+        Ok(self.member.as_ref().map(|member| member.check_bytes(&mut self.reader)).transpose()?.flatten())
+    }
+
+    /// Reads the header of the frame.
+    pub(crate) fn frame(self) -> Result<Frame<Reader>, Error> {
+        Frame::read_at(self.reader, self.offset)
+    }
+}
+
 impl Address {
     /// Reads the header of the frame at the address.
     pub(crate) fn open(&self) -> Result<Frame<Reader>, Problem> {
@@ -29,28 +56,21 @@ impl Address {
             let frame = Frame::open(&self.path).map_err(|error| Problem { hint: hint(), ..error.into() })?;
             return Ok(frame.map_reader(|file| Box::new(file) as Reader));
         }
-        let (mut reader, offset) = self.bytes("the bytes of a frame")?;
+        self.open_place(self.place("the bytes of a frame")?)
+    }
+
+    /// The same for the place that the address has.
+    pub(crate) fn open_place(&self, mut place: Place) -> Result<Frame<Reader>, Problem> {
         let hint = match self.inside {
-            Inside::Stdin if begins_as_zip(&mut reader) => Some(ZIP_ON_STDIN),
-            Inside::Url(_) if offset == 0 && begins_as_zip(&mut reader) => Some(ZIP_OBJECT),
+            Inside::Stdin if begins_as_zip(&mut place.reader) => Some(ZIP_ON_STDIN),
+            Inside::Url(None) if begins_as_zip(&mut place.reader) => Some(ZIP_OBJECT),
             _ => None,
         };
-        Frame::read_at(reader, offset).map_err(|error| Problem { hint, ..error.into() })
+        place.frame().map_err(|error| Problem { hint, ..error.into() })
     }
 
-    /// What is wrong with the bytes of a member of a zip file, by the checksum that the zip file has for them.
-    pub(crate) fn damage_of_member(&self) -> Result<Option<Finding>, Problem> {
-        let (name, mut zip): (_, Reader) = match &self.inside {
-            Inside::Member(name) => (name, Box::new(File::open(&self.path)?)),
-            Inside::Url(Some(name)) => (name, Box::new(remote::open(&self.path)?)),
-            _ => return Ok(None),
-        };
-        let member = member_of(&mut zip, name)?;
-        Ok(member.map(|member| member.check_bytes(zip)).transpose()?.flatten())
-    }
-
-    /// What reads the bytes at the address, and where they begin in it. `what` is awaited on standard input.
-    pub(crate) fn bytes(&self, what: &str) -> Result<(Reader, u64), Problem> {
+    /// Where the bytes at the address are. `what` is awaited on standard input.
+    pub(crate) fn place(&self, what: &str) -> Result<Place, Problem> {
         let offset = match &self.inside {
             Inside::Stdin => {
                 await_stdin(what);
@@ -59,20 +79,20 @@ impl Address {
                 if bytes.is_empty() {
                     return Err(Problem::new(FindingCode::NotAFrame.name(), "standard input is empty"));
                 }
-                return Ok((Box::new(Cursor::new(bytes)), 0));
+                return Ok(Place::new(Cursor::new(bytes), 0));
             }
-            Inside::Url(name) => {
-                let mut object = remote::open(&self.path)?;
-                let offset = name.as_ref().map_or(Ok(0), |name| member(&mut object, name))?;
-                return Ok((Box::new(object), offset));
+            Inside::Url(None) => return Ok(Place::new(remote::open(&self.path)?, 0)),
+            Inside::Url(Some(name)) => return member(Box::new(remote::open(&self.path)?), name),
+            Inside::Member(name) => {
+                // The folder of a store has its small arrays in a file.
+                let file = if self.path.is_dir() { &self.path.join(STORE_FILE) } else { &self.path };
+                return member(Box::new(File::open(file)?), name);
             }
             Inside::Whole if is_sparse_frame(&self.path) => {
-                return Ok((Box::new(File::open(self.path.join(SPARSE_INDEX))?), 0));
+                return Ok(Place::new(File::open(self.path.join(SPARSE_INDEX))?, 0));
             }
             Inside::Whole => 0,
             Inside::Offset(offset) => *offset,
-            Inside::Member(name) => member(File::open(&self.path)?, name)
-                .map_err(|problem| embedded(&self.path).unwrap_or(problem))?,
         };
         let mut file = File::open(&self.path)?;
         if offset > 0 {
@@ -82,7 +102,7 @@ impl Address {
                 return Err(Problem::new("io", message));
             }
         }
-        Ok((Box::new(file), offset))
+        Ok(Place::new(file, offset))
     }
 }
 
@@ -97,11 +117,17 @@ fn member_of(zip: &mut (impl Read + Seek), name: &str) -> Result<Option<ZipMembe
     Ok(found)
 }
 
-/// Where the bytes of a member of a zip file begin.
-fn member(mut zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
-    let Some(member) = member_of(&mut zip, name)? else {
+/// Where the bytes of a member are, in a zip file or in the data of a store.
+fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
+    if Frame::read_at(&mut reader, 0).is_ok_and(|frame| frame.kind().is_store()) {
+        let message = "the store has no such member; `b2nd info` shows its keys";
+        return embedded(reader, 0, name)?.ok_or_else(|| Problem::new("io", message));
+    }
+    let Some(member) = member_of(&mut reader, name)? else {
+        let file = if name.starts_with('/') { zip_member(&mut reader, STORE_FILE)? } else { None };
+        let place = file.map(|file| embedded(reader, file.offset(), name)).transpose()?.flatten();
         let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
-        return Err(Problem::new("io", message));
+        return place.ok_or_else(|| Problem::new("io", message));
     };
     match member.content() {
         // What is wrong with the frame itself is said by who reads it.
@@ -110,16 +136,15 @@ fn member(mut zip: impl Read + Seek, name: &str) -> Result<u64, Problem> {
         }
         MemberContent::Compressed => Err(compressed()),
         _ if member.len() == 0 => Err(Problem::new(FindingCode::NotAFrame.name(), "the member is empty")),
-        _ => Ok(member.offset()),
+        _ => Ok(Place { member: Some(member.clone()), ..Place::new(reader, member.offset()) }),
     }
 }
 
-/// Why no member of a store in a single file is read, if it is one.
-fn embedded(store: &Path) -> Option<Problem> {
-    let kind = Frame::open(store).ok()?.kind();
-    (kind == ObjectKind::EmbedStore).then(|| {
-        Problem::new("refused", "the members of this store are in its compressed data, and are not read")
-    })
+/// The bytes of a frame in the data of a store that begins at an offset.
+fn embedded(reader: Reader, offset: u64, key: &str) -> Result<Option<Place>, Problem> {
+    let mut frames = EmbeddedFrames::new(Frame::read_at(reader, offset)?)?;
+    let is_there = frames.select(key)?;
+    Ok(is_there.then(|| Place { is_embedded: true, ..Place::new(frames, 0) }))
 }
 
 /// Why a compressed member is not read.

@@ -10,7 +10,7 @@ use super::target::{Found, Target};
 use super::targets::Targets;
 use super::view::View;
 use super::visit::Visit;
-use crate::names::file_of;
+use crate::names::{STORE_FILE, file_of};
 use crate::remote;
 
 /// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
@@ -37,12 +37,21 @@ pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
     store_at(target).ok().flatten()
 }
 
-/// The files in the folder of a store, but not those that are only a part of it.
+/// The files in the folder of a store, but not those that are only a part of it. Its own file can have members in its data.
 pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<Item = Found> {
     Targets::in_store(&target.path).filter(move |found| {
         let name = found.as_ref().map(|found| name_in(target, &found.path));
-        !name.is_ok_and(|name| store.is_some_and(|store| store.is_part(&name)))
+        !name.is_ok_and(|name| name != STORE_FILE && store.is_some_and(|store| store.is_part(&name)))
     })
+}
+
+/// Whether what was found in a store is only a part of it.
+pub(crate) fn is_part(target: &Target, store: Option<&Store>, found: &Result<View<'_>, Failure>) -> bool {
+    let (Some(store), Ok(View { location, .. })) = (store, found) else { return false };
+    match location.member() {
+        Some(name) => store.is_part(name),
+        None => store.is_part(&name_in(target, location.path)),
+    }
 }
 
 /// Visits the frames in a folder or zip file, but not those that are only a part of this store.
@@ -52,15 +61,15 @@ pub(crate) fn visit_files(
     visit: Visit<'_>,
     receive: &mut dyn FnMut(Result<View<'_>, Failure>),
 ) {
-    let is_part = |name: &str| store.is_some_and(|store| store.is_part(name));
+    let mut receive = |found: Result<View<'_>, Failure>| {
+        if !is_part(target, store, &found) {
+            receive(found);
+        }
+    };
     if target.is_store {
-        files_in(target, store).for_each(|found| visit.found(found, receive));
+        files_in(target, store).for_each(|found| visit.found(found, &mut receive));
     } else {
-        visit.target(target, &mut |view| {
-            if !view.as_ref().is_ok_and(|view| view.location.member().is_some_and(is_part)) {
-                receive(view);
-            }
-        });
+        visit.target(target, &mut receive);
     }
 }
 

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, ChunkCounts, Finding, FindingCode, Frame, MemberContent, ObjectKind, Report, Skipped,
-    Trailer, ZipMember, scan, zip_members,
+    Check, CheckDepth, ChunkCounts, EmbeddedFrames, Finding, FindingCode, Frame, MemberContent, ObjectKind,
+    Report, Skipped, Trailer, ZipMember, scan, zip_members,
 };
 
 use super::address::{Address, Inside, Location};
@@ -38,6 +38,8 @@ pub(crate) struct Visit<'p> {
     pub(crate) depth: Option<CheckDepth>,
     pub(crate) values: ShownValues,
     pub(crate) counts: CountChunks,
+    /// Visit the frames in the data of stores too.
+    pub(crate) embedded: bool,
     /// Call this after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
@@ -109,9 +111,12 @@ impl Visit<'_> {
             }
         }
         let address = Address::from(location);
-        let frame = address.open()?;
-        let damage = if self.reads_data() { address.damage_of_member()? } else { None };
-        self.visit_frame(location, frame, damage, receive)
+        let mut place = address.place("the bytes of a frame")?;
+        let damage = if self.reads_data() { place.damage()? } else { None };
+        let mut frame = address.open_place(place)?;
+        self.visit_frame(location, &mut frame, damage, receive)?;
+        self.visit_embedded(location, frame, receive);
+        Ok(())
     }
 
     /// Whether the data of chunks is read.
@@ -123,32 +128,61 @@ impl Visit<'_> {
     fn visit_frame<R: Read + Seek>(
         self,
         location: Location<'_>,
-        mut frame: Frame<R>,
+        frame: &mut Frame<R>,
         damage: Option<Finding>,
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
         match self.depth {
-            None => self.emit_header(location, &mut frame, receive),
+            None => self.emit_header(location, frame, receive),
             Some(depth) => {
-                let mut report = self.check(depth).run(&mut frame)?;
+                let mut report = self.check(depth).run(frame)?;
                 report.findings.extend(damage);
-                self.emit_checked(location, &mut frame, report, receive);
+                self.emit_checked(location, frame, report, receive);
             }
         }
         Ok(())
     }
 
+    /// Visits the frames in the data of a store, if they are wanted and have addresses. They go by their keys in the store.
+    fn visit_embedded<R: Read + Seek>(
+        self,
+        location: Location<'_>,
+        store: Frame<R>,
+        receive: &mut Receive<'_>,
+    ) {
+        if !self.embedded || !store.kind().is_store() {
+            return;
+        }
+        let is_alone = store.kind() == ObjectKind::EmbedStore;
+        // If the list of keys cannot be read, the check of the store says so.
+        let Ok(mut frames) = EmbeddedFrames::new(store) else { return };
+        for key in frames.keys() {
+            let Some(location) = location.in_store(&key, is_alone) else { return };
+            let selected = frames.select(&key).and_then(|_| Frame::read_at(&mut frames, 0));
+            let visited = selected
+                .map_err(Problem::from)
+                .and_then(|mut frame| self.visit_frame(location, &mut frame, None, receive));
+            if let Err(problem) = visited {
+                receive(Err(location.failure(problem)));
+            }
+        }
+    }
+
     /// Visits the frame that a file or directory is.
     fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
-        let Some(depth) = self.depth else {
-            self.emit_header(location, &mut Frame::open(location.path)?, receive);
-            return Ok(());
+        let frame = if let Some(depth) = self.depth {
+            let mut report = self.check(depth).run_path(location.path)?;
+            let Some(mut frame) = report.frame.take() else {
+                return report.findings.into_iter().try_for_each(|finding| Err(finding.into()));
+            };
+            self.emit_checked(location, &mut frame, report, receive);
+            frame
+        } else {
+            let mut frame = Frame::open(location.path)?;
+            self.emit_header(location, &mut frame, receive);
+            frame
         };
-        let mut report = self.check(depth).run_path(location.path)?;
-        match report.frame.take() {
-            Some(mut frame) => self.emit_checked(location, &mut frame, report, receive),
-            None => return report.findings.into_iter().try_for_each(|finding| Err(finding.into())),
-        }
+        self.visit_embedded(location, frame, receive);
         Ok(())
     }
 
@@ -204,8 +238,10 @@ impl Visit<'_> {
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
         let damage = if self.reads_data() { member.check_bytes(&mut file)? } else { None };
-        let frame = Frame::read_at(&mut file, member.offset())?;
-        self.visit_frame(location, frame, damage, receive)
+        let mut frame = Frame::read_at(&mut file, member.offset())?;
+        self.visit_frame(location, &mut frame, damage, receive)?;
+        self.visit_embedded(location, frame, receive);
+        Ok(())
     }
 
     /// Passes a checked frame on, with the values in its trailer if they are wanted.

@@ -26,7 +26,7 @@ struct ChunkRecord<'c> {
     location: Location<'c>,
     chunk: u64,
     coordinate: Option<Vec<u64>>,
-    /// The file that has the chunk; `None` if there is nothing to read.
+    /// The file that has the chunk; `None` if there is nothing to read, or it is in the compressed data of a store.
     file: Option<String>,
     /// Of a path that is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,6 +130,7 @@ pub(crate) fn list(
     location: Location<'_>,
     heading: Option<String>,
     frame: &mut Frame<Reader>,
+    is_embedded: bool,
     wanted: WantedChunks,
     print: &mut Print<'_>,
 ) -> io::Result<ChunkTotals> {
@@ -150,7 +151,7 @@ pub(crate) fn list(
         location,
         header: frame.header().clone(),
         geometry: frame.array().ok().flatten().and_then(|array| array.geometry().ok()),
-        start: frame.offset(),
+        start: (!is_embedded).then_some(frame.offset()),
         folder: frame.path().and_then(Path::parent).map(Path::to_path_buf),
     };
     let result = match frame.chunks() {
@@ -169,8 +170,8 @@ struct ListedFrame<'f> {
     location: Location<'f>,
     header: Header,
     geometry: Option<Geometry>,
-    /// Where the frame begins in its file.
-    start: u64,
+    /// Where the frame begins in its file; `None` if it is in the compressed data of a store.
+    start: Option<u64>,
     /// Of a sparse frame, the folder with a file for each chunk.
     folder: Option<PathBuf>,
 }
@@ -233,7 +234,7 @@ impl ListedFrame<'_> {
         columns.fit(&COLUMNS.map(|(heading, _)| heading));
         let last = count.saturating_sub(1);
         let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
-        let end = self.header.frame_len.saturating_add(self.start);
+        let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
         let longest = (u64::from(self.header.chunksize.max(0).unsigned_abs()) + 64).to_string();
         columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);
@@ -248,8 +249,9 @@ impl ListedFrame<'_> {
     fn record(&self, chunks: &mut Chunks<'_, Reader>, entry: &ChunkEntry) -> Result<ChunkRecord<'_>, Error> {
         let (kind, found, error) = read(chunks, entry)?;
         let (file, offset) = match (entry.place, entry.file_name(), &self.folder) {
-            (ChunkPlace::Frame(start), ..) => {
-                (Some(Cow::Borrowed(self.location.path)), Some(self.start.saturating_add(start)))
+            (ChunkPlace::Frame(at), ..) => {
+                let offset = self.start.map(|start| start.saturating_add(at));
+                (offset.map(|_| Cow::Borrowed(self.location.path)), offset)
             }
             (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
             _ => (None, None),

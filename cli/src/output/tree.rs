@@ -74,10 +74,11 @@ impl Tree {
         // A member of a store goes by its key.
         let path = if is_member && inside == Inside::Whole { path.with_extension("") } else { path };
         let inner = match inside {
-            Inside::Member(name) | Inside::Url(Some(name)) => Some(match name.rsplit_once('.') {
-                Some((stem, _)) if is_member => text::clean(stem),
-                _ => text::clean(&name),
-            }),
+            Inside::Member(name) | Inside::Url(Some(name)) => {
+                let key = name.strip_prefix('/');
+                let stem = name.rsplit_once('.').map(|(stem, _)| stem).filter(|_| is_member);
+                Some(text::clean(key.or(stem).unwrap_or(&name)))
+            }
             Inside::Offset(offset) => Some(format!("@{offset}")),
             Inside::Whole | Inside::Stdin | Inside::Url(None) => None,
         };

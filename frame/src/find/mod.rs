@@ -1,4 +1,4 @@
-//! Frames in zip files and stores, and at any place of other files.
+//! Frames in zip files and stores, in their compressed data, and at any place of other files.
 
 // Each module imports only from those above it.
 pub(crate) mod scan;
@@ -6,3 +6,6 @@ pub(crate) mod scan;
 pub(crate) mod zip;
 
 pub(crate) mod store;
+
+#[cfg(feature = "decompress")]
+pub(crate) mod embedded;

@@ -12,14 +12,26 @@ use crate::format::chunk::ChunkHeader;
 const VALUE_LEN: usize = 1 << 20;
 
 /// The decompressed size that is allowed for any number of stored bytes. For an index, this is 8 million chunks.
-const ALWAYS_DECOMPRESSED: usize = 1 << 26;
+const ALWAYS_DECOMPRESSED: u64 = 1 << 26;
 
 /// The expansion limit beyond that, in bytes per stored byte. Real chunk indexes expand up to 800 times.
 const MAX_RATIO: usize = 1024;
 
-/// The expansion limit for this number of stored bytes.
-pub(crate) fn max_data(from: usize) -> usize {
-    from.saturating_mul(MAX_RATIO).max(ALWAYS_DECOMPRESSED)
+/// The expansion limit: the number of bytes that `stored` bytes may decompress to. It is 1024 for each byte, and at least 64 MiB.
+///
+/// ```
+/// use b2nd_frame::expansion_limit;
+///
+/// assert_eq!([0, 1 << 20].map(expansion_limit), [1 << 26, 1 << 30]);
+/// ```
+#[must_use]
+pub fn expansion_limit(stored: u64) -> u64 {
+    stored.saturating_mul(MAX_RATIO as u64).max(ALWAYS_DECOMPRESSED)
+}
+
+/// The same for bytes in memory.
+pub(crate) fn max_data(stored: usize) -> usize {
+    usize::try_from(expansion_limit(stored as u64)).unwrap_or(usize::MAX)
 }
 
 /// The value in the chunk of a vlmetalayer, or why it cannot be read. It may have at most `longest` bytes.

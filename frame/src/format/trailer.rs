@@ -221,13 +221,15 @@ impl Trailer {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     #[must_use]
-    #[expect(clippy::zero_sized_map_values, reason = "a map is read, of which only the keys count")]
     pub fn embedded(&self) -> Vec<String> {
-        let layer = self.vlmetalayer("estore_metadata");
-        let layer = layer.filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_KEYS_LEN));
-        let value = layer.and_then(|layer| layer.value().ok());
-        let places = value.and_then(|value| map_value::<BTreeMap<String, IgnoredAny>>(&value, "embed_map"));
-        places.unwrap_or_default().into_keys().collect()
+        self.embed_map::<IgnoredAny>().unwrap_or_default().into_keys().collect()
+    }
+
+    /// What a store says of each frame in its data.
+    pub(crate) fn embed_map<T: DeserializeOwned>(&self) -> Option<BTreeMap<String, T>> {
+        let layer = self.vlmetalayer("estore_metadata")?;
+        layer.nbytes().filter(|&nbytes| nbytes <= MAX_KEYS_LEN)?;
+        map_value(&layer.value().ok()?, "embed_map")
     }
 }
 

@@ -1,0 +1,177 @@
+//! The frames in the compressed data of a store.
+
+use core::fmt;
+use core::ops::Range;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::error::Error;
+use crate::finding::Escaped;
+use crate::format::decompress::expansion_limit;
+use crate::io::frame::Frame;
+
+/// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a folder or zip
+/// file. [`Trailer::embedded`](crate::Trailer::embedded) lists them all, also those without data here.
+///
+/// As a reader, it has the bytes of the frame that was [selected](Self::select), from offset 0. It decompresses one chunk of the
+/// store at a time, and in all at most the [expansion limit](expansion_limit()) of the store.
+///
+/// ```
+/// use b2nd_frame::{EmbeddedFrames, Frame};
+///
+/// let mut frames = EmbeddedFrames::new(Frame::open("tests/data/peers/store.b2e")?)?;
+/// assert_eq!(frames.keys(), ["/node"]);
+/// assert!(frames.select("/node")?);
+/// let frame = Frame::read_at(&mut frames, 0)?;
+/// assert_eq!(frame.array()?.expect("an array").shape(), [3]);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct EmbeddedFrames<R> {
+    store: Frame<R>,
+    /// The byte range of each frame in the data of the store; `None` if it is elsewhere.
+    places: BTreeMap<String, Option<Range<u64>>>,
+    selected: Range<u64>,
+    /// In the selected frame.
+    position: u64,
+    /// The chunk that was decompressed last, with its number.
+    chunk: Option<(u64, Vec<u8>)>,
+    /// The number of bytes that may still be decompressed. The frames of a hostile store can all be in the same chunk.
+    left: u64,
+}
+
+impl<R: Read + Seek> EmbeddedFrames<R> {
+    /// Reads which frames are in the data of a store. The data is not read.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Frame::trailer`], and [`Refused`](crate::ErrorKind::Refused) if the frame has no list of others.
+    pub fn new(mut store: Frame<R>) -> Result<Self, Error> {
+        let trailer = store.trailer()?;
+        let places = trailer.embed_map::<Place>();
+        let places =
+            places.ok_or_else(|| Error::refused("the frame is not a store, or its list is damaged"))?;
+        let places = places.into_iter().map(|(key, Place(place))| (key, place)).collect();
+        let left = expansion_limit(store.header().frame_len);
+        Ok(Self { store, places, selected: 0..0, position: 0, chunk: None, left })
+    }
+
+    /// The keys of the frames, in the order of the data.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        let mut frames: Vec<_> =
+            self.places.iter().filter_map(|(key, place)| Some((place.as_ref()?.start, key))).collect();
+        frames.sort_unstable();
+        frames.into_iter().map(|(_, key)| key.clone()).collect()
+    }
+
+    /// Selects the frame whose bytes are read from now on, by its key. Returns whether there is such a frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`](crate::ErrorKind::Refused) if the store has the key, but the data is on a server.
+    pub fn select(&mut self, key: &str) -> Result<bool, Error> {
+        match self.places.get(key) {
+            Some(Some(place)) => {
+                (self.selected, self.position) = (place.clone(), 0);
+                Ok(true)
+            }
+            Some(None) => Err(Error::refused(format_args!(
+                "the data of {} is on a server, not in the store",
+                Escaped(key)
+            ))),
+            None => Ok(false),
+        }
+    }
+
+    /// Reads bytes of the selected frame, as many as there are.
+    fn read_data(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+        let Self { store, selected, position, chunk, left, .. } = self;
+        let header = store.header();
+        let end = selected.end.min(u64::try_from(header.nbytes).unwrap_or_default());
+        let chunksize = u64::try_from(header.chunksize).ok().filter(|&size| size > 0);
+        let chunksize = chunksize.ok_or_else(|| Error::refused("the chunks of the store differ in size"))?;
+        let mut chunks = store.chunks()?;
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let start = selected.start.saturating_add(*position);
+            let (number, within) =
+                (start / chunksize, usize::try_from(start % chunksize).unwrap_or(usize::MAX));
+            if start >= end {
+                break;
+            }
+            if chunk.as_ref().is_none_or(|&(last, _)| last != number) {
+                let Some(entry) = chunks.get(number)? else { break };
+                *left = left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;
+                *chunk = Some((number, chunks.decompressed(&entry)?));
+            }
+            let data = chunk.as_ref().and_then(|(_, data)| data.get(within..)).unwrap_or_default();
+            let length = data.len().min(rest.len()).min(usize::try_from(end - start).unwrap_or(usize::MAX));
+            let (Some(data), Some(rest)) = (data.get(..length), rest.get_mut(..length)) else { break };
+            if data.is_empty() {
+                break;
+            }
+            rest.copy_from_slice(data);
+            filled += length;
+            *position += length as u64;
+        }
+        Ok(filled)
+    }
+}
+
+fn too_much() -> Error {
+    Error::refused("the frames in the data of the store take more decompression than its length allows")
+}
+
+impl<R: Read + Seek> Read for EmbeddedFrames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read_data(buffer).map_err(io::Error::other)
+    }
+}
+
+impl<R> Seek for EmbeddedFrames<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let length = self.selected.end - self.selected.start;
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(by) => length.checked_add_signed(by),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+/// The byte range of a frame in the data of a store; `None` for an array on a server, which has a URL instead.
+struct Place(Option<Range<u64>>);
+
+impl<'m> Deserialize<'m> for Place {
+    fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Numbers;
+
+        impl<'m> Visitor<'m> for Numbers {
+            type Value = Place;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map with an offset and a length")
+            }
+
+            fn visit_map<A: MapAccess<'m>>(self, mut map: A) -> Result<Place, A::Error> {
+                let (mut offset, mut length) = (None, None);
+                while let Some(key) = map.next_key::<String>()? {
+                    match &*key {
+                        "offset" => offset = Some(map.next_value::<u64>()?),
+                        "length" => length = Some(map.next_value()?),
+                        _ => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(Place(offset.zip(length).map(|(start, length)| start..start.saturating_add(length))))
+            }
+        }
+
+        deserializer.deserialize_map(Numbers)
+    }
+}
