@@ -8,6 +8,9 @@ pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
 /// The file in the folder or zip file of a store that has its small arrays in its data.
 pub(crate) const STORE_FILE: &str = "embed.b2e";
 
+/// The file that marks the folder of a table in a store.
+pub(crate) const TABLE_FILE: &str = "_meta.b2f";
+
 /// The extensions of frames and of zip files of frames.
 const EXTENSIONS: [&str; 7] = ["b2nd", "b2frame", "b2e", "b2f", "b2b", "b2z", "caterva"];
 
@@ -51,6 +54,13 @@ pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     };
     end.eq_ignore_ascii_case(extension.as_bytes())
         && matches!(stem, [.., before, b'.'] if !is_separator(*before))
+}
+
+/// The name of a file in a folder, with `/` between the folders in it.
+pub(crate) fn name_in(folder: &Path, file: &Path) -> String {
+    let name = file.strip_prefix(folder).unwrap_or(file);
+    let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
 }
 
 /// The scheme of a URL; `None` if the text is not one.

@@ -12,7 +12,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command};
 
-use crate::input::{Failure, Found, Inside, Location, Paths, Stores, Target, View, Visit, store_of_files};
+use crate::input::{
+    Failure, Found, Inside, Location, Paths, Stores, Target, View, Visit, store_of_files, visit_table,
+};
 use crate::output::checked::{Checked, Ending};
 use crate::output::json::add_line;
 use crate::output::mend;
@@ -200,12 +202,15 @@ impl Batch<'_> {
     fn visit(&mut self, target: Found, visit: Visit<'_>) {
         self.checked.files += 1;
         let is_table = target.as_ref().is_ok_and(|target| self.take_store(target));
-        // The files in the folder of a store are targets too.
-        if !is_table && !target.as_ref().is_ok_and(|target| target.is_store) {
-            visit.found(target, &mut |view| match view {
-                Ok(view) => self.take(view),
-                Err(failure) => self.fail(&failure),
-            });
+        let mut receive = |view: Result<View<'_>, Failure>| match view {
+            Ok(view) => self.take(view),
+            Err(failure) => self.fail(&failure),
+        };
+        match target {
+            Ok(table) if is_table => visit_table(&table, visit, &mut receive),
+            // The files in the folder of a store are targets too.
+            Ok(store) if store.is_store => {}
+            target => visit.found(target, &mut receive),
         }
     }
 

@@ -1,7 +1,5 @@
 //! The stores of python-blosc2, and the frames in them.
 
-use std::path::Path;
-
 use b2nd_frame::Store;
 
 use super::address::Inside;
@@ -10,7 +8,7 @@ use super::target::{Found, Target};
 use super::targets::Targets;
 use super::view::View;
 use super::visit::Visit;
-use crate::names::{STORE_FILE, file_of};
+use crate::names::{STORE_FILE, file_of, name_in};
 use crate::remote;
 
 /// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
@@ -40,7 +38,7 @@ pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
 /// The files in the folder of a store, but not those that are only a part of it. Its own file can have members in its data.
 pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<Item = Found> {
     Targets::in_store(&target.path).filter(move |found| {
-        let name = found.as_ref().map(|found| name_in(target, &found.path));
+        let name = found.as_ref().map(|found| name_in(&target.path, &found.path));
         !name.is_ok_and(|name| name != STORE_FILE && store.is_some_and(|store| store.is_part(&name)))
     })
 }
@@ -50,7 +48,7 @@ pub(crate) fn is_part(target: &Target, store: Option<&Store>, found: &Result<Vie
     let (Some(store), Ok(View { location, .. })) = (store, found) else { return false };
     match location.member() {
         Some(name) => store.is_part(name),
-        None => store.is_part(&name_in(target, location.path)),
+        None => store.is_part(&name_in(&target.path, location.path)),
     }
 }
 
@@ -73,9 +71,17 @@ pub(crate) fn visit_files(
     }
 }
 
-/// The name of a file in the folder of a store, with `/` between the folders in it.
-pub(crate) fn name_in(store: &Target, file: &Path) -> String {
-    let name = file.strip_prefix(&store.path).unwrap_or(file);
-    let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
-    parts.join("/")
+/// Visits the files of a table in a store.
+pub(crate) fn visit_table(
+    table: &Target,
+    visit: Visit<'_>,
+    receive: &mut dyn FnMut(Result<View<'_>, Failure>),
+) {
+    let (Some(store), Some(key)) = (table.container(), table.location().member()) else { return };
+    let folder = key.trim_matches('/');
+    if store.is_store {
+        Targets::in_store(&store.path.join(folder)).for_each(|found| visit.found(found, receive));
+    } else {
+        Visit { below: &format!("{folder}/"), ..visit }.target(&store, receive);
+    }
 }

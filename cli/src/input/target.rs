@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{is_sparse_frame, is_store_folder};
+use b2nd_frame::{Store, is_sparse_frame, is_store_folder};
 
 use super::address::{Address, Inside, Location};
 use super::failure::Failure;
-use crate::names::{file_of, has_extension, is_named_blosc2};
+use crate::names::{TABLE_FILE, file_of, has_extension, is_named_blosc2, name_in};
 
 /// A file, the directory of a sparse frame, the folder of a store, or a place inside a file.
 pub(crate) struct Target {
@@ -27,6 +27,16 @@ impl Target {
         let is_sparse = is_whole && is_sparse_frame(&path);
         let is_store = is_whole && !is_sparse && is_store_folder(&path);
         Self { path, inside, is_given: true, is_sparse, is_store }
+    }
+
+    /// The zip file or the folder of the store that a member is in.
+    pub(crate) fn container(&self) -> Option<Self> {
+        let inside = match self.inside {
+            Inside::Member(_) => Inside::Whole,
+            Inside::Url(Some(_)) => Inside::Url(None),
+            _ => return None,
+        };
+        Some(Self::given(Address { path: self.path.clone(), inside }))
     }
 
     pub(crate) fn location(&self) -> Location<'_> {
@@ -58,4 +68,16 @@ pub(crate) fn is_sparse(path: &Path) -> bool {
     let is_remnant =
         || is_named_blosc2(path) && fs::read_dir(path).is_ok_and(|mut entries| entries.any(is_chunk));
     is_sparse_frame(path) || is_remnant()
+}
+
+/// The member that a folder in the folder of a store is, if it is a table.
+pub(crate) fn table_of(folder: &Path) -> Option<Address> {
+    if !folder.join(TABLE_FILE).is_file() {
+        return None;
+    }
+    let path = folder.ancestors().skip(1).find(|folder| is_store_folder(folder))?;
+    let key = format!("/{}", name_in(path, folder));
+    let store = Store::open(path).ok()??;
+    let is_table = store.tables().any(|(table, _)| table == key);
+    is_table.then(|| Address { path: path.into(), inside: Inside::Member(key) })
 }

@@ -10,7 +10,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::address::{Address, Inside, Location};
 use super::list::Roots;
-use super::target::{Found, Target, is_sparse};
+use super::target::{Found, Target, is_sparse, table_of};
 use crate::names::{SPARSE_INDEX, has_extension, is_folder, is_leftover, is_named_blosc2, may_be_prefix};
 use crate::problem::Problem;
 use crate::remote::{self, Objects};
@@ -182,7 +182,14 @@ impl Targets {
         }
         let is_sparse = metadata.is_dir() && is_sparse(&path);
         let is_store = metadata.is_dir() && !is_sparse && self.is_store(&path);
-        if metadata.is_dir() && !is_sparse && (!is_store || self.stores == Stores::WithFiles) {
+        let is_folder = metadata.is_dir() && !is_sparse && !is_store;
+        if is_folder
+            && self.stores != Stores::Folders
+            && let Some(Address { path, inside }) = table_of(&path)
+        {
+            return Some(Ok(Target { path, inside, is_given: true, is_sparse: false, is_store: false }));
+        }
+        if is_folder || is_store && self.stores == Stores::WithFiles {
             self.enter(&path);
         }
         let is_target = metadata.is_file() || is_sparse || is_store;

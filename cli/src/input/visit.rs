@@ -40,6 +40,8 @@ pub(crate) struct Visit<'p> {
     pub(crate) counts: CountChunks,
     /// Visit the frames in the data of stores too.
     pub(crate) embedded: bool,
+    /// Of a zip file, visit only members whose names begin so.
+    pub(crate) below: &'p str,
     /// Call this after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
@@ -203,7 +205,7 @@ impl Visit<'_> {
         mut file: impl Read + Seek,
         receive: &mut Receive<'_>,
     ) -> Result<(), Problem> {
-        for member in &zip_members(&mut file)? {
+        for member in zip_members(&mut file)?.iter().filter(|member| member.name().starts_with(self.below)) {
             let inside = match location.inside {
                 Inside::Url(_) => Inside::Url(Some(member.name())),
                 _ => Inside::Member(member.name()),

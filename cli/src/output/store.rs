@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use b2nd_frame::{Finding, FindingCode, ObjectKind, Store, Trailer, is_store_folder};
+use b2nd_frame::{Finding, FindingCode, ObjectKind, Store, Trailer};
 use serde::{Deserialize, Serialize};
 
-use crate::input::{Address, Inside, Location, Target, View, Visit, name_in, store_of_files, visit_files};
-use crate::names::is_named_blosc2;
+use crate::input::{Address, Inside, Location, Target, View, Visit, store_of_files, table_of, visit_files};
+use crate::names::{is_named_blosc2, name_in};
 
 /// A store, or a table in one.
 #[derive(Serialize)]
@@ -76,6 +76,13 @@ impl From<SchemaColumn> for ColumnRecord {
 /// The most bytes of a schema that are read: a few compressed bytes can claim any number.
 const LONGEST_SCHEMA: usize = 1 << 24;
 
+impl From<Schema> for TableRecord {
+    fn from(schema: Schema) -> Self {
+        let columns = schema.columns.into_iter().chain(schema.computed_columns);
+        Self { rows: schema.n_rows, columns: columns.map(ColumnRecord::from).collect() }
+    }
+}
+
 /// What the file `_meta.b2f` of a table says of it.
 fn schema(trailer: &Trailer) -> Option<Schema> {
     let layer = trailer.vlmetalayer("schema").filter(|layer| layer.nbytes() <= Some(LONGEST_SCHEMA))?;
@@ -89,7 +96,10 @@ impl StoreRecord {
             address: target.location().into(),
             kind: store.kind(),
             members: Some(store.members().to_vec()),
-            table: None,
+            table: store
+                .remote_schema()
+                .and_then(|schema| serde_json::from_str::<Schema>(schema).ok())
+                .map(Into::into),
             findings: store.mounts().iter().map(elsewhere).collect(),
         });
         let tables = store.tables().map(|(key, trailer)| Self::of_table(target, key, trailer));
@@ -130,8 +140,7 @@ impl StoreRecord {
                 let message = "the table was not closed: its number of rows is missing";
                 findings.push(Finding::of_file(FindingCode::UnclosedTable, message));
             }
-            let columns = schema.columns.into_iter().chain(schema.computed_columns);
-            TableRecord { rows: schema.n_rows, columns: columns.map(ColumnRecord::from).collect() }
+            schema.into()
         });
         Self { address, kind: ObjectKind::CTable, members: None, table: Some(table), findings }
     }
@@ -143,8 +152,10 @@ impl StoreRecord {
             if let Ok(view) = view
                 && view.kind.is_active()
             {
-                let name =
-                    view.location.member().map_or_else(|| name_in(target, view.location.path), Into::into);
+                let name = view
+                    .location
+                    .member()
+                    .map_or_else(|| name_in(&target.path, view.location.path), Into::into);
                 names.push(format!("{name} ({})", view.kind));
             }
         });
@@ -168,25 +179,19 @@ fn elsewhere(key: &String) -> Finding {
 
 /// The table that is meant, if it is a folder in a store.
 pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
-    let of = match &target.inside {
-        Inside::Member(_) => Address::of(target.path.clone()),
+    let name = match &target.inside {
+        Inside::Whole if !target.is_sparse && !target.is_store => {
+            return table_at(&Target::given(table_of(&target.path)?));
+        }
+        Inside::Member(name) => name,
         // A member with the extension of a frame is none, and costs no requests.
-        Inside::Url(Some(name)) if !is_named_blosc2(Path::new(name)) => {
-            Address { path: target.path.clone(), inside: Inside::Url(None) }
-        }
-        Inside::Whole if !target.is_sparse && !target.is_store && target.path.is_dir() => {
-            Address::of(target.path.ancestors().skip(1).find(|folder| is_store_folder(folder))?.into())
-        }
+        Inside::Url(Some(name)) if !is_named_blosc2(Path::new(name)) => name,
         _ => return None,
     };
-    let of = Target::given(of);
-    let folder = match target.location().member() {
-        Some(name) => name.to_owned(),
-        None => name_in(&of, &target.path),
-    };
+    let of = target.container()?;
     let store = store_of_files(&of)?;
     // The whole store is not in it.
-    let folder = Some(folder.trim_start_matches('/')).filter(|folder| !folder.is_empty())?;
+    let folder = Some(name.trim_start_matches('/')).filter(|folder| !folder.is_empty())?;
     let (key, trailer) = store.tables().find(|(key, _)| key.trim_start_matches('/') == folder)?;
     Some(StoreRecord::of_table(&of, key, trailer))
 }

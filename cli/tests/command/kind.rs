@@ -1,5 +1,7 @@
 //! What a frame holds, where it is not just an array.
 
+use std::path::Path;
+
 use crate::run::{objects, run, screen, snapshot, text};
 use b2nd_lab::data;
 
@@ -31,28 +33,29 @@ fn all_lists_frames_without_an_array_and_without_it_they_are_counted() {
         std::fs::copy(data().join("peers").join(name), folder.path().join(name)).unwrap();
     }
     let output = run(folder.path(), &["ls"]);
-    assert_eq!(text(&output.stdout).lines().count(), 2);
-    let said = "b2nd: 1 array, 1 store, 3 frames without an array; --all lists frames without an array\n";
+    assert_eq!(text(&output.stdout).lines().count(), 3);
+    let said = "b2nd: 2 arrays, 1 store, 3 frames without an array; --all lists frames without an array\n";
     assert_eq!(text(&output.stderr), said);
     snapshot("ls_all", &screen(&run(folder.path(), &["ls", "--all", "--bytes"])));
     snapshot("ls_all_long", &screen(&run(folder.path(), &["ls", "-al", "--sort", "size"])));
     snapshot("ls_all_tree", &screen(&run(folder.path(), &["ls", "-a", "--tree"])));
 
     let all = objects(&run(folder.path(), &["ls", "--all", "--json"]));
-    assert_eq!(all.len(), names.len());
+    // The store has an array in its data.
+    assert_eq!(all.len(), names.len() + 1);
     let schema = crate::json::schema();
     for object in &all {
         assert!(schema.is_valid(object), "{object}");
         if object["container"].is_null() {
             continue;
         }
-        let info = &objects(&run(folder.path(), &["info", "--json", object["path"].as_str().unwrap()]))[0];
+        let info = &objects(&run(folder.path(), &["info", "--json", object["address"].as_str().unwrap()]))[0];
         for field in ["kind", "nchunks", "typesize", "stored_nbytes", "cbytes"] {
             assert_eq!(object[field], info[field], "{field} of {object}");
         }
     }
     let addresses = run(folder.path(), &["ls", "--all", "--print0"]);
-    assert_eq!(text(&addresses.stdout).split_terminator('\0').count(), names.len());
+    assert_eq!(text(&addresses.stdout).split_terminator('\0').count(), names.len() + 1);
     assert_eq!(run(folder.path(), &["ls", "--all", "--summary"]).status.code(), Some(2));
 }
 
@@ -98,14 +101,19 @@ fn nested() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let zip = data().join("nested.b2z");
     std::fs::copy(&zip, folder.path().join("zip.b2z")).unwrap();
-    let bytes = std::fs::read(&zip).unwrap();
+    unpack(&zip, &folder.path().join("folder.b2d"));
+    folder
+}
+
+/// Writes the members of a zip file into a folder.
+fn unpack(zip: &Path, folder: &Path) {
+    let bytes = std::fs::read(zip).unwrap();
     for member in b2nd_frame::zip_members(std::io::Cursor::new(&bytes)).unwrap() {
-        let path = folder.path().join("folder.b2d").join(member.name());
+        let path = folder.join(member.name());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let start = usize::try_from(member.offset()).unwrap();
         std::fs::write(path, &bytes[start..][..usize::try_from(member.len()).unwrap()]).unwrap();
     }
-    folder
 }
 
 #[test]
@@ -156,10 +164,6 @@ fn what_info_says_that_a_store_holds_is_an_address() {
         for command in ["info", "ls", "check"] {
             let found = objects(&run(folder.path(), &[command, "--json", &keys[0]])).remove(0);
             assert_eq!((&found["address"], &found["ndim"]), (&array.into(), &2.into()), "{command}");
-            if command != "info" && store == "folder.b2d" {
-                // The folder of a table is searched as any other.
-                continue;
-            }
             let found = objects(&run(folder.path(), &[command, "--json", &keys[1]])).remove(0);
             assert_eq!((&found["address"], &found["kind"]), (&table.into(), &"CTable".into()), "{command}");
         }
@@ -172,12 +176,102 @@ fn what_info_says_that_a_store_holds_is_an_address() {
     }
 }
 
+/// A folder with stores whose arrays are in their data: a single file, and a tree in a zip file and in a folder.
+fn embedded() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data().join("embedded/store.b2e"), folder.path().join("store.b2e")).unwrap();
+    let zip = folder.path().join("zip.b2z");
+    std::fs::copy(data().join("embedded/tree.b2z"), &zip).unwrap();
+    unpack(&zip, &folder.path().join("folder.b2d"));
+    folder
+}
+
 #[test]
-fn a_member_in_the_data_of_a_store_is_not_read() {
-    let output = run(&data().join("peers"), &["info", "store.b2e:/node"]);
-    let message =
-        "b2nd: store.b2e:/node: the members of this store are in its compressed data, and are not read\n";
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), message));
+fn arrays_in_the_data_of_a_store_are_listed_and_checked_as_its_other_members_are() {
+    let folder = embedded();
+    snapshot("ls_embedded", &screen(&run(folder.path(), &["ls", "--all"])));
+    snapshot("ls_embedded_tree", &screen(&run(folder.path(), &["ls", "--tree"])));
+    let checked = run(folder.path(), &["check", "--data", "."]);
+    assert!(
+        text(&checked.stderr).starts_with("b2nd: 12 frames, 2 stores, no errors"),
+        "{}",
+        screen(&checked)
+    );
+    let summary = run(folder.path(), &["ls", "--summary", "--json", "store.b2e"]);
+    assert_eq!(objects(&summary)[0]["arrays"], 2);
+    // One that is cut short is a failure, and hides no other.
+    let file = folder.path().join("store.b2e");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes.windows(6).rposition(|bytes| bytes == b"length").unwrap();
+    let end = bytes[at + 6..].iter().position(|&byte| byte == 0xcd).unwrap() + at + 7;
+    assert_eq!(bytes[end], 1, "{bytes:?}");
+    bytes[end] = 0;
+    std::fs::write(&file, bytes).unwrap();
+    for command in ["ls", "check"] {
+        let output = run(folder.path(), &[command, "store.b2e"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(screen(&output).contains("store.b2e:/noted: "), "{}", screen(&output));
+    }
+}
+
+#[test]
+fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
+    let folder = embedded();
+    let keys =
+        ["zip.b2z:/group/small", "folder.b2d:/group/small", "store.b2e:/z/numbers", "store.b2e:/noted"];
+    for address in keys {
+        for command in ["info", "ls", "check"] {
+            let output = run(folder.path(), &[command, "--json", address]);
+            let object = &objects(&output)[0];
+            assert_eq!(
+                (&object["address"], &object["kind"]),
+                (&address.into(), &"NDArray".into()),
+                "{command}"
+            );
+            assert_eq!((&object["offset"], output.status.code()), (&0.into(), Some(0)));
+            assert!(crate::json::schema().is_valid(object), "{object}");
+        }
+        for command in ["dump", "cat", "chunks"] {
+            let output = run(folder.path(), &[command, address]);
+            assert_eq!(output.status.code(), Some(0), "{}", screen(&output));
+        }
+        // No file has its chunks as they are.
+        let chunk = objects(&run(folder.path(), &["chunks", "--json", address])).remove(0);
+        assert_eq!((&chunk["file"], &chunk["offset"]), (&serde_json::Value::Null, &serde_json::Value::Null));
+        let copy = format!("{}.b2nd", address.replace(['/', ':'], "_"));
+        assert!(run(folder.path(), &["rewrite", address, &copy]).status.success());
+        assert_eq!(
+            screen(&run(folder.path(), &["diff", address, &copy])),
+            "status 0\n--- stdout\n--- stderr\n"
+        );
+        let items = |from: &str| run(folder.path(), &["cat", "--npy", from]).stdout;
+        assert_eq!(items(address), items(&copy));
+    }
+    let commands = [
+        &["cat", "store.b2e:/z/numbers", "--slice", "3:5,2:4"][..],
+        &["cat", "folder.b2d:/group/small"],
+        &["cat", "store.b2e"],
+        &["cat", "store.b2e:/far"],
+        &["info", "store.b2e:/none", "zip.b2z:/none", "folder.b2d:/none"],
+        &["set", "store.b2e:/noted", "--shape", "4,2"],
+    ];
+    let screens = commands
+        .map(|command| format!("$ b2nd {}\n{}", command.join(" "), screen(&run(folder.path(), command))));
+    snapshot("embedded", &screens.concat());
+}
+
+#[test]
+fn a_table_in_a_folder_is_what_it_is_in_a_zip_file() {
+    let folder = nested();
+    for command in [&["ls"][..], &["check", "--data"], &["info"]] {
+        let shown = |address: &str| screen(&run(folder.path(), &[command, &[address]].concat()));
+        let in_zip = shown("zip.b2z:/group/table").replace("zip.b2z:group", "folder.b2d/group");
+        let in_zip = in_zip.replace("zip.b2z\nmember  : ", "folder.b2d/");
+        assert_eq!(shown("folder.b2d:/group/table"), in_zip);
+        assert_eq!(shown("folder.b2d/group/table"), in_zip);
+    }
+    let checked = run(folder.path(), &["check", "zip.b2z:/group/table"]);
+    assert!(!text(&checked.stderr).contains(" 0 frames"), "{}", text(&checked.stderr));
 }
 
 #[test]
@@ -242,8 +336,8 @@ fn a_folder_with_an_embed_store_among_its_files_is_no_store() {
     std::fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
     std::fs::copy(data().join("int32_3x5.b2nd"), folder.path().join("a.b2nd")).unwrap();
     let output = run(folder.path(), &["ls", "--json", "."]);
-    let kinds: Vec<_> = objects(&output).iter().map(|object| object["path"].clone()).collect();
-    assert_eq!(kinds, ["a.b2nd", "embed.b2e"]);
+    let found: Vec<_> = objects(&output).iter().map(|object| object["address"].clone()).collect();
+    assert_eq!(found, ["a.b2nd", "embed.b2e", "embed.b2e:/node"]);
     assert_eq!(objects(&output)[1]["members"], serde_json::json!(["/node"]));
 }
 
@@ -251,14 +345,15 @@ fn a_folder_with_an_embed_store_among_its_files_is_no_store() {
 fn stores_beside_an_embed_store_or_in_a_store_are_stores() {
     let folder = nested();
     let alone = text(&run(folder.path(), &["ls"]).stdout).to_owned();
-    let addresses = |folder: &std::path::Path| {
+    let addresses = |folder: &Path| {
         let json = objects(&run(folder, &["ls", "--json"]));
         json.iter().map(|object| (object["address"].clone(), object["kind"].clone())).collect::<Vec<_>>()
     };
     let mut expected = addresses(folder.path());
     assert_eq!(expected.len(), alone.lines().count());
     std::fs::copy(data().join("peers/store.b2e"), folder.path().join("embed.b2e")).unwrap();
-    expected.insert(0, ("embed.b2e".into(), "EmbedStore".into()));
+    let embedded = [("embed.b2e", "EmbedStore"), ("embed.b2e:/node", "NDArray")];
+    expected.splice(0..0, embedded.map(|(address, kind)| (address.into(), kind.into())));
     assert_eq!(addresses(folder.path()), expected);
     let output = run(folder.path(), &["info", "."]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
@@ -308,5 +403,9 @@ fn a_store_elsewhere_has_the_members_that_its_list_names() {
             [r#""RemoteStore" ["/a","/tab"]"#, r#""RemoteCTable" ["/_valid_rows"]"#],
             "{command}"
         );
+        let table = objects.iter().find(|object| object["kind"] == "RemoteCTable").unwrap();
+        let columns =
+            serde_json::json!([{ "name": "number", "type": "int64" }, { "name": "half", "type": "float64" }]);
+        assert_eq!((&table["rows"], &table["columns"]), (&5.into(), &columns), "{command}");
     }
 }

@@ -31,6 +31,9 @@ const EMBED: &str = "embed.b2e";
 /// The frame that marks its folder in a tree as a table.
 const TABLE: &str = "_meta.b2f";
 
+/// The kind of a table, where python-blosc2 writes it.
+const TABLE_KIND: &str = "ctable";
+
 /// The extensions of members.
 const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
 
@@ -56,6 +59,7 @@ pub struct Store {
     members: Vec<String>,
     tables: BTreeMap<String, Trailer>,
     mounts: Vec<String>,
+    remote_schema: Option<String>,
 }
 
 impl Store {
@@ -146,9 +150,9 @@ impl Store {
         // No header identifies a table, only the file `_meta.b2f` beside it.
         let kind = if tables.contains_key("/") { ObjectKind::CTable } else { kind };
         let elsewhere = trailer.as_ref().filter(|_| kind == ObjectKind::RemoteStore).and_then(manifest);
-        if let Some(Manifest { is_table, members }) = elsewhere {
+        if let Some(Manifest { is_table, schema, members }) = elsewhere {
             let kind = if is_table { ObjectKind::RemoteCTable } else { kind };
-            return Ok(Self { kind, members, tables, mounts: Vec::new() });
+            return Ok(Self { kind, members, tables, mounts: Vec::new(), remote_schema: schema });
         }
         let mounts = trailer.as_ref().map(mounts).unwrap_or_default();
         let key = |name: &String| {
@@ -164,7 +168,7 @@ impl Store {
         members.extend(mounts.iter().cloned());
         members.sort_unstable();
         members.dedup();
-        Ok(Self { kind, members, tables, mounts })
+        Ok(Self { kind, members, tables, mounts, remote_schema: None })
     }
 
     /// The kind of store: [`DictStore`](ObjectKind::DictStore), [`TreeStore`](ObjectKind::TreeStore),
@@ -203,6 +207,21 @@ impl Store {
     #[must_use]
     pub fn mounts(&self) -> &[String] {
         &self.mounts
+    }
+
+    /// The JSON of the columns and rows of a table elsewhere, if the store is one and has it.
+    ///
+    /// ```
+    /// use b2nd_frame::Store;
+    ///
+    /// let store = Store::open("tests/data/remote/table.b2z")?.expect("a store");
+    /// # #[cfg(feature = "decompress")]
+    /// assert!(store.remote_schema().expect("a schema").contains(r#""name": "half""#));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn remote_schema(&self) -> Option<&str> {
+        self.remote_schema.as_deref()
     }
 
     /// The names in the folder or zip file that the frame of a member can have, by its key.
@@ -321,6 +340,8 @@ fn mounts(trailer: &Trailer) -> Vec<String> {
 struct Manifest {
     /// Whether it is one table.
     is_table: bool,
+    /// The schema of that table.
+    schema: Option<String>,
     members: Vec<String>,
 }
 
@@ -336,8 +357,20 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
         }
     }
 
-    /// The kind of an object: the first text of a list, which begins with `__tuple__` if it was one in Python.
-    struct Node(String);
+    /// What a table says of itself.
+    struct Table(Option<String>);
+
+    impl<'m> Deserialize<'m> for Table {
+        fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
+            value_of("schema", deserializer).map(Self)
+        }
+    }
+
+    /// An object: a list of its kind, and for a table what it says of itself. It begins with `__tuple__` if it was one in Python.
+    struct Node {
+        kind: String,
+        schema: Option<String>,
+    }
 
     impl<'m> Deserialize<'m> for Node {
         fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
@@ -355,8 +388,13 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
                     if kind.as_deref() == Some("__tuple__") {
                         kind = list.next_element()?;
                     }
+                    let is_table = kind.as_deref() == Some(TABLE_KIND);
+                    let table = if is_table { list.next_element()? } else { None };
                     while list.next_element::<IgnoredAny>()?.is_some() {}
-                    Ok(Node(kind.unwrap_or_default()))
+                    Ok(Node {
+                        kind: kind.unwrap_or_default(),
+                        schema: table.and_then(|Table(schema)| schema),
+                    })
                 }
             }
 
@@ -365,22 +403,23 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
     }
 
     let value = list_of_objects(trailer, "b2remote_manifest")?.value().ok()?;
-    let nodes: BTreeMap<String, Node> = map_value(&value, "nodes")?;
+    let mut nodes: BTreeMap<String, Node> = map_value(&value, "nodes")?;
     let root = map_value(&value, "source").and_then(|Source(dataset)| dataset).unwrap_or_default();
     let key = |path: &str| {
         let path = path.strip_prefix(&root)?;
         let path = if root.is_empty() { path } else { path.strip_prefix('/')? };
         (!path.is_empty()).then(|| format!("/{path}"))
     };
-    let members = nodes.iter().filter(|(_, Node(kind))| kind != "group").filter_map(|(path, _)| key(path));
-    let is_table = nodes.get(&root).is_some_and(|Node(kind)| kind == "ctable");
-    Some(Manifest { is_table, members: members.collect() })
+    let members = nodes.iter().filter(|(_, node)| node.kind != "group").filter_map(|(path, _)| key(path));
+    let members = members.collect();
+    let table = nodes.remove(&root).filter(|node| node.kind == TABLE_KIND);
+    Some(Manifest { is_table: table.is_some(), schema: table.and_then(|table| table.schema), members })
 }
 
 /// Whether the trailer of a `_meta.b2f` describes a table.
 fn is_table(trailer: &Trailer) -> bool {
     let kind = trailer.vlmetalayer("kind").and_then(|layer| layer.decode::<String>().ok());
-    kind.is_some_and(|kind| kind == "ctable")
+    kind.is_some_and(|kind| kind == TABLE_KIND)
 }
 
 /// The names of all files below a folder, with `/` between folders. A sparse frame is a single name.

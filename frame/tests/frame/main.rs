@@ -8,6 +8,8 @@ mod chunk_headers;
 mod chunk_vectors;
 mod chunks;
 mod dump;
+#[cfg(feature = "decompress")]
+mod embedded;
 mod failing;
 mod frame_type;
 mod geometry;

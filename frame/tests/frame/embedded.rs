@@ -1,0 +1,133 @@
+//! The frames in the compressed data of stores.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Cursor, Read, Seek, SeekFrom};
+
+use b2nd_frame::{EmbeddedFrames, ErrorKind, Frame, FrameBuilder, ObjectKind, SpecialValue, expansion_limit};
+use b2nd_lab::data;
+use b2nd_serde::{Meta, Shapes};
+
+use super::{findings, opened};
+
+/// The frames in a file of the test data.
+fn frames(name: &str) -> EmbeddedFrames<fs::File> {
+    EmbeddedFrames::new(Frame::open(data().join(name)).unwrap()).unwrap()
+}
+
+/// A frame with four chunks of 32 MiB of zeros, and in its data frames at these byte ranges.
+fn store(places: &[(&str, u64, u64)]) -> Frame<Cursor<Vec<u8>>> {
+    let place = |&(key, offset, length)| (key, BTreeMap::from([("offset", offset), ("length", length)]));
+    let map = BTreeMap::from([("embed_map", places.iter().map(place).collect::<BTreeMap<_, _>>())]);
+    let shapes = Shapes { shape: &[1 << 27], chunkshape: &[1 << 25], blockshape: &[1 << 20] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("estore_metadata", &map);
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    opened(writer.finish().unwrap().into_inner())
+}
+
+#[test]
+fn each_frame_is_read_by_its_key() {
+    let mut frames = frames("embedded/store.b2e");
+    assert_eq!(frames.keys(), ["/z/numbers", "/chunks", "/noted"]);
+    for (key, kind) in [
+        ("/noted", ObjectKind::NDArray),
+        ("/chunks", ObjectKind::SChunk),
+        ("/z/numbers", ObjectKind::NDArray),
+    ] {
+        assert!(frames.select(key).unwrap());
+        let mut frame = Frame::read_at(&mut frames, 0).unwrap();
+        assert_eq!(frame.kind(), kind, "{key}");
+        assert_eq!(findings(&mut frame), []);
+    }
+    assert!(frames.select("/noted").unwrap());
+    let trailer = Frame::read_at(&mut frames, 0).unwrap().trailer().unwrap();
+    assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "kelvin");
+    assert!(frames.select("/z/numbers").unwrap());
+    let items = Frame::read_at(&mut frames, 0).unwrap().slice(&[3..4, 2..4]).read().unwrap();
+    assert_eq!(items, [47_i32, 48].map(i32::to_le_bytes).concat());
+}
+
+#[test]
+fn a_frame_has_the_same_bytes_however_they_are_read() {
+    let mut frames = frames("embedded/store.b2e");
+    frames.select("/z/numbers").unwrap();
+    let mut whole = Vec::new();
+    frames.read_to_end(&mut whole).unwrap();
+    // It is in several chunks of the store.
+    assert!(whole.len() > 512);
+    assert_eq!(opened(&whole).header().frame_len, whole.len() as u64);
+    let length = frames.seek(SeekFrom::End(0)).unwrap();
+    assert_eq!((length, frames.read(&mut [0; 9]).unwrap()), (whole.len() as u64, 0));
+    for at in (0..whole.len()).rev().step_by(7) {
+        frames.seek(SeekFrom::Start(at as u64)).unwrap();
+        let mut bytes = [0; 7];
+        let read = frames.read(&mut bytes).unwrap();
+        assert_eq!(bytes[..read], whole[at..][..read]);
+        assert_eq!(read, 7.min(whole.len() - at));
+    }
+    assert!(frames.seek(SeekFrom::End(-5000)).is_err());
+}
+
+#[test]
+fn a_key_that_is_not_there_and_one_on_a_server_are_told_apart() {
+    let mut frames = frames("embedded/store.b2e");
+    assert!(!frames.select("/gone").unwrap());
+    let error = frames.select("/far").unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string()),
+        (ErrorKind::Refused, "the data of /far is on a server, not in the store".into())
+    );
+    let array = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    assert_eq!(EmbeddedFrames::new(array).unwrap_err().kind(), ErrorKind::Refused);
+}
+
+#[test]
+fn a_frame_ends_where_its_place_ends_and_with_the_data() {
+    let end = 1 << 27;
+    let mut frames =
+        EmbeddedFrames::new(store(&[("/a", 5, 7), ("/z", end - 3, u64::MAX), ("/beyond", end + 1, 9)]))
+            .unwrap();
+    for (key, length) in [("/a", 7), ("/z", 3), ("/beyond", 0)] {
+        frames.select(key).unwrap();
+        let mut bytes = Vec::new();
+        frames.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, vec![0; length], "{key}");
+    }
+}
+
+#[test]
+fn what_is_decompressed_is_limited_by_the_length_of_the_store() {
+    let chunk = 1 << 25;
+    let store = store(&[("/a", 0, 9), ("/b", chunk, 9), ("/c", 2 * chunk, 9)]);
+    assert_eq!(expansion_limit(store.header().frame_len), 2 * chunk);
+    let mut frames = EmbeddedFrames::new(store).unwrap();
+    for key in ["/a", "/a", "/b", "/b"] {
+        frames.select(key).unwrap();
+        assert_eq!(frames.read(&mut [1; 9]).unwrap(), 9);
+    }
+    frames.select("/c").unwrap();
+    let error = frames.read(&mut [1; 9]).unwrap_err();
+    assert!(error.to_string().contains("more decompression than its length allows"), "{error}");
+}
+
+#[test]
+fn no_changed_byte_of_a_store_panics() {
+    let file = fs::read(data().join("embedded/store.b2e")).unwrap();
+    let mut read = 0;
+    for at in 0..file.len() {
+        let mut file = file.clone();
+        file[at] ^= 0x55;
+        let Ok(store) = Frame::read_at(Cursor::new(file), 0) else { continue };
+        let Ok(mut frames) = EmbeddedFrames::new(store) else { continue };
+        for key in frames.keys() {
+            if frames.select(&key).is_ok()
+                && let Ok(mut frame) = Frame::read_at(&mut frames, 0)
+            {
+                drop(frame.trailer());
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 1000, "{read}");
+}
