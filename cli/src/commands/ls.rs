@@ -21,8 +21,8 @@ use crate::terminal::Outcome;
 /// caterva) that is not a frame counts as a failure; other files in folders are skipped. A zip file is opened if its
 /// extension is b2z, or if it is given as an argument.
 ///
-/// A store of python-blosc2 (a folder with embed.b2e, or a b2z file) has a line of its own, and then one for each array
-/// in it. A table is one line, with its rows and the number of its columns; --tree shows them.
+/// A store of python-blosc2 (a folder with embed.b2e, a b2z or b2e file) has a line of its own, and then one for each
+/// array in it. A table is one line, with its rows and the number of its columns; --tree shows them.
 ///
 /// Frames without an array, such as super-chunks, are counted. With --all, each has a line too: in the place of a dtype
 /// there are the number of its chunks, and the size of its items, such as V4 for 4 bytes.

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, ChunkCounts, EmbeddedFrames, Finding, FindingCode, Frame, MemberContent, ObjectKind,
-    Report, Skipped, Trailer, ZipMember, scan, zip_members,
+    Check, CheckDepth, ChunkCounts, EmbeddedFrames, ErrorKind, Finding, FindingCode, Frame, MemberContent,
+    ObjectKind, Report, Skipped, Trailer, ZipMember, scan, zip_members,
 };
 
 use super::address::{Address, Inside, Location};
@@ -156,8 +156,12 @@ impl Visit<'_> {
             return;
         }
         let is_alone = store.kind() == ObjectKind::EmbedStore;
-        // If the list of keys cannot be read, the check of the store says so.
-        let Ok(mut frames) = EmbeddedFrames::new(store) else { return };
+        let mut frames = match EmbeddedFrames::new(store) {
+            Ok(frames) => frames,
+            Err(error) if error.kind() == ErrorKind::Refused => return receive(Err(location.failure(error))),
+            // If the trailer cannot be read, a check of the store says so.
+            Err(_) => return,
+        };
         for key in frames.keys() {
             let Some(location) = location.in_store(&key, is_alone) else { return };
             let selected = frames.select(&key).and_then(|_| Frame::read_at(&mut frames, 0));

@@ -420,6 +420,30 @@ fn the_chunks_of_what_is_below_a_prefix_are_listed() {
 }
 
 #[test]
+fn arrays_in_the_data_of_a_store_have_addresses_too() {
+    let file = |name: &str| fs::read(data().join("embedded").join(name)).unwrap();
+    let objects = [("bucket/s.b2e".into(), file("store.b2e")), ("bucket/t.b2z".into(), file("tree.b2z"))];
+    let server = Server::with(objects.into());
+    let listed = objects_of(&server.run(&["ls", "--json", "--all", "s3://bucket/"]));
+    let members = ["s.b2e", "s.b2e:/z/numbers", "s.b2e:/chunks", "s.b2e:/noted"];
+    let others = ["t.b2z", "t.b2z:group/large.b2nd", "t.b2z:/small", "t.b2z:/group/small"];
+    assert_eq!(
+        listed,
+        [members, others].concat().iter().map(|name| format!("s3://bucket/{name}")).collect::<Vec<_>>()
+    );
+    for address in listed.iter().filter(|address| address.contains(':')) {
+        for command in ["info", "check"] {
+            let output = server.run(&[command, "--json", address]);
+            assert_eq!(&objects_of(&output)[0], address, "{}", stderr(&output));
+        }
+    }
+    let items = server.run(&["cat", &server.url("s.b2e:/noted"), "--slice", "1"]);
+    assert_eq!(stderr(&items), format!("b2nd: {}: there is no such object\n", server.url("s.b2e:/noted")));
+    let items = server.run(&["cat", &server.url("bucket/s.b2e:/noted"), "--slice", "1"]);
+    assert_eq!(text(&items.stdout), "[2 3]\n", "{}", stderr(&items));
+}
+
+#[test]
 fn a_signed_url_is_read_and_its_query_is_no_part_of_the_name() {
     let zip = fs::read(data().join("tree.b2z")).unwrap();
     let objects: Objects = [

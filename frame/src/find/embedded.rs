@@ -44,28 +44,43 @@ pub struct EmbeddedFrames<R> {
 }
 
 impl<R: Read + Seek> EmbeddedFrames<R> {
-    /// Reads which frames are in the data of a store. The data is not read.
+    /// Reads which frames are in the data of a store: none, if it has no list of them. The data is not read.
     ///
     /// # Errors
     ///
-    /// The errors of [`Frame::trailer`], and [`Refused`](crate::ErrorKind::Refused) if the frame has no list of others.
+    /// The errors of [`Frame::trailer`], and [`Refused`](crate::ErrorKind::Refused) if two frames share bytes.
     pub fn new(mut store: Frame<R>) -> Result<Self, Error> {
-        let trailer = store.trailer()?;
-        let places = trailer.embed_map::<Place>();
-        let places =
-            places.ok_or_else(|| Error::refused("the frame is not a store, or its list is damaged"))?;
-        let places = places.into_iter().map(|(key, Place(place))| (key, place)).collect();
+        let places = store.trailer()?.embed_map::<Place>().unwrap_or_default().into_iter();
+        let places = places.map(|(key, Place(place))| (key, place)).collect();
         let left = expansion_limit(store.header().frame_len);
-        Ok(Self { store, places, selected: 0..0, position: 0, chunk: None, left })
+        let frames = Self { store, places, selected: 0..0, position: 0, chunk: None, left };
+        // Without this, a small file could make us read the same frame any number of times.
+        let shared = frames.in_order().windows(2).find_map(|pair| match pair {
+            [(first, key), (second, other)] if second.start < first.end => Some((*key, *other)),
+            _ => None,
+        });
+        match shared {
+            Some((key, other)) => Err(Error::refused(format_args!(
+                "{} and {} share bytes in the data of the store",
+                Escaped(key),
+                Escaped(other)
+            ))),
+            None => Ok(frames),
+        }
+    }
+
+    /// The places of the frames and their keys, in the order of the data.
+    fn in_order(&self) -> Vec<(&Range<u64>, &str)> {
+        let places = self.places.iter().filter_map(|(key, place)| Some((place.as_ref()?, key.as_str())));
+        let mut places: Vec<_> = places.collect();
+        places.sort_unstable_by_key(|&(place, key)| (place.start, place.end, key));
+        places
     }
 
     /// The keys of the frames, in the order of the data.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        let mut frames: Vec<_> =
-            self.places.iter().filter_map(|(key, place)| Some((place.as_ref()?.start, key))).collect();
-        frames.sort_unstable();
-        frames.into_iter().map(|(_, key)| key.clone()).collect()
+        self.in_order().into_iter().map(|(_, key)| key.into()).collect()
     }
 
     /// Selects the frame whose bytes are read from now on, by its key. Returns whether there is such a frame.
