@@ -76,6 +76,7 @@ macro_rules! entries {
             /// The entry that a field with this name must hold; `None` if the name is not a well-known one.
             // `chunkshape` and `blockshape` have the same encoding. Without this rule two swapped fields would be written and
             // read silently.
+            // Inlined, so the match disappears for a name that is known at compile time.
             #[inline(always)]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {

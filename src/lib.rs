@@ -2,7 +2,7 @@
 //! shape and dtype of an N-dimensional array. The crate [`b2nd-frame`] finds, checks and changes them in files, and writes
 //! new files.
 //!
-//! The bytes, in a struct of your own:
+//! Serialize and deserialize a metalayer with a struct of your own:
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@
 //!
 #![cfg_attr(
     feature = "alloc",
-    doc = "[`Meta`] is a ready-made struct for all layouts. What it reads, it writes back byte for byte."
+    doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
 //! In all other cases the position of a field decides its entry, not its name. Two fields in the wrong order would

@@ -41,12 +41,14 @@ impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
         self.is_over
     }
 
+    // Inlined, so the compiler knows the entry of each field (see `next_element`).
     #[inline(always)]
     pub(super) fn next_entry(&self) -> Option<Entry> {
         self.metalayer.layout.entry(self.next)
     }
 
     /// Lets a type read an entry.
+    // Inlined, so the match over entries folds away.
     #[inline(always)]
     fn read<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, F> {
         let Metalayer { layout, version, ndim, dtype_format, dtype, .. } = *self.metalayer;
@@ -114,6 +116,7 @@ impl<'m, 'de, F: ReadError> AsMeta<'m, 'de, F> {
 impl<'de, F: ReadError> SeqAccess<'de> for AsMeta<'_, 'de, F> {
     type Error = F;
 
+    // Inlined: the position of the field is a constant in each call of `Meta`'s visitor.
     #[inline(always)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, F> {
         let layout = self.entries.metalayer.layout;

@@ -22,8 +22,8 @@ impl Names {
     /// A struct with a field for an entry that the layout does not have must take them by name, because serde's `visit_seq`
     /// cannot skip a field: it would end in "invalid length", whatever `default` or `Option` says. `visit_map` can.
     ///
-    /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. It is certain only
-    /// for seven names, or if each entry has a well-known name among them.
+    /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. The number
+    /// of entries is known only if there are seven names, or if every entry has a well-known name among them.
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         if fields.len() == layout.entries().len() {
             return check_positions(fields, layout).map(|()| None);

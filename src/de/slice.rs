@@ -15,6 +15,8 @@ use crate::wire::Metalayer;
 
 /// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after it; without a `rest` there
 /// must be none.
+// This function, `take`, `visit` and `unboxed` are inlined into the type that is read: only then are its entries known
+// at compile time.
 #[inline(always)]
 pub(super) fn read<'de, T: Deserialize<'de>>(
     bytes: &'de [u8],
@@ -106,7 +108,8 @@ fn take_other<'de, V: Visitor<'de>>(
 }
 
 /// The value of the general way, on the heap if there is one.
-// Returned by value it would need an address. The result of the fast way shares that place, and would leave its registers.
+// Boxed, because a value returned by this cold path would need a stack slot. The fast path returns through the same
+// slot, so its result could no longer stay in registers.
 #[cfg(feature = "alloc")]
 type Boxed<T> = alloc::boxed::Box<T>;
 #[cfg(not(feature = "alloc"))]

@@ -23,6 +23,7 @@ pub(super) enum Takes {
 
 impl Takes {
     /// The entries that a struct with this name takes.
+    // Inlined, so the comparison with `META_STRUCT` is decided at compile time.
     #[inline(always)]
     pub(super) fn of_struct(name: &str, fields: &'static [&'static str]) -> Self {
         #[cfg(feature = "alloc")]

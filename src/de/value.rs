@@ -27,7 +27,7 @@ impl<T, F> Value<T, F> {
 pub(super) trait Visit<'de>: Sized {
     fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F>;
 
-    /// The same for a type that asks for an unsigned integer.
+    /// Gives the value to a visitor whose type asks for an unsigned integer.
     #[inline]
     fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         self.visit(visitor)
@@ -47,7 +47,7 @@ impl<'de> Visit<'de> for u8 {
 }
 
 /// A dimension. A type that asks for an unsigned integer gets one unless the dimension is negative.
-// Serde's own integers cannot reject a `u64` for `u64`. On the fast way no dimension is negative, so a loop over an array of
+// Serde's visitor for `u64` accepts every `u64`. On the fast way no dimension is negative, so a loop over an array of
 // them has no exit for an error.
 macro_rules! visit_dimension {
     ($type:ty, $signed:ident, $unsigned:ident) => {
@@ -115,8 +115,9 @@ impl<'de, T: Visit<'de>, F: ReadError> Deserializer<'de> for Value<T, F> {
 
     transparent! {}
 
-    // Rejected, because what cannot be written must not be read: an integer into a float, a one-letter dtype into a char.
-    // Only the tag of an enum asks for an identifier; it would read the version as the number of a variant.
+    // Rejected, because a type that cannot be written must not be readable either: a float from an integer, a `char`
+    // from a one-letter dtype. Only the tag of an enum asks for an identifier; it would read the version as the number
+    // of a variant.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();

@@ -92,7 +92,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Deserializer<'de> for Vector<'
 
     transparent! {}
 
-    // Both could be read from a sequence, but are not written as one.
+    // Structs and byte arrays could be read from a sequence, but the serializer does not write them as one.
     refuse! {
         Struct: deserialize_struct(&'static str, &'static [&'static str]);
         Bytes: deserialize_bytes() deserialize_byte_buf();

@@ -17,7 +17,7 @@ use super::input::{Input, Parsed};
 /// It supports the escapes that Python's `repr` writes, and escapes of a single letter.
 pub(super) fn string(input: &mut Input<'_>) -> Parsed<String> {
     let quote = one_of(['\'', '"']).context("a string in quotes").parse_next(input)?;
-    // A line break or a NUL ends a literal in Python too, without its quote.
+    // In Python too, a line break or a NUL before the closing quote is a syntax error.
     let ends = move |c| c == quote || matches!(c, '\\' | '\n' | '\r' | '\0');
     let fragment = alt((
         take_till(1.., ends).map(Fragment::Plain),

@@ -45,7 +45,7 @@ fn is_printable(c: char) -> bool {
 /// The beginning of a string, for an error message.
 pub(super) fn excerpt(text: &str) -> impl Display {
     const MOST_CHARACTERS: usize = 40;
-    // A character prints as at least one, so cutting first bounds the work; the second cut bounds the text.
+    // Every character prints as at least one, so the first cut bounds the work. The second cut bounds the text.
     let end = text.char_indices().nth(MOST_CHARACTERS).map_or(text.len(), |(end, _)| end);
     let mut excerpt = format!("{}", Repr(text.get(..end).unwrap_or(text)));
     if let Some((end, _)) = excerpt.char_indices().nth(MOST_CHARACTERS) {

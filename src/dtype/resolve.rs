@@ -73,7 +73,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
     })
 }
 
-/// The size of all items in bytes. With a zero in the shape it is 0, for any other dimensions.
+/// The size of all items in bytes. It is 0 if the shape contains a 0, whatever the other dimensions are.
 fn size_of_items(item_size: usize, shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
@@ -105,8 +105,8 @@ fn members(fields: Vec<Spanned<FieldForm>>, aligned: bool) -> Result<Vec<Member>
 fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
     for (index, Spanned { value: field, .. }) in fields.iter_mut().enumerate() {
         if field.name.is_empty() {
-            // NumPy uses the title as the name, and then rejects the dtype because the two are equal. So does the check for
-            // duplicates here.
+            // NumPy uses the title as the name, and then rejects the dtype because the two are equal. Here the check
+            // for duplicates rejects it.
             field.name = field.title.clone().unwrap_or_else(|| format!("f{index}"));
         }
     }

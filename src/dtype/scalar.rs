@@ -333,12 +333,12 @@ fn unknown(text: &str) -> ParseError {
     refused(text, text, format!("expected a type such as <i4 or float64, found {}", excerpt(text)))
 }
 
-/// An error at the start of `rest`, which is the end of `text`: something else was expected.
+/// An error at the start of `rest`, a suffix of `text`: something else was expected.
 fn unexpected(text: &str, rest: &str, expected: &str) -> ParseError {
     refused(text, rest, error::expected(expected, rest))
 }
 
-/// An error at the start of `rest`, which is the end of `text`.
+/// An error at the start of `rest`, a suffix of `text`.
 fn refused(text: &str, rest: &str, message: String) -> ParseError {
     let at = text.len() - rest.len();
     ParseError::refused(at, ErrorKind::UnknownType, message)

@@ -51,8 +51,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
         Self { depth: 0, bytes, shown: 0, offset: 0, end: bytes.len() as u64, receive }
     }
 
-    /// The same annotator for bytes at an offset of a longer input that ends at `end`. The number of digits of `end` is the
-    /// width of the column of offsets.
+    /// Places the bytes at an offset of a longer input that ends at `end`. The number of digits of `end` is the width
+    /// of the column of offsets.
     #[must_use]
     pub fn within(self, offset: u64, end: u64) -> Self {
         Self { offset, end, ..self }
@@ -86,7 +86,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.value_with_fault(length, texts, None)
     }
 
-    /// The same for an invalid value after which the dump continues.
+    /// Shows the next bytes as one value, like [`value`](Self::value), and below it the fault, if there is one. The
+    /// dump continues.
     ///
     /// # Errors
     ///
@@ -135,7 +136,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.row(rest.min(BYTES_A_LINE), [kind, &"", &""], Some(fault))
     }
 
-    /// An annotator for the next `length` bytes, which count as shown here.
+    /// An annotator for the next `length` bytes. This annotator counts them as shown.
     pub(super) fn part(&mut self, length: usize) -> Annotator<'_, 'b> {
         let (bytes, offset) = (self.next(length), self.offset());
         self.shown += bytes.len();

@@ -46,7 +46,7 @@ pub struct Row<'r> {
     pub(super) end: u64,
 }
 
-/// The most bytes on one line: a marker and a 64-bit number.
+/// The maximum number of bytes on one line: a marker and a 64-bit number.
 pub(super) const BYTES_A_LINE: usize = 9;
 
 /// The width of the bytes, without their indentation.
@@ -56,7 +56,8 @@ const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1;
 /// columns stay in place up to 10 digits.
 const INDENTATION_WIDTH: usize = 6;
 
-/// The widths of types and names, with the space after them. The value is the last column, because only it has any width.
+/// The widths of types and names, enough for `array of 14` and `chunkshape[15]` with the space after them. The value is
+/// the last column, because its width is not limited.
 const KIND_WIDTH: usize = 12;
 const FIELD_WIDTH: usize = 15;
 

@@ -11,7 +11,7 @@ use super::{Error, ErrorKind};
 use crate::entry::MAX_DTYPE_LEN;
 use crate::layout::Layout;
 
-/// An integer of any type, if 64 bits can hold it.
+/// An integer of any type; `Wider` if 64 bits cannot hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 // Messages show the number. A 128-bit integer would make every `Detail` larger.
 pub(crate) enum Integer {

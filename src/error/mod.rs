@@ -121,7 +121,8 @@ impl Error {
         }
     }
 
-    // An error gets its place on the way up, where it is known. The innermost place wins: what is set already stays.
+    // Callers add the place of an error as it is returned. The innermost place wins: a place that is already set is
+    // kept.
 
     /// Adds the entry, unless the error names one.
     #[cold]
@@ -166,13 +167,13 @@ impl Error {
         self.0.detail.kind()
     }
 
-    /// The entry that is wrong; `None` if it is not a single one.
+    /// The invalid entry; `None` if the error is not about a single entry.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         self.0.entry
     }
 
-    /// The dimension that is wrong, counted from 0; `None` if it is not a single one.
+    /// The invalid dimension, counted from 0; `None` if the error is not about a single dimension.
     #[must_use]
     pub fn dimension(&self) -> Option<usize> {
         self.0.dimension.map(usize::from)

@@ -44,8 +44,8 @@ impl Geometry {
 
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
-    /// The [extent](Chunk::extent) of each chunk is its part of the slice. Its blocks and runs are those that the slice
-    /// needs, with their places in a separate array of the shape of the slice.
+    /// The [extent](Chunk::extent) of each chunk is its part of the slice. Its blocks and runs are only those that the
+    /// slice needs. The target of a run refers to an array of the shape of the slice.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl<'g> Chunk<'g> {
         &self.cell.extent
     }
 
-    /// The same chunk, selected from the whole array instead of a slice. If both have the same extent, the slice covers
-    /// the whole chunk, so it can be written without reading the chunk first.
+    /// This chunk, selected from the whole array instead of a slice. If both have the same extent, the slice covers the
+    /// whole chunk, so it can be written without reading the chunk first.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
@@ -354,7 +354,8 @@ impl Block<'_> {
             let items = *stop - start;
             nitems *= items;
             *stop = start + 1;
-            // A dimension that is not filled in both leaves a gap after it, so no further one can join the run.
+            // If the items do not fill the dimension in both the block and the target, there is a gap, so the run ends
+            // here.
             if items != *in_block || items != *in_target {
                 break;
             }
@@ -408,7 +409,7 @@ impl Cell {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// Over the first items of the runs.
+    /// Iterates over the first item of each run.
     over: Cells,
     nitems: u64,
     source: u64,

@@ -4,7 +4,8 @@ use core::fmt;
 
 use crate::entry::{Entry, MAX_NDIM};
 
-/// The most bytes in a Blosc2 chunk: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, `i32::MAX` less a header of 32 bytes.
+/// The maximum size of a Blosc2 chunk in bytes: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, `i32::MAX` less a header of 32
+/// bytes.
 pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 
 /// The error of numbers that are not a valid geometry, or of an argument that does not fit the geometry.
@@ -201,7 +202,7 @@ impl Error {
         }
     }
 
-    /// The dimension that is wrong, counted from 0; `None` if it is not a single one.
+    /// The invalid dimension, counted from 0; `None` if the error is not about a single dimension.
     #[must_use]
     pub fn dimension(&self) -> Option<usize> {
         match self.0 {

@@ -10,7 +10,7 @@ use super::walk::Cells;
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
 ///
-/// // The last of four chunks reaches over both ends of the array, so its extent is cut.
+/// // The last of four chunks extends beyond the array along both dimensions, so its extent is clipped.
 /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
 /// let chunk = geometry.chunk(3).unwrap();
 /// let extent = chunk.extent();

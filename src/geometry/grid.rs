@@ -182,7 +182,7 @@ impl Geometry {
         self.padded_chunk().product()
     }
 
-    /// The number of items of a block. All blocks have the same number; some of it may be padding.
+    /// The number of items of a block. All blocks have the same number of items; some items may be padding.
     #[must_use]
     pub fn block_nitems(&self) -> u64 {
         self.blockshape().product()

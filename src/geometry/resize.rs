@@ -152,10 +152,10 @@ struct ChangedChunks {
 }
 
 impl ChangedChunks {
-    /// The number in the grid of the chunk with index `changed` among the chunks that are not kept.
+    /// The grid number of a changed chunk, given its index among the changed chunks.
     fn item(&self, mut changed: u64) -> u64 {
         let mut number = 0;
-        // The numbers of chunks and of kept chunks at one place along the dimensions so far.
+        // How many chunks, and how many kept chunks, share one coordinate in the dimensions handled so far.
         let (mut chunks, mut kept_chunks) = (self.grid.product(), self.kept.product());
         for (kept, places) in zip(&self.kept, &self.grid) {
             chunks /= places;

@@ -38,7 +38,8 @@ impl Iterator for Cells {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // A lower bound may be too small, but an upper bound may not, so it is unknown if it does not fit.
+        // A lower bound may be too small, but an upper bound may not. So there is no upper bound if the count does not
+        // fit `usize`.
         let left = usize::try_from(self.left).ok();
         (left.unwrap_or(usize::MAX), left)
     }

@@ -173,7 +173,7 @@ impl Meta {
         self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())
     }
 
-    /// The same metalayer in another layout. A dtype or dtype format that the new layout does not have is dropped. The
+    /// This metalayer in another layout. A dtype or dtype format that the new layout does not have is dropped. The
     /// dtype keeps its spelling.
     ///
     /// # Errors
@@ -204,7 +204,7 @@ impl Meta {
         Ok(self)
     }
 
-    /// The same metalayer with another shape.
+    /// This metalayer with another shape.
     ///
     /// # Errors
     ///
@@ -225,7 +225,7 @@ impl Meta {
         Ok(self)
     }
 
-    /// The same metalayer with another dtype. The dtype format stays.
+    /// This metalayer with another dtype. The dtype format stays.
     ///
     /// # Errors
     ///

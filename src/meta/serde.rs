@@ -83,6 +83,8 @@ impl<'de> Visitor<'de> for MetaVisitor {
 }
 
 /// Reads the next field of a sequence, after `before` others.
+// Inlined, so the entry is a constant in each call, also in `Fill::deserialize`, and the matches over entries
+// disappear.
 #[inline(always)]
 fn fill<'de, A: SeqAccess<'de>>(
     fields: &mut A,
@@ -130,7 +132,8 @@ struct Draft {
     meta: Meta,
     ndim: u8,
     has_layout: bool,
-    /// The entries read so far. The entries of every layout are required, so they are in it from the start.
+    /// The entries read so far. Entries that all layouts have are in the set from the start: each of them is required,
+    /// and reported where it is missing.
     entries: EntrySet,
 }
 

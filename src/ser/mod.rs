@@ -167,7 +167,8 @@ fn with_long_dtype<T: Serialize + ?Sized>(
     }
 }
 
-// Truncated, not shrunk to fit: a reallocation would cost more than the few spare bytes.
+// Truncated, not shrunk to fit: a reallocation would cost more than the few spare bytes. Inlined like the rest of the
+// way from `serialize` to the bytes (see `entries.rs`).
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {

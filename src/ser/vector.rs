@@ -95,6 +95,7 @@ pub(super) struct SerializeVector<'s, W> {
 }
 
 impl<W: FixedInt + Width> SerializeVector<'_, W> {
+    // Inlined: see `entries.rs`.
     #[inline(always)]
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         match integer(value) {

@@ -41,7 +41,7 @@ impl<'de> Input<'de> {
     /// The layout of the metalayer at the position, which does not change.
     ///
     /// After `96` the byte after the block shape decides. The bytes before it are checked on the way.
-    // So such a metalayer is walked twice. Its files are from a few days of 2023.
+    // Such a metalayer is therefore read twice. This is acceptable: these files were written during a few days of 2023.
     #[inline]
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let rest = self.rest();
@@ -62,7 +62,7 @@ impl<'de> Input<'de> {
         Error::new(detail).at(self.position).of_version(self.version(self.position))
     }
 
-    /// The version of the metalayer at an offset, which may be malformed; 0 if it cannot be read.
+    /// The version of the metalayer at an offset; 0 if it cannot be read. The metalayer may be malformed.
     #[cold]
     pub(crate) fn version(&self, start: usize) -> u8 {
         match self.bytes.get(start..) {
@@ -94,7 +94,7 @@ impl<'de> Input<'de> {
         }
     }
 
-    /// Moves the position to the start of `rest`, which must be the end of the bytes.
+    /// Moves the position to the start of `rest`, which must be a suffix of the input.
     #[inline]
     pub(crate) fn skip_to(&mut self, rest: &[u8]) {
         self.position = self.bytes.len() - rest.len();

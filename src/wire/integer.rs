@@ -20,7 +20,7 @@ pub(crate) trait FixedInt: Copy + Into<i64> {
     /// Reads the value from a slice of [`WIDTH`](Self::WIDTH) bytes with a checked marker; `None` for another length.
     fn decode(item: &[u8]) -> Option<Self>;
 
-    /// The same number, which must not be negative.
+    /// This number as an unsigned integer. It must not be negative.
     fn unsigned(self) -> Self::Unsigned;
 
     /// Whether every integer has its marker and is not negative.
@@ -54,10 +54,11 @@ macro_rules! fixed_int {
                 <$unsigned>::from_ne_bytes(self.to_ne_bytes())
             }
 
+            // Inlined into `Metalayer::ordinary`, as is `Items::ordinary`, so the vectors stay in registers.
             #[inline(always)]
             fn are_marked_and_not_negative(mut items: &[u8]) -> bool {
-                // No branch per integer: a wrong bit in any of them stays set. Checked are the marker and the first byte of the
-                // big-endian value, which has the sign.
+                // No branch per integer: a wrong bit in any of them stays set. It checks the marker and the first byte
+                // of the big-endian value, which has the sign.
                 let mut wrong = 0;
                 while let Some((&[marker, first, ..], left)) = items.split_first_chunk::<{ Self::WIDTH }>() {
                     wrong |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);

@@ -77,8 +77,8 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// Writes the marker of a dimension vector, and lends the room for its integers; an empty one if they do not fit.
-    // The buffer is looked at once per vector.
+    /// Writes the marker of a dimension vector, and returns slots for its integers; no slots if they do not fit.
+    // One bounds check per vector, not one per integer.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
