@@ -49,7 +49,8 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
     let damaged = |why: String| Err(NotDecompressed::Damaged(why));
     let table = starts(chunk.get(header.header_len..).unwrap_or_default());
     let mut left = header.nbytes;
-    // The bytes left for the blocks. Blocks with more than these share bytes, and a million of them could be the same.
+    // The stored bytes not yet used by a block. Once they are used up, blocks share bytes, and a million entries of the
+    // table could point to the same block.
     let mut room = chunk.len();
     let mut spans = Vec::new();
     for (number, start) in table.take(header.nblocks().unwrap_or_default()).enumerate() {
@@ -63,7 +64,8 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
         spans.push((start, start + block.len(), number));
         let Some(rest) = room.checked_sub(block.len()) else { break };
         room = rest;
-        // Only lengths of 0: all bytes are zero, and there is nothing to decompress for any number of them.
+        // Every stream has the length 0, so the block is all zeros. There is nothing to decompress, so the expansion
+        // limit does not apply.
         if block.len() == header.nstreams(length) * INT32 {
             continue;
         }
@@ -75,6 +77,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
             return damaged(format!("block {number}: {why}"));
         }
     }
+    // After the blocks, so a damaged block is reported as such, and not as an overlap.
     spans.sort_unstable();
     let shared = spans.windows(2).find_map(|pair| match pair {
         [(_, end, a), (start, _, b)] if start < end => Some((a, b)),

@@ -1,6 +1,7 @@
 //! The check of the [chunk files](crate::format::chunk_file) in the directory of a sparse frame.
 //!
-//! A file without an entry in the chunk index is not a fault: C-Blosc2 leaves an empty one after a chunk became special.
+//! An empty file without an entry in the chunk index is valid: C-Blosc2 leaves one when a chunk becomes special. Other
+//! files without an entry are reported by `unowned`.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};
@@ -11,7 +12,7 @@ use crate::format::chunk::ChunkHeader;
 use crate::format::chunk_file::{name, number};
 use crate::io::open::open_at_once;
 
-/// The most files that are opened without listing the folder first.
+/// The maximum number of files that are opened without listing the folder first.
 // A chunk index of a few hundred bytes can name a million files that do not exist. With a list, a missing name costs a search
 // in memory and no system call.
 const MAX_UNLISTED: usize = 64;
@@ -92,6 +93,7 @@ fn fault(path: &Path) -> io::Result<Option<FileFault>> {
         Err(error) => return Err(error),
     };
     let metadata = file.metadata()?;
+    // A directory or a pipe is not a chunk file, whatever its name.
     if !metadata.is_file() {
         return Ok(Some(FileFault::Missing));
     }

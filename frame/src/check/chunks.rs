@@ -1,5 +1,5 @@
-//! The walk over the chunks: each header is compared with the frame and with the other chunks, and the data is decompressed
-//! on request.
+//! Checks each chunk: compares its header with the frame and with the other chunks, and decompresses its data on
+//! request.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
@@ -29,8 +29,9 @@ use crate::rules::chunk::{
 };
 use crate::rules::index::MAX_COMPARED;
 
-/// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more share bytes, and reading each could
-/// take forever. 2 and not 1, so a single chunk that claims too much does not hide the others.
+/// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more than all chunks together
+/// must share bytes, and reading them all could take forever. The factor is 2, so one chunk with a length that is too
+/// large does not prevent the check of the others.
 const MAX_LOOKS: u64 = 2;
 
 /// Adds the findings about chunks to a report. Findings about the index are not repeated.
@@ -137,7 +138,7 @@ struct ChunkScan {
     other_filters: Option<(u64, u64, String)>,
     /// Whether all chunks are stored and have a valid header.
     is_whole: bool,
-    /// Whether all entries are known, and the ranges of all chunks in the frame.
+    /// Whether every entry of the index was read, and the byte range of every chunk in the frame is valid.
     knows_all: bool,
     /// The number of bytes that may still be read of chunks in the frame.
     left: u64,
@@ -195,12 +196,14 @@ impl ChunkScan {
         found: &mut Found,
     ) -> Result<Option<Finding>, Error> {
         let has_own_file = matches!(entry.place, ChunkPlace::File(_));
-        // The check of the index reports missing files, and two chunks in one.
+        // The check of the index reports missing files, and two entries with the same file.
         let is_again = matches!(entry.place, ChunkPlace::File(number) if !self.files.insert(number));
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
             self.is_whole = false;
             return Ok(None);
         }
+        // Each read of a chunk file opens it. If its data will be read anyway, a longer first read saves the one for
+        // the table.
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
         let Some(first) = chunks.bytes(entry, 0, length)? else {
@@ -223,6 +226,8 @@ impl ChunkScan {
         if header.has_false_dictionary() {
             found.push(with_false_dictionary(entry));
         }
+        // A file longer than its chunk: cbytes may be damaged, or old bytes follow the chunk. In a contiguous frame,
+        // `compare` does this.
         if has_own_file && header.cbytes as u64 != first.room {
             if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
                 return Ok(Some(wrong_end(entry, &header, end)));
@@ -290,7 +295,8 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// Adds findings for chunks that share bytes, and for chunks whose length is wrong because a hole follows them.
+    /// Adds findings for chunks that share bytes, and for chunks before a hole whose last block does not end where the
+    /// header says.
     fn compare<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -329,8 +335,8 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// The finding for bytes or files of no entry. The byte ranges are already sorted. For a sparse frame, `sparse` is its
-    /// directory and the chunk files in it.
+    /// The finding for bytes or chunk files that no entry of the index refers to. The byte ranges are already sorted.
+    /// For a sparse frame, `sparse` is its directory and the chunk files in it.
     fn unowned(&self, header: &Header, sparse: Option<(&Path, &[u64])>) -> Option<Finding> {
         if !self.knows_all {
             return None;
@@ -347,7 +353,7 @@ impl ChunkScan {
         unowned::bytes(ranges, header.header_len as u64, index_start(header))
     }
 
-    /// The finding for chunks of different sizes whose sum is not that of the header.
+    /// The finding for chunks of different sizes whose decompressed sizes do not add up to `nbytes`.
     fn total(&self, header: &Header) -> Option<Finding> {
         let is_known = self.is_whole && header.nchunks().is_none();
         let (expected, found) = (u64::try_from(header.nbytes).ok()?, self.nbytes);
@@ -358,7 +364,7 @@ impl ChunkScan {
     }
 }
 
-/// Decompresses a chunk with a valid header and table of blocks. The result does not change what was recorded of the header.
+/// Decompresses a chunk with a valid header and table of blocks. A failure does not undo the record of its header.
 fn check_data<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,

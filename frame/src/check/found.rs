@@ -6,7 +6,7 @@ use crate::finding::{Finding, Place};
 use crate::format::index::ChunkEntry;
 use crate::rules::index::MAX_COMPARED;
 
-/// The most findings of a code about single chunks.
+/// The maximum number of findings per code about single chunks.
 const MAX_FINDINGS: usize = 20;
 
 /// Findings about chunks so far, at most [`MAX_FINDINGS`] of each code.
@@ -39,13 +39,13 @@ impl Found {
         }
     }
 
-    /// Records that this chunk, and all after it of `all` chunks, were not checked.
+    /// Records that this chunk and all later ones were not checked. `all` is the number of chunks.
     pub(super) fn not_looked_at(&mut self, entry: &ChunkEntry, all: u64) {
         let why = format!("from chunk {} on, as those before it share their bytes", entry.number);
         self.skipped.push(Skipped::Chunks { count: Some(all.saturating_sub(entry.number)), why });
     }
 
-    /// Records that of `all` stored chunks only the first ones were compared.
+    /// Records that only the first [`MAX_COMPARED`] of `all` stored chunks were compared with each other.
     pub(super) fn not_compared(&mut self, all: u64) {
         let compared = MAX_COMPARED as u64;
         if let Some(rest) = all.checked_sub(compared).filter(|&rest| rest > 0) {

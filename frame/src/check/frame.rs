@@ -54,6 +54,7 @@ fn check_index<R: Read + Seek>(
     let is_present = header.generation == Generation::Present;
     let gap = end.saturating_sub(index_start(header)).saturating_sub(index.cbytes as u64);
     let gap = Some(gap).filter(|&gap| trailer.is_some() && gap > 0);
+    // Without stored chunks, no replaced chunk can have left old bytes, so the gap is an error and not an oddity.
     if let Some(gap) = gap.filter(|_| header.cbytes == 0 && !header.is_sparse() && is_present) {
         let text =
             format!("cbytes is 0, so the chunk index should be all that is here, but {gap} bytes follow it");
@@ -61,9 +62,11 @@ fn check_index<R: Read + Seek>(
         return Ok(());
     }
     let mut findings = Vec::new();
+    // This crate does not read the index of an older frame.
     if is_present {
         (findings, report.counts) = index::check(frame)?;
     }
+    // After an error in the index, its end is not certain, and neither is the gap.
     if let Some(gap) = gap.filter(|_| findings.iter().all(|finding| finding.severity() == Severity::Warning))
     {
         let text = format!("{gap} bytes lie between the chunk index and the trailer");

@@ -32,7 +32,7 @@ pub(super) fn check<R: Read + Seek>(
         }
     }
     findings.extend(scan.lost_length(header));
-    // An object that is computed or fetched when it is read has no stored chunks before.
+    // A lazy or remote object has no stored chunks until its data has been computed or fetched.
     if frame.kind().holds_data() {
         let geometry = || frame.head.array().ok().flatten().and_then(|array| array.geometry().ok());
         findings.extend(scan.unwritten(header, geometry));
@@ -45,7 +45,7 @@ fn scan<R: Read + Seek>(frame: &mut Frame<R>) -> Result<IndexScan, Error> {
     let chunks = frame.chunks()?;
     let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
     let mut scan = IndexScan::default();
-    // Two equal entries show the same as a million.
+    // If all entries are equal, two are enough: the second one reveals a repeated offset.
     for entry in chunks.take(if is_repeated { 2 } else { usize::MAX }) {
         let place = entry?.place;
         scan.take(place, &header);

@@ -46,22 +46,22 @@ const PIECE: usize = 1 << 16;
 /// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks are not checked, because
 /// their places are not known.
 ///
-/// # What leaves no trace
+/// # Damage that a check cannot find
 ///
 /// Blosc2 has no checksums, so a check finds only contradictions. (The members of a zip file do have a checksum, which
 /// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares.) It cannot find
 ///
-/// - damage within the compressed bytes of a chunk that its codec does not notice, and any in bytes that are not
-///   compressed;
-/// - another dtype with the same item size, and another shape with the same chunk grid;
+/// - damage in compressed bytes that the codec does not detect, and any damage in uncompressed bytes;
+/// - a wrong dtype with the same item size, and a wrong shape with the same chunk grid;
 /// - another shape or chunk shape of an array without items;
-/// - other values of metalayers, or of the codec and other parameters that apply only to new chunks;
+/// - wrong values in other metalayers, or a wrong codec or other parameter that applies only to new chunks;
 /// - a mix of old and new data, left by a writer that was killed while it changed an array in place;
-/// - data that was never written. The chunks of a killed writer that created or appended read as zeros.
-///   [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such an array can be
-///   intended, and a killed writer of data with chunks of zeros is missed.
+/// - data that was never written. If a writer was killed while it created or extended an array, the missing chunks read
+///   as zeros. [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such
+///   an array can be intended. Neither is reported if the data written so far already contains chunks of zeros.
 ///
-/// `docs/EVIDENCE.md` in the repository has the counts, for every change of a byte in headers, and for killed writers.
+/// `docs/EVIDENCE.md` in the repository has the detection rates: for a change of each byte of a header, and for killed
+/// writers.
 ///
 /// ```
 /// use b2nd_frame::{Check, CheckDepth, FindingCode};
@@ -129,8 +129,9 @@ impl<'p> Check<'p> {
         Self { depth, progress: Progress::default() }
     }
 
-    /// Sets a progress callback. It gets the number of chunks done after each chunk, and can stop the check with an error of the
-    /// kind [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the numbers start at 1 again.
+    /// Sets a progress callback. After each chunk it receives the number of chunks checked so far. It can stop the
+    /// check with an error of the kind [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the
+    /// numbers start at 1 again.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -158,7 +159,7 @@ impl<'p> Check<'p> {
     /// # Errors
     ///
     /// - [`Io`] if a file cannot be read.
-    /// - [`Changing`] if in 20 checks no two in a row agree.
+    /// - [`Changing`] if 20 checks were made, and no two consecutive ones agree.
     /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
     ///
     /// [`Io`]: crate::ErrorKind::Io
@@ -174,7 +175,8 @@ impl<'p> Check<'p> {
             Ok(frame) => frame,
             Err(error) => return Ok(Report::of([error.into_finding()?].into())),
         };
-        // A small file is read again as a whole: two reads and no seek, instead of four to six for its parts and the header.
+        // A small file is read again into memory. With the first read of the header, that is two reads and no seek,
+        // instead of four to six reads.
         let report = match frame.in_memory()? {
             Some(mut small) => self.once(&mut small)?,
             None => self.once(&mut frame)?,
@@ -219,6 +221,7 @@ impl<'p> Check<'p> {
         if self.depth >= CheckDepth::ChunkData {
             values::check(frame, &mut report)?;
         }
+        // Last, because a writer may have changed the frame meanwhile. The findings would then mix two states.
         if frame.is_unchanged()? { Ok(report) } else { Err(Error::changing(None)) }
     }
 }

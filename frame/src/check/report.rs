@@ -21,8 +21,8 @@ use crate::io::frame::Frame;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The frame that a check of a path has opened. `None` if its header cannot be read, which the only finding explains, or if
-    /// the caller opened the frame.
+    /// The frame that a check of a path has opened. `None` if the header cannot be read (then the report has one
+    /// finding, with the reason), or if the caller opened the frame.
     pub frame: Option<Frame>,
     /// All errors and warnings.
     pub findings: Vec<Finding>,
@@ -56,21 +56,21 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skipped {
-    /// Everything about these chunks.
+    /// All checks of these chunks.
     Chunks {
         /// The number of chunks, if it is known.
         count: Option<u64>,
         /// The reason.
         why: String,
     },
-    /// The data of these chunks, which was not decompressed. Their headers were checked.
+    /// The decompression of these chunks. Their headers were checked.
     Data {
         /// The number of chunks.
         count: u64,
         /// The reason for one of them.
         why: String,
     },
-    /// Whether these chunks share bytes with others.
+    /// The comparison of these chunks with the others, which finds shared bytes.
     SharedBytes {
         /// The number of chunks.
         count: u64,

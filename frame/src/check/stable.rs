@@ -10,10 +10,11 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::first_error;
 use crate::io::open::file_with_header;
 
-/// The most checks of a frame that has errors or changes in between.
+/// The maximum number of checks while a frame has errors, or changes between two checks.
 const ATTEMPTS: usize = 20;
 
-/// The time between two checks. A writer that appends chunks needs less time for a chunk.
+/// The time between two checks. It is longer than a writer needs to append one chunk, so two checks do not see the same
+/// half-written state.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Repeats a check of the frame in a file until it finds no errors, or two checks agree and nothing was written between

@@ -25,8 +25,8 @@ pub(super) fn bytes(ranges: impl Iterator<Item = (u64, u64)>, start: u64, end: u
     Some(Finding::new(FindingCode::UnownedBytes, Place::Chunk).at(first?).numbers(0, count).text(text))
 }
 
-/// The same for the chunk files in a directory, `listed` in ascending order. C-Blosc2 leaves an empty file after a chunk
-/// became special, which is not a finding.
+/// The finding for chunk files that no entry refers to, among those `listed` in ascending order. C-Blosc2 leaves an
+/// empty file after a chunk became special, which is not a finding.
 pub(super) fn files(directory: &Path, listed: &[u64], owned: &BTreeSet<u64>) -> Option<Finding> {
     let is_not_empty = |number: &&u64| {
         let metadata = fs::symlink_metadata(directory.join(name(**number)));
