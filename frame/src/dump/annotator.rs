@@ -1,7 +1,7 @@
 //! Reads the parts of a frame, and shows each value.
 //!
-//! The parser first finds what is wrong. Then the parser's own cursor walks over the bytes again: a row is what the cursor took
-//! since the last row. So a dump cannot disagree with an error, and ends at the byte of the error.
+//! The parser first finds the invalid byte. Then its cursor reads the bytes again; each row has the bytes that the
+//! cursor has taken since the row before. So a dump cannot disagree with an error, and ends at the byte of the error.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -17,6 +17,7 @@ use crate::format::marker::{Kind, Marker};
 use crate::format::section::ARRAY_NAMES;
 
 /// The deepest nesting of values with rows of their own. Deeper values are shown as bytes.
+// Real metalayers are nested a few levels deep. Without a limit, each byte of a hostile one could open a level.
 const MAX_DEPTH: usize = 32;
 
 /// Why the rows end early.
@@ -93,7 +94,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(())
     }
 
-    /// Shows a section from the marker of its three parts on. `content` shows the bytes of one content.
+    /// Shows a section, beginning with the marker of its array of three parts. `content` shows the bytes of one
+    /// content.
     pub(super) fn section(
         &mut self,
         name: &str,
@@ -107,7 +109,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.inside(|rows| {
             for _ in 0..count {
                 let name = rows.value("name")?;
-                // A short name is in the head, on the line of its marker.
+                // A short name is in `Value::head`, after its marker; a long one in `Value::body`.
                 let name =
                     if name.body.is_empty() { name.head.get(1..).unwrap_or_default() } else { name.body };
                 let offset = rows.value("offset")?.head.last_chunk().copied().map(u32::from_be_bytes);
@@ -124,7 +126,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         })
     }
 
-    /// Shows the content with its marker at an offset.
+    /// Shows the content whose marker is at this offset.
     pub(super) fn content(
         &mut self,
         offset: usize,
@@ -211,7 +213,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(count)
     }
 
-    /// Shows a value at the end of the last row.
+    /// Shows a value that begins after the last row.
     fn show(&mut self, value: &Value<'_>, field: &str) -> fmt::Result {
         self.rows.value(value.head.len(), [&value.kind, &field, &value.text])?;
         self.inside(|rows| rows.rows.raw(value.body.len()))
@@ -222,7 +224,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.row_with(texts, None)
     }
 
-    /// The same, with a fault of the value. The dump continues.
+    /// Like [`row`](Self::row), with a fault below the value. The dump continues.
     pub(super) fn row_with(
         &mut self,
         texts: [&dyn fmt::Display; 3],

@@ -33,8 +33,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its path is not
-    /// known. The rows of the index come before that.
+    /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its
+    /// path is not known. In that case the rows of the index are still passed on, before the error is returned.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -69,6 +69,7 @@ impl<R: Read + Seek> Frame<R> {
                 }
             }
         }
+        // A second pass over the index, because keeping the entries of the first would take memory for each chunk.
         let mut chunks = self.chunks()?;
         let Some(index) = chunks.index() else { return result };
         let (start, header) = (index.start(), *index.header());
@@ -84,7 +85,8 @@ impl<R: Read + Seek> Frame<R> {
         while let Some(entry) = chunks.next() {
             let entry = match entry {
                 Ok(entry) => entry,
-                // An error of the index was already recorded, unless the file could not be read this time.
+                // The first pass over the index has put its error into `result`. Another error can only mean that this
+                // second read failed.
                 Err(error) => return result.and(Err(error)),
             };
             let name = format!("chunk {}", entry.number);
@@ -101,7 +103,8 @@ impl<R: Read + Seek> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Passes on what the bytes of one chunk's header mean, as [`dump_chunks`](Self::dump_chunks) does for all chunks.
+    /// Passes the annotated bytes of one chunk header to a function, row by row, like
+    /// [`dump_chunks`](Self::dump_chunks).
     ///
     /// # Errors
     ///
@@ -132,7 +135,7 @@ impl<R: Read + Seek> Frame<R> {
             return Err(Error::refused(format_args!("there is no chunk {number}: the frame has {count}")));
         };
         let bytes = bytes_shown(&mut chunks, &entry)?;
-        // An error means that the function has broken off.
+        // An error only means that the function returned `Break`.
         let _ = write_chunk(&entry, bytes.as_deref(), codec, end, &mut until_break(&mut receive));
         Ok(())
     }
@@ -153,12 +156,13 @@ fn bytes_shown<R: Read + Seek>(
     Ok(Some(bytes))
 }
 
-/// The most bytes of a table of blocks that are shown. Each block has a row, and a hostile index can name the same chunk in
-/// every entry.
+/// The maximum number of bytes of a table of blocks that are shown. Each block has a row, and a hostile index can name
+/// the same chunk in every entry.
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
-/// The number of bytes that are shown of the chunk at the start of `bytes`: its header, the first part of the table of blocks,
-/// and, if that is the whole table, the length of its dictionary. Bytes after the chunk are never shown.
+/// The number of bytes shown of the chunk at the start of `bytes`: its header and the first part of the table of
+/// blocks. If the whole table is shown, also the length of the chunk's dictionary. Bytes after the chunk are never
+/// shown.
 fn length_shown(bytes: &[u8]) -> usize {
     ChunkHeader::parse(bytes)
         .map_or(ChunkHeader::MAX_LEN, |header| (header.header_len + parts_shown(&header)).min(header.cbytes))
@@ -175,7 +179,7 @@ fn parts_shown(header: &ChunkHeader) -> usize {
     if is_whole { parts(header) } else { MAX_TABLE_SHOWN.min(parts(header)) }
 }
 
-/// The fault of an incomplete table of blocks: its shown part ends early, or the chunk ends before its other part.
+/// The fault of an incomplete table of blocks: the bytes end within the shown part, or the chunk ends within the rest.
 fn cut_short(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len + parts_shown(header);
     let found = if is_shown { header.cbytes } else { bytes.len() };
@@ -227,7 +231,8 @@ fn write_index(
     Annotator::new(part(start), rows, cut_short(bytes, header)).run(|rows| rows.chunk(header))
 }
 
-/// The findings of a cursor over a chunk are not shown.
+/// The part of a frame for a cursor over a chunk. Its codes do not matter, because the findings of this cursor are not
+/// shown.
 fn part(start: u64) -> Part {
     Part { place: Place::Chunk, start, marker: FindingCode::ChunkHeader, end: FindingCode::ChunkHeader }
 }

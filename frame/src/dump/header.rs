@@ -117,7 +117,7 @@ impl Annotator<'_, '_> {
     }
 }
 
-/// The meaning of the bytes of a part of the filters.
+/// Describes one part of `filters`, given its bytes.
 pub(super) fn filter_part(name: &str, bytes: &[u8]) -> String {
     let first = bytes.first().copied().unwrap_or_default();
     match name {

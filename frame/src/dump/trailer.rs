@@ -94,7 +94,7 @@ impl Annotator<'_, '_> {
     fn vlmetalayer(&mut self, content: &[u8]) -> Result<(), Stop> {
         let end = self.rows.shown() + content.len();
         if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len()) {
-            // The cursor has taken the whole content.
+            // The caller's cursor is already behind the content. Move it back, to show the chunk header value by value.
             self.cursor = self.cursor.at(self.rows.shown());
             self.chunk_header(&header)?;
             self.note("data", &stored(&header))?;

@@ -6,6 +6,7 @@ use crate::format::cursor::Cursor;
 use crate::format::marker::{Kind, Marker};
 
 /// The longest text, in bytes, that is shown on the line of its marker.
+// A line has room for 9 bytes: the marker and 8 more.
 const MAX_LINE_TEXT: u8 = 8;
 
 /// A value, or the start of a value that contains others.
