@@ -299,7 +299,7 @@ impl<R> Frame<R> {
         Ok(file_len)
     }
 
-    /// The same, and checks that the file has nothing besides the frame.
+    /// Like [`check_same`](Self::check_same), and checks that the frame is the whole file.
     pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
         let file_len = self.check_same(path, file)?;
         let frame_len = self.header().frame_len;
@@ -439,8 +439,8 @@ fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 
-/// Checks that a shape needs no other chunks. After an interrupted resize, the number of chunks is that of the header, not
-/// that of the old shape.
+/// Checks that a shape has the same grid of chunks. After an interrupted resize, it must have the number of chunks in
+/// the header, because the old shape may be wrong.
 pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = array.geometry().map_err(Error::refused)?;
     let resize = geometry.resize(shape).map_err(Error::refused)?;

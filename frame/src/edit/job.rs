@@ -26,7 +26,7 @@ use crate::write::output::Output;
 /// The number of bytes copied between two calls of the progress callback.
 const PIECE: u64 = 1 << 22;
 
-/// Whether `to` leads to the same file with the header, or to its directory.
+/// Whether `to` is the header file `source` under any path, or the directory of a sparse frame that contains it.
 fn is_same(source: &Path, to: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
@@ -34,7 +34,7 @@ fn is_same(source: &Path, to: &Path) -> bool {
 
 /// The path of the old frame.
 struct Old<'p> {
-    /// As it was given: a directory must hold a sparse frame, so `check` must know whether it is one.
+    /// The path as given. `check` must know whether it is a directory, because a directory must hold a sparse frame.
     from: &'p Path,
     /// The file with the header of `from`.
     source: PathBuf,
@@ -57,7 +57,8 @@ pub(super) struct Job<'p> {
 type Locks = (Option<ExclusiveLock>, Option<SharedLock>);
 
 impl<'p> Job<'p> {
-    /// Checks that the new file can be written at its path. The old frame has been read, and cannot be rewritten in place.
+    /// Checks that the new file can be written at its path. The old frame comes from a reader without a path, so it
+    /// cannot be rewritten in place.
     pub(super) fn of_reader<R>(
         old: &Frame<R>,
         to: &'p Path,
@@ -71,7 +72,7 @@ impl<'p> Job<'p> {
         Ok((Self { old: None, to, wanted, makes_directory }, destination))
     }
 
-    /// The same for a frame at a path.
+    /// Checks both paths of a rewrite, and that the new file can be written.
     pub(super) fn new(
         from: &'p Path,
         to: &'p Path,
@@ -111,12 +112,13 @@ impl<'p> Job<'p> {
                 Ok((ExclusiveLock::take(source, *is_sparse)?, None))
             }
             Some(Old { source, is_sparse, .. }) => {
+                // The deadline has already passed: it tries once, and does not wait.
                 Ok((None, SharedLock::take(source, *is_sparse, Some(Instant::now()))?))
             }
         }
     }
 
-    /// The new frame that is made of the old one: its parts, and the frame as its header shows it. The new frame is
+    /// The new header and body, and the new frame parsed from that header. Nothing is written yet. The new frame is
     /// checked too, because the rules for an older generation do not cover all errors.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let rewritten = Rewritten::of(frame, self.wanted)?;
@@ -188,6 +190,7 @@ impl<'p> Job<'p> {
             }
         }
         new.sync()?;
+        // Again: without a lock file, a writer can have changed the old frame while it was copied.
         self.check_old(&mut frame)?;
         let path = match (new.directory(), &self.old) {
             (Some(directory), _) => directory.join(SPARSE_INDEX),
@@ -197,8 +200,10 @@ impl<'p> Job<'p> {
         check_new(&after, &path, new.file())?;
         // The path as given, which may be a link.
         let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
-        // The last chance to stop. From here on nothing asks.
+        // The last call of the progress callback: from here on the rewrite cannot be stopped.
         progress.advance(0)?;
+        // Before the rename, because after it nothing may fail. A raised counter only makes other processes read the
+        // header again.
         if let Some(lock) = &mut exclusive {
             lock.raise_counter()?;
         }
@@ -219,7 +224,7 @@ fn new_type(wanted: Wanted<'_>, old_type: FrameType) -> Result<FrameType, Error>
     }
 }
 
-/// Writes the new file with the header: header, kept bytes of the old file, trailer.
+/// Writes the header file of the new frame: the new header, the kept bytes of the old file, and the trailer.
 fn write<R: Read + Seek>(
     frame: &mut Frame<R>,
     [header, trailer]: [&[u8]; 2],
@@ -244,6 +249,7 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
     for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
         let entry = entry.map_err(|error| Error::io("read", from, error))?;
         let path = entry.path();
+        // Other files in the directory, such as the lock file, are not part of the frame.
         if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
             let unreadable = |error| Error::io("read", &path, error);
             let mut old = File::open(&path).map_err(unreadable)?;
@@ -257,8 +263,7 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
     Ok(())
 }
 
-/// Copies all bytes of a reader, and says how many. An error names the file that it is about, which `io::copy` does not
-/// tell.
+/// Copies all bytes of a reader, and returns their number. Unlike with `io::copy`, an error names the file that failed.
 fn copy_bytes(
     old: &mut impl Read,
     path: Option<&Path>,

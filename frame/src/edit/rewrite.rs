@@ -28,7 +28,7 @@ use crate::progress::Progress;
 /// | a [lost type size](crate::FindingCode::LostTypesize) | writes the item size of the dtype |
 /// | a header of the second generation (`9d`) | writes header and trailer of the present generation (`9e`) |
 /// | a header of the first generation (`9c`) | is not possible |
-/// | sparse or contiguous | converts to the [given frame type](Self::frame_type); then the frame needs no array |
+/// | sparse or contiguous | converts to the [given frame type](Self::frame_type); this also works for frames without an array |
 ///
 /// C-Blosc2 can then open frames that it could not open before. python-blosc2 opens a Caterva file as an array again;
 /// without the rewrite, version 3 and later open it as plain chunks, without a shape.
@@ -47,13 +47,14 @@ use crate::progress::Progress;
 /// therefore see either the old file or the complete new one. If this process is killed, at most a file or directory with
 /// the temporary name is left. After the rename no error is possible.
 ///
-/// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced; a copy of it is a new directory,
-/// which, except on Windows, is empty for a moment before the written one replaces it.
-/// A symbolic link remains a symbolic link.
+/// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced. A copy of a sparse frame is a
+/// new directory. On systems other than Windows, an empty directory is at the path for a moment before the complete one
+/// replaces it. A symbolic link remains a symbolic link.
 ///
-/// The new file gets the mode of the old one and, in place, its owner and group. If a directory replaces a file, those who
-/// may read it may also enter it. If the system does not allow this, it is skipped without an error. Hard links and extended
-/// attributes are lost. In place, you need permission to write the old file.
+/// The new file gets the mode of the old one and, in place, its owner and group. If the old frame was a file and the
+/// new one is a directory, users who may read the directory may also enter it. If the system does not allow this, it is
+/// skipped without an error. Hard links and extended attributes are lost. In place, you need permission to write the
+/// old file.
 ///
 /// # Locks
 ///
@@ -90,7 +91,7 @@ pub struct Rewrite<'p, R = File> {
     progress: Progress<'p>,
 }
 
-/// Where the old frame is.
+/// The place of the old frame.
 enum Origin<R> {
     Path(PathBuf),
     Reader { reader: R, offset: u64 },
@@ -112,7 +113,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     }
 
     /// Begins a rewrite of the contiguous frame that begins at an offset of a file, such as a [member of a zip
-    /// file](crate::ZipMember::offset), to a path that must not exist yet. The new file gets the mode that new files have.
+    /// file](crate::ZipMember::offset), to a path that must not exist yet. The new file gets the default mode of new
+    /// files (the umask applies).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -179,8 +181,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
 
     /// Sets a progress callback. It gets the number of bytes that [`apply`](Self::apply) has copied, and can stop the rewrite.
     ///
-    /// The first call, with 0, comes after the check of the old frame. Further calls come after each piece of at most 4 MiB,
-    /// and the last one before the rename. The last number is about the header's [`cbytes`](crate::Header::cbytes).
+    /// The first call, with 0, comes after the check of the old frame. Further calls come after each piece of at most 4
+    /// MiB, and the last one before the rename. The last number is approximately the header's
+    /// [`cbytes`](crate::Header::cbytes).
     ///
     /// If it returns `ControlFlow::Break`, the unfinished new file is removed, and the error is
     /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped).

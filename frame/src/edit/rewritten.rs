@@ -36,7 +36,7 @@ pub(crate) struct Rewritten {
     pub(crate) body: Body,
 }
 
-/// The bytes after the header, with a new trailer, or an empty one if the old trailer is kept.
+/// The bytes after the header. `trailer` is empty if `range` includes the old trailer.
 pub(crate) enum Body {
     /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the header.
     Kept { range: Range<u64>, trailer: Vec<u8> },
@@ -84,6 +84,7 @@ impl Rewritten {
         let value =
             array.as_ref().map(|array| metalayer(array, frame.header(), typesize, wanted)).transpose()?;
         if !is_present {
+            // The low 4 bits are the version of the format; the flags above them stay.
             let [general, others @ ..] = frame.header().flags;
             header.set(HeaderField::Flags, &[&[general & 0xf0 | VERSION], &others[..]].concat());
             let array = array.as_ref().ok_or_else(no_array)?;
@@ -105,7 +106,7 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
-            // The one error that a rewrite mends, because everything else in the frame shows the right size.
+            // The one error that a rewrite repairs, because everything else in the frame shows the right size.
             (FindingCode::LostTypesize, Some(Ok(size))) => typesize = size,
             // `check_shape` compares the new shape with the number of chunks.
             (FindingCode::InterruptedResize, _) if has_shape => {}
