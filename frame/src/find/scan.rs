@@ -99,6 +99,7 @@ impl<R: Read + Seek> Scan<R> {
         };
         let position = self.position + found;
         let frame = self.frame_at(position)?;
+        // After a false header, the search continues at the next byte: the true one may overlap it.
         self.position = position + frame.as_ref().map_or(1, |frame| frame.header().header_len);
         Ok(frame)
     }

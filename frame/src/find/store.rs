@@ -63,9 +63,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store by the path of its folder or zip file; `None` if it has no `embed.b2e` that identifies a store. An
-    /// [`EmbedStore`](ObjectKind::EmbedStore) does not identify one: it is a single file, and a file of that name can be in any
-    /// folder.
+    /// Opens a store by the path of its folder or zip file; `None` if it has no `embed.b2e` that identifies a store. If
+    /// `embed.b2e` holds an [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that store is the single file
+    /// itself, and can be in any folder.
     ///
     /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
     ///
@@ -99,8 +99,8 @@ impl Store {
         Self::read_zip(File::open(path).map_err(|error| Error::io("read", path, error))?, path)
     }
 
-    /// Reads a store in a zip file that has no path, such as an object in an object store. Without a metalayer that tells its
-    /// kind, the extension of `name` does.
+    /// Reads a store in a zip file that has no path, such as an object in an object store. If no metalayer identifies
+    /// the kind of store, the extension of `name` determines it.
     ///
     /// # Errors
     ///
@@ -137,6 +137,7 @@ impl Store {
         names: &[String],
         open: impl Fn(&str) -> Result<Option<Frame<R>>, Error>,
     ) -> Result<Self, Error> {
+        // A damaged trailer hides the embedded members, but the others can still be listed.
         let trailer = embed.trailer().ok();
         let mut tables = BTreeMap::new();
         if kind == ObjectKind::TreeStore {
@@ -161,6 +162,7 @@ impl Store {
         };
         let mut members: Vec<String> = names.iter().filter_map(key).collect();
         if kind != ObjectKind::CTable && !tables.is_empty() {
+            // The columns of a table are not members: the table itself is one.
             members.retain(|key| !is_in_table(&tables, key));
             members.extend(tables.keys().cloned());
         }
@@ -178,9 +180,10 @@ impl Store {
         self.kind
     }
 
-    /// The keys of its members, sorted. Each begins with `/`. A table in a tree is one member; if the whole store is a table, its
-    /// members are the parts of the table. The members of a store elsewhere are not here, except for those that it caches.
-    /// Attributes are not members. Without the feature `decompress`, keys that are only in a compressed list are missing.
+    /// The keys of its members, sorted. Each begins with `/`. A table in a tree is one member; if the whole store is a
+    /// table, its members are the parts of the table. The members of a mounted remote store are not listed, except
+    /// those that are cached here. Attributes are not members. Without the feature `decompress`, keys that are only in
+    /// a compressed list are missing.
     #[must_use]
     pub fn members(&self) -> &[String] {
         &self.members
@@ -203,7 +206,7 @@ impl Store {
         self.tables.iter().map(|(key, trailer)| (key.as_str(), trailer))
     }
 
-    /// The keys of members that are stores elsewhere, which a reader must fetch.
+    /// The keys of members that are remote stores. A reader must fetch them.
     #[must_use]
     pub fn mounts(&self) -> &[String] {
         &self.mounts
@@ -299,7 +302,8 @@ fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
 
-/// Whether a key is in one of these tables. It looks up the folders of the key, so many tables cost no more.
+/// Whether a key is in one of these tables. It looks up each folder of the key, so the cost does not grow with the
+/// number of tables.
 fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
     let folders = key.match_indices('/').filter_map(|(at, _)| key.get(..at));
     tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
@@ -319,9 +323,9 @@ fn list_of_objects<'t>(trailer: &'t Trailer, name: &str) -> Option<&'t Vlmetalay
     trailer.vlmetalayer(name).filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_REGISTRY_LEN))
 }
 
-/// The keys of stores elsewhere.
+/// The keys of remote stores.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    /// The kind of an object in a tree that is not a frame.
+    /// The kind of an object that has no frame in the tree.
     struct Object(Option<String>);
 
     impl<'m> Deserialize<'m> for Object {
@@ -336,7 +340,7 @@ fn mounts(trailer: &Trailer) -> Vec<String> {
     objects.filter(|(_, Object(kind))| kind.as_deref() == Some("remote_store")).map(|(key, _)| key).collect()
 }
 
-/// What a store elsewhere holds.
+/// The content of a remote store.
 struct Manifest {
     /// Whether it is one table.
     is_table: bool,
@@ -345,10 +349,10 @@ struct Manifest {
     members: Vec<String>,
 }
 
-/// Reads what python-blosc2 saved of a store elsewhere: the path in the source of what was saved, and the kind of each object
-/// in the source by its path.
+/// Reads the manifest that python-blosc2 saves for a remote store: the path of the mounted group (`source.dataset`),
+/// and the kind of each object by its path (`nodes`).
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
-    /// Where the objects are.
+    /// The path of the mounted group in the remote store.
     struct Source(Option<String>);
 
     impl<'m> Deserialize<'m> for Source {

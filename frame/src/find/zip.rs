@@ -23,7 +23,7 @@ const VERSION_NEEDED: u64 = 6;
 const NAME_LENGTH: u64 = 26;
 const LOCAL_HEADER_LEN: u64 = 30;
 
-/// The length of the record at the end of a zip file without its comment, and of what is before it in a long one.
+/// The length of the end record without its comment, and of the zip64 locator before it in a long zip file.
 const END_LEN: usize = 22;
 const LOCATOR_LEN: usize = 20;
 
@@ -58,17 +58,18 @@ pub struct ZipMember {
     directory: Directory,
 }
 
-/// Where the directory of a zip file is.
+/// The byte range of the directory of a zip file.
 #[derive(Clone, Copy, Debug)]
 struct Directory {
     start: u64,
-    /// Where the record after it begins, which says where it is.
+    /// The offset of the end record, which follows the directory and records its place.
     end: u64,
 }
 
 impl Directory {
-    /// Why other programs do not find the directory: the end record gives another place. Here it is found all the same if
-    /// one of the two numbers in the record is right. A long zip file has other records too, whose numbers count instead.
+    /// Why other programs do not find the directory: the end record gives another place. This crate finds it if the
+    /// size or the offset in the record is right. For a long zip file the result is `None`, because its zip64 records
+    /// apply instead.
     fn wrong_end(self, reader: &mut (impl Read + Seek)) -> Result<Option<String>, Error> {
         const LOCATOR: &[u8] = b"PK\x06\x07";
         let Some(before) = self.end.checked_sub(LOCATOR_LEN as u64) else { return Ok(None) };
@@ -82,7 +83,8 @@ impl Directory {
             return Ok(None);
         }
         let by_size = self.end.checked_sub(size.into());
-        // Bytes before the zip file can move it towards the end.
+        // Bytes before the zip file, such as a self-extractor, add to all offsets, so the recorded offset may be
+        // smaller.
         let is_right = by_size == Some(self.start) && u64::from(offset) <= self.start;
         Ok((!is_right).then(|| {
             let Self { start, end } = self;
@@ -157,10 +159,10 @@ impl ZipMember {
         }
     }
 
-    /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum of
-    /// chunks. Then looks at what the CRC-32 does not cover: the place of the directory, the version of the format that the member
-    /// needs, and its name in front of its bytes. A finding has the code [`FindingCode::ZipChecksum`]. The result for a compressed or
-    /// damaged member is `None`.
+    /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum
+    /// of chunks. It then checks fields that the CRC-32 does not cover: the place of the directory, the zip version
+    /// that the member needs, and the name in its local header. A finding has the code [`FindingCode::ZipChecksum`].
+    /// The result for a compressed or damaged member is `None`.
     ///
     /// # Errors
     ///
@@ -185,7 +187,7 @@ impl ZipMember {
         }
         let name = Escaped(&self.name);
         let finding = Finding::new(FindingCode::ZipChecksum, Place::File);
-        // First, as whoever repairs the rest of the zip file computes this number anew.
+        // First, because a tool that repairs the other fields also recomputes the CRC-32, and would hide this damage.
         let (expected, found) = (self.crc32, crc32_of(&mut reader, self.offset, self.len)?);
         if expected != found {
             let text = format!(
@@ -256,7 +258,7 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is not a zip file ([`FindingCode::NotAZip`]), or has a longer directory
+/// If the file cannot be read, is not a zip file ([`FindingCode::NotAZip`]), or has a directory of more than 64 MiB
 /// ([`Refused`](crate::ErrorKind::Refused)). [`scan`](crate::scan()) finds frames without the directory.
 ///
 /// ```
@@ -314,7 +316,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
         let finding = Finding::new(FindingCode::NotAZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
-    // A failure of the reader takes precedence over rawzip's error, which may be a wrong consequence of it.
+    // A failure of the reader takes precedence, because rawzip may report it as a damaged zip file.
     let failure = Cell::new(None);
     let listed = list(Listening { reader, failure: &failure });
     if let Some(error) = failure.take() {
@@ -333,7 +335,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
 fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
-    // A server can send records for as long as they are asked for, so the length is checked first.
+    // The reader may be a server that sends records without end, so the length of the directory is checked first.
     let directory_len = archive.eocd_offset().saturating_sub(archive.directory_offset());
     if directory_len > MAX_DIRECTORY {
         return Err(Error::refused(format_args!(
@@ -419,6 +421,7 @@ impl<R: Seek> Seek for Listening<'_, R> {
 // Without this, a small file could make us read the same long header any number of times.
 fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();
+    // By offset, because the directory may list the members in any order.
     by_offset.sort_by_key(|member| member.offset);
     let mut free = 0;
     for member in by_offset {
@@ -452,6 +455,7 @@ fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Mem
 }
 
 fn not_a_zip(error: &rawzip::Error) -> Error {
+    // The messages of rawzip begin with a capital letter; ours do not.
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
     Error::malformed(Finding::new(FindingCode::NotAZip, Place::File).text(text))
 }
