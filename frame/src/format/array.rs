@@ -166,7 +166,8 @@ impl<'f> Array<'f> {
         self.metalayer
     }
 
-    /// Stale bytes after the array's entries, usually empty. Some writers left them there when they squeezed an array.
+    /// Stale bytes after the array's entries, usually empty. Some writers left them there when `squeeze` removed
+    /// dimensions of length 1.
     #[must_use]
     pub fn stale_tail(&self) -> &'f [u8] {
         self.stale_tail

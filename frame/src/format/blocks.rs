@@ -1,7 +1,7 @@
 //! The blocks of a compressed chunk.
 //!
-//! A block is one stream. A split block is one stream per byte of an item, except a shorter last block, which is never split.
-//! The blocks may be in any order. A stream is a length (int32) and bytes:
+//! An unsplit block is a single stream. A split block has one stream per byte of an item. A shorter last block is never
+//! split. The blocks may be in any order. A stream is a length (int32) and bytes:
 //!
 //! | length | bytes |
 //! |---|---|
@@ -28,8 +28,8 @@ pub(crate) fn stream_len(length: i32) -> usize {
     usize::try_from(length).unwrap_or(1)
 }
 
-/// A chunk of a single block, from the header of its chunk and the bytes at the start of the block, which decompresses to
-/// `length` bytes. `None` if the streams of the block do not fit in the bytes.
+/// Makes a chunk of a single block. `header` is the header of the original chunk; the block is at the start of `block`,
+/// and decompresses to `length` bytes. `None` if the streams of the block do not fit in the bytes.
 // With this a decompressor of whole chunks decompresses block by block, so memory does not grow with the chunk.
 pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option<Vec<u8>> {
     let parsed = ChunkHeader::parse(header)?;
@@ -38,7 +38,8 @@ pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option
     let start = parsed.header_len + INT32;
     chunk.extend(i32::try_from(start).ok()?.to_le_bytes());
     chunk.extend(block);
-    // The shorter last block is not split. As the only block it is no longer the shorter one, so the flag must say it.
+    // A shorter last block is not split. In the new chunk it is no longer shorter than the block size, so the flag must
+    // mark it as unsplit.
     if parsed.is_short(length) {
         *chunk.get_mut(FLAGS)? |= IS_UNSPLIT;
     }

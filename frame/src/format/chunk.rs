@@ -10,6 +10,7 @@ const BLOSC2_LEN: usize = 32;
 pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
 
 /// The versions of the chunk's format and of the codec's format in chunks that this crate makes.
+// Version 6 of the chunk adds only blocks of different sizes. All built-in codecs have version 1.
 const WRITTEN_VERSION: u8 = 5;
 const WRITTEN_CODEC_VERSION: u8 = 1;
 
@@ -19,7 +20,7 @@ const IS_STORED: u8 = 0x02;
 const IS_DELTA: u8 = 0x08;
 pub(super) const IS_UNSPLIT: u8 = 0x10;
 
-/// In byte 30: blocks may have different lengths. The field for their size then has their number.
+/// In byte 30: blocks may have different lengths. Then the field `blocksize` holds the number of blocks.
 const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 
 /// In byte 31: a dictionary follows the table of blocks.
@@ -121,7 +122,7 @@ parts! {
     /// | chunk | bytes |
     /// |---|---|
     /// | not compressed | the data |
-    /// | one value | the value, once; nothing for the other special ones |
+    /// | one value | the value, once (no bytes for zeros, NaN and uninitialized items) |
     /// | compressed | the offset of each block (int32, from the start of the chunk), a dictionary if there is one, the blocks |
     ///
     /// ```
@@ -165,7 +166,7 @@ parts! {
         pub(crate) flags: u8,
         pub(crate) more_flags: u8,
         pub(crate) block_flags: u8,
-        /// The number of the special value, of which 0 to 4 have a meaning. In a chunk of Blosc 1 these bits are data, but
+        /// The number of the special value; only 0 to 4 are defined. In a chunk of Blosc 1 these bits are data, but
         /// C-Blosc2 reads them all the same.
         pub(crate) special_bits: u8,
     }
@@ -206,6 +207,7 @@ impl ChunkHeader {
         for ((at, filter), meta) in (FILTERS..).zip(&mut filters).zip(FILTERS_META..) {
             *filter = Filter { id: more(at), meta: more(meta) };
         }
+        // The callers subtract `header_len` from `cbytes`.
         (cbytes >= header_len).then_some(Self {
             header_len,
             version: *start.get(VERSION)?,
@@ -242,7 +244,7 @@ impl ChunkHeader {
         !self.is_uncompressed && self.special.is_none()
     }
 
-    /// The length of the table in bytes; `None` if it is not known.
+    /// The length of the table in bytes; `None` if the block size is 0 or the length overflows.
     pub(crate) fn table_len(&self) -> Option<usize> {
         if self.has_table() { self.nblocks()?.checked_mul(INT32) } else { Some(0) }
     }
@@ -278,7 +280,7 @@ impl ChunkHeader {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }
 
-    /// Whether it has the format of an alpha release, which uses one filter less.
+    /// Whether the chunk is in the format of an alpha release, which ignores the last of the six filters.
     pub(crate) fn is_of_alpha(&self) -> bool {
         self.header_len == BLOSC2_LEN && self.version == ALPHA_VERSION
     }
@@ -306,6 +308,7 @@ impl ChunkHeader {
     /// The data of an uncompressed chunk.
     pub(crate) fn stored(self, chunk: &[u8]) -> Option<&[u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
+        // Without data there is nothing to decompress, whatever the flags say.
         (self.is_uncompressed || data.is_empty()).then_some(data)
     }
 }
@@ -370,7 +373,8 @@ fn special(bits: u8) -> Option<SpecialValue> {
     })
 }
 
-/// The codec in the flags, or `other` if the flags refer to its byte.
+/// The codec in the flags, or `other`, the value of the byte `codec`, if the flags say 6.
+// C-Blosc2 does not use 2 and 5; 7 refers to the codec of the frame, which this header does not know.
 fn codec(flags: u8, other: u8) -> Option<Codec> {
     Some(match flags >> 5 {
         0 => Codec::BLOSCLZ,

@@ -25,8 +25,8 @@ pub(crate) fn number(file: &OsStr) -> Option<u64> {
     (name(number) == file).then_some(number)
 }
 
-/// The highest number of a chunk file that C-Blosc2 opens, which may be negative. C-Blosc2 checks the number as if it were an
-/// offset in the chunks.
+/// The highest file number that C-Blosc2 opens. It is negative if C-Blosc2 opens no chunk file at all. C-Blosc2 checks
+/// the number as if it were an offset in the chunks.
 pub(crate) fn last_number(cbytes: i64) -> i64 {
     cbytes.saturating_sub_unsigned(ChunkHeader::MAX_LEN as u64)
 }

@@ -22,7 +22,7 @@ pub(crate) struct Part {
     pub(crate) start: u64,
     /// The code of a wrong marker.
     pub(crate) marker: FindingCode,
-    /// The code of bytes that end before a value does.
+    /// The code for a value that is cut off by the end of the bytes.
     pub(crate) end: FindingCode,
 }
 
@@ -31,12 +31,12 @@ impl<'a> Cursor<'a> {
         Self { bytes, offset: 0, part }
     }
 
-    /// The same bytes, at another offset.
+    /// A cursor over the same bytes, at another offset.
     pub(crate) const fn at(self, offset: usize) -> Self {
         Self { offset, ..self }
     }
 
-    /// The same cursor, with the bytes from `end` on removed.
+    /// A cursor without the bytes from `end` on.
     pub(crate) fn until(self, end: usize) -> Self {
         Self { bytes: self.bytes.get(..end).unwrap_or(self.bytes), ..self }
     }
@@ -97,6 +97,7 @@ impl<'a> Cursor<'a> {
         self.array()
     }
 
+    // Out of line, so the code around each read stays small.
     #[cold]
     #[inline(never)]
     fn ends_early(&self, len: usize) -> Finding {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
 
-/// The decompressed size that every value of a metalayer may have, in addition to [`MAX_RATIO`] per byte of its chunk.
+/// The fixed part of the expansion limit of a vlmetalayer's value. [`MAX_RATIO`] bytes per stored byte are added to it.
 const VALUE_LEN: usize = 1 << 20;
 
 /// The decompressed size that is allowed for any number of stored bytes. For an index, this is 8 million chunks.
@@ -72,6 +72,7 @@ pub(crate) fn repeated(value: &[u8], nbytes: usize) -> Result<Vec<u8>, Error> {
 /// Decompresses a whole chunk into a buffer of exactly its decompressed size.
 #[cfg(feature = "decompress")]
 pub(crate) fn decompress_into(chunk: &[u8], data: &mut [u8]) -> Result<(), String> {
+    // One thread, because the callers divide their work among threads by pieces of chunks.
     match blosc2_pure_rs::compress::decompress_chunk_into_with_threads(chunk, data, 1)? {
         found if found == data.len() => Ok(()),
         found => Err(format!("it has {found} bytes of data, not {}", data.len())),

@@ -52,8 +52,8 @@ macro_rules! codecs {
                 pub const $constant: Self = Self($id);
             )*
 
-            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
-            /// every program can use for its own.
+            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255,
+            /// which any program may use for codecs of its own.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -68,7 +68,7 @@ macro_rules! codecs {
 codecs! {
     BLOSCLZ 0 "blosclz" "Blosc's own"
     LZ4 1 "lz4" "LZ4"
-    LZ4HC 2 "lz4hc" "LZ4 that compresses harder"
+    LZ4HC 2 "lz4hc" "LZ4 with better but slower compression, in the same format"
     ZLIB 4 "zlib" "Deflate"
     ZSTD 5 "zstd" "Zstandard"
     NDLZ 32 "ndlz" "a plugin for two dimensions"
@@ -132,8 +132,8 @@ macro_rules! filters {
                 pub const $constant: Self = Self { id: $id, meta: 0 };
             )*
 
-            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255, which
-            /// every program can use for its own.
+            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255,
+            /// which any program may use for filters of its own.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.id {
@@ -153,7 +153,7 @@ filters! {
     TRUNC_PREC 4 "trunc_prec" "the parameter is how many bits of a float are kept"
     NDCELL 32 "ndcell" "a plugin: cells of several dimensions"
     NDMEAN 33 "ndmean" "a plugin: means of cells"
-    BYTEDELTA_BUGGY 34 "bytedelta_buggy" "the first release of the next one"
+    BYTEDELTA_BUGGY 34 "bytedelta_buggy" "the first release of `bytedelta`, which has a bug"
     BYTEDELTA 35 "bytedelta" "a plugin: differences of bytes after a shuffle"
     INT_TRUNC 36 "int_trunc" "a plugin: the parameter is how many bits of an integer are kept"
 }

@@ -26,12 +26,15 @@ pub(crate) const START_LEN: usize = offset(HeaderField::FrameLen) + HeaderField:
 /// hostile length must not make us allocate that much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
-/// The number in the flags that refers to the byte for the codec in the filters.
+/// The codec number in the flags which means: the codec is in the byte `codec` of the field `filters`.
 // The flags have 4 bits for a codec, and plugins have numbers from 32 on.
 pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 
 /// In the first byte of flags: chunks may have different sizes.
 pub(super) const HAS_VARIABLE_CHUNKS: u8 = 0x40;
+
+/// In the first byte of flags: blocks have different sizes.
+const HAS_VARIABLE_BLOCKS: u8 = 0x80;
 
 /// The offset of a value in a header of the present generation.
 // That generation has every value, so the fallback is never used.
@@ -71,7 +74,7 @@ pub struct Header {
     pub header_len: usize,
     /// The length of the frame in bytes. For a sparse frame, the length of `chunks.b2frame`.
     pub frame_len: u64,
-    /// The four bytes of flags, unchanged. Fields below have their meanings.
+    /// The four bytes of flags, unchanged. The decoded values are in the fields that follow.
     pub flags: [u8; 4],
     /// The version of the format: 2, or 3 if chunks or blocks may have different sizes. Older generations have 1 or 4.
     pub version: u8,
@@ -80,7 +83,7 @@ pub struct Header {
     pub has_variable_chunks: bool,
     /// Whether blocks have different sizes. No array has such blocks.
     pub has_variable_blocks: bool,
-    /// Where the chunks are. The first generation has no sparse frames.
+    /// The frame type: chunks in one file, or in a file each. The first generation has no sparse frames.
     pub frame_type: FrameType,
     /// The codec for new chunks.
     pub codec: Codec,
@@ -88,7 +91,8 @@ pub struct Header {
     pub codec_meta: u8,
     /// The compression level for new chunks, 0 to 9 in a valid header.
     pub level: u8,
-    /// The split mode of the blocks of new chunks. Writers older than split modes wrote 0, which means [`SplitMode::Always`].
+    /// The split mode of the blocks of new chunks. Writers from before split modes existed wrote 0, which now means
+    /// [`SplitMode::Always`].
     pub split_mode: SplitMode,
     /// Whether new chunks are compressed with a dictionary.
     pub uses_dictionary: bool,
@@ -333,7 +337,7 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         flags,
         version: general & 0x0f,
         has_variable_chunks: general & HAS_VARIABLE_CHUNKS != 0,
-        has_variable_blocks: general & 0x80 != 0,
+        has_variable_blocks: general & HAS_VARIABLE_BLOCKS != 0,
         frame_type: match frame_type {
             // The byte has no meaning in the first generation.
             _ if generation == Generation::Beta1 => FrameType::Contiguous,

@@ -19,7 +19,7 @@ const HAS_64_BIT_OFFSETS: u8 = 0x10;
 pub(crate) struct Compression {
     pub(crate) codec: Codec,
     pub(crate) codec_meta: u8,
-    /// At most 15.
+    /// At most 15, because the flags have 4 bits for it. Writers use 0 to 9.
     pub(crate) level: u8,
     pub(crate) split_mode: SplitMode,
     /// At most 6, in the order in which they are applied.
@@ -62,8 +62,8 @@ impl HeaderBuilder {
     }
 
     /// Copies all values of another header with these bytes.
-    // The other header may be of an older generation. What it lacks keeps the template's zeros, so the caller sets the flags and
-    // the block size.
+    // The other header may be of an older generation. Values that it does not have stay 0, so the caller sets the flags
+    // and the block size.
     pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
         for &field in HeaderField::ALL {
             if let Some(value) = header.range(field).and_then(|range| bytes.get(range)) {

@@ -5,7 +5,7 @@
 //! | 0 and above | in a contiguous frame, this number of bytes after the header; in a sparse frame, the file of this number |
 //! | bit 63 and bit 56 | not stored: all items are zero |
 //! | bit 63 and bit 58, not bit 56 | not stored: its items were never written |
-//! | bit 63 and bit 57, neither of the two | not stored: all items are NaN |
+//! | bit 63 and bit 57, neither bit 56 nor bit 58 | not stored: all items are NaN |
 //! | bit 63 alone | invalid |
 //!
 //! Writers set no other bits, so the last byte of a special entry is `81`, `84` or `82`. The index begins after the
@@ -68,7 +68,8 @@ pub enum ChunkPlace {
     Frame(u64),
     /// In the file of this number in the directory of a sparse frame.
     File(u64),
-    /// Not stored, because all items have one value. It is never [`SpecialValue::Value`], whose chunk is stored.
+    /// A special chunk: not stored, because all items have one value. It is never [`SpecialValue::Value`], whose chunk
+    /// is stored.
     Special(SpecialValue),
     /// Unknown: the number in the index is an offset outside the chunks, or an unknown special value.
     Invalid(i64),
@@ -124,7 +125,7 @@ impl ChunkCounts {
         self.stored + self.zeros + self.nan + self.uninitialized + self.invalid
     }
 
-    /// The number of chunks that have one value and are not stored.
+    /// The number of special chunks, which are constant and not stored.
     pub(crate) fn special(&self) -> u64 {
         self.zeros + self.nan + self.uninitialized
     }
@@ -136,6 +137,7 @@ impl ChunkCounts {
             ChunkPlace::Special(SpecialValue::Zeros) => &mut self.zeros,
             ChunkPlace::Special(SpecialValue::Nan) => &mut self.nan,
             ChunkPlace::Special(SpecialValue::Uninitialized) => &mut self.uninitialized,
+            // No entry stands for a repeated value, because such a chunk is stored.
             ChunkPlace::Special(SpecialValue::Value) | ChunkPlace::Invalid(_) => &mut self.invalid,
         }
     }
@@ -191,7 +193,7 @@ impl Entry {
         }
     }
 
-    /// The value of the entry. A chunk of a repeated value is stored, so it has no special entry.
+    /// The value of the entry. A constant chunk of any other value is stored, so it has no special entry.
     pub(crate) fn value(self) -> i64 {
         let bit = match self {
             Self::Stored(stored) => return i64::try_from(stored).unwrap_or(MISSING),

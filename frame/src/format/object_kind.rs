@@ -44,8 +44,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether it has data of its own. Otherwise the data is computed or elsewhere, and the frame has at most a cache of
-            /// a part.
+            /// Whether it has data of its own. Otherwise the data is computed or remote, and the frame has at most a
+            /// cache of some of it.
             #[must_use]
             pub fn holds_data(self) -> bool {
                 match self {
@@ -66,20 +66,20 @@ macro_rules! kinds {
 // The class in python-blosc2; whether it has data of its own; the action that a reader needs to get the data.
 kinds! {
     NDArray "NDArray", true, None,
-        "An array. Also one of Caterva, which C-Blosc2 3 and later open as plain chunks."
+        "An array, including arrays of Caterva, which C-Blosc2 3 and later open as plain chunks."
     SChunk "SChunk", true, None,
         "Chunks of bytes, without a shape."
     LazyExpr "LazyExpr", false, Some("evaluate an expression in the file, and open the arrays that it names"),
         "An expression that is evaluated when it is read."
     LazyUdf "LazyUDF", false, Some("run a function in the file, and open the arrays that it names"),
-        "A function of a user that is run when it is read."
+        "A user-defined function that computes the data when it is read."
     Proxy "Proxy", false, Some("open the array that it names, or fetch from it"),
         "A cache in front of another array."
     RemoteArray "RemoteArray", false, Some("fetch from the source that it names"),
-        "An array in a file elsewhere."
+        "An array in a remote file."
     C2Array "C2Array", false, Some("fetch from the server that it names"),
         "An array on a Caterva2 server."
-    UnknownObject "UnknownObject", false, Some("know its kind, and do what that says"),
+    UnknownObject "UnknownObject", false, Some("support this kind of object"),
         "An object of python-blosc2 whose kind is not one of these."
     ObjectArray "ObjectArray", true, None,
         "Python objects, one in each chunk."
@@ -90,19 +90,19 @@ kinds! {
     EmbedStore "EmbedStore", true, None,
         "A store whose members are frames in the compressed data of this frame."
     DictStore "DictStore", true, None,
-        "A dictionary of frames: a folder or zip file, of which this frame is `embed.b2e`."
+        "A dictionary of frames, in a folder or zip file that contains this frame as `embed.b2e`."
     TreeStore "TreeStore", true, None,
         "A tree of frames: a folder or zip file, of which this frame is `embed.b2e`."
     RemoteStore "RemoteStore", false, Some("fetch from the source that it names"),
-        "A tree of frames elsewhere: a folder or zip file, of which this frame is `embed.b2e`."
+        "A remote tree of frames. A local folder or zip file contains this frame as `embed.b2e`."
     CTable "CTable", true, None,
         "A table: a tree of frames, one or more for each column. Only a [`Store`](crate::Store) is of this kind."
     RemoteCTable "RemoteCTable", false, Some("fetch from the source that it names"),
-        "A table elsewhere. Only a [`Store`](crate::Store) is of this kind."
+        "A remote table. Only a [`Store`](crate::Store) is of this kind."
 }
 
 impl ObjectKind {
-    /// Whether a reader must evaluate something, or fetch something from elsewhere, to get the data.
+    /// Whether a reader must run code, open other files or fetch remote data to get the items.
     #[must_use]
     pub fn is_active(self) -> bool {
         self.action().is_some()

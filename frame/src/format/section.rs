@@ -32,7 +32,7 @@ use b2nd_serde::take_from_slice;
 /// The name of an array's metalayer.
 pub(crate) const ARRAY_NAME: &str = "b2nd";
 
-/// The same name, and the former one.
+/// The names of an array's metalayer, the present one first.
 pub(crate) const ARRAY_NAMES: [&str; 2] = [ARRAY_NAME, "caterva"];
 
 /// The bytes of a header or trailer, shared by its metalayers.
@@ -139,7 +139,7 @@ impl Metalayer {
         self.shared.get(self.raw_name.clone()).unwrap_or_default()
     }
 
-    /// The position in the frame of this metalayer's entry in the index: an int32, the offset of the marker of the content, 5
+    /// The position of the int32 in the index that holds this metalayer's offset. That offset points to the marker, 5
     /// bytes before the content.
     pub(crate) fn offset_field(&self) -> usize {
         self.raw_name.end + 1
@@ -199,6 +199,7 @@ pub(crate) struct SectionRules {
 }
 
 impl SectionRules {
+    /// The limit of C-Blosc2 for a header is `BLOSC2_MAX_METALAYERS`.
     pub(crate) const HEADER: Self = Self {
         count: FindingCode::MetalayerCount,
         offset: FindingCode::MetalayerOffset,

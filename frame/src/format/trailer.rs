@@ -128,7 +128,7 @@ impl Trailer {
     }
 
     /// Reads a whole trailer.
-    // Without the length and the fingerprint at the end, so no content can reach into them.
+    // The section is parsed without the length and the fingerprint after it, so no content can extend into them.
     pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
@@ -141,6 +141,7 @@ impl Trailer {
             Section::parse(&mut cursor, &shared, rules)?.metalayers
         } else {
             let unnamed = Metalayer::unnamed(&mut cursor, &shared, rules)?;
+            // Older trailers always have this content. An empty one holds no metadata.
             (!unnamed.bytes().is_empty()).then_some(unnamed).into_iter().collect()
         };
         let vlmetalayers =
@@ -304,8 +305,8 @@ impl Vlmetalayer {
     /// # Errors
     ///
     /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged, if the value is too long, or if it is
-    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes, so a compressed value may have at
-    /// most 1 MiB and 1024 bytes for each byte of its chunk, and never more than 256 MiB.
+    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes, so a compressed value may have
+    /// at most 1 MiB plus 1024 bytes per byte of its chunk, and never more than 256 MiB.
     ///
     /// ```
     /// use b2nd_frame::Frame;
