@@ -1,4 +1,4 @@
-//! The chunks of a frame: where each one is, its header and its bytes.
+//! The chunks of a frame: their places, headers and bytes.
 
 use core::iter::FusedIterator;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -23,7 +23,7 @@ use crate::rules::index::{index_flags, index_header};
 ///
 /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// let mut chunks = frame.chunks()?;
-/// // It is asked about a chunk between two steps, so it is not in a `for` loop.
+/// // `header` needs the iterator between two entries, so this cannot be a `for` loop.
 /// while let Some(entry) = chunks.next().transpose()? {
 ///     if let Some(header) = chunks.header(&entry)? {
 ///         println!("chunk {}: {} bytes", entry.number, header.cbytes);
@@ -41,7 +41,7 @@ pub struct Chunks<'f, R> {
     /// The number of the piece; `None` before the first one.
     piece_number: Option<u64>,
     near: Near,
-    /// What the frame asks of the headers of chunks, once that was needed.
+    /// The rules for chunk headers, created on first use.
     pub(super) rules: Option<ChunkRules>,
 }
 
@@ -56,9 +56,11 @@ struct Near {
 
 impl Near {
     /// The largest distance between two reads for which the second one reads more than requested.
+    // Chunks that lie further apart are long: what a longer read would add is their data, not the next headers.
     const DISTANCE: u64 = 1 << 11;
 
     /// The number of bytes of such a read.
+    // It holds the headers of at least 16 chunks at that distance, and costs hardly more than a read of 32 bytes.
     const LEN: u64 = 1 << 15;
 
     fn get(&self, start: u64, length: u64) -> Option<&[u8]> {
@@ -78,7 +80,7 @@ impl Near {
 /// Bytes of a chunk.
 pub(crate) struct ChunkBytes {
     pub(crate) bytes: Vec<u8>,
-    /// How many the chunk can have, to the end of the chunks or of its file.
+    /// The number of bytes from the start of the chunk to the end of all chunks, or of its file.
     pub(crate) room: u64,
 }
 
@@ -168,7 +170,8 @@ impl<R: Read + Seek> Frame<R> {
 impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The position of the iterator does not change.
     ///
-    /// The numbers may be in any order. A piece of the index is read, unless the entry is in the last one.
+    /// The numbers may be in any order. Each call reads a piece of the index, unless the entry is in the piece that was
+    /// read before.
     ///
     /// # Errors
     ///
@@ -330,7 +333,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
     }
 
-    /// The same for the file of a chunk in the directory of a sparse frame.
+    /// Bytes of a chunk file of a sparse frame; `None` if the file is missing.
     fn file_bytes(&self, number: u64, from: u64, length: u64) -> Result<Option<ChunkBytes>, Error> {
         let Some(directory) = self.frame.directory() else {
             return Err(Error::refused(
@@ -360,6 +363,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
         let longest = self.near.length(start, length).min(self.end().saturating_sub(start));
         let bytes = self.frame.read_range(start, longest.max(length))?;
+        // Not kept: to copy that many bytes costs more than to read the next header.
         if length > Near::LEN {
             return Ok(bytes);
         }
@@ -368,7 +372,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         Ok(self.near.get(start, length).unwrap_or_default().to_vec())
     }
 
-    /// Bytes of the frame, wherever they are.
+    /// Bytes of the frame from any offset, read without the cache.
     pub(crate) fn frame_bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         self.frame.read_range(start, length)
     }
@@ -388,7 +392,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.frame.directory()
     }
 
-    /// Whether the chunks are in files that are not known.
+    /// Whether the chunks are in files, but the directory is unknown because the frame was not opened by a path.
     pub(crate) fn is_lost(&self) -> bool {
         self.frame.header().is_sparse() && self.frame.directory().is_none()
     }
@@ -416,6 +420,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
             return Ok(None);
         }
         let piece_number = number / index.piece_len();
+        // The last piece only, so memory does not grow with the index.
         if self.piece_number != Some(piece_number) {
             self.piece = index.piece(self.frame, piece_number)?;
             self.piece_number = Some(piece_number);

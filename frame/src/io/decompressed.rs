@@ -11,17 +11,17 @@ use crate::rules::blocks::wrong_table;
 use crate::rules::chunk::{Plugins, damaged, not_a_chunk, unsupported, wrong};
 
 impl<R: Read + Seek> Chunks<'_, R> {
-    /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes it. A
-    /// chunk of one value is made, with zeros for items that were never written.
+    /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes
+    /// it. The items of a constant chunk are generated; items that were never written become zeros.
     ///
-    /// To read items of an array, use [`Frame::slice`](crate::Frame::slice). A chunk can have 2 GiB, which may come from a few bytes:
-    /// [`ChunkEntry::nbytes`] or [`ChunkHeader::nbytes`] tells before.
+    /// To read items of an array, use [`Frame::slice`](crate::Frame::slice). A chunk of a few stored bytes can
+    /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and [`ChunkHeader::nbytes`] give the size in advance.
     ///
     /// # Errors
     ///
-    /// Those of [`compressed`](Self::compressed), and if the chunk is damaged. Of the kind
-    /// [`Refused`](crate::ErrorKind::Refused), if its codec or a filter is a plugin, if its size is not known, or if there is no
-    /// memory for it.
+    /// The errors of [`compressed`](Self::compressed), and an error if the chunk is damaged.
+    /// [`Refused`](crate::ErrorKind::Refused) if its codec or a filter is a plugin, if its size is not known, or if
+    /// there is not enough memory.
     ///
     /// ```
     /// use b2nd_frame::Frame;

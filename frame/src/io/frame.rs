@@ -188,7 +188,7 @@ impl<R> Frame<R> {
         self.reader
     }
 
-    /// The same frame with a reader of another type, for code that takes frames from different places.
+    /// Replaces the reader, for code that takes frames from readers of several types.
     ///
     /// The new reader must have the same bytes. The frame keeps its [`path`](Self::path).
     ///

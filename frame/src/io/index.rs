@@ -1,6 +1,7 @@
 //! The chunk index, read in pieces, so memory does not grow with the number of chunks.
 //!
-//! To read a compressed index, each of its blocks is made a chunk of its own and decompressed.
+//! A compressed index is read block by block: each block is wrapped into a chunk of a single block, which is
+//! decompressed.
 
 use core::fmt;
 
@@ -40,13 +41,14 @@ enum Form {
 }
 
 impl Index {
-    /// The number of bytes of the first read: the header, and the value of an index that repeats one.
+    /// The number of bytes of the first read: the chunk header, and the value if all entries are equal.
     pub(crate) const FIRST_READ: u64 = (ChunkHeader::MAX_LEN + ENTRY_LEN) as u64;
 
     /// The index at an offset of the frame, with this header. `bytes` are those of the first read.
     pub(crate) fn new(start: u64, header: ChunkHeader, mut bytes: Vec<u8>) -> Result<Self, Error> {
         bytes.truncate(header.cbytes);
         let form = match header.special {
+            // All entries are 0, so every chunk would begin right after the header.
             Some(SpecialValue::Zeros) => Form::Repeated([0; ENTRY_LEN]),
             Some(SpecialValue::Value) => {
                 let value = bytes.get(header.header_len..).unwrap_or_default();

@@ -20,7 +20,7 @@ use crate::io::slice::{Plan, Slice};
 /// | `i64` | `M`, `m`: datetimes and durations, counted in their unit |
 /// | `f16` of the crate half, `f32`, `f64` | `f` |
 /// | `Complex<f32>`, `Complex<f64>` of the crate num-complex | `c` |
-/// | `[u8; N]` | `S`, `U`, `V`, structs and all others with items of `N` bytes, which are not changed; also no dtype |
+/// | `[u8; N]` | `S`, `U`, `V`, structs and any other dtype with items of `N` bytes, unchanged; also items without a dtype |
 pub trait Item: Stored {}
 
 /// The stored form of an item. It is not public, so no other crate can implement [`Item`].
@@ -28,7 +28,7 @@ pub trait Stored: Sized {
     /// A type of the same size for which all bytes are valid.
     type Raw: Pod;
 
-    /// The number of bytes that a byte order reverses.
+    /// The number of bytes that are swapped together to change the byte order.
     const WIDTH: usize;
 
     /// The name of the type in a message.
@@ -183,7 +183,7 @@ fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<
         }
     };
     let Some(dtype) = dtype else {
-        // Any number would be a guess.
+        // Without a dtype, every type except raw bytes would be a guess.
         let is_bytes = T::has_kind(&Kind::Void) && size == typesize;
         let why = format!("items without a dtype are read as [u8; {typesize}], not as {name}");
         return if is_bytes { Ok(None) } else { Err(Error::refused(why)) };

@@ -126,7 +126,7 @@ fn raise_counter(sidecar: &mut File) -> io::Result<()> {
 fn is_too_long(error: &io::Error) -> bool {
     #[cfg(unix)]
     let too_long = libc::ENAMETOOLONG;
-    // ERROR_INVALID_NAME; on Windows a path that is too long is not found.
+    // ERROR_INVALID_NAME: the name is too long. (A path that is too long gives `NotFound` on Windows.)
     #[cfg(not(unix))]
     let too_long = 123;
     error.raw_os_error() == Some(too_long)
@@ -139,7 +139,7 @@ mod without {
     use std::fs::File;
     use std::io::{self, ErrorKind};
 
-    /// As fs4 has it, of which nothing but the error can happen here.
+    /// The same type as in fs4. Without locks, only `Error` occurs.
     #[derive(Debug)]
     #[allow(dead_code, reason = "the same as where there are locks")]
     pub(super) enum TryLockError {

@@ -27,9 +27,9 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read or is not a frame. Also if it is shorter than its frame, after a second look. A pipe
-    /// or a device gives an error, and never makes the call wait. [`ErrorKind::Changing`](crate::ErrorKind::Changing)
-    /// if the file becomes shorter while it is read.
+    /// If the file cannot be read or is not a frame. A file that is shorter than its frame is read a second time, and
+    /// then gives an error. A pipe or a device gives an error, and never makes the call wait.
+    /// [`ErrorKind::Changing`](crate::ErrorKind::Changing) if the file becomes shorter while it is read.
     ///
     /// The frames in a zip file are listed by [`zip_members`](crate::zip_members), those of a store by
     /// [`Store::open`](crate::Store::open).
@@ -45,7 +45,7 @@ impl Frame {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         match Self::open_file(path) {
-            // Whether the path is a directory is asked only now, as a file needs no such call.
+            // Only after a failure, because for a file this call would be wasted.
             Err(_) if path.is_dir() => {
                 let advice = "; `Store::open` opens the folder of a store";
                 let file = file_with_header(path).map_err(|error| error.advise(advice))?;
@@ -74,14 +74,15 @@ impl Frame {
 }
 
 impl Frame {
-    /// The same frame with the whole file in memory, if a single read covers it. The file is read again, so the header in memory
-    /// may differ by now.
+    /// This frame with its whole file in memory, if a single read covers it. The file is read again, so its header may
+    /// differ by now.
     pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
         if self.header().frame_len >= FIRST_READ {
             return Ok(None);
         }
         let read = read_once(FIRST_READ, |bytes| read_start(&self.reader, bytes));
         let file = read.map_err(|error| self.unreadable(error))?;
+        // The buffer is full, so the file may go on after it.
         if file.len() as u64 == FIRST_READ {
             return Ok(None);
         }
@@ -147,8 +148,8 @@ pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
 impl<R: Read + Seek> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///
-    /// The frame keeps the reader to read its trailer later; a `&mut` reader works too. It reads as many bytes as
-    /// [`open`](Frame::open).
+    /// The frame keeps the reader to read its trailer later; a `&mut` reader works too. This function reads as many
+    /// bytes as [`open`](Frame::open).
     ///
     /// # Errors
     ///

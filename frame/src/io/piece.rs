@@ -1,7 +1,7 @@
 //! The pieces of a chunk that a slice needs: reading them, and copying their items into the slice.
 //!
-//! A piece is a byte range of the chunk with the blocks in it, so that blocks which lie together are read at once. Reading needs
-//! the file, and copying does not: other threads do it.
+//! A piece is a byte range of the chunk with the blocks in it, so that blocks which lie together are read at once. Only
+//! reading needs the file, so other threads can do the copying.
 
 use core::ops::Range;
 use std::io::{Read, Seek};
@@ -19,12 +19,15 @@ use crate::rules::blocks::{starts, wrong_table};
 use crate::rules::chunk::{ChunkRules, Plugins, damaged, not_a_chunk, unsupported, wrong};
 
 /// The size of the first read of a chunk. It holds the header and the table, and often all of a small chunk.
+// A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
 const FIRST_READ: u64 = 1 << 14;
 
 /// The largest gap between two blocks that one read covers. A longer gap costs a second read.
+// A trade-off of the bytes that are read in vain against another call.
 const MAX_GAP: usize = 1 << 14;
 
 /// The size, stored or decompressed, at which a piece ends and the next one begins. Several threads share a large chunk this way.
+// Long enough that passing a piece to a thread costs little beside decompressing it.
 const PIECE_LEN: usize = 1 << 20;
 
 /// A part of a chunk, with the stored bytes of its items.
@@ -105,6 +108,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         // There is no table of blocks: they follow the header one after another.
         let numbers = needed(chunk);
         let blocks = numbers.map(|(index, number)| {
+            // All blocks have this size, because the chunks of an array are padded to whole blocks.
             let start = header.header_len + number * header.blocksize;
             StoredBlock { index, number, range: start..start + header.blocksize }
         });
@@ -134,7 +138,7 @@ fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
     chunk.blocks().map(number).enumerate()
 }
 
-/// The same blocks with their byte ranges, in the order of the file. A block ends where the next one begins.
+/// The needed blocks with their byte ranges, in the order of the file. A block ends where the next one begins.
 fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
     let table = table.get(header.header_len..).unwrap_or_default();
     let start = |start: i32| usize::try_from(start).unwrap_or_default();
@@ -302,8 +306,8 @@ impl Piece<'_> {
         Ok(Some(()))
     }
 
-    /// Refuses a length that the stored bytes cannot decompress to and the slice does not need: a few bytes could claim
-    /// gigabytes.
+    /// Refuses a decompressed size beyond both the expansion limit and the size of the slice, because a few bytes could
+    /// claim gigabytes.
     fn bound(&self, length: usize, from: usize, target: &SharedSlice<'_>) -> Result<(), Error> {
         let most = max_data(from).max(target.nbytes);
         if length <= most {

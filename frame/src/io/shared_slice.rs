@@ -56,13 +56,14 @@ impl<'w, 's> SliceWriter<'w, 's> {
             // Unlock the last region first: a thread that waits for a lock holds none.
             self.locked = None;
             let region = self.slice.regions.get(number)?;
+            // A thread that panicked leaves plain bytes behind, so a poisoned lock is still usable.
             self.locked = Some((number, region.lock().unwrap_or_else(PoisonError::into_inner)));
         }
         let (_, region) = self.locked.as_mut()?;
         region.get_mut(offset % self.slice.region_len..).filter(|bytes| !bytes.is_empty())
     }
 
-    /// `None` if the slice ends before the data.
+    /// Copies data into the slice from an offset on; `None` if the slice ends before the data.
     pub(crate) fn copy(&mut self, mut offset: usize, mut data: &[u8]) -> Option<()> {
         while !data.is_empty() {
             let region = self.at(offset)?;

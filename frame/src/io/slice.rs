@@ -21,7 +21,7 @@ use crate::rules::array::agreement;
 use crate::rules::chunk::ChunkRules;
 use crate::rules::header::{self, Surroundings};
 
-/// The most threads of a read. More do not help, and each takes a place in the queue.
+/// The maximum number of threads of a read. More do not help, and each takes a place in the queue.
 const MAX_THREADS: usize = 256;
 
 /// A slice of an array that is about to be read, from [`Frame::slice`].
@@ -75,7 +75,7 @@ impl<R> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read) that need no chunk.
+    /// The errors of [`read`](Self::read) that are found without reading a chunk.
     pub fn nbytes(&self) -> Result<usize, Error> {
         Plan::new(self.frame, &self.ranges).map(|plan| plan.nbytes)
     }
@@ -89,9 +89,9 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// [`Refused`](crate::ErrorKind::Refused) if the ranges do not fit the shape or the slice does not fit the memory; if the
-    /// frame has no array, or its data is computed or in other files; if the items are Python objects; if a chunk has a codec
-    /// or filter of a plugin.
+    /// [`Refused`](crate::ErrorKind::Refused) if the ranges do not fit the shape or the slice does not fit in memory;
+    /// if the frame has no array, or its data is computed or in other files; if the items are Python objects; if a
+    /// chunk has a codec or filter of a plugin.
     ///
     /// [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
     /// [`check`](crate::check()), or if a needed block cannot be decompressed.

@@ -35,7 +35,7 @@ impl Frame {
     /// ```
     pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
-        // A patience beyond the clock has no deadline.
+        // No deadline if `patience` is longer than the clock can represent.
         let deadline = Instant::now().checked_add(patience);
         // The frame type determines the lock file, and no writer changes it. If the header cannot be read yet, a directory must
         // be a sparse frame.
