@@ -11,7 +11,7 @@ use crate::format::fields::HeaderField;
 use crate::format::head::Head;
 use crate::format::header::Header;
 
-/// The most dimensions that readers before C-Blosc2 2.21.3 support.
+/// The maximum number of dimensions in readers before C-Blosc2 2.21.3.
 const OLD_MAX_RANK: usize = 8;
 
 /// The largest item size that fits C-Blosc2's compression context, which has a byte for it.
@@ -26,7 +26,7 @@ pub(crate) fn check(head: &Head) -> Vec<Finding> {
             let disagreements = agreement(&array, &head.header);
             let is_lost = disagreements.iter().any(|finding| finding.code() == FindingCode::LostTypesize);
             findings.extend(disagreements);
-            // With a lost type size, the dtype contradicts it too. One finding is enough.
+            // If the type size was lost, the dtype also contradicts the header. One finding is enough.
             if !is_lost {
                 findings.extend(dtype(&array, &head.header));
             }
@@ -39,6 +39,7 @@ pub(crate) fn check(head: &Head) -> Vec<Finding> {
 /// The finding for a metalayer that describes the array, but has another name, so readers see plain chunks.
 fn misnamed(head: &Head) -> Option<Finding> {
     let header = &head.header;
+    // Other bytes can parse as an array by chance, so all numbers must agree with the header.
     let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
     head.metalayers().iter().find_map(|layer| {
         Array::read(layer, header.generation).ok().filter(is_array)?;
@@ -133,6 +134,7 @@ pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     };
     match geometry.chunk_nbytes(typesize) {
         Ok(chunksize) if geometry.nitems() == 0 => without_items(header, chunksize),
+        // First, because after a lost type size the sizes of chunks and blocks seem wrong too. One finding is enough.
         Ok(chunksize) => match lost_typesize(array, &geometry, header) {
             Some(finding) => [finding].into_iter().chain(nbytes(&geometry, header)).collect(),
             None => with_items(&geometry, header, chunksize),

@@ -12,7 +12,7 @@ use crate::rules::blocks::wrong_table;
 /// appended to other frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChunkRules {
-    /// The item size as a chunk header has it, in a byte.
+    /// The item size in the form of a chunk header: a single byte.
     pub(crate) typesize: Option<u8>,
     /// The full item size.
     pub(crate) itemsize: Option<usize>,
@@ -44,7 +44,7 @@ impl ChunkRules {
         self.wrong_size(header, expected, room).or_else(|| wrong_body(header))
     }
 
-    /// The same, without the rules about the data after the header.
+    /// Like [`violation`](Self::violation), without the rules about the bytes after the header.
     pub(crate) fn wrong_size(
         &self,
         header: &ChunkHeader,
@@ -80,7 +80,7 @@ impl ChunkRules {
         (blocksize != expected).then(|| format!("has blocks of {blocksize} bytes, but must have {expected}"))
     }
 
-    /// Why a chunk of one value is invalid: the value is not one item.
+    /// Why a constant chunk is invalid: its value is not one item.
     pub(crate) fn wrong_value(&self, header: &ChunkHeader) -> Option<String> {
         let body = header.cbytes.saturating_sub(header.header_len);
         let itemsize = self.itemsize.filter(|&itemsize| itemsize != body)?;
@@ -102,13 +102,13 @@ impl ChunkRules {
     }
 }
 
-/// Why a chunk of a special value is invalid: it also has data or a dictionary.
+/// Why a constant chunk is invalid: it also has data or a dictionary.
 pub(crate) fn wrong_special(header: &ChunkHeader) -> Option<String> {
     let has_more = header.is_uncompressed || header.has_dictionary;
     (header.special.is_some() && has_more).then(|| "has one value, but also data or a dictionary".into())
 }
 
-/// Why the flags of a chunk are invalid: one contradicts another, or C-Blosc2 cannot read it.
+/// Why the flags of a chunk are invalid: they contradict each other, or C-Blosc2 cannot read a chunk with them.
 pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
     if let Some(why) = wrong_special(header) {
         return Some(why);
@@ -134,7 +134,7 @@ pub(crate) fn false_dictionary(header: &ChunkHeader) -> Option<String> {
     header.has_false_dictionary().then(|| "has a dictionary, but is not compressed".into())
 }
 
-/// Why a whole chunk outside of the data of a frame is invalid.
+/// Why a chunk is invalid that is not one of the frame's data chunks, such as a vlmetalayer.
 pub(crate) fn wrong_alone(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
     let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
     let why = rules.violation(header, None, chunk.len() as u64);
@@ -144,7 +144,8 @@ pub(crate) fn wrong_alone(header: &ChunkHeader, chunk: &[u8]) -> Option<String> 
 /// Why the chunk of a vlmetalayer is invalid. Unlike a chunk of data, it is stored even if it is special.
 pub(crate) fn wrong_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
     let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
-    // A frame stores no chunk for zeros, NaN and uninitialized items. A vlmetalayer has no index, so it does.
+    // For data, a chunk of zeros, NaN or uninitialized items is only an index entry. Vlmetalayers have no index, so
+    // such a chunk is stored.
     match header.special {
         None | Some(SpecialValue::Value) => wrong_alone(header, chunk),
         Some(_) => rules.wrong_size(header, None, chunk.len() as u64).or_else(|| wrong_flags(header)),
@@ -163,6 +164,7 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
             let fits = body > 0 && nbytes % body == 0;
             (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
         }
+        // Writers record these values in the chunk index, and store no chunk.
         Some(special) => Some(format!("is stored, but has no data: it is of the kind {}", special.name())),
         None if header.is_uncompressed => {
             (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))

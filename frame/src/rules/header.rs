@@ -124,7 +124,8 @@ fn frame_type(header: &Header, surroundings: Surroundings) -> Option<String> {
     }
 }
 
-/// The first parameter that python-blosc2 takes for a number that does not fit: it has all six, of filters in use or not.
+/// The finding for the first filter parameter above [`MAX_PARAMETER`]. python-blosc2 stores each of the six in an int8,
+/// also those of unused filters.
 fn filter_parameter(header: &Header) -> Option<Finding> {
     let index = header.filters.iter().position(|filter| filter.meta > MAX_PARAMETER)?;
     let (filter, at) =

@@ -10,8 +10,8 @@ use crate::format::header::Header;
 use crate::format::index::{ChunkCounts, ChunkPlace, ENTRY_LEN, index_start, max_offset};
 use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_flags};
 
-/// The most chunks that are compared with each other. Their offsets take 64 MiB of memory, their byte ranges 192 MiB. Further
-/// chunks are only checked on their own.
+/// The maximum number of chunks that are compared with each other. Their offsets take 64 MiB of memory, their byte
+/// ranges 192 MiB. Further chunks are only checked on their own.
 pub(crate) const MAX_COMPARED: usize = 1 << 23;
 
 /// A finding about the chunk index as a whole.
@@ -69,7 +69,7 @@ fn wrong_flags_of_index(index: &ChunkHeader) -> Option<String> {
     if let Some(why) = false_dictionary(index) {
         return Some(why);
     }
-    // C-Blosc2 reads a block size above the data as a single block.
+    // If the block size exceeds the size of the data, C-Blosc2 reads the data as one block.
     if !index.is_uncompressed && blocksize < index.nbytes && blocksize % ENTRY_LEN != 0 {
         return Some(format!("has blocks of {blocksize} bytes, but must have a multiple of {ENTRY_LEN}"));
     }

@@ -2,7 +2,8 @@
 
 use crate::format::marker::Marker;
 
-/// The most arrays and maps inside one another that python-blosc2 reads.
+/// The deepest nesting of arrays and maps that python-blosc2 reads.
+// The size of the stack in msgpack for Python (`MSGPACK_EMBED_STACK_SIZE`).
 const MAX_DEPTH: usize = 1024;
 
 /// A value without the items of an array or a map.
@@ -21,7 +22,8 @@ struct Open {
     is_map: bool,
 }
 
-/// Why bytes are not one value that python-blosc2 reads: its texts must be UTF-8, its keys text or bytes.
+/// Why bytes are not a value that python-blosc2 reads. The value must be complete, its texts UTF-8, and its keys text
+/// or bytes.
 pub(crate) fn wrong_value(bytes: &[u8]) -> Option<String> {
     let mut rest = bytes;
     let mut open: Vec<Open> = Vec::new();
@@ -31,6 +33,7 @@ pub(crate) fn wrong_value(bytes: &[u8]) -> Option<String> {
             return Some(format!("the value at byte {at} has an unknown marker, or does not end"));
         };
         rest = after;
+        // A map begins with an even number of items left, so an even number means that a key is next.
         let is_key = open.last().is_some_and(|open| open.is_map && open.left % 2 == 0);
         if is_key && !matches!(value, Value::Text(_) | Value::Bytes) {
             return Some(format!("the key at byte {at} is neither text nor bytes"));
@@ -43,7 +46,8 @@ pub(crate) fn wrong_value(bytes: &[u8]) -> Option<String> {
             Value::Array(_) | Value::Map(_) if open.len() == MAX_DEPTH => {
                 return Some(format!("more than {MAX_DEPTH} arrays and maps are inside one another"));
             }
-            // It counts as an item of the one around it when its own items are read.
+            // One more than its items, because `ends_item` below first counts off the marker of the container. The
+            // container counts as an item of its parent when it is complete.
             Value::Array(left) => open.push(Open { left: left + 1, is_map: false }),
             Value::Map(pairs) => open.push(Open { left: 2 * pairs + 1, is_map: true }),
         }
@@ -55,7 +59,7 @@ pub(crate) fn wrong_value(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Counts an item that was read, and each array or map whose last one it was. Returns whether nothing is left.
+/// Counts an item, and closes each array or map that it completes. Returns whether the outermost value is complete.
 fn ends_item(open: &mut Vec<Open>) -> bool {
     while let Some(last) = open.last_mut() {
         last.left -= 1;

@@ -1,4 +1,4 @@
-//! What must hold for each part of a frame, whoever asks: each rule once. Nothing is read here.
+//! The rules for each part of a frame, in one place for checks, readers and writers. These modules read no files.
 
 // Each module imports only from those above it.
 pub(crate) mod array;

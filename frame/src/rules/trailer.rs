@@ -11,11 +11,12 @@ use crate::format::trailer::{Trailer, Vlmetalayer};
 use crate::rules::chunk::wrong_in_trailer;
 use crate::rules::messagepack::wrong_value;
 
-/// What is wrong with a trailer, or unusual.
+/// The faults and oddities of a trailer.
 pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
     let about = |code| Finding::new(code, Place::Trailer).at(trailer.offset());
     let mut findings = Vec::new();
     let (expected, found) = (header.header_len as u64, trailer.offset());
+    // Without chunks there is no index between the two. Otherwise the rules of the index find a wrong place.
     if header.nbytes == 0 && expected != found {
         let text = format!(
             "the frame has no chunks, so the trailer must begin at byte {expected}, but it begins at {found}"
@@ -34,7 +35,7 @@ pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the chunk of a vlmetalayer, before its value is decompressed.
+/// The finding for the chunk of a vlmetalayer, without decompressing its value.
 fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
     let (name, length) = (Escaped(layer.name()), layer.chunk().len());
     let text = match layer.chunk_header() {
@@ -47,7 +48,8 @@ fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
     Some(about(layer, text))
 }
 
-/// What is wrong with the value of a vlmetalayer whose chunk is right, or why that is not known.
+/// The finding for the value of a vlmetalayer with a valid chunk. An error gives the reason why the value cannot be
+/// checked.
 pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     let Some(header) = layer.chunk_header().filter(|_| chunk(layer).is_none()) else { return Ok(None) };
     let name = Escaped(layer.name());
@@ -80,7 +82,7 @@ fn about(layer: &Vlmetalayer, text: String) -> Finding {
     Finding::new(FindingCode::VlmetalayerChunk, Place::Trailer).at(layer.offset()).text(text)
 }
 
-/// What the vlmetalayer of a salvaged frame says.
+/// The finding for a salvaged frame, from its vlmetalayer `b2nd_salvage`.
 fn salvaged(layer: &Vlmetalayer) -> Finding {
     let finding = Finding::new(FindingCode::Salvaged, Place::Trailer).at(layer.offset());
     let Some(note) = SalvageNote::of_chunk(layer.chunk()) else {
