@@ -57,7 +57,7 @@ pub(super) fn read(content: &[u8]) -> Option<Found> {
     is_known.then(|| (meta, bytes.to_vec()))
 }
 
-/// The same with its markers and counts restored.
+/// Reads the metalayer of an array after restoring its markers and counts.
 pub(super) fn restore(content: &[u8]) -> Option<Found> {
     let mut ranks: Vec<u8> = (0..=MAX_NDIM).filter(|&rank| votes(content, rank) > 0).collect();
     // Four places have the number of dimensions: the most frequent number first.

@@ -36,7 +36,7 @@ use crate::write::writer::FrameWriter;
 /// |---|---|
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read must be [given](Self::shape). |
-/// | chunk index | It is found wherever it is. An entry that leads to a valid chunk is right. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
+/// | chunk index | It is searched for in the whole file. An entry is accepted if it leads to a valid chunk. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
 /// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). The flag of a dictionary is cleared where the data is not compressed. |
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
@@ -46,7 +46,7 @@ use crate::write::writer::FrameWriter;
 /// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a [`check`](crate::check())
 /// warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
 ///
-/// The memory is that of one chunk, and 32 bytes per chunk of the array.
+/// It needs memory for one chunk, plus 32 bytes for each chunk of the array.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};
@@ -121,8 +121,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// Sets the shape of the array, instead of the one in its metalayer.
     ///
     /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
-    /// [`dtype`](Self::dtype) are needed too. The shape must have the number of chunks of the chunk index, so after an
-    /// interrupted resize it selects the right side.
+    /// [`dtype`](Self::dtype) are needed too. The shape must have as many chunks as the chunk index. After an
+    /// interrupted resize, give the one of the old and the new shape that fits.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.given.shape = Some(shape.into());
         self
@@ -146,8 +146,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         self
     }
 
-    /// Sets the value of lost chunks: zeros by default, or NaN. Only the dtypes `<f4` and `<f8` have a NaN that every reader
-    /// reads.
+    /// Sets the value of lost chunks: zeros by default, or NaN. NaN is possible only for the dtypes `<f4` and `<f8`,
+    /// where all readers agree on its bytes.
     ///
     /// The other special values are an error: a repeated item needs its value, and python-blosc2 shows the content of
     /// uninitialized memory for items that were never written.
@@ -158,21 +158,23 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
 
     /// If there is no chunk index, takes the n-th chunk of the file for chunk n of the array.
     ///
-    /// That is how writers begin. But chunks of one value take no bytes, so all that follow one are in a wrong place then;
-    /// and chunks that were replaced or inserted are at the end of the file. Without this call, no chunk gets a wrong place.
+    /// Writers store the chunks in this order at first. But a special chunk takes no bytes in the file, so every chunk
+    /// after it gets a wrong place. Replaced and inserted chunks are at the end of the file. Without this call, no
+    /// chunk gets a wrong place.
     ///
-    /// Damaged bytes between two chunks count as at least one lost chunk, and by their length as several, if the array has
-    /// enough chunks.
+    /// Damaged bytes between two chunks count as at least one lost chunk; as several if they are long and the array has
+    /// that many chunks.
     ///
-    /// The files of a sparse frame have the numbers in which C-Blosc2 first stored the chunks. These are not their positions: a
-    /// chunk of zeros has no file, and gets the next free number when it is stored. A missing number is that of a lost chunk,
-    /// unless a number is beyond the number of chunks.
+    /// The files of a sparse frame have the numbers in which C-Blosc2 first stored the chunks. These are not their
+    /// positions: a chunk of zeros has no file, and gets the next free number when it is stored. A gap in the file
+    /// numbers is taken for a lost chunk. But if any file number is not below the number of chunks, the numbers are
+    /// ignored, and the files are taken in order.
     pub fn assume_order(mut self) -> Self {
         self.assumes_order = true;
         self
     }
 
-    /// Calls a function with the number of bytes of chunks that were saved. The function can stop the salvage, as that of
+    /// Calls a function with the number of bytes of chunks that were saved. The function can stop the salvage, as with
     /// [`Rewrite::on_progress`](crate::Rewrite::on_progress).
     pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
         self.progress = Progress::new(report);
@@ -187,7 +189,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     pub fn preview(mut self) -> Result<SalvageReport, Error> {
         let (survey, notes) = self.survey()?;
         let plan = plan(&survey)?;
-        // The same writer as for `apply`, into nothing, so a preview cannot differ.
+        // `apply` uses the same writer. Here it writes into nothing, so a preview cannot differ.
         let nothing =
             Nothing { header: vec![0; usize::try_from(plan.header_len()).unwrap_or_default()], position: 0 };
         let output = Output::contiguous(nothing, plan.header_len())?;
@@ -204,8 +206,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if nothing can be saved, if the array's metalayer cannot be read, if the places of the chunks are not
-    ///   known, and if the items are Python objects (`|O`).
+    /// - [`Refused`] if nothing can be saved, if the array's metalayer cannot be read, if the places of the chunks are
+    ///   not known, or if the items are Python objects (`|O`).
     /// - [`Malformed`] if it is not a frame.
     /// - [`Exists`] if the path exists.
     /// - [`Locked`] if another process holds the lock of the damaged frame.
@@ -222,7 +224,9 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// [`Io`]: crate::ErrorKind::Io
     pub fn apply(mut self, to: impl AsRef<Path>) -> Result<(Frame, SalvageReport), Error> {
         let is_sparse = self.source.directory().is_some();
+        // First, so a path that exists does not make a long salvage fail at its end.
         let destination = Destination::free(to.as_ref(), is_sparse)?;
+        // A deadline that has already passed: the lock is tried once, without waiting.
         let now = Some(Instant::now());
         let path = self.source.path.clone();
         let _lock = path.as_deref().map(|path| SharedLock::take(path, is_sparse, now)).transpose()?;
@@ -241,6 +245,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
             }
         }
         check_new(&new)?;
+        // A writer without a lock can have changed the old frame meanwhile.
         if !self.source.is_unchanged(&survey.prefix)? {
             return Err(Error::changing(None));
         }

@@ -23,7 +23,7 @@ use crate::write::index::NewIndex;
 use crate::write::plan::Plan;
 use crate::write::writer::FrameWriter;
 
-/// The most different filter pipelines that are counted, which bounds the work for each chunk.
+/// The maximum number of distinct filter pipelines that are counted, which bounds the work for each chunk.
 const MAX_PIPELINES: usize = 16;
 
 /// The result for the chunks.
@@ -44,6 +44,7 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
     let index = index.ok_or_else(|| Error::refused("the array has more chunks than a frame can have"))?;
     // The trailer lists the lost chunks, so it is set last.
     let (trailer, is_sparse) = (Vec::new(), survey.is_sparse);
+    // The fill value has been checked against the dtype, and copied entries may have any special value.
     Ok(Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan: true })
 }
 
@@ -55,7 +56,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     writer: &mut FrameWriter<W>,
     progress: &mut Progress<'_>,
 ) -> Result<Saved, Error> {
-    // The first report comes before the scan, which can take long, so that a caller can stop here.
+    // The first report comes before the scan, so a caller can stop before this long step.
     progress.advance(0)?;
     let mut frame = survey.frame(source)?;
     let scan = Scan::of(&mut frame, survey)?;
@@ -180,7 +181,8 @@ impl Survey {
 struct Scan {
     /// Chunks that share bytes with others. One of the two entries is wrong, and nothing shows which.
     sharing: BTreeSet<u64>,
-    /// Whether bytes of no entry are enough for a chunk. Then a special value can be a damaged entry.
+    /// Whether there is room for a chunk in bytes that no entry refers to. If so, an entry with a special value may be
+    /// damaged, and its chunk may be in those bytes.
     has_unowned: bool,
     rules: ChunkRules,
 }
@@ -292,6 +294,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             }
             Verdict::Lost("its entry in the chunk index is neither a place nor a special value".into())
         } else if scan.sharing.contains(&number) {
+            // Before the verification, which both chunks may pass.
             Verdict::Lost("it shares bytes with another chunk, so one of the two places is wrong".into())
         } else {
             verify::chunk(chunks, entry, &scan.rules)?

@@ -72,7 +72,8 @@ fn entry(bytes: &[u8], at: usize) -> Option<Entry> {
         _ => None,
     };
     let is_entry = |entry: &Entry| has_marker(entry) || has_content(entry);
-    // The length of the name may be damaged. Then each length is tried, and both other signs must be right.
+    // The length of the name may be damaged. Then each length is tried, and both the marker of the offset and the
+    // marker of the content must be right.
     stated
         .filter(is_entry)
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
@@ -84,6 +85,7 @@ fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<
     let mut found = Vec::new();
     let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());
     let [stated, after] = starts;
+    // Without a marker, a place counts only if the offset and the end of the content before agree on it.
     let starts = starts.into_iter().filter(|start| has_marker(start) || stated == after);
     for start in starts {
         let begin = start.saturating_add(CONTENT_HEADER);

@@ -21,10 +21,12 @@ use crate::write::plan::{self, Sizes};
 /// The offset in a chunk of the size of an item, with which its [`signature`] begins.
 pub(super) const TYPESIZE: u64 = chunk::TYPESIZE as u64;
 
-/// The most places of a chunk index that are tried. The last ones of the file, because the index follows the chunks.
+/// The maximum number of possible places of the chunk index. If there are more, the last ones in the file are tried,
+/// because the index follows the chunks.
 const MAX_PLACES: usize = 16;
 
-/// The most entries of a possible chunk index that are compared with the chunks, which bounds the time of each try.
+/// The maximum number of entries of a possible chunk index that are compared with the chunks. It bounds the time of
+/// each try.
 const MAX_TRIED: usize = 1 << 12;
 
 /// The parts of a frame.
@@ -159,11 +161,13 @@ struct Tried {
 
 /// Compares the first entries of a chunk index with the chunks. Also returns the end of the index; `None` if it cannot be read.
 fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
+    // The filters in a damaged header may be wrong too.
     let rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
     let mut tried = Tried::default();
     let mut places = BTreeSet::new();
+    // The second of two equal entries shows that a place repeats. Further ones would show nothing new.
     let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
     while let Some(entry) = chunks.next().filter(|_| tried.agreeing + tried.nwrong < most) {
         let entry = entry.ok()?;
@@ -187,7 +191,8 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
     if tried.nstored > 0 && places.is_empty() { None } else { Some((tried, end)) }
 }
 
-/// The places in a file with the item size and length of a chunk index for this number of chunks, at most the last few.
+/// The last places in a file, at most [`MAX_PLACES`], where the bytes match the item size and the length of a chunk
+/// index for `nchunks` chunks.
 fn places<R: Read + Seek>(source: &mut Source<R>, nchunks: u64) -> Result<Vec<u64>, Error> {
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
@@ -195,6 +200,7 @@ fn places<R: Read + Seek>(source: &mut Source<R>, nchunks: u64) -> Result<Vec<u6
     let mut found = Vec::new();
     let mut at = TYPESIZE;
     while at < source.len {
+        // The item size of an index, and its decompressed size, as they follow one another in a chunk header.
         found.extend(source.search_piece(at, &[8, a, b, c, d])?.into_iter().map(|offset| offset - TYPESIZE));
         found.drain(..found.len().saturating_sub(MAX_PLACES));
         at = at.saturating_add(PIECE);

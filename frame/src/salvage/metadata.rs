@@ -78,10 +78,11 @@ fn is_array_name(name: &[u8]) -> bool {
     ARRAY_NAMES.iter().any(|array| array.as_bytes() == name)
 }
 
-/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, looks for the bytes of that one.
+/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, it searches for the bytes
+/// of that metalayer.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<String>) -> Found {
     let start = Generation::Present.head_len();
-    // Other frames in the file have metalayers too: what follows their magic is not of this frame.
+    // Another frame in the file has metalayers too: bytes from its magic on do not belong to this frame.
     let next = prefix.get(start..).and_then(|rest| memmem::find(rest, MAGIC));
     let own = prefix.get(..next.map_or(prefix.len(), |at| start + at - MAGIC_OFFSET)).unwrap_or(prefix);
     // The header's own length may be wrong, and cut off the last metalayer. So all bytes of the frame are tried too.

@@ -1,4 +1,4 @@
-//! What can be saved of a damaged frame, in a new one.
+//! Saves the undamaged parts of a damaged frame into a new frame.
 
 // Each module imports only from those above it.
 pub(crate) mod report;

@@ -1,4 +1,4 @@
-//! Chunks in the order of the file, where nothing says which is which.
+//! Chunks in the order of the file, for a frame whose chunk index is lost.
 
 use std::collections::VecDeque;
 use std::io::{Read, Seek};
@@ -21,9 +21,9 @@ pub(super) struct Order {
     pub(super) found: Vec<u64>,
     holes: Vec<Hole>,
     is_sparse: bool,
-    /// Where the last chunk ends.
+    /// The end of the last chunk.
     end: u64,
-    /// The bytes of all that were found.
+    /// The total stored size of the chunks that were found.
     len: u64,
 }
 
@@ -32,16 +32,16 @@ struct Hole {
     /// The number of chunks that were found before it.
     before: usize,
     len: u64,
-    /// The number of damaged chunks in it of which the header is still known as one.
+    /// The number of damaged chunks in the hole whose header can still be recognized.
     traces: u64,
 }
 
 impl Order {
-    /// The numbers that the chunks have if the order of the file is that of the array, with their places. The chunks whose
-    /// numbers are left out are lost. Where the chunks end at `end`, none is missing after the last one.
+    /// Assigns chunk numbers in the order of the file. Chunks whose numbers are skipped are lost. If the last chunk
+    /// ends at `end`, no chunk is missing after it.
     pub(super) fn numbered(&self, nchunks: u64, end: u64) -> Numbered {
         if self.is_sparse {
-            // C-Blosc2 counts the files up, so a number that is left out is that of a lost file.
+            // C-Blosc2 numbers the files in ascending order, so a gap means a lost file.
             let is_numbered = self.found.last().is_some_and(|&last| last < nchunks);
             let numbers = (0..).zip(&self.found);
             return numbers.map(|(n, &file)| (if is_numbered { file } else { n }, file)).collect();
@@ -58,15 +58,20 @@ impl Order {
         numbered.collect()
     }
 
-    /// Divides `lost` chunks among the holes. `is_all`: no chunk is missing after the last one. A hole is at least one chunk, and as
-    /// many as have left a trace in it; more are divided by the lengths of the holes.
+    /// Distributes `lost` chunks over the holes. With `is_all`, no chunk is missing after the last one. Each hole gets
+    /// one chunk, or one for each trace in it; the others are distributed in proportion to the lengths of the holes.
     fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
+        // The largest remainder method: each hole gets its share rounded down, but at least `least`. The holes with the
+        // largest remainders get one more.
         let least: Vec<u64> = self.holes.iter().map(|hole| hole.traces.max(1)).collect();
+        // More holes than lost chunks: some are only old bytes, and nothing tells which. So no chunk is taken for lost.
         if least.iter().sum::<u64>() > lost {
             return vec![0; least.len()];
         }
         let len = self.holes.iter().map(|hole| hole.len).sum::<u64>().max(1);
         let usual = (self.len / (self.found.len() as u64).max(1)).max(1);
+        // Chunks may be missing after the last one too, so the holes get no more than fit them by the usual stored
+        // size.
         let all = if is_all { lost } else { lost.min((len + usual / 2) / usual) };
         let mut shares = Vec::new();
         for (hole, least) in self.holes.iter().zip(&least) {
@@ -76,6 +81,7 @@ impl Order {
             shares.push((rest, count.max(*least)));
         }
         let sum = shares.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        // The minimum of some holes has used up the shares of others.
         if sum > lost {
             return least;
         }
@@ -87,8 +93,8 @@ impl Order {
     }
 }
 
-/// Finds the chunks that follow one another from `start` on, or the chunk files. Each chunk has a valid header. Where one is
-/// damaged, the next one is searched.
+/// Finds the chunks that follow one another from `start` on, or the chunk files. Each chunk has a valid header. After a
+/// damaged chunk, it searches for the next valid one.
 pub(super) fn find<R: Read + Seek>(
     source: &mut Source<R>,
     start: u64,
@@ -135,8 +141,8 @@ fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
     has_sizes || cbytes.is_some_and(|&cbytes| u64::from(u32::from_le_bytes(cbytes)) == distance)
 }
 
-/// The next place after `at` that looks like the header of a chunk. Each piece of the file is searched once: `hits` are those of the
-/// last piece, and what is before `searched` has been searched.
+/// The next place after `at` that looks like the header of a chunk. Each piece of the file is searched once: `hits` are
+/// the places found in the last piece; all bytes before `searched` have been searched.
 fn next<R: Read + Seek>(
     source: &mut Source<R>,
     at: u64,

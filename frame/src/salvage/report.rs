@@ -14,7 +14,7 @@ pub struct SalvageReport {
     /// The parts of the header, the chunk index, the trailer and the headers of chunks that were restored from the rest of the
     /// frame.
     pub restored: Vec<String>,
-    /// The assumptions that nothing in the frame supports.
+    /// The assumptions that could not be verified, such as the order of the chunks.
     pub assumed: Vec<String>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,

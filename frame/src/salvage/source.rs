@@ -34,7 +34,7 @@ impl<R: Read + Seek> Source<R> {
         Ok(Self { reader, offset, len: available, available, path })
     }
 
-    /// The same bytes, up to the next frame in the file, whose chunk index could be mistaken for that of this frame.
+    /// Ends the bytes before the next frame in the file, whose chunk index could be mistaken for that of this frame.
     pub(crate) fn up_to_next_frame(mut self) -> Result<Self, Error> {
         let own = MAGIC_OFFSET as u64;
         if let Some(next) = self.search(own + 1, MAGIC, 1)?.first() {

@@ -41,14 +41,15 @@ pub(super) struct Survey {
     pub(super) layers: Vec<(Vec<u8>, Vec<u8>)>,
     pub(super) is_sparse: bool,
     pub(super) vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What was lost when the frame was salvaged before.
+    /// The losses of an earlier salvage.
     pub(super) before: SalvageNote,
-    /// The numbers and the places of the chunks, where there is no chunk index. The others are lost.
+    /// The numbers and places of the chunks, if there is no chunk index. Chunks that are not in it are lost.
     pub(super) order: Option<Numbered>,
 }
 
 impl Survey {
-    /// Finds the parts of a frame. It is refused if the places of chunks are not known and must not be assumed.
+    /// Finds the parts of a frame. Returns `Refused` if the places of the chunks are not known, and `assumes_order` is
+    /// false.
     pub(super) fn of<R: Read + Seek>(
         source: &mut Source<R>,
         given: &Given,
@@ -106,12 +107,12 @@ impl Survey {
         Ok((survey, notes))
     }
 
-    /// The values and metalayers that the header of the frame has, old or new.
+    /// The values and metalayers from which the headers of both frames are built, the old and the new one.
     pub(super) fn draft(&self) -> Draft<'_> {
         Draft { compression: &self.compression, layers: &self.layers, is_sparse: self.is_sparse }
     }
 
-    /// The old frame, with a header that fits what was found of it.
+    /// The old frame, with a header made from the restored values.
     pub(super) fn frame<'s, R: Read + Seek>(
         &self,
         source: &'s mut Source<R>,
@@ -120,7 +121,7 @@ impl Survey {
         let end = index.map_or(source.len, |index| index.start);
         let mut head = self.draft().head(sizes, header_len, end, source.len)?;
         if index.is_none() {
-            // There is no index to be read.
+            // With an `nbytes` of 0, `chunks` does not try to read the index, which is lost.
             head.header.nbytes = 0;
         }
         Ok(source.frame(head))
@@ -138,7 +139,7 @@ impl Notes {
     }
 }
 
-/// Adds where the chunks begin, behind the header, if nothing else says how long that is.
+/// If the length of the header is not known, adds the offset of the first chunk as a possible length.
 fn add_header_lens<R: Read + Seek>(source: &mut Source<R>, metadata: &mut Metadata) -> Result<(), Error> {
     if metadata.header_lens.is_empty() {
         for sizes in &metadata.sizes {
@@ -150,7 +151,8 @@ fn add_header_lens<R: Read + Seek>(source: &mut Source<R>, metadata: &mut Metada
     Ok(())
 }
 
-/// Finds the parts of the frame; and the order of the chunks if there is no index, and it may be assumed.
+/// Finds the parts of the frame. Without an index, it determines the order of the chunks, if the caller allows to
+/// assume it.
 fn place<R: Read + Seek>(
     source: &mut Source<R>,
     values: &Values,

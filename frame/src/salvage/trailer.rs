@@ -33,6 +33,7 @@ pub(super) fn read<R: Read + Seek>(
     restored: &mut Vec<String>,
 ) -> Result<Option<Vlmetalayers>, Error> {
     let least = index_end.unwrap_or(Generation::Present.head_len() as u64);
+    // The end of the frame first: other bytes may follow it in the file.
     for end in [frame_len, source.len] {
         if let Some(bytes) = from_end(source, least, end)? {
             if frame_len != end {
@@ -99,7 +100,7 @@ fn vlmetalayers(bytes: &[u8], restored: &mut Vec<String>) -> Vlmetalayers {
     found
 }
 
-/// The reason why the chunk of a vlmetalayer cannot be read, if there is one.
+/// The reason why the chunk of a vlmetalayer cannot be read; `None` if it can.
 fn wrong_chunk(chunk: &[u8]) -> Option<String> {
     let Some(header) = ChunkHeader::parse(chunk).filter(|header| header.cbytes == chunk.len()) else {
         return Some("has another length than its header says".into());

@@ -13,11 +13,11 @@ use crate::write::plan::check_compression;
 /// The values of a header: for each field, the bytes at its place.
 pub(super) struct Values {
     bytes: Vec<u8>,
-    /// Whether so few of its fixed bytes are right that none of its values is believed.
+    /// Whether more than half of the fixed bytes are wrong. Then no value of the header is used.
     pub(super) is_lost: bool,
 }
 
-/// The bytes that every header of a generation has: the offset and the value of each, and what it belongs to.
+/// The fixed bytes of a header: offset, value and the name of the part.
 fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static str)> {
     let array = (0, generation.marker().to_u8(), "the header");
     let markers = HeaderField::ALL.iter().filter_map(move |&field| {
@@ -28,17 +28,17 @@ fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static st
     [array].into_iter().chain(markers).chain(magic)
 }
 
-/// The generation of a damaged header: the one with the most fixed bytes in it, the present one first.
+/// The generation whose fixed bytes agree best with a damaged header; the present one in case of a tie.
 pub(super) fn generation(prefix: &[u8]) -> Generation {
     let right = |&generation: &Generation| {
         fixed(generation).filter(|&(at, byte, _)| prefix.get(at) == Some(&byte)).count()
     };
-    // Of several with the same number, this is the last one.
+    // In a tie, `max_by_key` returns the last one, the present generation.
     Generation::ALL.into_iter().max_by_key(right).unwrap_or(Generation::Present)
 }
 
 impl Values {
-    /// Reads the values of a header, of which these are the first bytes. Says what was restored.
+    /// Reads the values of the header at the start of `prefix`, and adds the restored bytes to `restored`.
     pub(super) fn read(prefix: &[u8], restored: &mut Vec<String>) -> Self {
         let mut bytes = prefix.to_vec();
         bytes.resize(Generation::Present.head_len(), 0);
@@ -68,6 +68,7 @@ impl Values {
     pub(super) fn number(&self, field: HeaderField) -> i64 {
         let at = offset(field);
         let bytes = self.bytes.get(at..at + field.encoding().len).unwrap_or_default();
+        // Sign extension: the values are big-endian integers of 2, 4 or 8 bytes.
         let start = if bytes.first().is_some_and(|&byte| byte > 0x7f) { -1 } else { 0 };
         bytes.iter().fold(start, |number, &byte| number << 8 | i64::from(byte))
     }
@@ -77,7 +78,7 @@ impl Values {
         self.bytes.get(offset(HeaderField::HasVlmetalayers)) == Some(&Marker::True.to_u8())
     }
 
-    /// The parameters for new chunks, as far as every reader accepts them.
+    /// The compression of new chunks; the defaults of python-blosc2 if a reader rejects any parameter.
     pub(super) fn compression(&self, restored: &mut Vec<String>) -> Compression {
         let header = self.alone().and_then(|header| Head::parse(&header).ok());
         let compression = header.map(|Head { header, .. }| Compression {
