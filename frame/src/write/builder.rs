@@ -225,14 +225,14 @@ impl FrameBuilder {
 
     /// Starts writing a contiguous frame to a path that must not exist yet.
     ///
-    /// The frame is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), and [`NewFrame::persist`] renames
-    /// it. No other process ever sees a partial frame. If the frame is dropped before, nothing is left; if the process is
-    /// killed, at most the temporary file is left.
+    /// The frame is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), and [`NewFrame::persist`]
+    /// renames it. No other process ever sees a partial frame. If the frame is dropped before that, nothing is left; if
+    /// the process is killed, at most the temporary file is left.
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the frame cannot be made: a size is too large for the format, the dtype is unknown, or a metalayer
-    ///   is not possible. The message has the numbers.
+    /// - [`Refused`] if the frame cannot be made: a size is too large for the format, the dtype is unknown, or a
+    ///   metalayer has an invalid name, or there are too many. The message has the numbers.
     /// - [`Encode`] if a value cannot be written as a metalayer.
     /// - [`Exists`] if the path exists.
     /// - [`Io`] if the file cannot be created.
@@ -247,10 +247,10 @@ impl FrameBuilder {
 
     /// Starts writing a sparse frame: a directory with a file for each stored chunk.
     ///
-    /// The directory has a temporary name until [`NewFrame::persist`]. If the frame is dropped before, nothing is left; if the
-    /// process is killed in `persist`, an empty directory can be left at the path. The chunk files are not synced, because
-    /// syncing a file takes as long as writing it. After a power failure, [`check`](crate::check()) finds files that are not
-    /// whole.
+    /// The directory has a temporary name until [`NewFrame::persist`]. If the frame is dropped before, nothing is left;
+    /// if the process is killed in `persist`, an empty directory can be left at the path. The chunk files are not
+    /// synced, because syncing a file takes as long as writing it. After a power failure, [`check`](crate::check())
+    /// finds incomplete files.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ impl Destination {
     /// A path that must not exist yet, of a file or of the directory of a sparse frame.
     pub(crate) fn free(to: &Path, is_sparse: bool) -> Result<Self, Error> {
         let absolute = path::absolute(to).map_err(|error| Error::io("create", to, error))?;
-        // Of the link itself: a dangling one also exists.
+        // The metadata of the link itself: a dangling link also occupies the path.
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("create", to, error)),
@@ -46,8 +46,8 @@ impl Destination {
         Ok(Self { absolute: to.clone(), to, replaces: true, folder })
     }
 
-    /// Creates the temporary file, or the directory of a sparse frame. With `is_usual` it has the mode of any new file;
-    /// otherwise only its owner may read it.
+    /// Creates the temporary file, or the directory of a sparse frame. With `is_usual` it gets the default mode of new
+    /// files; otherwise only its owner may read it.
     pub(crate) fn begin(self, is_sparse: bool, is_usual: bool) -> Result<NewFrame, Error> {
         let mut builder = Builder::new();
         builder.prefix(".b2nd-").suffix(".tmp");
@@ -144,7 +144,7 @@ impl NewFrame {
     ///
     /// # Errors
     ///
-    /// - [`Exists`](crate::ErrorKind::Exists) if the path exists meanwhile.
+    /// - [`Exists`](crate::ErrorKind::Exists) if something has appeared at the path meanwhile.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be synced, renamed or read.
     ///
     /// After an error, nothing is left at the path.
@@ -240,8 +240,8 @@ fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     })
 }
 
-/// The rename of the standard library replaces a file or an empty directory there. tempfile's `persist_noclobber` replaces
-/// nothing, and Windows moves a directory with the call that moves a file.
+/// On Windows, the rename of the standard library would replace a file or an empty directory. tempfile's
+/// `persist_noclobber` replaces nothing, and on Windows it also moves directories.
 #[cfg(windows)]
 fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     tempfile::TempPath::try_from_path(new)?.persist_noclobber(to).map_err(|error| error.error)

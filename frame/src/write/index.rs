@@ -18,7 +18,7 @@ const BLOCK_LEN: usize = 1 << 14;
 const PAGE_LEN: u16 = 2048;
 
 /// The chunk index of a new frame, in pages. A page is allocated when one of its entries is set.
-// Arrays can have millions of chunks of which few are stored, and chunks come in any order.
+// An array can have millions of chunks with only a few of them stored, and they come in any order.
 #[derive(Debug)]
 pub(crate) struct NewIndex {
     /// Pages by their numbers. An entry that is not set is `MISSING`.
@@ -99,6 +99,7 @@ impl NewIndex {
     /// The value of all entries, if they are equal and special.
     fn repeated(&self) -> Option<i64> {
         let mut entries = self.set_entries().chain((self.unset() > 0).then(|| self.other()));
+        // Only special entries can be equal: each stored chunk has a place of its own.
         let first = entries.next().filter(|&first| first < 0)?;
         entries.all(|entry| entry == first).then_some(first)
     }
@@ -129,7 +130,8 @@ impl NewIndex {
     }
 
     /// Writes the index as an uncompressed chunk. A frame without chunks has no index.
-    // One repeated value is written once, as `blosc2.zeros` does. Nothing else is compressed, in no set of features.
+    // One repeated value is written once, as `blosc2.zeros` does. Nothing else is compressed, whatever features are
+    // enabled.
     pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
         if self.len == 0 {
             return Ok(());

@@ -132,7 +132,8 @@ impl<W: Write + Seek> Output<W> {
     }
 }
 
-/// Lets a function write a chunk after the others. `back` is the end of the others, if the position is elsewhere.
+/// Lets a function write a chunk after the others. `back` is the end of the chunks before it, if the writer must first
+/// seek there.
 fn put_behind<W: Write + Seek>(
     out: &mut BufWriter<W>,
     back: Option<u64>,

@@ -18,7 +18,7 @@ use crate::rules::array::refuse_objects;
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::{MAX_CHUNKS, NewIndex};
 
-/// The most vlmetalayers of a new frame. C-Blosc2 reads more, but refuses to write them again.
+/// The maximum number of vlmetalayers of a new frame. C-Blosc2 reads more, but refuses to write them again.
 const MAX_VLMETALAYERS: usize = 16;
 
 const MAX_LEVEL: u8 = 9;
@@ -78,6 +78,7 @@ impl Plan {
         let sizes = Sizes::new(&meta, item_size(&dtype, typesize)?)?;
         let can_be_nan = match dtype {
             Ok(Some(dtype)) => ["<f4", "<f8"].contains(&&*dtype.type_string().to_string()),
+            // An unknown dtype may be a float, so the caller decides.
             _ => matches!(sizes.typesize, 4 | 8),
         };
         check_compression(&compression)?;
@@ -121,6 +122,8 @@ impl Plan {
             itemsize: usize::try_from(self.sizes.typesize).ok(),
             blocksize: usize::try_from(self.sizes.blocksize).ok(),
             filters: None,
+            // Also in a sparse frame, where a shorter chunk is valid: a rewrite could not move it into a contiguous
+            // one.
             may_be_short: false,
         }
     }
@@ -212,6 +215,7 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
     if level > MAX_LEVEL {
         return Err(Error::refused(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
     }
+    // Plugins and users can register further numbers, which this crate does not know.
     if codec.0 < FIRST_CODEC_OF_PLUGINS {
         let Some(name) = codec.name() else {
             return Err(Error::refused(format_args!("{codec} is unknown")));

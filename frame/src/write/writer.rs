@@ -20,7 +20,8 @@ use crate::write::plan::{Plan, Sizes};
 /// and its header are checked before it is written. After an error about a chunk, the frame is unchanged, and the chunk can
 /// be given again.
 ///
-/// Chunks are not kept in memory. Each takes 8 bytes there, or 16 KiB if its number is far from all others.
+/// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk, or 16 KiB for a chunk whose number
+/// is far from all others.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -128,7 +129,8 @@ impl<W: Write + Seek> FrameWriter<W> {
             ));
         }
         let expected = u64::try_from(self.plan.sizes.chunksize).ok();
-        // Compressors return a special chunk of 32 bytes for zeros. A repeated value has to be stored, so it is not one here.
+        // Compressors return a constant chunk of 32 bytes for zeros. A constant chunk of another value has to be
+        // stored.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
         let why = if special.is_some() {
             self.rules.wrong_size(&header, expected, given as u64).or_else(|| wrong_special(&header))
@@ -169,7 +171,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put_stored(number, false, items)
     }
 
-    /// Writes a chunk of equal items, padding included. It is stored in 32 bytes and those of one item.
+    /// Writes a chunk of equal items, padding included. It takes 32 bytes plus the bytes of one item.
     ///
     /// # Errors
     ///
@@ -190,9 +192,9 @@ impl<W: Write + Seek> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// The errors of [`write_chunk`](Self::write_chunk). [`Nan`](SpecialValue::Nan) is only for little-endian floats of 4 or 8
-    /// bytes, because readers fill in the bytes of such a NaN for every dtype. [`Value`](SpecialValue::Value) needs
-    /// [`write_repeated`](Self::write_repeated), which takes the item.
+    /// The errors of [`write_chunk`](Self::write_chunk). [`Nan`](SpecialValue::Nan) is only for little-endian floats of
+    /// 4 or 8 bytes: readers always fill in the little-endian bytes of a NaN, whatever the dtype is.
+    /// [`Value`](SpecialValue::Value) needs [`write_repeated`](Self::write_repeated), which takes the item.
     ///
     /// ```
     /// use std::io::Cursor;
