@@ -68,7 +68,7 @@ pub enum CheckDepth {
     ChunkData,
 }
 
-/// The operation that mends a frame.
+/// The operation that repairs a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -147,7 +147,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The first depth of a check that finds the code.
+            /// The lowest [`CheckDepth`] at which a check finds the code.
             ///
             /// ```
             /// use b2nd_frame::{CheckDepth, FindingCode};
@@ -162,7 +162,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The operation that mends it; `None` if this crate has none.
+            /// The operation that repairs a frame with this finding; `None` if this crate has no such operation.
             ///
             /// ```
             /// use b2nd_frame::{FindingCode, Remedy};

@@ -22,12 +22,13 @@ codes! {
     LongerFile "longer-file" Warning Frame Rewrite
         "The file is longer than the frame. Readers ignore the bytes after the frame."
         "Something was appended, or the frame was written over a longer file."
-        "Nothing, if something was appended on purpose. A rewrite into another file leaves it out."
+        "Nothing, if the bytes were appended on purpose. A rewrite into another file drops them."
     TooLong "too-long" Error Frame -
         "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer longer than 256 MiB. Real ones have a \
-         few KiB. A length like this is not read, because a damaged file could ask for any amount of memory."
+         few KiB. This crate does not read headers or trailers of this length, because a damaged file could claim any \
+         amount of memory."
         DAMAGE
-        "Check whether the file is damaged. If it really is so long, read it with C-Blosc2."
+        "Check whether the file is damaged. If it is intact, read it with C-Blosc2."
     NotAZip "not-a-zip" Error Frame -
         "The file is not a zip file, or its directory, which is at the end, is damaged or cut off."
         "A copy or download was stopped, or bytes were damaged."
@@ -37,19 +38,20 @@ codes! {
         "A copy or download was stopped, or bytes were damaged."
         "Copy or download the file again. A scan finds the frames in it."
     ZipChecksum "zip-checksum" Error ChunkData -
-        "The bytes of a member of the zip file do not have the CRC-32 that the directory of the zip file has for them, or \
-         its name is another one there, or needs a version of the zip format that nobody knows. Or the record \
-         at its end says another place or size of the directory. Python does not open the member, or reads changed data."
+        "A member of the zip file contradicts the directory of the zip file: its bytes have another CRC-32, or its \
+         local header has another name; or the member needs an unknown version of the zip format. Or the record at the \
+         end of the zip file gives another offset or size of the directory. Python does not open the member, or reads \
+         changed data."
         DAMAGE
         "Copy or download the file again."
     HeaderMarker "header-marker" Error Frame Salvage
         "A value of the header has a wrong marker: the header is damaged, or its generation is unknown."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     HeaderLength "header-length" Error Frame Salvage
         "header_len is too short for the values of a header, or longer than the frame."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     FrameVersion "frame-version" Error Frame -
         "The version of the frame format is above 3, the last known one."
         "A newer program wrote the file, or the byte is damaged."
@@ -62,11 +64,11 @@ codes! {
     OldFrame "old-frame" Warning Frame Rewrite
         "The header is older than C-Blosc2 2.0.0-rc1, and C-Blosc2 no longer opens such a frame."
         "A program with a beta release of C-Blosc2 2.0 wrote the file."
-        "Rewrite the file. This is possible if it begins with the byte 9d, but not with 9c."
+        "Rewrite the file if it begins with the byte 9d. A file that begins with 9c cannot be rewritten."
     FilterCount "filter-count" Error Frame Salvage
         "The header counts more than 6 filters."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     UnknownFilter "unknown-filter" Warning Frame -
         "A filter has an unknown number below 160. Readers that do not know a filter do not open the file."
         "A newer program wrote the file, or the byte is damaged."
@@ -74,12 +76,12 @@ codes! {
     FilterParameter "filter-parameter" Warning Frame Salvage
         "The parameter of a filter is above 127. C-Blosc2 reads the file, but python-blosc2 4.14.1 does not open it."
         "A program gave trunc_prec or int_trunc a negative number of bits, or bytes were damaged."
-        "Read the file with C-Blosc2, or salvage it if bytes were damaged: new chunks then have the filters that \
-         python-blosc2 sets."
+        "Read the file with C-Blosc2, or salvage it if bytes were damaged: new chunks then get the default filters of \
+         python-blosc2."
     Typesize "typesize" Error Frame Salvage
         "typesize, the size of an item, is less than 1."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     LostTypesize "lost-typesize" Error Frame Rewrite
         "typesize is 1, but items of the dtype have more than 255 bytes, and the sizes of chunks and blocks agree with \
          the dtype. python-blosc2 writes this for an array that is not contiguous in memory, and then cannot read it."
@@ -88,26 +90,25 @@ codes! {
     Sizes "sizes" Error Frame Salvage
         "nbytes, cbytes or chunksize is negative, though there are chunks."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
 
     // The metalayers.
     MetalayerCount "metalayer-count" Error Frame Salvage
         "The header has more than 16 metalayers."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     IndexMarker "index-marker" Error Frame Salvage
-        "In the index of metalayers, or before the content of one, a byte is wrong where the format has a fixed \
-         marker."
+        "A fixed marker is wrong, either in the index of metalayers or before the content of a metalayer."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     MetalayerOffset "metalayer-offset" Error Frame Salvage
         "The offset of a metalayer points outside the header."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     MetalayerLength "metalayer-length" Error Frame Salvage
         "The length of a metalayer is negative, or reaches beyond the header."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     IndexSize "index-size" Warning Frame -
         "The size field of the index of metalayers is wrong. Readers ignore it."
         "A program other than C-Blosc2 wrote the file, or bytes were damaged."
@@ -125,26 +126,26 @@ codes! {
         "The frame has no metalayer b2nd or caterva, but another metalayer describes an array of exactly this size. \
          Readers see plain chunks, without shape and dtype."
         "A byte of the name is damaged, or a program gave the metalayer another name."
-        "If the name is damaged, salvage the file. This restores the name."
+        "If the name is damaged, salvage the file, which restores the name."
     ActiveObject "active-object" Warning Frame -
-        "The frame describes its data instead of holding it: a reader must evaluate something in the file, or open or \
-         fetch something elsewhere. python-blosc2 4.14.1 and later refuse to open most such frames unless they are \
+        "The frame describes its data instead of holding it: a reader must evaluate code in the file, open other \
+         files, or fetch remote data. python-blosc2 4.14.1 and later refuse to open most such frames unless they are \
          told to trust them."
-        "A lazy expression, a proxy or a reference to an array elsewhere was saved, as its author wanted."
-        "Open it only if you trust where it comes from, in python-blosc2 with deserialize=\"full\". Shape and dtype \
-         can be read all the same."
+        "A lazy expression, a proxy or a reference to a remote array was saved on purpose."
+        "Open it only if you trust its source. In python-blosc2, pass deserialize=\"full\". Shape and dtype can be \
+         read all the same."
     UnclosedTable "unclosed-table" Warning Frame -
-        "A table of python-blosc2 does not say how many rows it has, which is written last. Its columns may have room for \
-         more rows than were written; _valid_rows.b2nd says which are there."
-        "The program that wrote it was killed or has not closed the table, or still writes."
-        "Open the table in python-blosc2, and look at its last rows: what was not written yet is lost. Copy the rows \
-         into a new table, and close that."
+        "A table of python-blosc2 does not record its number of rows, which is written when the table is closed. Its \
+         columns may have room for more rows than were written; _valid_rows.b2nd records the rows that were written."
+        "The program that wrote the table was killed, did not close it, or is still writing."
+        "Open the table in python-blosc2 and check its last rows; rows that had not been written are lost. Then copy \
+         the rows into a new table, and close the new table."
 
     // The array's metalayer: its bytes.
     ArrayMarker "array-marker" Error Frame Salvage
         "A byte of the array's metalayer is wrong where the format has a fixed marker."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     ArrayTruncated "array-truncated" Error Frame Salvage
         "The array's metalayer ends before its last entry."
         DAMAGE
@@ -152,24 +153,24 @@ codes! {
     Rank "rank" Error Frame Salvage
         "The array has more than 16 dimensions."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     DtypeLength "dtype-length" Error Frame Salvage
         "The length of the dtype is negative, or reaches beyond the metalayer."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     DtypeText "dtype-text" Error Frame Salvage
         "The dtype is not UTF-8, or contains a NUL."
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     StaleTail "stale-tail" Warning Frame -
         "Old bytes follow the array's metalayer. python-blosc2 2.1 to 3.10 and python-caterva 0.5 to 0.7 left them \
-         there when they squeezed an array."
-        "A release of python-blosc2 or python-caterva squeezed the array."
+         there when squeeze removed dimensions of length 1."
+        "A release of python-blosc2 or python-caterva removed dimensions of the array (squeeze)."
         "Nothing. A rewrite removes them."
     OldLayout "old-layout" Warning Frame Rewrite
         "The array's metalayer has a layout that C-Blosc2 no longer writes. C-Blosc2 3 and later open a Caterva file \
          as plain chunks, without a shape; no release of C-Blosc2 reads b2nd-six."
-        "Caterva wrote the file, or a C-Blosc2 of January or February 2023."
+        "Caterva wrote the file, or a development version of C-Blosc2 from January or February 2023."
         "Rewrite the file. For a Caterva file you must know the dtype."
 
     // The array's metalayer: its meaning.
@@ -182,11 +183,11 @@ codes! {
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     ZeroBlock "zero-block" Error Frame Salvage
-        "A block has no items along a dimension along which the chunk has some."
+        "A dimension of the block shape is 0, but the same dimension of the chunk shape is not."
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     ZeroChunk "zero-chunk" Error Frame Salvage
-        "A chunk has no items along a dimension along which the array has some."
+        "A dimension of the chunk shape is 0, but the same dimension of the shape is not."
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     Overflow "overflow" Error Frame Salvage
@@ -200,36 +201,36 @@ codes! {
     UnsetBlockshape "unset-blockshape" Warning Frame Rewrite
         "The block shape was never set: Caterva 0.2 and 0.3 did not divide chunks into blocks."
         "Caterva 0.2 or 0.3 wrote the file."
-        "Use the chunk shape as the block shape. A rewrite does so too."
+        "Use the chunk shape as the block shape, or rewrite the file, which does so."
     HighRank "high-rank" Warning Frame -
         "The array has more than 8 dimensions. Readers before C-Blosc2 2.21.3 crash on it."
-        "The array was made with so many dimensions."
-        "Make sure that all readers are newer."
+        "The array was created with more than 8 dimensions."
+        "Use C-Blosc2 2.21.3 or later in all readers."
 
     // The agreement of metalayer and header.
     ZeroChunksize "zero-chunksize" Error Frame Salvage
         "chunksize is 0, but the array has items. Readers divide by it."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     ChunksizeMismatch "chunksize-mismatch" Error Frame -
         "chunksize is not the size of a chunk padded to whole blocks: metalayer and data disagree about the chunks."
-        "python-caterva squeezed the array and left its chunks, or bytes were damaged."
-        "Do not trust the shape. If python-caterva squeezed the array, restore the removed dimensions."
+        "python-caterva removed dimensions (squeeze) without changing the chunks, or bytes were damaged."
+        "Do not trust the shape. If python-caterva removed dimensions, restore them."
     EmptyChunksize "empty-chunksize" Warning Frame -
         "The array has no items, and chunksize is neither the size of a chunk nor -1."
-        "The writer left a number that has no meaning as long as there are no items."
-        "Nothing, until the array grows."
+        "The writer stored a number that has no meaning while the array has no items."
+        "Nothing. Check the file again when the array has items: chunksize must be right then."
     BlocksizeMismatch "blocksize-mismatch" Error Frame Salvage
         "blocksize is not the size of a block: metalayer and data disagree about the blocks."
         DAMAGE
-        "Salvage the file. This restores what follows from the rest of the frame."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     InterruptedResize "interrupted-resize" Error Frame Edit
         "nbytes, the size of all chunks, does not fit the shape: a resize is under way or was interrupted, or nbytes \
          or a dimension is damaged. C-Blosc2 opens the file all the same; its items may be right, wrong or zero."
-        "A program that resized the array was killed half-way, or is still at work: it writes the sizes and the shape \
-         one after the other."
-        "Check again, in case a writer is at work. Otherwise set the shape that the array had before, or any other \
-         with as many chunks as there are, and compare the items with what you know of them."
+        "A program that resized the array was killed during the resize, or is still at work: it writes the sizes and \
+         the shape one after the other."
+        "Check again, in case a writer is at work. Otherwise set the former shape, or any shape with the existing \
+         number of chunks, and check that the items are plausible."
     DtypeMismatch "dtype-mismatch" Warning Frame -
         "The item size of the dtype is not the typesize of the frame, which alone determines how the data is laid \
          out."
@@ -238,14 +239,14 @@ codes! {
     UnknownDtype "unknown-dtype" Warning Frame -
         "The dtype is not one of NumPy or ml_dtypes, so the type of the items is unknown."
         "A library with dtypes of its own wrote the file, or the text is damaged."
-        "Treat the items as opaque bytes, or set the dtype anew. The data does not depend on it."
+        "Treat the items as opaque bytes, or set a known dtype. The data does not depend on it."
     ObjectDtype "object-dtype" Error Frame -
-        "The items, or fields of them, are Python objects (|O), of which only the addresses in the memory of the program that \
-         wrote them are stored. Another program that reads an item in Python crashes, or takes what the file says for an \
-         address."
+        "The items, or some of their fields, are Python objects (|O). The file stores only their memory addresses in \
+         the program that wrote it. Another program that reads an item in Python can crash, because Python uses the \
+         stored number as an address."
         "python-blosc2 stored an array of Python objects, or the dtype is damaged."
-        "Do not read the items. Store the objects again in a way that keeps them, as an ObjectArray or as a dtype of \
-         fixed size; the file does not have them."
+        "Do not read the items. The objects cannot be recovered from this file. Store them again, as an ObjectArray or \
+         with a dtype of fixed size."
     UnknownDtypeFormat "unknown-dtype-format" Warning Frame -
         "The dtype format is not 0 (NumPy), the only known one."
         "A newer program wrote the file, or the byte is damaged."
@@ -253,29 +254,30 @@ codes! {
 
     // The chunk index and the trailer.
     ChunkIndexPlace "chunk-index-place" Error Frame Salvage
-        "The chunk index is not where header_len and cbytes put it, or it overlaps the trailer."
+        "The chunk index is not at the offset that header_len and cbytes give, or it overlaps the trailer."
         "A writer was killed or is still at work, or bytes were damaged."
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
          are saved."
     ChunkIndexCount "chunk-index-count" Error Frame Salvage
         "The number of chunks in the chunk index is not nbytes / chunksize."
         "A writer was killed or is still at work, or bytes were damaged."
-        "Check again, in case a writer is at work. Otherwise salvage the file, with the shape that the array had \
-         before if that is not in it."
+        "Check again, in case a writer is at work. Otherwise salvage the file. If its shape is not the right one, give \
+         the shape that the array had before."
     ChunkIndexHeader "chunk-index-header" Error Frame Salvage
-        "The header that the chunk index has as a Blosc2 chunk is damaged: its items have another size than 8 bytes, its \
-         blocks have no size or a wrong one, or its flags contradict each other. C-Blosc2 does not open such a file."
+        "The chunk index is itself a Blosc2 chunk, and its chunk header is damaged: its item size is not 8 bytes, its \
+         block size is invalid, or its flags contradict each other. C-Blosc2 does not open such a file."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: without its index, the order of the chunks must be \
          assumed."
     ChunkIndexGap "chunk-index-gap" Warning Frame -
         "There are bytes between the chunk index and the trailer. C-Blosc2 reads such a file."
-        "A program changed the chunks in the file, and left old bytes there."
+        "A program changed the chunks in the file, and left old bytes after the chunk index."
         "Nothing. A copy made by C-Blosc2 does not have the gap."
     ChunkOffset "chunk-offset" Error Frame Salvage
-        "The chunk index has an offset outside the chunks, which C-Blosc2 does not open, or the same offset twice, for \
-         which it reads the same data twice. In a sparse frame, the number of a file must be at most cbytes - 32 too. \
-         The same goes for a special value that no version of C-Blosc2 knows."
+        "An offset in the chunk index is outside the chunks, so C-Blosc2 does not open the file; or two chunks have \
+         the same offset, so C-Blosc2 reads the same data for both. In a sparse frame, the number of a chunk file must \
+         be at most cbytes - 32, because C-Blosc2 checks it like an offset. An entry with an unknown special value has \
+         this code too."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
          are saved."
@@ -286,34 +288,36 @@ codes! {
         "Restore the file from another copy. If there is none, salvage it: without its index, the order of the chunks must be \
          assumed."
     LostChunkLength "lost-chunk-length" Error Frame -
-        "Chunks have different sizes, and one of them is a special value, for which only the chunk index has an entry. \
-         Its size is not stored anywhere, so C-Blosc2 cannot read it. python-blosc2 writes this where a chunk of zeros \
-         is appended."
+        "Chunks have different sizes, and at least one is special: it is only an entry in the chunk index. Its size is \
+         not stored anywhere, so C-Blosc2 cannot read it. python-blosc2 writes this where a chunk of zeros is \
+         appended."
         "python-blosc2 appended a chunk of zeros to chunks of different sizes."
-        "The other chunks can be read. If there is one such chunk, its size is what is left of nbytes."
+        "The other chunks can be read. If there is only one such chunk, its size is nbytes minus the sizes of the \
+         other chunks."
     NoData "no-data" Warning Frame -
         "No chunk is stored: all items are zero, NaN or not initialized. A writer that was killed before its first \
-         chunk leaves such a file, which opens without an error. blosc2.zeros and its like look the same."
-        "A writer was killed, or the array was meant to be so."
-        "Nothing, if the array was meant to be so. Otherwise write it again."
+         chunk leaves such a file, which opens without an error. Arrays from blosc2.zeros and similar functions look \
+         the same."
+        "A writer was killed, or the array has no data on purpose."
+        "Nothing, if the array has no data on purpose. Otherwise write it again."
     NeverWritten "never-written" Warning Frame -
         "The first chunks are stored, and all that follow are zero, NaN or not initialized. A writer that was killed \
-         leaves such a file, which opens without an error. No byte of the file tells it from data that ends with zeros, \
-         such as labels whose last chunks are background, from an array that was enlarged, and from blosc2.zeros of \
-         which only the first items were set."
-        "A writer was killed, or the data ends so."
-        "Compare the last items with what you know of them, and labels with their image. If the writer was killed, write \
-         the array again. Where data may end so, ignore this code."
+         leaves such a file, which opens without an error. The file looks exactly like valid data that ends with \
+         zeros: labels whose last chunks are background, an enlarged array, or an array from blosc2.zeros whose first \
+         items were set."
+        "A writer was killed, or the data ends with such chunks."
+        "Check that the last items are plausible; compare label arrays with the image they belong to. If the writer \
+         was killed, write the array again. If such data is normal for you, ignore this code."
     ChunkHeader "chunk-header" Error ChunkHeaders Salvage
         "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong \
          items."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
     ChunkFilters "chunk-filters" Warning ChunkHeaders -
-        "The header of a chunk has other filters than the frame, or filters that no version of C-Blosc2 knows. If it \
-         is damaged, its data is read wrong, without an error. A program that changed the compression parameters of an \
-         array leaves such chunks too."
-        "A program changed the compression parameters of the array after some chunks, or bytes were damaged."
+        "The header of a chunk has other filters than the frame, or filters that no version of C-Blosc2 knows. If the \
+         header is damaged, readers return wrong data without an error. A program that changed the compression \
+         parameters of an array leaves such chunks too."
+        "A program changed the compression parameters after some chunks had been written, or bytes were damaged."
         "If the parameters were not changed, restore the file from another copy."
     ChunkDictionary "chunk-dictionary" Error ChunkHeaders Salvage
         "A chunk is not compressed, but its header has the flag of a dictionary. C-Blosc2 takes the first 4 bytes of the \
@@ -331,13 +335,13 @@ codes! {
         "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
     UnownedBytes "unowned-bytes" Warning ChunkHeaders -
         "Bytes of chunks, or in a sparse frame a chunk file that is not empty, belong to no entry of the chunk index. \
-         Chunks that were replaced or deleted leave them. So does a damaged entry, which says that a stored chunk is \
-         all zeros: it is read so without an error."
+         Chunks that were replaced or deleted leave them. A damaged entry has the same effect: it can say that a \
+         stored chunk is all zeros, and the chunk then reads as zeros without an error."
         "Chunks were replaced or deleted, or the entry of a chunk was damaged."
-        "Nothing, if chunks were replaced or deleted: a copy by python-blosc2 does not have the bytes. Otherwise compare the \
-         chunks that are not stored with what you know of them."
+        "Nothing, if chunks were replaced or deleted: a copy by python-blosc2 does not have the bytes. Otherwise check \
+         that the items of the chunks that are not stored are plausible."
     ChunkFile "chunk-file" Error Frame Salvage
-        "A chunk file of a sparse frame is missing or not whole. C-Blosc2 cannot read that chunk, and does not open \
+        "A chunk file of a sparse frame is missing or incomplete. C-Blosc2 cannot read that chunk, and does not open \
          the frame if it is the first one."
         "The directory was not copied in full, or a resize was killed."
         "Copy the whole directory again. If that is not possible, salvage it: all other chunks are saved."
@@ -346,7 +350,8 @@ codes! {
         DAMAGE
         "Salvage the file: the data and all vlmetalayers that can be read are saved."
     TrailerLength "trailer-length" Error Frame Salvage
-        "The trailer is too short, or longer than all that follows the header. C-Blosc2 does not open such a file."
+        "The trailer is too short, or longer than the part of the frame after the header. C-Blosc2 does not open such \
+         a file."
         DAMAGE
         "Salvage the file: the data and all vlmetalayers that can be read are saved."
     TrailerPlace "trailer-place" Error Frame Salvage
@@ -371,13 +376,14 @@ codes! {
         DAMAGE
         "Salvage the file: the data and all vlmetalayers that can be read are saved."
     Salvaged "salvaged" Warning Frame -
-        "The frame was salvaged from a damaged one, and its vlmetalayer b2nd_salvage lists chunks that were lost: their \
-         items are zero or NaN. Or its chunks were placed in the order of the damaged file, without a chunk index."
-        "The frame that it was made of was damaged."
-        "Do not use the items of the lost chunks. If the order was assumed, compare some items with what you know of them."
+        "The frame was salvaged from a damaged one, and its vlmetalayer b2nd_salvage lists chunks that were lost: \
+         their items are zero or NaN. If the chunk index was lost, the chunks are in the order of the damaged file, \
+         which may be wrong."
+        "The original frame was damaged."
+        "Do not use the items of the lost chunks. If the order was assumed, check that the items are plausible."
     VlmetalayerChunk "vlmetalayer-chunk" Warning Frame Salvage
-        "A vlmetalayer is not a valid Blosc2 chunk, or in a check of the data, its value cannot be decompressed or is not \
-         MessagePack. python-blosc2 cannot read the value."
-        "Bytes were damaged, or another program than python-blosc2 wrote the value."
-        "Set the vlmetalayer anew if python-blosc2 wrote it, or salvage the file without it."
+        "A vlmetalayer is not a valid Blosc2 chunk. A check of the data also reports a value that cannot be \
+         decompressed or is not MessagePack. python-blosc2 cannot read the value."
+        "Bytes were damaged, or a program other than python-blosc2 wrote the value."
+        "If python-blosc2 wrote it, set the vlmetalayer again. Otherwise salvage the file without it."
 }
