@@ -8,14 +8,14 @@
 //! [HDF5](#a-chunk-in-hdf5), [a range request](#the-first-bytes-from-a-server).
 //!
 //! **Items:** [the bytes of an item](#which-bytes-hold-item-i-j-k), [a slice](#a-slice-of-an-array),
-//! [a large array](#an-array-that-does-not-fit-the-memory),
+//! [a large array](#an-array-that-does-not-fit-in-memory),
 //! [the chunks of a slice](#the-chunks-of-a-slice-for-another-decompressor).
 //!
-//! **Meaning:** [each byte explained](#what-each-byte-says), [the dtype](#what-the-dtype-means),
-//! [a finished file or not](#is-this-file-finished).
+//! **Meaning:** [each byte](#the-meaning-of-each-byte), [the dtype](#the-meaning-of-the-dtype),
+//! [an unfinished file](#detect-an-unfinished-file).
 //!
 //! **Writing:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place),
-//! [a Caterva file](#a-caterva-file-back-to-life).
+//! [a Caterva file](#convert-a-caterva-file).
 //!
 //! The folder `examples` has whole programs: they read a slice into an `ndarray`, write an array, list a folder, and ask a web
 //! server for the first 512 bytes of each file.
@@ -160,7 +160,7 @@
 //!
 //! # JSON and back
 //!
-//! `Meta` reads and writes any serde format. In the others it is a struct with names.
+//! `Meta` works with any serde format. In formats other than this one, it is a struct with named fields.
 //!
 //! ```
 //! use b2nd_serde::Meta;
@@ -190,8 +190,7 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! To read a struct of your own, use the [`bytes`](crate::Metalayer::bytes) of the metalayer. Its
-//! [`decode`](crate::Metalayer::decode) is for ordinary MessagePack:
+//! To read a struct of your own, call [`decode`](crate::Metalayer::decode) on the metalayer:
 //!
 //! ```
 //! # use serde::{Deserialize, de::IgnoredAny as Any};
@@ -199,13 +198,14 @@
 //! # type Yours = (Any, Any, [u64; 2], [u32; 2], [u32; 2], Any, String);
 //! let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 //! let metalayer = frame.array_metalayer().expect("an array");
-//! let (yours, _): (Yours, _) = b2nd_serde::take_from_slice(metalayer.bytes())?;
+//! let yours: Yours = metalayer.decode()?;
 //! # assert_eq!(yours.2, [3, 5]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Caterva sometimes left old bytes after the metalayer. [`from_slice`](b2nd_serde::from_slice()) refuses such bytes, and
-//! `take_from_slice` returns them.
+//! Caterva and python-blosc2 2.1 to 3.10 sometimes left old bytes after the entries. `decode` ignores them. To read the
+//! [`bytes`](crate::Metalayer::bytes) yourself, use [`take_from_slice`](b2nd_serde::take_from_slice()), which returns
+//! them; [`from_slice`](b2nd_serde::from_slice()) rejects them.
 //!
 //! # A member of a zip or `.b2z`
 //!
@@ -237,7 +237,7 @@
 //!
 //! # let frame = std::fs::read("tests/data/int32_3x5.b2nd")?;
 //! # let hdf5 = Cursor::new([&[0; 2048], &frame[..]].concat());
-//! // `hdf5` is the file: anything that can be read and sought.
+//! // `hdf5` is the file: any reader that implements `Read` and `Seek`.
 //! for frame in scan(hdf5.clone()) {
 //!     let frame = frame?;
 //!     let array = frame.array()?.expect("a chunk with a shape");
@@ -327,7 +327,7 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! # An array that does not fit the memory
+//! # An array that does not fit in memory
 //!
 //! Read a part of the first dimension at a time. If the step is a multiple of the chunk shape, each chunk is decompressed once.
 //!
@@ -362,7 +362,7 @@
 //! for part in geometry.chunks_in(&[0..2, 1..5])? {
 //!     let entry = chunks.get(part.number())?.expect("a chunk");
 //!     match chunks.compressed(&entry)? {
-//!         // Decompress it here; then `part.scatter` puts its items of the slice into place.
+//!         // Decompress it here. Then `part.scatter` copies the items that belong to the slice.
 //!         Some(compressed) => assert_eq!(compressed.len(), 64),
 //!         None => println!("not stored: all items are {:?}", entry.place),
 //!     }
@@ -370,7 +370,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What each byte says
+//! # The meaning of each byte
+//!
+//! A dump shows each value with its bytes, its type and its name.
 //!
 //! ```
 //! let text = b2nd_serde::dump::metalayer(b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06").to_string();
@@ -383,7 +385,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! # What the dtype means
+//! # The meaning of the dtype
+//!
+//! A parsed dtype knows the size of an item, and the offset, kind and byte order of each field.
 //!
 //! ```
 //! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
@@ -396,11 +400,11 @@
 //! # Ok::<(), b2nd_serde::dtype::Error>(())
 //! ```
 //!
-//! # Is this file finished
+//! # Detect an unfinished file
 //!
-//! A frame has no mark for this. After a writer was killed, the header does not agree with the chunks, or some chunks were
-//! never written. [`check`](crate::check()) looks for both. An error is certain damage. A warning is not: the array may be
-//! empty on purpose.
+//! A frame has no mark for this. After a writer was killed, the header does not agree with the chunks, or some chunks
+//! were never written. [`check`](crate::check()) looks for both. An error means that the file is damaged. A warning
+//! does not: the array may be empty on purpose.
 //!
 //! ```
 //! use b2nd_frame::{FindingCode, Severity, check};
@@ -459,10 +463,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! If you hold the bytes of a file yourself, overwrite the metalayer with [`to_slice`](b2nd_serde::to_slice()). Its length
-//! depends only on the rank and the dtype.
+//! If the bytes of the file are in memory, overwrite the metalayer with [`to_slice`](b2nd_serde::to_slice()). Its
+//! length depends only on the rank and the dtype.
 //!
-//! # A Caterva file back to life
+//! # Convert a Caterva file
 //!
 //! C-Blosc2 3 opens such a file as chunks without a shape. A rewrite copies the chunks unchanged and gives the array its shape
 //! again. Caterva did not store the dtype, so you have to know it.

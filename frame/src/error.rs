@@ -148,7 +148,7 @@ impl Error {
         self
     }
 
-    /// Says what to call instead, with the punctuation before it.
+    /// Appends advice to the message. The text begins with its own punctuation, such as `; `.
     pub(crate) fn advise(mut self, text: &'static str) -> Self {
         if let Detail::Io { advice, .. } | Detail::Malformed { advice, .. } = &mut *self.0 {
             *advice = text;
@@ -161,7 +161,8 @@ impl Error {
         self.finding().is_some_and(|finding| finding.code() == code)
     }
 
-    /// The finding of a malformed frame; any other error as it is.
+    /// Returns the finding of a [`Malformed`](ErrorKind::Malformed) error as `Ok`, and any other error unchanged as
+    /// `Err`.
     pub(crate) fn into_finding(self) -> Result<Finding, Self> {
         match *self.0 {
             Detail::Malformed { finding, .. } => Ok(finding),

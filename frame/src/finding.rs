@@ -109,7 +109,7 @@ impl Finding {
         Self { code, place, chunk: None, offset: None, numbers: None, text: String::new() }
     }
 
-    /// A finding about a whole file, for programs that check more than frames, such as the members of a store.
+    /// A finding about a whole file, for programs with checks of their own, such as of the members of a store.
     ///
     /// The code determines the severity and the advice, so choose one whose [meaning](FindingCode::meaning) is true of the
     /// file, such as [`FindingCode::UnclosedTable`] or [`FindingCode::ActiveObject`]. Codes about the bytes of a frame, such as
@@ -161,8 +161,8 @@ impl Finding {
         self.place
     }
 
-    /// The number of the chunk, in the order of the data; the first one if the finding is about several. `None` if it is not
-    /// about certain chunks.
+    /// The number of the chunk, in the order of the data; the first one if the finding is about several. `None` if it
+    /// is not about particular chunks.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -182,7 +182,7 @@ impl Finding {
     }
 
     /// The offset of the first wrong byte, counted from the start of the frame; `None` if the finding is not about
-    /// certain bytes.
+    /// particular bytes.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         self.offset

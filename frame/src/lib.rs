@@ -1,16 +1,17 @@
 //! The frame around the metalayer: a Blosc2 file, or its bytes.
 //!
 //! ```text
-//! 0                      header     values at fixed bytes: lengths, codec, filters; then the metalayers: byte strings with
-//!                                   names. That of an array is `b2nd`: shape, chunk shape, block shape and dtype
+//! 0                      header     values at fixed bytes: lengths, codec, filters; then the metalayers, named byte
+//!                                   strings; the metalayer of an array, `b2nd`, has its shape, chunk shape, block
+//!                                   shape and dtype
 //! header_len             chunks     one after the other, each with a header of its own and its blocks
-//! header_len + cbytes    index      where each chunk is, or which value all of its items have
+//! header_len + cbytes    index      the place of each chunk, or the single value of its items
 //!                        trailer    the vlmetalayers, which can change their length; the length of the trailer
 //! frame_len
 //! ```
 //!
-//! A *sparse* frame is a directory: each chunk is a file, and `chunks.b2frame` has the rest. The shape and the dtype of an
-//! array are in the header. This crate reads it without the C library.
+//! A *sparse* frame is a directory: each chunk is a file, and `chunks.b2frame` has the rest. The shape and the dtype of
+//! an array are in the header. This crate reads frames without the C library.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -33,10 +34,10 @@
 //! | the compressed data of a store, a `.b2e` or `embed.b2e` | `EmbeddedFrames` |
 //! | an unknown place in an HDF5, ASDF or other file | [`scan`] |
 //!
-//! [`Frame::kind`] is the kind of object in a frame: an array, or another object of python-blosc2. [`Frame::chunks`] iterates
-//! over the places of the chunks, [`Chunks::header`] has the compression of one, and [`Chunks::compressed`] reads its bytes.
-//! With the feature `decompress`, `Frame::slice` reads the items of a slice, and `Chunks::decompressed` a whole chunk. With the
-//! feature `ndarray`, `Slice::read_array` returns an array.
+//! [`Frame::kind`] is the kind of object in a frame: an array, or another object of python-blosc2. [`Frame::chunks`]
+//! iterates over the places of the chunks, [`Chunks::header`] reads the header of a chunk, and [`Chunks::compressed`]
+//! its stored bytes. With the feature `decompress`, `Frame::slice` reads the items of a slice, and
+//! `Chunks::decompressed` a whole chunk. With the feature `ndarray`, `Slice::read_array` returns an array.
 //!
 //! [`check`] finds the faults and oddities of the frame in a file, even if its header cannot be read. A [`Check`] can also
 //! read the chunks.
@@ -48,16 +49,17 @@
 //! [`FrameBuilder`] makes a new frame from an array's [`Meta`](b2nd_serde::Meta) and finished chunks: compressed by any Blosc2
 //! compressor, uncompressed, or of a single value.
 //!
-//! # What bytes can cost
+//! # Limits of time and memory
 //!
-//! No input makes this crate panic. Time and memory are bounded by the number of bytes in the input, not by the numbers that
-//! they claim. In an undamaged frame each byte is read a few times at most.
+//! No input makes this crate panic. Time and memory are bounded by the size of the input, not by the sizes that its
+//! bytes claim. In an undamaged frame each byte is read a few times at most.
 //!
-//! The entries of a chunk index can all point to the same bytes. A [`Check`] of chunks therefore ends when the chunks that it has
-//! read claim twice the size of all chunks, and [reports this](Report::skipped); it reads at most 64 times the bytes of a
-//! frame. Iterating over [`Frame::chunks`] or [`Frame::dump_chunks`] takes a step for each entry, and reads its chunk again.
-//! A compressed chunk index may expand to 64 MiB, or to 1024 times its size. An index of a single value has 40 bytes for up to
-//! 268 million chunks; a check looks at it once.
+//! The entries of a chunk index can all point to the same bytes. A [`Check`] of chunks therefore stops when the sizes
+//! in the headers it has read add up to twice the size of all chunks, and [reports this](Report::skipped). A look at a
+//! header can read more bytes than the header has, so the check reads at most 64 times the bytes of a frame. Iterating
+//! over [`Frame::chunks`] or [`Frame::dump_chunks`] takes a step for each entry, and reads its chunk again. A
+//! compressed chunk index may expand to 64 MiB, or to 1024 times its size. An index of a single value has 40 bytes for
+//! up to 268 million chunks; a check looks at it once.
 //!
 //! The memory per byte read, in addition to some 100 kB:
 //!
@@ -70,13 +72,13 @@
 //! | [`Frame::parse`] | its input, up to the end of the header | 4 |
 //! | [`Frame::open`], [`read_at`](Frame::read_at), [`open_stable`](Frame::open_stable), [`edit`](Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
 //! | [`Frame::trailer`], [`Trailer::parse`] | the trailer, of at most 256 MiB | 8 |
-//! | [`Vlmetalayer::value`] | its chunk | 1024 and 1 MiB in addition, if it is compressed |
+//! | [`Vlmetalayer::value`] | its chunk | if it is compressed: 1024 per byte, plus 1 MiB |
 //! | `decode` of a metalayer | the metalayer | the size of the value |
-//! | a [`check`] | header, trailer, chunk index, the names and headers of chunk files; up to 20 times by a path | 8; 4 times the offsets in the chunk index, at most 64 MiB of them |
+//! | a [`check`] | header, trailer, chunk index, names and headers of chunk files; up to 20 times if opened by a path | 8, plus 4 per byte of offsets in the chunk index, of which at most 64 MiB are kept |
 //! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
 //! | [`Chunks::compressed`] | one chunk | 2 |
 //! | `Chunks::decompressed` | one chunk | 1, and its decompressed size, at most 2 GiB |
-//! | `Frame::slice` | the chunks of the slice, in pieces | the size of the slice; for each thread a block, or a whole chunk if it has a dictionary or the delta filter: 1024 per byte, 64 MiB, or the size of the slice; 8 per byte of a table of blocks |
+//! | `Frame::slice` | the chunks of the slice, in pieces | the sum of: the size of the slice; for each thread one decompressed block (a whole chunk if it has a dictionary or the delta filter), which is at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest; 8 per byte of a table of blocks |
 //! | [`Check`] of [chunk headers](CheckDepth::ChunkHeaders) | as a `check`, and the header and the table of blocks of each chunk | as a `check`, and 192 MiB in all |
 //! | [`Check`] of [chunk data](CheckDepth::ChunkData) | the whole frame, chunk by chunk | as above, and one chunk or vlmetalayer: 1024 per byte, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
@@ -86,8 +88,8 @@
 //! | [`ZipMember::check_bytes`] | one member | 64 kB in all |
 //! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
-//! A [`FrameWriter`] takes 8 bytes for each chunk, or 16 KiB if its number is far from all others, and the size of its
-//! metalayers.
+//! A [`FrameWriter`] takes 8 bytes for each chunk, or 16 KiB for a chunk whose number is far from all others, plus the
+//! size of the metalayers.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
