@@ -253,6 +253,7 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
 
 /// Whether the metalayer ends within the text of its dtype.
 fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
+    // The error is at the text. The marker is before it, and so is its length of 4 bytes.
     let header = error.offset().and_then(|offset| offset.checked_sub(5));
     error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&Marker::Str32.to_u8())
 }

@@ -64,7 +64,8 @@ impl Order {
         // The largest remainder method: each hole gets its share rounded down, but at least `least`. The holes with the
         // largest remainders get one more.
         let least: Vec<u64> = self.holes.iter().map(|hole| hole.traces.max(1)).collect();
-        // More holes than lost chunks: some are only old bytes, and nothing tells which. So no chunk is taken for lost.
+        // The holes would take more chunks than are lost: some are only old bytes, and nothing tells which. So no hole
+        // is taken for lost chunks.
         if least.iter().sum::<u64>() > lost {
             return vec![0; least.len()];
         }
