@@ -131,7 +131,9 @@ pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
 /// Why C-Blosc2 does not read a chunk that is read here: it takes the first bytes of the data for the length of a dictionary.
 // Not one of `wrong_flags`, because a chunk of data is read in spite of it.
 pub(crate) fn false_dictionary(header: &ChunkHeader) -> Option<String> {
-    header.has_false_dictionary().then(|| "has a dictionary, but is not compressed".into())
+    header
+        .has_false_dictionary()
+        .then(|| "has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0".into())
 }
 
 /// Why a chunk is invalid that is not one of the frame's data chunks, such as a vlmetalayer.
