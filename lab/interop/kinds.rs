@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::python;
-use b2nd_frame::{Check, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
+use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
 use serde_json::Value;
 
 /// The class in python-blosc2 of what it refuses to open unless it is told to trust the file.
@@ -114,6 +114,12 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
                 let keys: Vec<_> =
                     line["keys"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
                 assert_eq!(frame.trailer().unwrap().embedded(), keys, "{line}");
+                let mut frames = EmbeddedFrames::new(frame).unwrap();
+                for key in keys {
+                    assert!(frames.select(key).unwrap(), "{line}");
+                    let mut frame = Frame::read_at(&mut frames, 0).unwrap();
+                    assert_eq!(Check::default().run(&mut frame).unwrap().findings, [], "{key} of {line}");
+                }
             }
         }
     }

@@ -438,7 +438,7 @@ fn arrays_in_the_data_of_a_store_have_addresses_too() {
         }
     }
     let items = server.run(&["cat", &server.url("s.b2e:/noted"), "--slice", "1"]);
-    assert_eq!(stderr(&items), format!("b2nd: {}: there is no such object\n", server.url("s.b2e:/noted")));
+    assert_eq!(stderr(&items), format!("b2nd: {}: no such object\n", server.url("s.b2e:/noted")));
     let items = server.run(&["cat", &server.url("bucket/s.b2e:/noted"), "--slice", "1"]);
     assert_eq!(text(&items.stdout), "[2 3]\n", "{}", stderr(&items));
 }
