@@ -85,14 +85,12 @@ fn a_key_that_is_not_there_and_one_on_a_server_are_told_apart() {
 #[test]
 fn a_frame_ends_where_its_place_ends_and_with_the_data() {
     let end = 1 << 27;
-    let mut frames =
-        EmbeddedFrames::new(store(&[("/a", 5, 7), ("/z", end - 3, u64::MAX), ("/beyond", end + 1, 9)]))
-            .unwrap();
-    for (key, length) in [("/a", 7), ("/z", 3), ("/beyond", 0)] {
-        frames.select(key).unwrap();
+    for (place, length) in [((5, 7), 7), ((end - 3, u64::MAX), 3), ((end + 1, 9), 0)] {
+        let mut frames = EmbeddedFrames::new(store(&[("/a", place.0, place.1)])).unwrap();
+        frames.select("/a").unwrap();
         let mut bytes = Vec::new();
         frames.read_to_end(&mut bytes).unwrap();
-        assert_eq!(bytes, vec![0; length], "{key}");
+        assert_eq!(bytes, vec![0; length], "{place:?}");
     }
 }
 
