@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use crate::run::{b2nd, folder, run_with, text};
-use b2nd_lab::root;
+use b2nd_lab::{data, root};
 
 fn here() -> PathBuf {
     root().join("frame")
@@ -22,6 +22,19 @@ fn info_shows_an_array_as_python_blosc2_does() {
     let output = run(&["info", "tests/data/int32_3x5.b2nd"]);
     crate::run::snapshot("info", text(&output.stdout));
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn the_readme_shows_what_the_command_prints() {
+    let readme = fs::read_to_string(root().join("cli/README.md")).unwrap();
+    let (_, block) = readme.split_once("```console\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let mut printed = String::new();
+    for line in block.lines().filter_map(|line| line.strip_prefix("$ b2nd ")) {
+        let output = crate::run::run(&data(), &line.split(' ').collect::<Vec<_>>());
+        printed.push_str(&format!("$ b2nd {line}\n{}", text(&output.stdout)));
+    }
+    assert_eq!(block, printed);
 }
 
 #[test]
