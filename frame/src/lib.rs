@@ -51,45 +51,8 @@
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. Time and memory are bounded by the size of the input, not by the sizes that its
-//! bytes claim. In an undamaged frame each byte is read a few times at most.
-//!
-//! The entries of a chunk index can all point to the same bytes. A [`Check`] of chunks therefore stops when the sizes
-//! in the headers it has read add up to twice the size of all chunks, and [reports this](Report::skipped). A look at a
-//! header can read more bytes than the header has, so the check reads at most 64 times the bytes of a frame. Iterating
-//! over [`Frame::chunks`] or [`Frame::dump_chunks`] takes a step for each entry, and reads its chunk again. A
-//! compressed chunk index may expand to 64 MiB, or to 1024 times its size. An index of a single value has 40 bytes for
-//! up to 268 million chunks; a check looks at it once.
-//!
-//! The memory per byte read, in addition to some 100 kB:
-//!
-//! | function | reads | memory per byte |
-//! |---|---|---|
-//! | [`from_slice`](b2nd_serde::from_slice()), [`from_reader`](b2nd_serde::from_reader()) | its input | 4, or the size of the value |
-//! | [`dump::metalayer`](b2nd_serde::dump::metalayer()), [`dump_header`] | its input, up to the end of the header | 8 |
-//! | [`Frame::dump_trailer`], [`Frame::dump_chunks`] | the trailer; the chunk index, and of each chunk the header and the offsets of its blocks | 8; a piece of at most 16 MiB |
-//! | a [`Dtype`](b2nd_serde::dtype::Dtype) | its text | 64 |
-//! | [`Frame::parse`] | its input, up to the end of the header | 4 |
-//! | [`Frame::open`], [`read_at`](Frame::read_at), [`open_stable`](Frame::open_stable), [`edit`](Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
-//! | [`Frame::trailer`], [`Trailer::parse`] | the trailer, of at most 256 MiB | 8 |
-//! | [`Vlmetalayer::value`] | its chunk | if it is compressed: 1024 per byte, plus 1 MiB |
-//! | `decode` of a metalayer | the metalayer | the size of the value |
-//! | a [`check`] | header, trailer, chunk index, names and headers of chunk files; up to 20 times if opened by a path | 8, plus 4 per byte of offsets in the chunk index, of which at most 64 MiB are kept |
-//! | [`Frame::chunks`], [`Frame::count_chunks`] | the chunk index, piece by piece | a piece of at most 16 MiB |
-//! | [`Chunks::compressed`] | one chunk | 2 |
-//! | `Chunks::decompressed` | one chunk | 1, and its decompressed size, at most 2 GiB |
-//! | `Frame::slice` | the chunks of the slice, in pieces | the sum of: the size of the slice; for each thread one decompressed block (a whole chunk if it has a dictionary or the delta filter), which is at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest; 8 per byte of a table of blocks |
-//! | [`Check`] of [chunk headers](CheckDepth::ChunkHeaders) | as a `check`, and the header and the table of blocks of each chunk | as a `check`, and 192 MiB in all |
-//! | [`Check`] of [chunk data](CheckDepth::ChunkData) | the whole frame, chunk by chunk | as above, and one chunk or vlmetalayer: 1024 per byte, or 64 MiB; the time grows with the decompressed size |
-//! | [`Store::open`] | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
-//! | `EmbeddedFrames` | the keys; then what is asked for | 16 MiB for the keys, and one chunk: 1024 per byte, or 64 MiB |
-//! | [`scan`] | the file | 2 MiB in all |
-//! | [`zip_members`], [`zip_member`] | the directory of the file, of at most 64 MiB, and headers of at most 1 MiB | 16 |
-//! | [`ZipMember::check_bytes`] | one member | 64 kB in all |
-//! | [`Rewrite`] | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
-//!
-//! A [`FrameWriter`] takes 8 bytes for each chunk, or 16 KiB for a chunk whose number is far from all others, plus the
-//! size of the metalayers.
+//! No input makes this crate panic. Time and memory are bounded by the number of bytes in the input, not by the numbers that
+//! they claim. The page [`costs`] has the memory of each function.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -125,6 +88,9 @@ mod dump;
 
 #[cfg(doc)]
 pub mod cookbook;
+
+#[cfg(doc)]
+pub mod costs;
 
 /// The crate of the metalayer. With this re-export, a program needs only one dependency.
 pub use b2nd_serde;
