@@ -86,6 +86,12 @@ def table(head, rows):
     return "".join(f"{line}\n" for line in [f"| {head.replace(':', '')} |", f"|{rule}|", *(f"| {' | '.join(map(str, row))} |" for row in rows)])
 
 
+def at_least(figure, goal, digits):
+    """As text, in bold if it is less than its goal."""
+    text = f"{figure:.{digits}f}"
+    return f"**{text}**" if float(text) < goal else text
+
+
 def conditions(*peers):
     """The machine and the versions, in one line."""
     try:
@@ -118,17 +124,17 @@ LS = """\
 
 `lab/run benchmarks ls`. Small files of python-blosc2, of 1 to 4 dimensions, in folders of 1,000, all in the page cache.
 
-- The bare loop opens, reads 512 bytes of and closes each file in Rust. The list of the files is made before. Each row stands
-  beside a bare loop of as many threads as it has itself.
-- python-blosc2 is a loop over `blosc2.open(path).shape` in one process. The list of the files is made before, and
+- The bare loop is a Rust program that opens each file, reads 512 bytes, and closes it. The list of files is made beforehand. Each
+  row is compared with a bare loop with the same number of threads.
+- python-blosc2 is a loop over `blosc2.open(path).shape` in one process. The list of files is made beforehand, and
   Python's start does not count.
 - `b2nd ls` is the whole process: its start, the walk through the folders, and its output, to `/dev/null`.
 
 """
 
 OTHERS = """
-The shapes of the same arrays in other formats, one array in a file, read by a loop in one process that has started. Zarr has all
-arrays in one group, whose consolidated metadata is a single file:
+Reading the shapes of the same arrays in other formats, one array per file, in a loop in a running process. Zarr has all
+arrays in one group, whose consolidated metadata is a single file. The last column is the time of each in times of ours:
 
 """
 
@@ -218,7 +224,9 @@ def ls(scratch):
     shown = [(command(options), 1 if options[-2:] == ["-j", "1"] else THREADS, command(options)) for options in LISTINGS]
     shown += [("bare loop", THREADS, THREADS), ("bare loop", 1, 1), ("python-blosc2", 1, "python-blosc2")]
     for name, threads, key in shown:
-        rows.append((name, threads, f"{speeds[key]:.0f}", f"{speeds[key] / python:.1f}", f"{speeds[key] / speeds[threads]:.2f}"))
+        goals = (PYTHON_GOAL, BARE_GOAL) if name.startswith("`b2nd") else (0, 0)
+        ratios = at_least(speeds[key] / python, goals[0], 1), at_least(speeds[key] / speeds[threads], goals[1], 2)
+        rows.append((name, threads, f"{speeds[key]:.0f}", *ratios))
     page = LS + table(f"{count} files | threads: | files a second: | to python-blosc2: | to the bare loop:", rows)
     rows = [("goal with `--unordered`", f"at most {MEMORY_GOAL}")]
     rows += [(command(options), peak(B2ND, "ls", *options, scratch)) for options in LISTINGS]
@@ -231,14 +239,15 @@ def ls(scratch):
 # Our time in times of python-blosc2's, and how many times as fast two threads are as one.
 SLICES_GOALS = {"ZSTD": 1.15, "LZ4": 0.7, "process": 0.5, "slice": 1.0}
 THREADS_GOAL = 1.7
+OURS_OF_SLICES = "read", "read_into"
 
 SLICES_TEXT = """\
 ## Slices
 
-`lab/run benchmarks slices`. An array of 96 MB, float32, (24, 1000, 1000), compressed by python-blosc2 at level 5. `read` takes new memory, as
-python-blosc2's `a[...]` does; `read_into` and python-blosc2's `get_slice_numpy` fill a buffer that is kept. Each opens the file
-again. NumPy asks the system for pages of 2 MiB for its new memory, and Rust's allocator does not: with `NUMPY_MADVISE_HUGEPAGE=0` the two have the
-same pages. The process is `b2nd cat --npy` and a Python program that does the same, each from its start to its end.
+`lab/run benchmarks slices`. An array of 96 MB, float32, (24, 1000, 1000), compressed by python-blosc2 at level 5. `read` allocates
+memory, as `a[...]` of python-blosc2 does; `read_into` and `get_slice_numpy` of python-blosc2 reuse a buffer. Each call opens the file
+anew. NumPy asks the system for pages of 2 MiB for its new memory, and Rust's allocator does not. The table has this default;
+with `NUMPY_MADVISE_HUGEPAGE=0`, which was not measured here, both would have the same pages. The process is `b2nd cat --npy` and a Python program that does the same, each from its start to its end.
 
 """
 
@@ -303,7 +312,7 @@ def slices(scratch):
                 rows.append(slices_row(f"{name}, `{ours}`", f"`{theirs}`", threads, times[ours], times[theirs], SLICES_GOALS[goal]))
         if len(several) == 2:
             one, two = taken
-            speedups.append((name, f"at least {THREADS_GOAL}", *(f"{one[key] / two[key]:.2f}" for key in one)))
+            speedups.append((name, f"at least {THREADS_GOAL}", *(at_least(one[key] / two[key], THREADS_GOAL if key in OURS_OF_SLICES else 0, 2) for key in one)))
     for codec in ("ZSTD", "LZ4"):
         path = str(scratch / f"{codec}.b2nd")
         script = f"import blosc2, numpy, sys; numpy.save(sys.stdout.buffer, blosc2.open({path!r}, mode='r')[:])"
@@ -311,7 +320,7 @@ def slices(scratch):
         times = take_turns(contenders, rounds)
         rows.append(slices_row(f"all 96 MB, {codec}, the process", "Python", "", times["ours"], times["theirs"], SLICES_GOALS["process"]))
     page = SLICES_TEXT + table("slice | against | threads: | goal: | ratio: | ms, ours / theirs:", rows)
-    page += "\n" + table("two threads, in times of one | goal: | `read`: | `read_into`: | `a[...]`: | `get_slice_numpy`:", speedups)
+    page += "\n" + table("speed-up with two threads | goal: | `read`: | `read_into`: | `a[...]`: | `get_slice_numpy`:", speedups)
     count = 4 if IS_QUICK else 1000
     peaks = [(name, peak_of_cat(scratch, count, options)) for name, options in (("to a pipe", ["--npy"]), ("to a file", ["-o", str(scratch / "items.npy")]))]
     head = f"`b2nd cat` of {4 * count**3 / 1e9:.1f} GB, blocks of 64³ | MiB at the peak:"
@@ -343,8 +352,8 @@ CHUNKS = """\
 
 `lab/run benchmarks chunks`. Frames of LZ4 chunks, in the page cache. python-blosc2 is a loop over `iterchunks_info` of opened files in
 one process, whose start does not count. `b2nd` is the whole process, so where chunks are few, its time is mostly its start. The
-loop reads the header of each chunk and no more. `chunks` also checks it and prints a line, `check --chunks` also reads where
-the blocks begin, and `check --data` decompresses every chunk: where chunks are large, its ratio is far below 1.
+loop of python-blosc2 only reads the header of each chunk. `chunks` also checks the header and prints a line. `check --chunks` also
+reads the block offsets. `check --data` decompresses every chunk, so its ratio is far below 1 for large chunks.
 
 """
 
@@ -407,14 +416,14 @@ PEERS = "python-blosc2, `insert_chunk` with `urlpath`", "python-blosc2, `insert_
 WRITE = """\
 ## New frames
 
-`lab/run benchmarks write`. `FrameWriter` makes a frame of chunks that are ready, and cannot be compressed.
+`lab/run benchmarks write`. `FrameWriter` writes a frame from ready-made chunks of incompressible data.
 
 - The bare write puts the same chunks one after another into a file, through a buffer of 64 KiB, and does
   nothing else.
-- Sparse frames are left out: most of their time is the file system's for a new file, which changes with its state.
+- Sparse frames are not measured: most of their time goes into creating files, which depends on the state of the file system.
 - python-blosc2 writes a super-chunk in one thread. Its start and the reading of the chunks do not count. It does not sync.
 
-Times in those of the bare write:
+Times relative to the bare write:
 
 """
 
@@ -464,7 +473,7 @@ def write(scratch):
     rows = [(f"{OURS[0]}, to {OURS[1]}", f"at most {GOAL}", *(ratio(times[OURS[0]], times[OURS[1]], GOAL) for times in measured))]
     for name, bare in (OURS[2:], *((peer, OURS[1]) for peer in PEERS)):
         rows.append((f"{name}, to {bare}", "report", *(ratio(times[name], times[bare]) for times in measured)))
-    page = WRITE + table(f"chunks | goal | {sizes}", rows) + "\nThe times behind them, in ms:\n\n"
+    page = WRITE + table(f"chunks | goal | {sizes}", rows) + "\nThe times from which these ratios are computed, in ms:\n\n"
     page += table(f"chunks | {sizes}", ((name, *(f"{times[name] * 1000:.2f}" for times in measured)) for name in OURS + PEERS))
     peaks = [(count, peak(BARE, "many", str(count), scratch / f"{count}.b2nd")) for count in (1, most)]
     return page + "\n" + table("chunks of one `create` | MiB at the peak:", peaks) + conditions()

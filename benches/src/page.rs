@@ -19,22 +19,23 @@ const INTRODUCTION: &str = "\
 
 `lab/run benchmarks metalayer`. Columns are ranks, all with the dtype `<i4`.
 
-The functions that are measured are in a crate of their own (`benches/user`), compiled with cargo's release profile. Ours and
-the peer's take turns of some microseconds in one process; a figure is the median of the ratios of several processes. A result
-stays where the call put it, as for a caller who goes on with it. `benches/instructions` counts instructions instead, also of
-structs with other names and of tuples.
+The measured functions are in a crate of their own (`benches/user`), compiled with cargo's release profile. Ours and the peer's
+take turns of some microseconds in one process; a figure is the median of the ratios of several processes. A result is left where
+the call wrote it, as a caller that uses it would see it. `benches/instructions` counts instructions, also for structs with other
+field names and for tuples.
 
 ";
 
 const NOTES: &str = "
-`cannot`: rmp-serde takes the marker of 16 dimensions, `a0`, for a string.
+`cannot`: rmp-serde reads the marker of 16 dimensions, `a0`, as a string.
 
 - The C functions allocate what they write and the dtype that they read; `free` is included. The arrays that they read
   into are not zeroed.
-- rmp-serde writes fewer bytes, which are no B2ND.
+- rmp-serde writes fewer bytes, which are not a valid B2ND metalayer.
 - `B2ndMeta` also checks the geometry, and that no dimension is negative.
+- A program reads a file's first bytes once or twice before it parses them; parsing should cost less than that.
 
-The times behind them, in ns, ours / theirs:
+The times from which these ratios are computed, in ns, ours / theirs:
 
 ";
 
