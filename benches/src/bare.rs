@@ -2,7 +2,7 @@
 //! the seconds that it took.
 //!
 //! ```text
-//! bare read FOLDER THREADS             opens, reads the start of and closes each file in the folders of a folder
+//! bare read FOLDER THREADS             opens each file below FOLDER, reads its start, and closes it
 //! bare write CHUNKS COUNT LEN TURNS    a file of COUNT ready chunks, each of LEN bytes of data: four contenders take turns
 //! bare many COUNT PATH                 COUNT small chunks into one frame, to measure memory
 //! ```
@@ -16,7 +16,7 @@ use std::{env, thread};
 use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 
-/// Bytes that are read of each file.
+/// The number of bytes read of each file.
 const READ: usize = 512;
 
 fn main() {
@@ -100,7 +100,7 @@ fn write(ready: &Path, count: usize, len: usize, turns: usize) {
             time(contender).to_string()
         });
         println!("{}", seconds.join(" "));
-        // A frame is left for the check.
+        // After the last turn, a frame of ours is left for `b2nd check`.
         if turn + 1 == turns {
             fs::remove_file(&path).unwrap();
             contenders[0]();

@@ -40,17 +40,17 @@ pub struct CBlosc2 {
     serialize: Serialize,
     deserialize: Deserialize,
     pub version: String,
-    /// The functions are in it.
+    /// Keeps the library loaded, as the function pointers need it.
     _library: Library,
 }
 
-/// What C-Blosc2 has written, in memory of its own.
+/// A metalayer that C-Blosc2 has written, in memory of its own.
 pub struct Written {
     bytes: *mut u8,
     length: usize,
 }
 
-/// What C-Blosc2 reads into, without an allocation; the dtype comes in memory of its own.
+/// The output buffers of C-Blosc2's reader. It allocates only the dtype.
 #[derive(Default)]
 pub struct Fields {
     pub ndim: i8,
@@ -126,7 +126,7 @@ impl ops::Deref for Written {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: C-Blosc2 has allocated and written so many bytes.
+        // SAFETY: C-Blosc2 allocated and wrote `length` bytes.
         unsafe { slice::from_raw_parts(self.bytes, self.length) }
     }
 }

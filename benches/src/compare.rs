@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use crate::rows::{ROWS, Row};
 use b2nd_serde_benches::machine::tenth_percentile;
 
-/// The least time of a turn: long beside the clock's own, short beside what the system interrupts.
+/// The shortest turn: long compared to a reading of the clock, short compared to a scheduler interval.
 const TURN: Duration = Duration::from_micros(5);
 
-/// How often the heap is laid out anew.
+/// The number of heap layouts that are tried.
 const LAYOUTS: usize = 4;
 
 /// The nanoseconds of a call of ours and of the peer, both undisturbed.
@@ -29,7 +29,7 @@ impl Figures {
 /// Measures and prints a line for each row and rank.
 pub struct Bench {
     pub turns: usize,
-    /// Only rows with this in what they do or in their peer.
+    /// Measures only rows whose operation or peer contains this text.
     pub filter: String,
 }
 
@@ -45,7 +45,7 @@ impl Bench {
         if !row.operation.contains(&self.filter) && !row.against.contains(&self.filter) {
             return;
         }
-        // Some rows have the same words.
+        // Compared by address, because rows can have equal texts.
         let index = ROWS.iter().position(|known| ptr::eq(*known, row)).expect("a row of the table");
         match theirs {
             Ok(theirs) => {
@@ -92,17 +92,17 @@ fn time(calls: u32, routine: &mut dyn FnMut()) -> Duration {
     start.elapsed()
 }
 
-/// Blocks of every small size: while they are held, what a routine allocates lies elsewhere, and otherwise to the
-/// lines of the cache.
+/// Allocates blocks of small sizes. While they are held, a routine's allocations have other addresses, and another
+/// alignment to cache lines.
 fn shift_heap(layout: usize) -> Vec<Vec<u8>> {
     (0..layout).flat_map(|_| (1..=32).map(|size| black_box(Vec::with_capacity(16 * size)))).collect()
 }
 
-/// What [`Bench::compare`] prints.
+/// A line that [`Bench::compare`] prints.
 pub struct Line {
     pub row: usize,
     pub ndim: u8,
-    /// Or why there are none.
+    /// The figures, or the reason why the row has none.
     pub figures: Result<Figures, String>,
 }
 

@@ -1,7 +1,7 @@
-"""The benchmarks of files: `files.py ls|slices|chunks|write [--quick]` measures ours beside python-blosc2 and bare system calls.
+"""The benchmarks of files: `files.py ls|slices|chunks|write [--quick]` measures this project against python-blosc2 and bare system calls.
 
 Prints its section of docs/BENCHMARKS.md. The contenders take turns in each round, and the 10th percentile of the times of each
-one counts: neither other programs on the machine nor a lucky strike change it.
+one counts: neither other programs nor a single lucky measurement affects it.
 """
 
 import collections
@@ -80,7 +80,7 @@ def output(*command):
 
 
 def table(head, rows):
-    """In the head, a column whose name ends with a colon has numbers."""
+    """A Markdown table. A heading that ends with a colon marks a right-aligned column of numbers."""
     names = head.split(" | ")
     rule = "|".join("---:" if name.endswith(":") else "---" for name in names)
     return "".join(f"{line}\n" for line in [f"| {head.replace(':', '')} |", f"|{rule}|", *(f"| {' | '.join(map(str, row))} |" for row in rows)])
@@ -112,11 +112,11 @@ def conditions(*peers):
 # A listing.
 
 LISTINGS = [["--json", "--unordered"], ["--json", "--unordered", "-j", "1"], ["--json"], ["--summary"], []]
-# Files a second, in times of python-blosc2's and of the bare loop's; MiB at the peak, without an order.
+# Goals: files per second relative to python-blosc2 and to the bare loop; peak memory in MiB with --unordered.
 PYTHON_GOAL, BARE_GOAL, MEMORY_GOAL = 12, 0.6, 16
 SHAPES = [(40,), (12, 9), (5, 6, 7), (2, 3, 4, 5)]
 IN_A_FOLDER = 1000
-# What `b2nd ls` takes where nothing is asked for.
+# The default number of threads of `b2nd ls`.
 THREADS = max(os.cpu_count(), 16)
 
 LS = """\
@@ -140,7 +140,7 @@ arrays in one group, whose consolidated metadata is a single file. The last colu
 
 
 def make_files(folder, count, folders):
-    """The same files in several folders, for the memory."""
+    """Makes files, and hard links to them in further folders for the measurement of memory."""
     for index in range(count):
         place = folder / "0" / f"{index // IN_A_FOLDER:03}"
         place.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def make_files(folder, count, folders):
 
 
 def check_listing(options, folder, count):
-    """Each listing tells the shape of every file."""
+    """Checks that a listing has the shape of every file."""
     text = output(B2ND, "ls", *options, folder)
     shape = '"shape":[' if "--json" in options else "int32"
     told = int(text.split(" ")[0]) if "--summary" in options else sum(shape in line for line in text.splitlines())
@@ -236,7 +236,7 @@ def ls(scratch):
 
 # Slices.
 
-# Our time in times of python-blosc2's, and how many times as fast two threads are as one.
+# Our time divided by python-blosc2's, and the speed-up with two threads.
 SLICES_GOALS = {"ZSTD": 1.15, "LZ4": 0.7, "process": 0.5, "slice": 1.0}
 THREADS_GOAL = 1.7
 OURS_OF_SLICES = "read", "read_into"
@@ -332,7 +332,7 @@ def slices_row(name, against, threads, ours, theirs, goal):
 
 
 def peak_of_cat(scratch, length, options):
-    """For a cube that is compressed from one part, repeated."""
+    """The peak memory of `cat` on a cube that repeats one block of data."""
     path = scratch / "cube.b2nd"
     if not path.exists():
         part = np.cumsum(np.random.default_rng(1).integers(0, 9, (256, 256, 256)), -1).astype("f4")
@@ -408,7 +408,7 @@ def chunks(scratch):
 
 # A new frame.
 
-# The time of ours, in times of the bare write's. How long a sync takes is the disk's choice, so the others have none.
+# Our time divided by the bare write's. Sync time depends on the disk, so the rows with a sync have no goal.
 GOAL = 1.1
 OURS = "`write_to` a file", "bare write into a file", "`create`, which syncs", "bare write, and a sync"
 PEERS = "python-blosc2, `insert_chunk` with `urlpath`", "python-blosc2, `insert_chunk`, `to_cframe`, write"

@@ -1,6 +1,6 @@
-//! How many instructions some operations take, which no other program on the machine can change.
+//! Counts the instructions of some operations, which no other program on the machine can change.
 //!
-//! `benches/instructions` runs it. Without arguments it runs itself under valgrind, and holds the counts against those
+//! `benches/instructions` runs it. Without arguments it runs itself under valgrind, and compares the counts with those
 //! of `instructions.txt`.
 
 use std::fmt::Write;
@@ -15,10 +15,10 @@ use b2nd_serde_benches::prefix::frame_with;
 use b2nd_serde_user::vecs::Vecs;
 use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
 
-/// A count may be so much higher than that of the file, in percent.
+/// The tolerated increase over the counts in the file, in percent.
 const TOLERANCE: u64 = 3;
 
-/// What is counted when the program runs under valgrind.
+/// The argument with which the program runs under valgrind, and is counted.
 const COUNT: &str = "--count";
 
 fn main() -> ExitCode {
@@ -105,11 +105,11 @@ fn each_operation(take: &mut impl FnMut(String, &dyn Fn())) {
     rank! { 16 rank_16 }
 }
 
-/// Only what is called from here is counted.
+/// Only the functions called from here are counted.
 #[inline(never)]
 fn measured(operation: &dyn Fn()) {
     operation();
-    // A call that is the last one would be a jump.
+    // Prevents a tail call, which callgrind would not attribute to this function.
     black_box(());
 }
 
@@ -146,7 +146,7 @@ fn own_instructions(profile: &str, program: &Path) -> u64 {
         if let Some(object) = line.strip_prefix("ob=") {
             is_own = Path::new(object) == program;
         } else if line.starts_with("calls=") {
-            // The cost of the call is the next line. What it consists of stands with the function that is called.
+            // The next line has the inclusive cost of the call; the callee's own lines have it in detail.
             lines.next();
         } else if is_own && line.starts_with(|start: char| start.is_ascii_digit()) {
             sum += line
@@ -163,7 +163,7 @@ fn counts_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.txt")
 }
 
-/// What the counts depend on.
+/// The conditions that the counts depend on.
 fn conditions() -> String {
     let glibc = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
     let glibc =
@@ -202,7 +202,7 @@ fn compare() -> ExitCode {
         println!("{known:>6} {count:6} {name}{mark}");
     }
     if known != here {
-        println!("not compared: the file is of {known}, this machine has {here}");
+        println!("not compared: the file was measured with {known}, this machine has {here}");
     } else if is_higher {
         println!(
             "more than {TOLERANCE} % above the file. If that has to be: benches/instructions --write, and say why"

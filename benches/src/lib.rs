@@ -1,4 +1,4 @@
-//! What the benchmarks share.
+//! Functions that the benchmarks share.
 
 pub mod machine;
 pub mod prefix;

@@ -1,4 +1,4 @@
-//! The machine and the versions that a figure holds for.
+//! The machine and the versions of a figure.
 
 use std::process::Command;
 use std::{fs, thread};
@@ -33,7 +33,7 @@ pub fn version_of(package: &str) -> &'static str {
     version.map_or("unknown", |(version, _)| version)
 }
 
-/// The 10th percentile: what else runs on the machine has no part in it, nor has a lucky strike.
+/// The 10th percentile, which neither other programs nor a single lucky measurement affects.
 pub fn tenth_percentile(times: impl Iterator<Item = f64>) -> Option<f64> {
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);

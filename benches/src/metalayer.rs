@@ -46,7 +46,7 @@ fn main() {
     print!("{}", page::section(&lines, CBlosc2::load().as_ref()));
 }
 
-/// What a process of this program measures.
+/// Runs a round in a process of this program, and returns its figures.
 fn round(arguments: &[String]) -> Vec<Line> {
     let program = env::current_exe().expect("a path");
     let output = Command::new(&program).arg(MEASURE).args(arguments).output();
@@ -55,13 +55,13 @@ fn round(arguments: &[String]) -> Vec<Line> {
     String::from_utf8_lossy(&output.stdout).lines().filter_map(Line::parse).collect()
 }
 
-/// Room for every metalayer here, always at the same place in the lines of the cache.
+/// A buffer for any metalayer, aligned to a cache line.
 #[repr(align(64))]
 struct Buffer([u8; 400]);
 
 impl Buffer {
-    /// The bytes, of which the compiler knows neither the place nor the length. A slice in one black box would be
-    /// written to memory in two words and might be read as one: a wait that is no part of what is measured.
+    /// The bytes, of which the compiler knows neither the address nor the length. A slice passed through one black box
+    /// would be stored as two words and loaded as one, which stalls store forwarding.
     fn slice(&mut self) -> &mut [u8] {
         &mut black_box(self).0[..black_box(400)]
     }
@@ -208,7 +208,7 @@ fn read_to_vecs(bench: &Bench, &Case { ndim, value, bytes, .. }: &Case) {
 fn read_frame(bench: &Bench, &Case { ndim, bytes, .. }: &Case) {
     let prefix = frame_with(bytes);
     assert_eq!(frame::read(&prefix).unwrap(), ndim.into());
-    // The system's folder of temporary files may be of another kind than that of the project.
+    // Beside the program: the temporary folder may be on another file system.
     let path = env::current_exe().unwrap().with_extension("b2nd");
     fs::write(&path, prefix).unwrap();
     let file = File::open(&path).unwrap();

@@ -7,7 +7,7 @@ use crate::compare::{Figures, Line};
 use crate::rows::{RANKS, ROWS, Row};
 use b2nd_serde_benches::machine::{compiler, processor, today, version_of};
 
-/// The section for what all rounds have measured.
+/// The section for the figures of all rounds.
 pub fn section(lines: &[Line], c_blosc2: Option<&CBlosc2>) -> String {
     let mut section = String::new();
     write_section(&mut section, lines, c_blosc2).expect("a string takes everything");
@@ -69,7 +69,7 @@ fn ratios(page: &mut String, lines: &[Line]) -> fmt::Result {
     Ok(())
 }
 
-/// Those of the round with the median ratio.
+/// The figures of the round with the median ratio.
 fn figures(lines: &[Line], row: usize, ndim: u8) -> Result<Figures, &str> {
     let lines = lines.iter().filter(|line| line.row == row && line.ndim == ndim);
     let mut rounds = lines
@@ -79,7 +79,7 @@ fn figures(lines: &[Line], row: usize, ndim: u8) -> Result<Figures, &str> {
     rounds.get(rounds.len() / 2).copied().ok_or("not measured")
 }
 
-/// To as many digits as are shown.
+/// Rounds to the displayed two decimals.
 fn round(ratio: f64) -> f64 {
     (ratio * 100.0).round() / 100.0
 }

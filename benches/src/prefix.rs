@@ -7,7 +7,7 @@ use b2nd_frame::Frame;
 /// Bytes that a program reads of a file whose metalayer it wants.
 pub const PREFIX: usize = 512;
 
-/// The first bytes of a frame that has this metalayer: those of a real file, with the metalayer exchanged.
+/// The first bytes of a frame with this metalayer: the start of a real file, with its metalayer replaced.
 pub fn frame_with(bytes: &[u8]) -> [u8; PREFIX] {
     let mut file =
         fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../frame/tests/data/int32_3x5.b2nd")).unwrap();

@@ -1,4 +1,4 @@
-//! The rows of the table: what is measured against what, and the ratio that is wanted.
+//! The rows of the table: an operation, its peer, and the goal of the ratio.
 
 pub const RANKS: [u8; 4] = [1, 3, 8, 16];
 
@@ -6,7 +6,7 @@ pub const RANKS: [u8; 4] = [1, 3, 8, 16];
 pub struct Row {
     pub operation: &'static str,
     pub against: &'static str,
-    /// The highest ratio that is wanted, for each rank; `None` where the ratio is only reported.
+    /// The goal, which is the highest ratio for each rank; `None` if the ratio is only reported.
     pub goal: Option<[f64; RANKS.len()]>,
 }
 

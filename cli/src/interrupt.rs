@@ -18,18 +18,19 @@ const SIGNALS: &[i32] = &[SIGINT, SIGTERM];
 pub(crate) struct Interrupts(Vec<(i32, Arc<AtomicBool>)>);
 
 impl Interrupts {
-    pub(crate) fn hold_back() -> Self {
+    pub(crate) fn defer() -> Self {
         // With a handler for this signal, a file over the size limit is an error of `write`, like a full disk.
         #[cfg(unix)]
         let _ = flag::register(SIGXFSZ, Arc::default());
-        let held_back = SIGNALS.iter().filter(|&&signal| !is_ignored(signal)).map(|&signal| {
+        let deferred = SIGNALS.iter().filter(|&&signal| !is_ignored(signal)).map(|&signal| {
             let is_caught = Arc::<AtomicBool>::default();
             // If this fails, the signal ends the process, as it does by default.
+            // The order matters: the first signal must find the flag unset.
             let _ = flag::register_conditional_default(signal, is_caught.clone());
             let _ = flag::register(signal, is_caught.clone());
             (signal, is_caught)
         });
-        Self(held_back.collect())
+        Self(deferred.collect())
     }
 
     fn caught(&self) -> Option<i32> {
@@ -41,16 +42,17 @@ impl Interrupts {
         self.caught().is_some()
     }
 
-    /// Ends the process by the caught signal, if there is one.
-    pub(crate) fn follow(&self) {
+    /// Ends the process by the caught signal, if any.
+    pub(crate) fn raise_caught(&self) {
         if let Some(signal) = self.caught() {
+            // The parent process sees by which signal this one ended.
             let _ = low_level::emulate_default_handler(signal);
         }
     }
 }
 
-/// Whether the process was started with this signal ignored, as `nohup` does with SIGHUP: it must stay ignored. If the
-/// system does not tell, we assume this of SIGHUP only.
+/// Whether the process was started with this signal ignored, as `nohup` does with SIGHUP: it must stay ignored. Without
+/// /proc, only SIGHUP is assumed to be ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

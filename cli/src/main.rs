@@ -1,6 +1,6 @@
-//! The command `b2nd`: what Blosc2 array is in this file?
+//! The command `b2nd`: lists, shows, checks, reads, changes and salvages Blosc2 arrays.
 
-// A module imports only from those declared above it, here and in each folder.
+// A module imports only from those declared above it, here and in each folder. A blank line separates levels.
 mod interrupt;
 mod names;
 mod pool;
@@ -41,16 +41,16 @@ use crate::commands::Command;
   STORE:/KEY    a member of a store, as `info` prints its keys
   FILE@OFFSET   a frame inside another file, at this byte
   URL           s3://, gs://, az://, http:// or https://; `ls`, `check` and
-                `chunks` visit what is below s3://BUCKET/PREFIX, and URL:MEMBER
-                is in a .b2z (feature remote)
+                `chunks` also take s3://BUCKET/PREFIX; URL:MEMBER is a member
+                of a .b2z file (feature remote)
   -             standard input, which is read into memory
-  `ls`, `check` and `chunks` print them, and every command that reads frames
-  takes them; but `set` needs a FILE or FOLDER, `rewrite` also takes FILE:MEMBER
-  and FILE@OFFSET, and `decode` a FILE or -, as it reads a metalayer. A path that
-  exists comes first; what begins with ./ or follows -- is a path.
+  `ls`, `check` and `chunks` print addresses. Every command that reads frames
+  accepts them, except that `set` needs a FILE or FOLDER. `decode` reads a
+  metalayer from a FILE or -. An existing path wins over an address: to force a
+  path, begin it with ./ or put it after --.
 
 Environment (feature remote):
-  B2ND_TIMEOUT  seconds for which a request is tried [default: 60]
+  B2ND_TIMEOUT  seconds for a request with its retries [default: 60]
   AWS_…, GOOGLE_…, AZURE_…
                 credentials, as docs/CATALOGUE.md lists them
 
@@ -67,6 +67,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    // Not `parse`, so that a message can be mended before it is printed.
     let arguments = Arguments::try_parse().unwrap_or_else(|error| terminal::wrong_usage(error));
     arguments.color.write_global();
     match arguments.command.run(Arguments::command) {

@@ -1,11 +1,11 @@
-//! What the name of a file, folder or object says of it.
+//! Properties of files, folders and objects by their names.
 
 use std::path::{self, Path};
 
 /// The file in the directory of a sparse frame that has the header.
 pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
 
-/// The file in the folder or zip file of a store that has its small arrays in its data.
+/// The file in a store's folder or zip file that holds the small arrays in its data.
 pub(crate) const STORE_FILE: &str = "embed.b2e";
 
 /// The file that marks the folder of a table in a store.
@@ -19,8 +19,8 @@ pub(crate) fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
 }
 
-/// The extensions of frames of `mlarray` and `med-blosc2`. Other programs have them too, so only a file without content counts
-/// as one that should be a frame.
+/// The extensions that `mlarray` and `med-blosc2` give to frames. Other programs use them too, so only an empty file
+/// counts as a damaged frame.
 const EXTENSIONS_OF_OTHERS: [&str; 2] = ["mla", "mb2nd"];
 
 /// Whether a file has an extension that another program gives to frames.
@@ -34,7 +34,7 @@ pub(crate) fn indexed_array(path: &Path) -> Option<&str> {
     (!array.is_empty() && has_extension(Path::new(rest), "b2nd")).then_some(array)
 }
 
-/// Whether this is the temporary name of a file that a rewrite makes.
+/// Whether this is the name of a temporary file of `rewrite`, `salvage` or `cat -o`.
 pub(crate) fn is_leftover(path: &Path) -> bool {
     has_extension(path, "tmp")
         && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".b2nd-"))
@@ -44,6 +44,7 @@ pub(crate) fn is_leftover(path: &Path) -> bool {
 pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     let is_separator = |byte: u8| path::is_separator(byte.into());
     let mut path = path.as_os_str().as_encoded_bytes();
+    // The path of a folder may end with separators.
     while let [rest @ .., byte] = path
         && is_separator(*byte)
     {
@@ -65,6 +66,7 @@ pub(crate) fn name_in(folder: &Path, file: &Path) -> String {
 
 /// The scheme of a URL; `None` if the text is not one.
 pub(crate) fn scheme(text: &[u8]) -> Option<&str> {
+    // RFC 3986: a letter, then letters, digits, plus, minus and dot.
     let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte))?;
     let (scheme, rest) = text.split_at(end);
     let is_scheme = scheme.first().is_some_and(u8::is_ascii_alphabetic) && rest.starts_with(b"://");
@@ -76,25 +78,27 @@ pub(crate) fn is_url(text: &Path) -> bool {
     scheme(text.as_os_str().as_encoded_bytes()).is_some()
 }
 
-/// Whether a URL is that of what is below it.
-pub(crate) fn is_folder(url: &Path) -> bool {
+/// Whether a URL ends with a slash, so that it names a prefix or a sparse frame.
+pub(crate) fn ends_with_slash(url: &Path) -> bool {
     url.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// Whether a URL may be a prefix, below which there are objects. A web server can hardly list them.
+/// Whether a URL may be a prefix of objects. A URL without a slash may be one only in an object store: web servers have
+/// no listing.
 pub(crate) fn may_be_prefix(url: &Path) -> bool {
     let is_web = url.as_os_str().as_encoded_bytes().starts_with(b"http");
-    !is_named_blosc2(file_of(url)) && (is_folder(url) || !is_web)
+    !is_named_blosc2(file_of(url)) && (ends_with_slash(url) || !is_web)
 }
 
-/// A URL without its query or fragment, and these. Only URLs of the web have them.
+/// Splits a URL before its query or fragment, which only http(s) URLs have.
 pub(crate) fn split_query(url: &str) -> (&str, &str) {
     let is_web = url.starts_with("http://") || url.starts_with("https://");
+    // In an object store, these are characters of a key.
     let end = url.find(['?', '#']).filter(|_| is_web).unwrap_or(url.len());
     url.split_at(end)
 }
 
-/// A path, or a URL without its query: what has the extension of the file.
+/// The path, or the URL without its query, which ends with the file extension.
 pub(crate) fn file_of(path: &Path) -> &Path {
     path.to_str().map_or(path, |url| Path::new(split_query(url).0))
 }

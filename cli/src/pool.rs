@@ -29,7 +29,8 @@ struct Results<F, T> {
     take: F,
     /// Batches passed on so far.
     batches: usize,
-    /// Results that were ready before their turn: at most one per thread, so memory does not grow with the number of files.
+    /// Results that were ready before their turn: at most one per thread, so memory does not grow with the number of
+    /// files.
     early: BTreeMap<usize, T>,
     result: io::Result<()>,
 }
@@ -45,6 +46,7 @@ impl<F: FnMut(T) -> io::Result<()>, T> Results<F, T> {
         if self.result.is_ok() {
             self.result = (self.take)(done);
         }
+        // After an error, results are only counted, so that threads that wait for their turn go on.
         self.batches += 1;
     }
 }
@@ -70,6 +72,7 @@ impl Pool {
                 let done = work(batch);
                 let mut results = lock(&results);
                 if self.is_ordered {
+                    // Wait while this result is too far ahead, so that `early` holds at most one result per thread.
                     while number >= results.batches + self.jobs && results.result.is_ok() {
                         results = turn.wait(results).unwrap_or_else(PoisonError::into_inner);
                     }
@@ -78,6 +81,7 @@ impl Pool {
                     while let Some(done) = results.next_in_order() {
                         results.pass(done);
                     }
+                    // The other threads wait for this number to grow.
                     if results.batches > before {
                         turn.notify_all();
                     }
@@ -90,6 +94,7 @@ impl Pool {
             }
         };
         thread::scope(|scope| {
+            // The current thread is one of the jobs.
             for _ in 1..self.jobs {
                 // If the system allows no more threads, the existing ones do the work.
                 if thread::Builder::new().spawn_scoped(scope, work_on).is_err() {

@@ -1,4 +1,4 @@
-//! Why something cannot be read, with a code, and a finding if it is one.
+//! An error with its code, and with the finding if it comes from one.
 
 use std::fmt;
 use std::io;
@@ -10,21 +10,21 @@ use serde::Serialize;
 
 use crate::text;
 
-/// Why something cannot be read.
+/// An error of reading or writing, as users see it.
 #[derive(Clone, Serialize)]
 pub(crate) struct Problem {
     #[serde(rename = "kind")]
     pub(crate) code: &'static str,
-    /// The byte of the frame, or of the bytes that were given.
+    /// The offset of the error in the frame or in the input bytes.
     pub(crate) offset: Option<u64>,
     pub(crate) message: Box<str>,
-    /// The finding, if the problem is one.
+    /// The finding from which the error comes.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
-    /// The file that it is about, and a message that names it, if the failure does not.
+    /// The file of an I/O error, and the message that names it: used if the failure shows another path.
     #[serde(skip)]
     pub(crate) file: Option<Box<(PathBuf, String)>>,
-    /// What to try instead, with the punctuation before it.
+    /// A hint at the end of the message, with the punctuation before it.
     #[serde(skip)]
     pub(crate) hint: Option<&'static str>,
 }
@@ -34,7 +34,7 @@ impl Problem {
         Self { code, offset: None, message: message.into(), finding: None, file: None, hint: None }
     }
 
-    /// Whether what was read is something else.
+    /// Whether the input is not a frame at all.
     pub(crate) fn is_not_a_frame(&self) -> bool {
         self.finding.as_ref().is_some_and(|finding| finding.code() == FindingCode::NotAFrame)
     }
@@ -56,6 +56,7 @@ impl From<Error> for Problem {
 impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
         if let Some(reason) = error.io_error() {
+            // The failure usually shows this path, so the message is only the reason.
             let file = error.path().map(|path| Box::new((path.into(), with_sources(error))));
             return Self { file, ..Self::new("io", with_sources(reason)) };
         }
@@ -80,7 +81,7 @@ pub(crate) fn sources<'e>(
     iter::successors(Some(error), |&error| error.source())
 }
 
-/// The message of an error, and those of its sources.
+/// The messages of an error and of its sources.
 pub(crate) fn with_sources(error: &(dyn std::error::Error + 'static)) -> String {
     sources(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

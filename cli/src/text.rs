@@ -1,4 +1,4 @@
-//! Numbers, names and sizes as a person reads them.
+//! Formats numbers, names and sizes for people.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};
@@ -8,7 +8,7 @@ use b2nd_frame::{Array, Codec, Header};
 use b2nd_serde::dtype::Dtype;
 use unicode_width::UnicodeWidthStr;
 
-/// What is shown where there is nothing.
+/// The text for an absent value.
 pub(crate) const ABSENT: &str = "none";
 
 /// Numbers as Python shows a tuple.
@@ -52,15 +52,16 @@ pub(crate) fn short_size(bytes: impl Into<i128>) -> String {
     with_unit(bytes.into(), 1)
 }
 
-/// A number of bytes in the largest unit of which it is at least one, with at most so many decimals.
+/// Formats a size in the largest unit in which it is at least 1, with at most `decimals` decimals.
 fn with_unit(bytes: i128, decimals: u32) -> String {
     const UNITS: [&str; 9] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"];
     let ten = 10_u128.pow(decimals);
     let size = bytes.unsigned_abs() * ten;
     let (mut number, mut unit) = (size, 0);
-    // What is rounded up to 1024 is one of the next unit.
+    // A number that rounds up to 1024 is shown as 1 of the next unit.
     while number >= 1024 * ten {
         unit += 1;
+        // Half a unit is added, so that the shift rounds.
         number = (size + (1 << (10 * unit - 1))) >> (10 * unit);
     }
     let (whole, rest) = (number / ten, number % ten);
@@ -83,13 +84,13 @@ pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
     dtype_name(array, parsed_dtype(array).as_ref())
 }
 
-/// The same, for a caller who has parsed the dtype.
+/// `dtype` for a caller that has already parsed it.
 pub(crate) fn dtype_name(array: &Array<'_>, dtype: Option<&Dtype>) -> Option<String> {
     let name = dtype.map(|dtype| dtype.numpy_str().to_string());
     name.or_else(|| array.dtype().map(clean))
 }
 
-/// How many times as many bytes there were before the compression.
+/// The compression ratio; `None` without compressed bytes.
 #[expect(clippy::cast_precision_loss, reason = "a ratio is not exact")]
 pub(crate) fn ratio((stored_nbytes, cbytes): (i128, i128)) -> Option<f64> {
     (cbytes != 0).then(|| stored_nbytes as f64 / cbytes as f64)
@@ -110,7 +111,7 @@ pub(crate) fn filters(header: &Header) -> Vec<String> {
     header.pipeline().map(|filter| filter.to_string()).collect()
 }
 
-/// Names in a row.
+/// Names separated by commas.
 pub(crate) fn list(names: &[String]) -> String {
     if names.is_empty() { ABSENT.into() } else { names.join(", ") }
 }
@@ -127,6 +128,7 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// Whether a character controls a terminal or reverses its text.
 pub(crate) fn is_unsafe(c: char) -> bool {
+    // Unicode's marks and overrides of the direction of text.
     let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns(c)
 }
@@ -138,6 +140,7 @@ pub(crate) fn shortened(text: &str, widest: usize) -> String {
     }
     let mut short = String::new();
     for character in text.chars() {
+        // Room for a character of width 1 and the ellipsis. After a wide one, the text can exceed the limit by 1.
         if short.width() + 2 > widest {
             break;
         }
@@ -158,7 +161,7 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Numbers with their nouns, each after a comma, without those of which there are none.
+/// Counts with their nouns, each after a comma. Zero counts are omitted.
 pub(crate) fn more_counts(counts: &[(u64, &str)]) -> String {
     let counts = counts.iter().filter(|&&(number, _)| number > 0);
     counts.flat_map(|&(number, noun)| [", ".into(), count(number, noun)]).collect()
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_has_the_largest_unit_of_which_it_is_at_least_one() {
+    fn a_size_has_the_largest_unit_in_which_it_is_at_least_one() {
         let cases: [(i64, &str, &str); 12] = [
             (0, "0 B", "0 B"),
             (1023, "1023 B", "1023 B"),

@@ -1,6 +1,6 @@
 //! Choices that the first bytes of an input make.
 
-/// The bytes that decide; after the last one, all are 0.
+/// The bytes that decide. When they are used up, every further byte is 0.
 #[derive(Debug)]
 pub struct Choices<'a>(&'a [u8]);
 
@@ -38,7 +38,7 @@ impl<'a> Choices<'a> {
         self.0.is_empty()
     }
 
-    /// At most so many bytes as they are.
+    /// Up to `count` bytes, unchanged.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (bytes, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;

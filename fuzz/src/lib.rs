@@ -1,4 +1,4 @@
-//! Functions that take any bytes and assert what the library promises of them.
+//! Functions that take any bytes and assert the promises of the library.
 //!
 //! `tests/replay.rs` tries each on its seeds and on some thousand mutations of them; `src/bin/libfuzzer.rs` hands them to
 //! libFuzzer. A seed is a small real file of `frame/tests/data`, a value made of one, or an input in `corpus` that once found a
@@ -24,25 +24,25 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a package in a repository")
 }
 
-/// A temporary folder, in memory where the system has a file system there: most of the time would go into syncing.
+/// A temporary folder, in /dev/shm if it exists, because syncing to disk would take most of the time.
 pub(crate) fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     folder.expect("a temporary folder")
 }
 
-/// How a target is tried on mutations of its seeds.
+/// The length and the seed of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Replay {
     /// The number of mutated inputs.
     pub runs: u64,
-    /// With it, `runs` does not count: it goes on for so long.
+    /// If set, the replay runs for this time, and `runs` is ignored.
     pub time: Option<Duration>,
     pub seed: u64,
 }
 
 impl Replay {
-    /// What the environment says: `FUZZ_RUNS`, `FUZZ_SECONDS`, `FUZZ_SEED`.
+    /// Reads `FUZZ_RUNS`, `FUZZ_SECONDS` and `FUZZ_SEED`.
     pub fn from_env(runs: u64) -> Self {
         let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
         Self {
@@ -52,7 +52,7 @@ impl Replay {
         }
     }
 
-    /// Tries a target, and says how many inputs it had. An input that fails is kept in `target/found`.
+    /// Runs a target, and returns the number of mutated inputs. An input that fails is kept in `target/found`.
     pub fn run(self, target: &Target) -> u64 {
         let start = Instant::now();
         let seeds = target.seeds();
@@ -97,7 +97,7 @@ fn keep(target: &Target, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// FNV-1a: the same in every version of Rust, as the names of inputs should be.
+/// FNV-1a, which is the same in every version of Rust: the names of kept inputs must not change.
 fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()

@@ -8,10 +8,10 @@ const BYTES: [u8; 24] = [
     0xc6, 0xcd, 0xd2, 0xd3, 0xdb, 0xde, 0xff,
 ];
 
-/// No input grows beyond this.
+/// The longest input that a mutation makes.
 const LONGEST: usize = 1 << 16;
 
-/// Makes one to four changes. `other` is another input, of which pieces are taken.
+/// Makes one to four changes. Pieces of `other`, another input, can be inserted.
 pub fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
     for _ in 0..rng.usize(1..=4) {
         change(rng, bytes, other);
@@ -57,7 +57,7 @@ fn change(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// A place, twice as often among the first 512 bytes, where headers are.
+/// An offset, twice as often among the first 512 bytes, where headers are.
 fn place(rng: &mut Rng, bytes: &[u8]) -> usize {
     let end = if rng.bool() { bytes.len().min(512) } else { bytes.len() };
     rng.usize(0..end)

@@ -7,7 +7,7 @@ use b2nd_frame::Frame;
 
 use crate::root;
 
-/// Larger files say nothing that smaller ones do not, and slow everything down.
+/// Larger files test nothing more, and slow everything down.
 const LONGEST: u64 = 8192;
 
 /// All files below a folder, in the order of their names.

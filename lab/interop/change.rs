@@ -1,4 +1,4 @@
-//! python-blosc2 opens what was changed and rewritten, and reads the same data.
+//! python-blosc2 opens changed and rewritten arrays, and reads the same data.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -22,14 +22,14 @@ fn frames() -> Vec<PathBuf> {
     frames
 }
 
-/// What was written, and what python-blosc2 has to see.
+/// A changed array, and the dtype that python-blosc2 has to see.
 struct Job {
     original: PathBuf,
     changed: PathBuf,
     dtype: String,
 }
 
-/// Asks python-blosc2 about all of them, and says how many it reads with the same data.
+/// Asks python-blosc2 about all jobs. Returns the number of arrays that it reads with the same data.
 fn assert_same(jobs: &[Job]) -> usize {
     let mut expected = Vec::new();
     let asked = jobs.iter().map(|job| {
@@ -61,7 +61,7 @@ fn assert_same(jobs: &[Job]) -> usize {
             continue;
         }
         expected["dtype"] = json!(job.dtype);
-        // Its chunks went through a filter that has to know the shapes, so that nothing is there to compare with.
+        // Its filter needs the array's shapes, so python-blosc2 cannot decompress the chunks alone.
         let is_closed = job.original.ends_with("ndmean_repart_rand.caterva");
         expected["same"] = if is_closed { Value::Null } else { json!(true) };
         assert_eq!(*seen, expected, "{name}");
@@ -106,7 +106,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         copy_tree(&original, &changed);
         let mut frame = Frame::open(&changed).unwrap();
         let Some(array) = frame.array().unwrap() else { continue };
-        // The others are no arrays to python-blosc2.
+        // python-blosc2 opens the other layouts as plain chunks.
         if array.metalayer().name() != "b2nd" || array.blockshape().is_none() {
             continue;
         }
@@ -117,7 +117,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         let extended = array.geometry().unwrap().extended_shape();
         let shape: Vec<i64> = extended.iter().map(|&items| items.try_into().unwrap()).collect();
         frame.edit().shape(&shape).apply().unwrap();
-        // Where the dtype is not of the frame's type size, another one puts it right.
+        // If the dtype does not have the frame's typesize, one that has it is accepted.
         let others = [other_dtype(&dtype), Some(dtype_of(frame.header().typesize))];
         let other = others
             .into_iter()
@@ -129,7 +129,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
     }
     let same = assert_same(&jobs);
     println!("{same} changed arrays, {dtypes} with another dtype, are what they should be to python-blosc2");
-    // Those that are refused are files of the corpus.
+    // Only files of the corpus may be refused.
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
@@ -172,7 +172,7 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
     println!(
         "{same} rewritten arrays, of [9d, 9e] {generations:?}, are what they should be to python-blosc2"
     );
-    // Those that are refused are files of the corpus.
+    // Only files of the corpus may be refused.
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
@@ -192,7 +192,7 @@ impl Other {
         Self { child, input, lines }
     }
 
-    /// What it says to a word.
+    /// Sends a word, and returns the answer.
     fn ask(&mut self, word: &str) -> String {
         writeln!(self.input, "{word}").unwrap();
         self.lines.next().unwrap().unwrap()
@@ -227,7 +227,7 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
         let sum = other.ask("sum");
         frame.edit().shape(&larger).apply().unwrap();
         assert_eq!(other.ask("shape"), format!("{larger:?}"));
-        // What has come is zeros.
+        // The added items are zeros.
         assert_eq!(other.ask("sum"), sum);
         let dtype = Frame::open(&path).unwrap().header().typesize;
         Rewrite::new(&path, &path).dtype(format!("[('an_item', '>i{dtype}')]")).apply().unwrap();

@@ -18,7 +18,7 @@ import hdf5plugin
 import numpy as np
 
 DTYPES = ["|u1", "<i2", ">i4", "<i8", "<f4", "<f8", "<c16", "|S5", "|S300", "<U3", [("a", "<i4"), ("b", "<f8"), ("c", "S3")]]
-# Those of blosc2-pure-rs.
+# The codecs that blosc2-pure-rs supports.
 CODECS = [blosc2.Codec.BLOSCLZ, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC, blosc2.Codec.ZLIB, blosc2.Codec.ZSTD]
 FILTERS = [[], [blosc2.Filter.SHUFFLE], [blosc2.Filter.BITSHUFFLE]]
 

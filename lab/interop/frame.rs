@@ -32,8 +32,8 @@ fn every_file_that_a_killed_resize_left_with_wrong_data_is_found() {
         interrupted += usize::from(is_interrupted);
         match verdict {
             "wrong" => assert!(is_interrupted, "{killed}: {findings:?}"),
-            // Where chunks are left over behind the array, it reads well; what is wrong is still told. One of them may
-            // have lost its file already.
+            // With leftover chunks after the array, python-blosc2 reads it correctly, but the error is still reported.
+            // The file of a leftover chunk may be gone.
             "whole" => {
                 let of_resizes = [FindingCode::InterruptedResize, FindingCode::ChunkFile];
                 assert!(errors.clone().all(|error| of_resizes.contains(&error.code())), "{findings:?}");
@@ -73,8 +73,8 @@ impl Drop for Resizing {
     }
 }
 
-/// What is seen of an array while it is resized between these shapes: how often a shape that it has at rest, how often
-/// one that does not agree with its chunks, how often "changing".
+/// Opens an array while it is resized, and counts the outcomes: a shape that it has at rest, an inconsistent one, or
+/// "changing".
 fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
@@ -99,9 +99,9 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
             Frame::open_stable(&path, Duration::from_secs(2)).map(|frame| is_at_rest(&frame, &at_rest));
         assert!(!matches!(seen, Ok(false)), "a shape that never was");
         *stable.entry(word(&seen)).or_insert(0) += 1;
-        // A check waits between its looks; one in some hundred rounds leaves time for the others.
+        // A check waits between its reads, so it runs only in one of 256 rounds.
         if fastrand::u8(..) == 0 {
-            // That chunks are not written yet is a warning, and true.
+            // Warnings of unwritten chunks are correct here.
             let is_warning = |finding: &Finding| finding.severity() == Severity::Warning;
             let seen = check(&path).map(|report| report.findings.iter().all(is_warning));
             assert!(!matches!(seen, Ok(false)), "{:?}", check(&path));
@@ -113,7 +113,7 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
         "{shapes:?}, sparse {is_sparse}, locking {locking}: open {single:?}, open_stable {stable:?}, check {checked:?}"
     );
     assert!(stable["at rest"] > 0);
-    // It is found when nobody writes any more, too.
+    // After the writer has ended, the array opens without waiting.
     assert!(is_at_rest(&Frame::open_stable(&path, Duration::ZERO).unwrap(), &at_rest));
 }
 

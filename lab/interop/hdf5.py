@@ -3,7 +3,7 @@
     hdf5.py FILE COUNT SEED
 
 Prints a JSON object per line: an array, `{"shape": ..., "items": ...}`, for which a frame in hexadecimal digits is
-expected. What is read back otherwise ends the script with an exception.
+expected. If other items are read back, the script fails with an exception.
 """
 
 import json

@@ -31,7 +31,7 @@ RESIZES = [
 
 
 def values(shape):
-    """No item is 0, so that what a resize adds is told from what was there."""
+    """No item is 0, so that the items that a resize adds can be recognized."""
     return np.arange(1, shape[0] * shape[1] + 1, dtype="<i4").reshape(shape)
 
 
@@ -51,7 +51,7 @@ def resize(path, after):
 
 
 def kill(path, after, delay):
-    """Resizes in a process of its own, which is killed so long after it has begun."""
+    """Resizes in another process, and kills it after the given delay."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

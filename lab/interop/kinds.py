@@ -135,11 +135,11 @@ def object_arrays(at):
 
 
 def active_objects(at):
-    """Frames that describe data elsewhere; python-blosc2 does not open them unless it is told to trust them."""
+    """Frames that describe data elsewhere; python-blosc2 does not open them unless told to trust them."""
     operand = blosc2.asarray(SMALL, urlpath=at("operand.b2nd"), mode="w")
     blosc2.lazyexpr("a + 1", {"a": operand}).save(urlpath=at("lazyexpr.b2nd"))
     blosc2.lazyudf(twice, (operand,), dtype="i4", shape=(2, 3)).save(urlpath=at("lazyudf.b2nd"))
-    # Only a function that is not a DSL kernel still gets the old form.
+    # python-blosc2 writes the old form only for a function that its DSL cannot compile.
     blosc2.lazyudf(once, (operand,), dtype="i4", shape=(2, 3)).save(urlpath=at("lazyarray-udf.b2nd"))
     # Releases from before `b2o` wrote expressions like this; 4.14.1 only reads them.
     old = {"expression": "o0 + 1", "UDF": None, "operands": {"o0": "operand.b2nd"}}
@@ -168,7 +168,7 @@ def embed_store(at):
 
 def dict_store(at):
     for name in ("dictstore.b2d", "dictstore.b2z", "dictstore-bare"):
-        # What is under the threshold lives inside embed.b2e, the rest in files of its own.
+        # Members under the threshold are inside embed.b2e, the others in files of their own.
         with blosc2.DictStore(at(name), mode="w", threshold=100) as store:
             store["/a"] = SMALL
             store["/deep/b"] = np.arange(100, dtype="i4")
@@ -210,7 +210,7 @@ def ctable(at):
         table.create_index("number")
 
 
-# --- what is elsewhere ------------------------------------------------------------------------------------------------
+# --- data elsewhere ---------------------------------------------------------------------------------------------------
 
 
 def remote(at):

@@ -8,7 +8,7 @@ use crate::python;
 use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
 use serde_json::Value;
 
-/// The class in python-blosc2 of what it refuses to open unless it is told to trust the file.
+/// The class of a file in python-blosc2, also of one that it opens only if told to trust it.
 fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),
@@ -34,7 +34,7 @@ fn exception(path: &Path, kind: ObjectKind, class: &str) -> Option<&'static str>
     }
 }
 
-/// The keys of python-blosc2, without groups, and without what is in a table or elsewhere.
+/// Whether python-blosc2 has the same keys, apart from groups and from members of tables and of stores elsewhere.
 fn agrees(line: &Value, store: &Store) -> bool {
     let keys: Vec<&str> =
         line["keys"].as_array().map_or(Vec::new(), |keys| keys.iter().filter_map(Value::as_str).collect());
@@ -58,7 +58,7 @@ fn agrees(line: &Value, store: &Store) -> bool {
                 ["columns", "computed_columns"].into_iter().filter_map(|list| schema[list].as_array());
             names.flatten().map(|column| &column["name"]).eq(columns) && schema["n_rows"] == line["rows"]
         }
-        // The keys of python-blosc2 are those at the top, of groups too. A group without arrays has no member.
+        // python-blosc2 lists only top-level keys, including groups. A group without arrays has no member.
         ObjectKind::RemoteStore => {
             let is_in = |member: &String, key: &str| {
                 let rest = member.strip_prefix('/').and_then(|member| member.strip_prefix(key));
@@ -99,7 +99,7 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
             *exceptions.entry(why).or_insert(0) += 1;
         }
         let is_elsewhere = matches!(kind, ObjectKind::RemoteStore | ObjectKind::RemoteCTable);
-        // Only a store is opened without a word, and fetches its members when they are read.
+        // python-blosc2 opens a remote store without being told to trust it, and fetches members when they are read.
         let is_refused = !line["refuses"].is_null();
         assert_eq!(kind.is_active(), is_refused || is_elsewhere, "{kind}: {line}");
         if let Some(mut frame) = frame {

@@ -25,7 +25,7 @@ def items(dtype):
             items[index] = (index[0] - index[1], f"{index}" * 12, np.arange(9) / 3 + index[0])
         else:
             items[index] = f"{index}" * 10
-    # In memory in pieces.
+    # Transposed, and so not contiguous in memory.
     return items.T
 
 

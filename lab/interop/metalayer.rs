@@ -44,7 +44,7 @@ struct Reference {
     library: Library,
 }
 
-/// What C-Blosc2 reads.
+/// The fields that C-Blosc2 reads.
 #[derive(Debug, PartialEq)]
 struct Fields {
     length: usize,
@@ -84,7 +84,7 @@ impl Reference {
         }
     }
 
-    /// What is read, or the error code.
+    /// The fields that are read, or the error code.
     fn deserialize(&self, bytes: &[u8]) -> Result<Fields, c_int> {
         let (mut ndim, mut dtype_format, mut dtype) = (0_i8, 0_i8, ptr::null_mut());
         let (mut shape, mut chunkshape, mut blockshape) = ([0; 16], [0; 16], [0; 16]);
@@ -119,7 +119,7 @@ impl Reference {
     }
 }
 
-/// What we read, as C-Blosc2 would say it.
+/// The fields that we read, in C-Blosc2's form.
 fn fields(meta: &Meta, length: usize) -> Fields {
     Fields {
         length,
@@ -131,7 +131,7 @@ fn fields(meta: &Meta, length: usize) -> Fields {
     }
 }
 
-/// A random metalayer, small and usual as often as wild.
+/// A random metalayer: half of them small and ordinary, half with arbitrary numbers.
 fn random(rng: &mut Rng) -> Seven {
     let ndim = if rng.bool() { rng.u8(0..=4) } else { rng.u8(0..=16) };
     let wild = rng.bool();
@@ -169,7 +169,7 @@ fn c_blosc2_writes_the_same_bytes_and_reads_the_same_fields() {
     println!("{cases} random metalayers: all bytes and fields are equal");
 }
 
-/// Random, unless `B2ND_SEED` says the one to repeat.
+/// A random seed, or the value of `B2ND_SEED` to repeat a run.
 fn seed() -> u64 {
     let seed = env::var("B2ND_SEED").ok().map_or_else(|| fastrand::u64(..), |seed| seed.parse().unwrap());
     println!("B2ND_SEED={seed}");
@@ -194,7 +194,7 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// Why C-Blosc2 reads what we refuse; `None` for an error that both have to see.
+/// The reason why C-Blosc2 reads what we refuse; `None` if C-Blosc2 should have failed too.
 fn leniency(error: &Error, bytes: &[u8], read: &Fields) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::Layout => "only it: it passes over the outer marker",
@@ -256,7 +256,7 @@ fn with_metalayer(name: &str, change: impl Fn(&Meta) -> Meta) -> (Vec<u8>, Meta)
     let meta = change(frame.array().unwrap().unwrap().meta().unwrap());
     let bytes = to_vec(&meta).unwrap();
     assert_eq!(bytes.len(), layer.bytes().len());
-    // Nothing of what was there is left.
+    // The new metalayer overwrites the old one completely.
     file[layer.offset()..][..bytes.len()].copy_from_slice(&bytes);
     (file, meta)
 }

@@ -15,10 +15,10 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-# The bits of an offset in the chunk index that say what a chunk is which is not stored: all zeros, NaN, or anything.
+# Bits of an entry of the chunk index that mark a constant chunk: zeros, NaN, or uninitialized.
 ZERO, NAN, UNINIT = 56, 57, 58
 
-# How many chunks are compared at each end of an array.
+# The number of chunks that are compared at each end of an array.
 AT_EACH_END = 500
 
 
@@ -36,7 +36,7 @@ class Frame:
         assert nbytes == 0 or len(self.offsets) == nbytes // self.chunksize
 
     def chunk(self, number):
-        """A chunk, decompressed. None stands for one that may be anything."""
+        """A chunk, decompressed; None for an uninitialized one."""
         offset = int(self.offsets[number])
         if offset >= 0:
             if self.folder:
@@ -72,7 +72,7 @@ def is_same(array, original, shape, chunkshape, blockshape):
             return None
         if chunk is None:
             continue
-        # Blocks side by side, and cut to the chunk, which is cut to the array.
+        # Joins the blocks, and crops the result to the chunk and the array.
         index = np.unravel_index(number, grid) if grid else ()
         place = tuple(slice(int(i) * c, min((int(i) + 1) * c, s)) for i, c, s in zip(index, chunkshape, shape))
         size = [part.stop - part.start for part in place]
@@ -106,7 +106,7 @@ def see(job):
 
 
 def refuses(path):
-    """Whether a file cannot be read either: its data is computed by a program in it, or its dtype is none."""
+    """Whether the original cannot be read either: it holds a program instead of data, or an invalid dtype."""
     try:
         array = blosc2.open(path, mode="r")
         array[...] if isinstance(array, blosc2.NDArray) else array.decompress_chunk(0)

@@ -1,9 +1,9 @@
-"""Holds what `b2nd cat` reads against python-blosc2 and NumPy, on random arrays of all dtypes.
+"""Compares the items that `b2nd cat` reads with those of python-blosc2 and NumPy, on random arrays of all dtypes.
 
     values.py [COUNT] [SEED]
     values.py --files FOLDER
 
-Of each array: `--npy` whole and of a random slice, a NumPy file, the text, and JSON. With `--files`, every array below a folder that
+For each array, it compares `--npy` (whole, and a random slice), `-o`, the text, and `--json`. With `--files`, every array below a folder that
 python-blosc2 reads.
 """
 
@@ -93,7 +93,7 @@ def items(rng, shape, dtype):
         letters = "ab c'\"\\\n\u00e9\u4e2d\U0001f600"
         size = dtype.itemsize // 4
         return np.array(["".join(rng.choice(letters) for _ in range(rng.randint(0, size))) for _ in range(count)], dtype)
-    # Random bytes of a struct may be no character.
+    # Random bytes may not be valid characters.
     if dtype.names and any(field[0].kind == "U" for field in dtype.fields.values()):
         return np.zeros(count, dtype)
     return np.frombuffer(rng.randbytes(count * dtype.itemsize), dtype)
@@ -117,7 +117,7 @@ def cparams(rng, dtype):
 
 
 def write(path, rng, dtype):
-    """Writes a random array. Returns it, and its items where python-blosc2 may read others: with the delta filter, it reads parts
+    """Writes a random array. Returns the array, and its true items if python-blosc2 may read wrong ones: with the delta filter, it reads parts
     of a chunk wrongly."""
     shape, chunks, blocks = shapes(rng)
     options = {"chunks": chunks, "blocks": blocks, "urlpath": path, "contiguous": rng.random() < 0.6, "cparams": cparams(rng, dtype)}

@@ -1,4 +1,4 @@
-"""Asks C-Blosc2 and python-blosc2 about the conformance vectors, and holds their answers against `others.json` there.
+"""Asks C-Blosc2 and python-blosc2 about the conformance vectors, and compares their answers with `others.json` there.
 
     lab/run vectors             exit status 1 if an answer differs
     lab/run vectors --write     writes the answers
@@ -26,7 +26,7 @@ PYTHON_BLOSC2 = f"python-blosc2 {blosc2.__version__}"
 
 
 def ask(question, *arguments):
-    """What a function returns, or None where it fails or ends its process."""
+    """The result of a function, or None if it fails or ends its process."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -46,7 +46,7 @@ def ask(question, *arguments):
 
 
 def deserialize(metalayer):
-    """What b2nd_deserialize_meta reads, as the vectors say it."""
+    """The values that b2nd_deserialize_meta reads, in the form of the vectors."""
     ndim, dtype_format, dtype = ctypes.c_int8(), ctypes.c_int8(), ctypes.c_char_p()
     shape, chunkshape, blockshape = (ctypes.c_int64 * 16)(), (ctypes.c_int32 * 16)(), (ctypes.c_int32 * 16)()
     length = LIBRARY.b2nd_deserialize_meta(
@@ -118,7 +118,7 @@ def frame_values(values):
 
 
 def does(verdict, answer, values):
-    """What an answer comes to, or None where the verdict says the same."""
+    """The deviation of an answer from the verdict; None if they agree."""
     if answer is None:
         does = "refuse"
     elif "crash" in answer:
@@ -130,7 +130,8 @@ def does(verdict, answer, values):
     return None if does == verdict else does
 
 
-# Why C-Blosc2 does otherwise, by what it does, and by the start of the vector's name or the kind of the error.
+# The reasons for C-Blosc2's deviations, by the deviation, and by the start of the vector's name or the kind of the
+# error.
 OF_METALAYERS = {
     "accept marked as six entries, then neither": "it takes any byte for a dtype_format",
     "accept b2nd-mismarked, rank": "it passes over the outer marker",
@@ -189,7 +190,7 @@ def why(reasons, does, vector):
 
 
 def answers():
-    """By file and implementation, what is done otherwise with which vector, and why."""
+    """The deviations, by file, implementation and vector, with their reasons."""
     answers = {}
 
     def add(file, who, vector, verdict, answer, values, reasons):
@@ -201,7 +202,7 @@ def answers():
     for vector in json.loads((VECTORS / "metalayers.json").read_text()):
         metalayer, values = bytes.fromhex(vector["hex"]), vector.get("values", {})
         add("metalayers.json", C_BLOSC2, vector, vector["verdict"], ask(deserialize, metalayer), values, OF_METALAYERS)
-        # Where it reads the metalayer as we do, it is asked whether the numbers are an array.
+        # Vectors with values are also opened, to see whether C-Blosc2 accepts their numbers as an array.
         if "values" in vector and "error" not in vector and values["layout"] != "b2nd-six":
             verdict = "accept" if "grid" in values else "refuse"
             opened = ask(open_array, frame_with(metalayer))

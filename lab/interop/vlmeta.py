@@ -1,4 +1,4 @@
-"""Gives an array as many vlmetalayers as it takes, from those that are stored to those that are compressed to a tenth,
+"""Adds the maximum number of vlmetalayers to an array, from incompressible to compressible to a tenth,
 and prints what python-blosc2 reads of them."""
 
 import json

@@ -84,7 +84,7 @@ def names(rng, most):
 class Array:
     """An array as NumPy has it: its items, and what its chunks hold beyond its shape.
 
-    Items are bytes here, along one dimension more. Whether the array has a zero somewhere in its shape is up to chance.
+    Items are stored as bytes, along an additional last dimension. Whether the array has a zero somewhere in its shape is up to chance.
     """
 
     def __init__(self, rng):
@@ -167,7 +167,7 @@ class Array:
         ends = [sorted((self.rng.randint(0, items), self.rng.randint(0, items))) for items in self.shape]
         return tuple(slice(start, stop) for start, stop in ends)
 
-    # What python-blosc2 does, done here.
+    # Models of python-blosc2's operations.
 
     def resize(self, shape):
         self.shape = list(shape)
@@ -211,7 +211,7 @@ def cparams(asked):
 
 
 def special(rng, array, coordinate):
-    """Makes all items of a chunk the same, or unknown. How the chunk is given."""
+    """Makes all items of a chunk the same, or unknown. Returns the step that writes the chunk."""
     kind = rng.choice(["zeros", "uninitialized", "repeat", "repeat", *(["nan"] if array.dtype_text in NANS else [])])
     region = array.region(coordinate)
     item = bytes(array.typesize)
@@ -226,14 +226,14 @@ def special(rng, array, coordinate):
 
 
 def chunks_of_python(rng, array, asked):
-    """The chunks of an array of python-blosc2 with the same items, or None where it cannot make it."""
+    """The chunks of a python-blosc2 array with the same items."""
     whole = array.numpy(array.extended)
     result = blosc2.asarray(whole, chunks=array.chunks, blocks=array.blocks, cparams=cparams(asked))
     return [result.schunk.get_chunk(number) for number in range(result.schunk.nchunks)]
 
 
 def steps(rng, array, asked, source):
-    """How each chunk is given, in any order, and what the chunks that are left out are filled with."""
+    """The steps that write the chunks in any order, with a last one that fills the others."""
     coordinates = array.chunk_numbers()
     share = rng.choice([0, 0, 0.3, 1])
     given = {n: special(rng, array, at) for n, at in enumerate(coordinates) if rng.random() < share}
@@ -338,7 +338,7 @@ def change(rng, array, opened, done):
     elif kind == "set":
         region = array.random_region()
         items = array.random_items([part.stop - part.start for part in region], 1 if is_sparse else None)
-        # The one item of an array without dimensions becomes Python's on its way, and some change there.
+        # A scalar becomes a Python object on its way, which changes some values.
         if items.size and (array.shape or array.dtype.kind in "iu"):
             opened[region if region else ()] = array.numpy(items)
             array.set(region, items)
@@ -347,7 +347,7 @@ def change(rng, array, opened, done):
 
 
 def case(rng, path, told):
-    """Asks for an array and tries it. What is done goes into `told`."""
+    """Asks for an array and tries it. Records the steps in `told`."""
     array = Array(rng)
     asked = compression(rng)
     into = rng.choice(["file", "file", "directory", "directory", "writer", "offset", "vec"])

@@ -17,7 +17,7 @@ use b2nd_serde::{Meta, Shapes};
 use blosc2_pure_rs::compress::{CParams, compress_chunk};
 use serde_json::Value;
 
-/// What stands before a frame that is written within a file.
+/// The number of bytes before a frame that is written within a file.
 const OFFSET: u64 = 100;
 
 /// An array that `writing.py` asks for.
@@ -116,7 +116,7 @@ impl Asked<'_> {
         compress_chunk(&self.chunk(number), &parameters).unwrap()
     }
 
-    /// A chunk that is compressed by somebody, if a step has it.
+    /// The ready-made chunk of a step, compressed by Python or blosc2-pure-rs; `None` if it has none.
     fn ready(&self, step: &Value) -> Option<Vec<u8>> {
         match step[1].as_str().unwrap() {
             "chunk" => Some(unhex(step[2].as_str().unwrap())),
@@ -192,7 +192,7 @@ fn assert_healthy(path: &Path, offset: u64, may_warn: bool) {
     assert!(findings.is_empty() && report.skipped.is_empty(), "{findings:?}, {:?}", report.skipped);
 }
 
-/// Chunks that were never written, and many dimensions, are what some arrays are asked to have.
+/// Whether a warning is meant: some arrays have many dimensions, or chunks that are never written.
 fn is_allowed(finding: &Finding) -> bool {
     [FindingCode::NeverWritten, FindingCode::NoData, FindingCode::HighRank].contains(&finding.code())
 }

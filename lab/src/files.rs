@@ -43,7 +43,7 @@ pub fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Copies a file, or a folder with what is in it.
+/// Copies a file, or a folder with its contents.
 pub fn copy_tree(from: &Path, to: &Path) {
     if from.is_dir() {
         fs::create_dir(to).unwrap();
@@ -56,12 +56,16 @@ pub fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of a frame of the project with this number of bytes put before its trailer, so that it takes longer to copy.
+/// The length of a trailer without vlmetalayers.
+const TRAILER_LEN: usize = 35;
+
+/// A copy of a frame of the project with this number of bytes inserted before its trailer, so that it takes longer to
+/// copy. The frame must not have vlmetalayers.
 pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
     let path = folder.join(name);
     copy_tree(&data().join(name), &path);
     let mut file = fs::read(header_file(&path)).unwrap();
-    let trailer = file.len() - 35;
+    let trailer = file.len() - TRAILER_LEN;
     file.splice(trailer..trailer, std::iter::repeat_n(0xaa, gap));
     let frame_len = file.len() as u64;
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
@@ -69,12 +73,13 @@ pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
     path
 }
 
-/// Removes a file, or a folder with what is in it.
+/// Removes a file, or a folder with its contents.
 pub fn remove(path: &Path) {
     if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
 }
 
-/// Shows something in every length that is too short for it. The error of the writer comes back, after all that fits.
+/// Formats a value into writers of every insufficient length, and asserts that the writer's error is returned after a
+/// prefix of the text.
 #[track_caller]
 pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
     struct Room(String, usize);

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::data;
 
-/// The offset of the number in the index of a header that says where the metalayer of this name has its content.
+/// The position, in a header, of the field with a metalayer's content offset.
 pub fn offset_field(header: &[u8], name: &str) -> usize {
     let entry = [&[0xa0 + u8::try_from(name.len()).unwrap()], name.as_bytes(), &[0xd2]].concat();
     header.windows(entry.len()).position(|bytes| bytes == entry).unwrap() + entry.len()
@@ -24,6 +24,7 @@ pub fn frame_of(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) ->
     trailer.push(0xd8);
     trailer.extend([0; 17]);
     file.extend(trailer);
+    // Offsets in a header: 11 header_len, 16 frame_len, 30 nbytes, 39 cbytes, 68 the flag of vlmetalayers.
     let frame_len = file.len() as u64;
     file[11..15].copy_from_slice(&header_len.to_be_bytes());
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
@@ -62,22 +63,26 @@ fn section(start: usize, layers: &[(&str, &[u8])]) -> Vec<u8> {
 /// A Blosc2 chunk of these bytes, not compressed.
 pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
     let mut chunk = chunk_header(data.len(), 32 + data.len());
+    // The flag of uncompressed data.
     chunk[2] |= 0x02;
     chunk.extend(data);
     chunk
 }
 
-/// A frame without an array, of these bytes of chunks, which begin at these bytes of them. Each chunk has `nbytes` of data.
+/// A frame without an array. `chunks` are its concatenated chunks, which begin at `starts`, and each has `nbytes` of
+/// data.
 pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
     let mut file = frame_of(&[], &[]);
     let header_len = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
     let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
     let mut index = stored_chunk(&offsets);
+    // The typesize of offsets.
     index[3] = 8;
     let body = [chunks, &index].concat();
     file.splice(header_len..header_len, body);
-    // More bytes of data than an address has on 32 bits.
+    // `u64`, because the size may exceed `usize` on 32-bit machines.
     let all = nbytes as u64 * starts.len() as u64;
+    // Offsets in a header: 16 frame_len, 30 nbytes, 39 cbytes, 58 chunksize.
     for (at, number) in [(16, file.len() as u64), (30, all), (39, chunks.len() as u64)] {
         file[at..at + 8].copy_from_slice(&number.to_be_bytes());
     }
@@ -85,10 +90,11 @@ pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8
     file
 }
 
-/// A chunk of blocks of 8 bytes, all of them the same zeros.
+/// A chunk of 8-byte blocks whose offsets all point to the same run of zeros.
 pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
     let end = 36 + 4 * blocks;
     let mut chunk = vec![0; end];
+    // Version 5, codec version 1, flags (extended header, LZ4, unsplit blocks), typesize 1.
     chunk[..4].copy_from_slice(&[5, 1, 0x35, 1]);
     let starts = std::iter::repeat_n(end - 4, blocks);
     for (at, number) in
@@ -102,12 +108,14 @@ pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
 /// A Blosc2 chunk of 32 bytes that stands for any number of zeros, in blocks of 97.
 pub fn chunk_of_zeros(nbytes: usize) -> Vec<u8> {
     let mut chunk = chunk_header(nbytes, 32);
+    // Bits 4 to 6 are the special value: 1 is zeros.
     chunk[31] = 0x10;
     chunk
 }
 
 fn chunk_header(nbytes: usize, cbytes: usize) -> Vec<u8> {
     let mut header = vec![0; 32];
+    // Version 5, codec version 1, flags (extended header), typesize 1.
     header[..4].copy_from_slice(&[5, 1, 0x05, 1]);
     for (at, number) in [(4, nbytes), (8, 97.min(nbytes)), (12, cbytes)] {
         header[at..at + 4].copy_from_slice(&i32::try_from(number).unwrap().to_le_bytes());

@@ -37,7 +37,7 @@ impl From<&Row<'_>> for Kept {
 /// A function that receives rows.
 pub type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
-/// The rows that are passed to a function before it breaks off, which it does at the last of `count`.
+/// The first `count` rows of a dump, which is stopped after them.
 pub fn rows_until(count: usize, dump: impl FnOnce(&mut Receive<'_>)) -> Vec<Kept> {
     let mut rows = Vec::new();
     dump(&mut |row| {

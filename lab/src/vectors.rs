@@ -1,5 +1,5 @@
-//! The conformance vectors in `tests/vectors`, whose README says what they are. Tests make them again and hold them
-//! against the files. `B2ND_VECTORS=write` writes the files instead.
+//! The conformance vectors in `tests/vectors`, where a README describes them. Tests make them again and compare them
+//! with the files. `B2ND_VECTORS=write` writes the files instead.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{root, unhex};
 
-/// What a reader has to do with the bytes.
+/// The required behaviour of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -17,7 +17,7 @@ pub enum Verdict {
     Accept,
     /// Give an error.
     Refuse,
-    /// Either: real files have them, or no document says it.
+    /// Either is allowed: real files have such bytes, or no document decides.
     Either,
 }
 
@@ -35,7 +35,7 @@ pub struct Vector<V, E> {
     pub error: Option<E>,
 }
 
-/// A vector as it is in its file.
+/// A vector in its file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct InFile {
     pub name: String,
@@ -61,7 +61,7 @@ fn text(file: &str) -> String {
     fs::read_to_string(root().join("tests/vectors").join(file)).unwrap()
 }
 
-/// Holds vectors against their file, or writes the file.
+/// Compares vectors with their file, or writes the file.
 pub fn hold_against<V: Debug + Serialize, E: Debug + Serialize>(file: &str, vectors: &[Vector<V, E>]) {
     let mut names: Vec<&str> = vectors.iter().map(|vector| &*vector.name).collect();
     names.sort_unstable();
@@ -76,7 +76,7 @@ pub fn hold_against<V: Debug + Serialize, E: Debug + Serialize>(file: &str, vect
     );
 }
 
-/// What an implementation does with the vectors that it does not treat as their verdict says, by their names.
+/// An implementation's deviations from the verdicts, by vector name.
 pub type Answers = BTreeMap<String, Answer>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -85,7 +85,7 @@ pub struct Answer {
     pub why: String,
 }
 
-/// Holds what an implementation does against `others.json`, or writes it there.
+/// Compares an implementation's deviations with `others.json`, or writes them there.
 pub fn hold_answers(file: &str, who: &str, answers: &Answers) {
     let mut all: BTreeMap<String, BTreeMap<String, Answers>> =
         serde_json::from_str(&text("others.json")).unwrap();

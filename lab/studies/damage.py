@@ -1,4 +1,4 @@
-"""Damages every byte of the headers of chunks, and asks python-blosc2 and `b2nd check` what they make of it.
+"""Damages every byte of the headers of chunks, and compares the answers of python-blosc2 and `b2nd check`.
 
 Of ten chunks of different kinds, each of the 32 header bytes gets 16 other values. For each, python-blosc2 reads the chunk as a
 whole, and each of its items, with the file opened anew every time.
@@ -33,12 +33,12 @@ FIELDS = [
     (30, 31, "flags of the blocks"),
     (31, 32, "dictionary, special value"),
 ]
-# No answer is taken for a crash.
+# A read that gives no answer counts as a crash.
 EQUAL, OTHER, ERROR = "equal", "other", "error"
 RESULTS = [EQUAL, OTHER, ERROR, CRASH]
 
 
-# What is read.
+# Reading.
 
 
 def read(path, item):
@@ -63,7 +63,7 @@ def data(path, item):
 
 
 def verdict(frame, path):
-    """The worst that reading gives."""
+    """The worst result of all reads."""
     seen = [(data(path, item), right) for item, right in frame.expected.items()]
     if any(found not in (None, right) for found, right in seen):
         return OTHER
@@ -136,7 +136,7 @@ def changes(frame, values):
         yield (frame, at), others[: len(values)]
 
 
-# What is told of it.
+# The report.
 
 INTRODUCTION = """\
 # What damage to the header of a chunk does, and who sees it

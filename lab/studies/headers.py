@@ -1,4 +1,4 @@
-"""Damages every byte of the headers of frames, and asks python-blosc2 and `b2nd check` what they make of it.
+"""Damages every byte of the headers of frames, and compares the answers of python-blosc2 and `b2nd check`.
 
 Each byte gets all 255 other values; with --quick, some thousand of these changes are made. python-blosc2 opens each damaged frame,
 and reads all data and metadata if it can.
@@ -17,7 +17,7 @@ from study import CRASH, HANG, IS_QUICK, SECONDS, Frame, b2nd, change, damage, e
 SAMPLE = 3000
 LEAST_SEEN = 0.998
 
-# What python-blosc2 then shows, worst first. Of the first five a report is wanted.
+# The results of python-blosc2, worst first. The first five should be reported by `b2nd check`.
 RESULTS = [
     CRASH,
     HANG,
@@ -34,7 +34,7 @@ ERROR, NO_ARRAY, GRID, DTYPE, NO_DATA, DATA, METADATA, SAME = RESULTS[2:]
 WANTED = RESULTS[:5]
 
 
-# The files. No item is 0, so that lost data is told from data.
+# The files. No item is 0, so that lost data can be recognized.
 
 
 def items(shape, dtype="<i4"):
@@ -110,7 +110,7 @@ def fields(path, header_len):
     return owners
 
 
-# What python-blosc2 makes of a file.
+# The answers of python-blosc2.
 
 
 def differences(path):
@@ -141,7 +141,7 @@ def metadata(schunk):
 
 
 def verdict(frame, path):
-    """The first and worst difference, and the grid if that is it."""
+    """The worst difference, which comes first; with the shapes if they differ."""
     try:
         for part, seen in differences(path):
             if seen != frame.expected.get(part):
@@ -151,14 +151,14 @@ def verdict(frame, path):
     return SAME, None
 
 
-# What is told of it.
+# The report.
 
 SAME_GRID = "a shape or chunk shape in the same grid"
 EMPTY = "an array without items"
 
 
 def why(frame, result, grid):
-    """Why nothing in the structure of the file shows it."""
+    """The reason why the damage leaves the file consistent; None if it should be found."""
     if result not in WANTED:
         return None
     if frame.name == "empty":

@@ -1,4 +1,4 @@
-"""Kills python-blosc2 while it writes, and asks python-blosc2 and `b2nd check` what they make of what is left.
+"""Kills python-blosc2 while it writes, and compares the answers of python-blosc2 and `b2nd check` about the remaining files.
 
 Each writer is a process that is stopped at each system call, by ptrace. It is killed before one that changes a file: before each
 of them in turn, or before some of many. All that is left of a killed process is what its calls did before, so this is every
@@ -22,7 +22,7 @@ from kill import resized, values
 from study import CRASH, HANG, IS_QUICK, answers, grouped, report, reported, scratch, table
 
 CHUNKS, BLOCKS, SHAPE = (4, 4), (2, 4), (12, 12)
-# At how many random moments, and before which of the changes.
+# The number of random kills, and the step between kills before a change.
 RANDOM, STEP = (1, 8) if IS_QUICK else (8, 1)
 SEED = os.environ.get("B2ND_SEED", "1")
 DEPTHS = ["", "--chunks", "--data"]
@@ -40,7 +40,7 @@ BEFORE, AFTER, MIXED, ZEROS, OTHER, ERROR, NO_ARRAY, NOTHING = VERDICTS = [
 BAD = [ZEROS, OTHER, ERROR]
 
 
-# The writers: what is in a file before, what is done to it, and what is in it after, as data and vlmetalayers.
+# The writers: the data and vlmetalayers of a file before, the change, and the data and vlmetalayers after it.
 
 BEFORE_ALL = (values(SHAPE), {"unit": "kelvin"})
 
@@ -150,7 +150,7 @@ def start(writer, path, contiguous, is_traced):
 
 
 def kill_before(writer, path, contiguous, last):
-    """Kills it before its change of this number. Returns how many changes it made, which are fewer if it came to its end."""
+    """Kills the writer before change number `last`. Returns the number of changes made, which is smaller if the writer finished."""
     child = start(writer, path, contiguous, True)
     ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD)
     done, is_entry = 0, True
@@ -182,7 +182,7 @@ def kill_after(writer, path, contiguous, delay):
     os.waitpid(child, 0)
 
 
-# What is left.
+# The remaining files.
 
 
 def state(path):
@@ -248,7 +248,7 @@ def kills(folder, name, contiguous):
     return paths, changes
 
 
-# What is told of it.
+# The report.
 
 INTRODUCTION = """\
 # What a killed writer leaves, and who sees it
@@ -290,7 +290,7 @@ def is_unseen(case):
 
 
 def unseen(all_cases):
-    """What no depth calls an error, by what it is and what is warned of."""
+    """The bad results in which no check finds an error, grouped with their warnings."""
     codes = lambda case: ", ".join(sorted({code for _, code in case["--data"]})) or "nothing"
     groups = grouped(filter(is_unseen, all_cases), lambda case: (case["name"], case["frame"], case["verdict"], codes(case)))
     rows = ((*what, len(of), codes) for (*what, codes), of in groups.items())

@@ -1,4 +1,4 @@
-"""Follows the remedy of each code on a damaged file, and asks python-blosc2 what comes of it.
+"""Follows the remedy of each code on a damaged file, and reads the result with python-blosc2.
 
     lab/run remedies             exit status 1 if a code has no damaged file here, or if its remedy does not mend it
 
@@ -53,7 +53,7 @@ def second_generation(content):
 
 
 def vlmetalayers(part, at, new):
-    """Damage to the trailer of a file with vlmetalayers: to its index, to the first content, or to the chunk in that."""
+    """Damage to the trailer of a file with vlmetalayers: to its index, to the first vlmetalayer, or to the chunk in it."""
     content = (DATA / "vlmetalayers.b2nd").read_bytes()
     length = int.from_bytes(content[-22:-18])
     start = len(content) - length
@@ -64,7 +64,7 @@ def vlmetalayers(part, at, new):
 
 
 def array(path, chunks, **cparams):
-    """Writes an array of items that are no pattern; returns its bytes, and where each chunk and the index begin."""
+    """Writes an array of random items; returns its bytes, and where each chunk and the index begin."""
     items = np.random.default_rng(1).integers(0, 9, 3000).astype("<i4")
     cparams = {"nthreads": 1} | cparams
     blosc2.asarray(items, chunks=(chunks,), blocks=(min(chunks, 100),), urlpath=str(path), mode="w", cparams=cparams)
@@ -75,7 +75,7 @@ def array(path, chunks, **cparams):
 
 
 def compressed(at_of, new):
-    """Damage to an array of which each chunk is compressed."""
+    """Damage to an array whose chunks are all compressed."""
 
     def write(path):
         content, starts, _ = array(path, 300, codec=blosc2.Codec.ZSTD)
@@ -122,7 +122,7 @@ def metalayer_cut(path):
 
 GIVEN = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype", "int32"]
 
-# For each code, what writes a damaged file, and what the command must be given.
+# For each code, a function that writes a damaged file, and the arguments of the remedy.
 DAMAGED = {
     "truncated": (with_bytes(SMALL[:360]), ["--assume-order"]),
     "longer-file": (with_bytes(SMALL + b"more"), []),

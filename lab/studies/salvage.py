@@ -27,7 +27,7 @@ from study import B2ND, CRASH, HANG, IS_QUICK, answers, b2nd, report, scratch, t
 SEED = os.environ.get("B2ND_SEED", "1")
 BATCH = 64
 
-# What became of a damaged file. "Unseen" is other data in a chunk whose own bytes were damaged, which leaves no trace.
+# The results of a salvage. "Unseen" is other data in a chunk whose own bytes were damaged, which leaves no trace.
 WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
     "whole",
     "partly",
@@ -77,7 +77,7 @@ def touched(grid, shape, numbers):
 
 
 def verdict(case):
-    """What became of a file, by what was saved of it. `right` are the arrays of which each item is one."""
+    """The result of a salvage. Each saved item must equal that of one of the arrays in `right`."""
     record, right, damaged = case["record"], case["right"], case["damaged"]
     if "error" in record:
         return REFUSED
@@ -103,7 +103,7 @@ def verdict(case):
 
 
 def judged(folder, cases, *options):
-    """Salvages each case, of which `write` makes the damaged file at a path."""
+    """Salvages each case. Its `write` creates the damaged file."""
     for first in range(0, len(cases), BATCH):
         some = cases[first : first + BATCH]
         source, into = Path(folder, "in"), Path(folder, "out")
@@ -249,7 +249,7 @@ NUMBERS = itertools.count()
 
 
 def several_cases(folder, number):
-    """Files with three arrays, of which one is damaged: a zip file, or one after the other."""
+    """Files with three arrays, one of them damaged: a zip file, or one after the other."""
     is_zip, frames = number % 2 == 0, []
     for part in range(3):
         path = Path(folder, f"part {part}.b2nd")
@@ -281,7 +281,7 @@ def several_cases(folder, number):
 
 
 def hole_cases(folder, number):
-    """Files without a chunk index, of which some chunks have lost their headers, or all of their bytes. Each chunk was stored."""
+    """Files without a chunk index, in which some chunks have lost their headers, or all of their bytes. Each chunk was stored."""
     path = Path(folder, "hole.b2nd")
     items = np.random.default_rng(number).integers(0, 9, (24, 30)).astype("<i4")
     cparams = {"nthreads": 1, "clevel": random.choice([0, 1, 5])}
@@ -303,7 +303,7 @@ def hole_cases(folder, number):
 
 
 def cut_cases(folder, name, step):
-    """Files cut at every byte, of an array of which every chunk is stored, in its order."""
+    """Files cut at every byte, with an array whose chunks are all stored, in their order."""
     path = Path(folder, f"cut {name}.b2nd")
     path.unlink(missing_ok=True)
     headers.KINDS[name](str(path))
@@ -317,7 +317,7 @@ def cut_cases(folder, name, step):
 
 
 def killed_cases(folder, number, name, contiguous):
-    """What killed writers leave: each item may be the old or the new one, or zero where it was never written."""
+    """Files of killed writers: each item may be the old or the new one, or zero where it was never written."""
     writer = killed.WRITERS[name]
     paths, _ = killed.kills(f"{folder}/killed{number}{contiguous}", name, contiguous)
     known = [data for data, _ in filter(None, (writer.before, writer.after))]
@@ -328,7 +328,7 @@ def killed_cases(folder, number, name, contiguous):
             yield {"name": name, "field": "sparse" if path.is_dir() else "contiguous", "at": 0, "write": write, "right": right, "damaged": []}
 
 
-# What is told of it.
+# The report.
 
 INTRODUCTION = """\
 # What can be saved of a damaged array

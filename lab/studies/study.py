@@ -1,4 +1,4 @@
-"""What the studies share: python-blosc2 and `b2nd check` as judges of files, tables, and the report.
+"""Shared parts of the studies: python-blosc2 and `b2nd check` as judges of files, tables, and the report.
 
     lab/run STUDY            all of it; writes the study's page in lab/results and its row of lab/RESULTS.md
     lab/run STUDY --quick    a small part by a fixed seed, for CI; prints the page only
@@ -41,7 +41,7 @@ def scratch():
 
 
 def answers(ask, items):
-    """What a function returns for each item, in a process with limits on time and memory: CRASH or HANG where that ends."""
+    """The results of a function for each item, in a process with limits on time and memory: CRASH or HANG if that ends."""
     results = []
     while len(results) < len(items):
         reader, writer = os.pipe()
@@ -80,7 +80,7 @@ def b2nd(*arguments, paths=None):
 
 
 def reported(paths, *depth):
-    """For each file the codes of what `b2nd check` reports, by severity; none if it says nothing, as of an empty folder."""
+    """For each file, the codes that `b2nd check` reports, by severity; an empty list if it reports nothing, for example for an empty folder."""
     found = {}
     for line in b2nd("check", "--json", "--jobs", "64", *depth, paths=paths) if paths else []:
         findings = line.get("findings") or ([{"code": line["error"]["kind"], "severity": "error"}] if "error" in line else [])
@@ -99,12 +99,12 @@ class Frame:
         self.path = Path(folder, f"{name}.b2nd")
         write(str(self.path))
         self.file, self.start = self.path, 0
-        # Of all of them there is no error, and no warning of most.
+        # No healthy frame has an error, and most have no warning.
         self.healthy = reported([self.path], "--data")[0]
         assert all(severity == "warning" for severity, _ in self.healthy), f"{name}: {self.healthy}"
 
     def damaged(self, path, at, value):
-        """A copy with another byte. Of a sparse frame, the files that are as before are links."""
+        """A copy with one byte changed. In a sparse frame, unchanged files are hard links."""
         content = bytearray(self.file.read_bytes())
         content[self.start + at] = value
         if self.path.is_dir():
@@ -144,7 +144,7 @@ def _damage(job):
 
 
 def table(head, rows):
-    """A table of Markdown. In the head, a column whose name ends with a colon has numbers."""
+    """A Markdown table. A heading that ends with a colon marks a right-aligned column of numbers."""
     names = head.split(" | ")
     rule = "|".join("---:" if name.endswith(":") else "---" for name in names)
     lines = [f"| {' | '.join(map(str, row))} |\n" for row in ([name.rstrip(":") for name in names], *rows)]
@@ -159,7 +159,7 @@ def grouped(cases, key):
 
 
 def examples(cases, show, end=", …"):
-    """The first three."""
+    """The first three cases as text."""
     return ", ".join(map(show, cases[:3])) + (end if len(cases) > 3 else "")
 
 
@@ -168,10 +168,10 @@ def change(case):
 
 
 def report(name, text, figure, fault=None, more=""):
-    """Prints the text of a study; after a whole run, writes it to lab/results and the figure to lab/RESULTS.md. Ends with a fault."""
+    """Prints the text of a study; after a whole run, writes it to lab/results and the figure to lab/RESULTS.md. Exits with an error if there is a `fault`."""
     version = subprocess.run([B2ND, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     text += f"\n{datetime.date.today().isoformat()}: python-blosc2 {blosc2.__version__}, {version}{more}.\n"
-    # Who reads the output may have seen enough.
+    # The reader of the pipe, such as `head`, may be gone.
     with contextlib.suppress(BrokenPipeError):
         print(text, flush=True)
     if not IS_QUICK:

@@ -12,7 +12,7 @@ use b2nd_lab::{Seven, root};
 const PURE_RS: &str = "blosc2-pure-rs 0.2.4";
 const RMP_SERDE: &str = "rmp-serde 1.3";
 
-/// What is done with a vector, unless it is what the verdict says. Of the values that are read, those that the vector
+/// The deviation of a reader from the verdict of a vector. Of the values that are read, those that the vector
 /// has must be the same.
 fn does(vector: &InFile, read: Option<&Value>) -> Option<&'static str> {
     let does = match read {
@@ -43,7 +43,7 @@ fn blosc2_pure_rs_reads_the_metalayers_as_the_vectors_say() {
     let mut answers = Answers::new();
     for vector in read("metalayers.json") {
         let read = B2ndMeta::deserialize(&vector.bytes()).ok().map(|meta| {
-            // What it reads of a good one it also writes.
+            // It also writes the values that it reads from a good vector.
             let is_good = vector.verdict == Verdict::Accept;
             assert!(!is_good || meta.serialize().unwrap() == vector.bytes(), "{}", vector.name);
             json!({

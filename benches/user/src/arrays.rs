@@ -15,7 +15,7 @@ pub struct Arrays<'a, Shape, Chunk> {
     pub dtype: &'a str,
 }
 
-/// The same with python-blosc2's names.
+/// The struct with python-blosc2's field names.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct OwnNames<'a, Shape, Chunk> {
     pub version: u8,
@@ -27,7 +27,7 @@ pub struct OwnNames<'a, Shape, Chunk> {
     pub dtype: &'a str,
 }
 
-/// The same with the library's way to read an array.
+/// The struct with the library's helper for arrays (`dims`).
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dims<'a, const N: usize> {
     pub version: u8,

@@ -2,7 +2,7 @@
 
 use b2nd_frame::{Error, Frame};
 
-/// Reads the header and its array, and says how many dimensions that has.
+/// Reads the header and its array, and returns the number of dimensions.
 #[inline(never)]
 pub fn read(prefix: &[u8]) -> Result<usize, Error> {
     let frame = Frame::parse(prefix)?;

@@ -1,6 +1,6 @@
-//! What programs do with a metalayer. Each module is compiled apart, and has its own structs.
+//! Programs that read and write a metalayer. Each module is compiled apart, and has its own structs.
 //!
-//! No function is inlined into what measures it, so a figure is that of the function as it stands here.
+//! No function is inlined into its measurement, so a figure is that of the function alone.
 
 pub mod arrays;
 pub mod frame;

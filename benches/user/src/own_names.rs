@@ -1,4 +1,4 @@
-//! The same with python-blosc2's names of the chunk shape and the block shape.
+//! The struct of `vecs` with python-blosc2's field names.
 
 use b2nd_serde::{Error, from_slice, take_from_slice, to_slice};
 use serde::{Deserialize, Serialize};

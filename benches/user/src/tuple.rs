@@ -1,4 +1,4 @@
-//! The same as a tuple struct, which has no names.
+//! The struct of `vecs` as a tuple struct, without names.
 
 use b2nd_serde::{Error, from_slice, to_slice};
 use serde::{Deserialize, Serialize};

@@ -20,13 +20,13 @@ use crate::output::json::{SCHEMA, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
 
-/// The members of a store that are named.
+/// The most members that the refusal of a store lists.
 const MOST_MEMBERS: usize = 20;
 
 /// Print the items of an array, or write them to a NumPy file
 ///
-/// They are printed as NumPy prints them; of more than 1000, only the edges are read and shown. Of a slice, only the blocks are
-/// read that have a part of it.
+/// Items are printed as NumPy prints them. If there are more than 1000, only the edges are read and shown. For a slice,
+/// only the blocks that it touches are read.
 #[derive(Args)]
 #[command(aliases = ["show", "print", "head", "view", "values", "get", "export", "extract", "convert"])]
 #[command(after_help = "Examples:
@@ -56,14 +56,15 @@ pub(crate) struct Cat {
     json: bool,
 }
 
-/// Why nothing more is printed.
+/// Why printing stopped.
 enum Trouble {
-    /// Of the array, or of the file that is written.
+    /// A failure of the array or of the output file.
     Failure(Failure),
+    /// A problem of the array, to which `run` adds the address.
     Problem(Problem),
-    /// Of standard output.
+    /// An error of standard output.
     Output(io::Error),
-    /// A signal came.
+    /// A signal was caught.
     Stopped,
 }
 
@@ -105,15 +106,16 @@ impl Cat {
 
     fn show(&self, address: &Address) -> Result<(), Trouble> {
         let target = Target::given(address.clone());
+        // These have members, so one of them must be named.
         if target.is_named_zip()
             || is_zip(&target.path) && target.location().member().is_none()
             || is_store(&target)?
         {
-            return Err(Trouble::Failure(members(&target)));
+            return Err(Trouble::Failure(refuse_store(&target)));
         }
         let frame = address.open()?;
         if frame.kind() == ObjectKind::EmbedStore {
-            return Err(Trouble::Failure(members(&target)));
+            return Err(Trouble::Failure(refuse_store(&target)));
         }
         let mut items = Items::of(frame)?;
         let dtype = match items.frame().array()? {
@@ -123,10 +125,11 @@ impl Cat {
         let mut item = Item::new(dtype, items.typesize);
         let selection = self.slice.clone().unwrap_or_default();
         let selected = selection.of(&items.geometry.shape()).map_err(|why| Problem::new("refused", why))?;
-        // Before anything is written.
+        // Fails for a slice that cannot be read, before the first byte is written.
         items.nbytes(&selected.ranges)?;
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape = shape.map_err(|_| Problem::new("refused", "the shape does not fit this machine"))?;
+        // As in NumPy, the dimensions of a subarray dtype are dimensions of the array.
         if self.npy || self.output.is_some() || self.json {
             item.unfold(&mut shape);
         }
@@ -150,7 +153,7 @@ impl Cat {
         }
     }
 
-    /// Prints the items, or the edges of an array of many.
+    /// Prints all items, or only the edges if there are more than `MAX_WHOLE`.
     fn print(
         &self,
         mut item: Item,
@@ -160,6 +163,7 @@ impl Cat {
     ) -> Result<(), Trouble> {
         let count = selected.shape().fold(1, u64::saturating_mul);
         let is_summary = count > MAX_WHOLE && !self.full;
+        // Edges are read along the dimensions of the array, not along those of its items.
         if !is_summary {
             item.unfold(&mut shape);
         }
@@ -179,8 +183,8 @@ fn is_store(target: &Target) -> Result<bool, Trouble> {
     store_at(target).map(|store| store.is_some()).map_err(Trouble::Failure)
 }
 
-/// Names the members of a store.
-fn members(target: &Target) -> Failure {
+/// Prints the first members of a store, and returns the failure that asks for one of them.
+fn refuse_store(target: &Target) -> Failure {
     let mut members = Vec::new();
     let mut first = None;
     let visit = Visit { embedded: true, ..Visit::default() };
@@ -191,6 +195,7 @@ fn members(target: &Target) -> Failure {
             first.get_or_insert(failure);
         }
     });
+    // A zip file that cannot be read has no members, but a reason.
     if let (true, Some(failure)) = (members.is_empty(), first) {
         return failure;
     }
@@ -230,6 +235,7 @@ fn print_json(
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
     let read = items.read_rows(&selected.ranges, &mut |_, bytes| {
+        // Written with the first items, so that an array that cannot be read prints only its failure.
         if let Some(start) = start.take() {
             values.begin(&start)?;
         }
@@ -237,7 +243,7 @@ fn print_json(
     });
     if let Err(trouble) = read {
         if start.is_none() {
-            // What says why it ends has a line of its own.
+            // Ends the unfinished line, so that the failure is on a line of its own.
             stdout.write_all(b"\n")?;
             stdout.flush()?;
         }
@@ -247,7 +253,7 @@ fn print_json(
     Ok(stdout.flush()?)
 }
 
-/// Writes a new file, which gets its name when it is whole.
+/// Writes to a temporary file, and renames it when it is complete.
 fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected) -> Result<(), Trouble> {
     let failed = |error: io::Error| {
         let error = match error.kind() {
@@ -256,18 +262,22 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
         };
         Trouble::Failure(Address::of(path.into()).location().failure(error))
     };
+    // Before the items are read. A dangling link counts too.
     if path.symlink_metadata().is_ok() {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
-    let interrupts = Interrupts::hold_back();
+    let interrupts = Interrupts::defer();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = new_file(folder).map_err(failed)?;
     let written = fill(file.as_file_mut(), header, items, selected, &interrupts, &failed);
     if let Err(trouble) = written {
+        // The temporary file is removed first, then a caught signal ends the process. In all other cases the process is
+        // about to end anyway.
         drop(file);
-        interrupts.follow();
+        interrupts.raise_caught();
         return Err(trouble);
     }
+    // Another process may have created a file at the path meanwhile.
     file.persist_noclobber(path).map_err(|error| failed(error.error))?;
     Ok(())
 }
@@ -277,11 +287,12 @@ fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".b2nd-").suffix(".tmp");
     #[cfg(unix)]
+    // Other temporary files are private. The umask limits this mode.
     builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
     builder.tempfile_in(folder)
 }
 
-/// Writes the chunks of a slice at their places.
+/// Writes each chunk of a slice at its offset in the file.
 fn fill(
     file: &mut File,
     header: &[u8],
@@ -292,6 +303,7 @@ fn fill(
 ) -> Result<(), Trouble> {
     let nbytes = items.nbytes(&selected.ranges)?;
     let length = header.len() as u64 + nbytes as u64;
+    // The chunks arrive in any order, so the file has its full length from the start.
     file.write_all(header).and_then(|()| file.set_len(length)).map_err(failed)?;
     let typesize = items.typesize;
     items.read_chunks(&selected.ranges, &mut |ranges, bytes| {
@@ -303,7 +315,7 @@ fn fill(
     })
 }
 
-/// A part of an array that is in a file, in C order.
+/// A region of an array whose items are stored in a file in C order.
 struct PartOfFile<'p> {
     start: u64,
     whole: &'p [Range<u64>],
@@ -311,14 +323,16 @@ struct PartOfFile<'p> {
 }
 
 impl PartOfFile<'_> {
-    /// Writes the items of the part where they belong.
+    /// Writes the items of the part at their offsets.
     fn write(&self, file: &mut File, bytes: &[u8], typesize: u64) -> io::Result<()> {
         let length = |range: &Range<u64>| range.end - range.start;
-        // The last dimensions that the part has all of are without gaps, and so is a part of the one before.
+        // Trailing dimensions that the part covers fully are contiguous in the file, together with its range of the
+        // dimension before them.
         let dimensions = self.part.iter().zip(self.whole).rev();
         let filled = dimensions.take_while(|(part, whole)| part == whole).count();
         let outer = self.part.len().saturating_sub(filled + 1);
         let run: u64 = self.part.iter().skip(outer).map(length).product::<u64>() * typesize;
+        // Cannot fail: `bytes` is in memory, and holds at least one run unless the part is empty.
         let Ok(run) = usize::try_from(run) else { return Ok(()) };
         let mut index: Vec<u64> = self.part.iter().map(|range| range.start).collect();
         for bytes in bytes.chunks_exact(run.max(1)) {
@@ -328,6 +342,7 @@ impl PartOfFile<'_> {
                 .fold(0, |linear, (x, whole)| linear * length(whole) + x - whole.start);
             file.seek(SeekFrom::Start(self.start + linear * typesize))?;
             file.write_all(bytes)?;
+            // The next index: the last of the outer dimensions changes first.
             for (x, range) in index.iter_mut().zip(self.part).take(outer).rev() {
                 *x += 1;
                 if *x < range.end {

@@ -30,13 +30,13 @@ use crate::text::clean;
 /// frame, is shown as an error and counted as a failure. Standard output has a line for each finding, and the
 /// command that mends a file if there is one; standard error explains the codes, as `b2nd explain` does.
 ///
-/// Blosc2 has no checksums, so only what does not fit together is found. Damaged data, another dtype with items of the
-/// same size, another shape with as many chunks, and an array in which a killed writer changed only some items leave no
-/// trace. Chunks that were never written read as zeros; there are warnings of that, no-data and never-written, but some
-/// arrays are meant so, and some are missed.
+/// Blosc2 has no checksums, so only inconsistencies are found. Damaged data, another dtype with items of the same size,
+/// another shape with the same number of chunks, and an array in which a killed writer changed only some items leave no
+/// trace. Chunks that were never written read as zeros. The warnings no-data and never-written report likely cases, but
+/// some such arrays are intended, and some unwritten chunks are not detected.
 ///
-/// With --only and --ignore, the exit status is that of the findings that are left. A file that cannot be read counts as
-/// a failure all the same, unless --ignore names the reason, such as not-a-frame.
+/// With --only and --ignore, only the remaining findings determine the exit status. A file that cannot be read still
+/// counts as a failure, unless --ignore names the reason, such as not-a-frame.
 #[derive(Args)]
 #[command(aliases = ["verify", "validate", "fsck"])]
 #[command(after_help = "Examples:
@@ -46,7 +46,7 @@ use crate::text::clean;
   b2nd check --strict --ignore old-layout,high-rank data/
   b2nd check --summary data/
   b2nd check --strict --json data/ | jq -c '[.path, .error // .findings]'")]
-#[expect(clippy::struct_excessive_bools, reason = "as many options")]
+#[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 pub(crate) struct Check {
     #[command(flatten)]
     paths: Paths,
@@ -56,7 +56,8 @@ pub(crate) struct Check {
     /// Decompress every chunk too
     #[arg(long)]
     data: bool,
-    /// Look only for findings of these codes, and read what they need; `b2nd explain` lists them
+    /// Report only findings with these codes, and read as much of each file as they require; `b2nd explain` lists the
+    /// codes
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code(), hide_possible_values = true)]
     only: Vec<FindingCode>,
     /// Ignore findings of these codes
@@ -68,7 +69,7 @@ pub(crate) struct Check {
     /// Print findings without the explanation of their codes
     #[arg(short, long)]
     quiet: bool,
-    /// Print how many frames have each code instead of the findings
+    /// Print the number of frames with each code instead of the findings
     #[arg(long)]
     summary: bool,
     /// Print a JSON object for each frame or failure, one per line
@@ -76,7 +77,7 @@ pub(crate) struct Check {
     json: bool,
 }
 
-/// Parses a code. Completions offer them all.
+/// Parses a finding code. Completions offer all codes.
 #[derive(Clone)]
 struct Codes(PossibleValuesParser);
 
@@ -95,7 +96,7 @@ impl TypedValueParser for Codes {
         value: &OsStr,
     ) -> Result<String, clap::Error> {
         self.0.parse_ref(command, argument, value).map_err(|mut error| {
-            // A similar one stays in the message, but all of them would fill the screen.
+            // clap's message still suggests a similar code; the list of all codes would fill the screen.
             error.insert(ContextKind::ValidValue, ContextValue::Strings(Vec::new()));
             let tip = ContextValue::StyledStrs(vec!["`b2nd explain` lists the codes".into()]);
             error.insert(ContextKind::Suggested, tip);
@@ -108,7 +109,7 @@ impl TypedValueParser for Codes {
     }
 }
 
-/// The findings that are wanted.
+/// The filter of --only and --ignore.
 struct Wanted {
     /// The codes to report; all codes if empty.
     only: Vec<FindingCode>,
@@ -120,7 +121,7 @@ impl Wanted {
         (self.only.is_empty() || self.only.contains(&code)) && !self.ignore.contains(&code)
     }
 
-    /// Removes the findings that are not wanted. Returns their number.
+    /// Removes all other findings. Returns their number.
     fn retain(&self, findings: &mut Vec<Finding>) -> u64 {
         let all = findings.len();
         findings.retain(|finding| self.has(finding.code()));
@@ -128,7 +129,7 @@ impl Wanted {
     }
 }
 
-/// The progress is shown after this many chunks.
+/// The number of chunks between two updates of the progress, which take a lock.
 const CHUNKS_SHOWN: u64 = 256;
 
 impl Check {
@@ -144,6 +145,7 @@ impl Check {
             (false, true) => CheckDepth::ChunkHeaders,
             _ => CheckDepth::Frame,
         };
+        // A requested code can require a greater depth than --chunks and --data do.
         let depth = only.iter().map(|code| code.depth()).fold(asked, CheckDepth::max);
         let wanted = Wanted { only, ignore };
         let reads_chunks = depth > CheckDepth::Frame;
@@ -151,6 +153,7 @@ impl Check {
         let progress = Mutex::new(progress);
         let done = AtomicU64::new(0);
         let on_chunk = || {
+            // Only the progress reads the number, so no order between threads is needed.
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             if done.is_multiple_of(CHUNKS_SHOWN) {
                 lock(&progress).show(done);
@@ -173,6 +176,7 @@ impl Check {
             batch
         };
         let mut all = Checked::default();
+        // A store has findings of its own, and so have its files.
         paths.visit(Stores::WithFiles, reads_chunks, work, |batch| {
             all.add(batch.checked);
             if !reads_chunks {
@@ -180,14 +184,15 @@ impl Check {
             }
             anstream::stdout().write_all(&batch.text)
         })?;
+        // Removes the progress from the screen before the totals.
         drop(progress);
-        all.tell(ending, json, depth)?;
+        all.print_ending(ending, json, depth)?;
         let has_failed = all.failures + all.with_errors > 0 || strict && all.with_warnings > 0;
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
-/// What was found in some files.
+/// The findings and counts of a batch of files.
 struct Batch<'w> {
     wanted: &'w Wanted,
     /// Whether findings are only counted.
@@ -208,13 +213,13 @@ impl Batch<'_> {
         };
         match target {
             Ok(table) if is_table => visit_table(&table, visit, &mut receive),
-            // The files in the folder of a store are targets too.
+            // The files in a store's folder are visited as targets of their own.
             Ok(store) if store.is_store => {}
             target => visit.found(target, &mut receive),
         }
     }
 
-    /// Takes what is unusual about a store as a whole, or about a table in it. Whether it is such a table.
+    /// Adds the findings about a store or a table in it. Returns whether the target is such a table.
     fn take_store(&mut self, target: &Target) -> bool {
         let is_member = target.location().member().is_some();
         let table = if is_member { table_at(target) } else { None };
@@ -251,6 +256,7 @@ impl Batch<'_> {
         if self.summary {
             return;
         }
+        // The commands that mend need a file or folder of its own, not a member or an offset.
         let is_file = view.location.inside == Inside::Whole;
         let mend = is_file.then(|| mend::command(view.location.path, &findings, self.depth)).flatten();
         if self.json {
@@ -259,7 +265,7 @@ impl Batch<'_> {
         }
         self.show_all(view.location, &findings);
         if let Some(command) = mend {
-            // It is one line, to be copied.
+            // Not wrapped, so that the command can be copied.
             let line = format!("{}: to mend it: {BOLD}{command}{BOLD:#}\n", view.location);
             self.text.extend(line.bytes());
         }
@@ -290,6 +296,7 @@ impl Batch<'_> {
 
     fn show(&mut self, location: Location<'_>, severity: Severity, code: &str, what: &dyn Display) {
         let style = severity_style(severity);
+        // Messages quote names from the file, which can have any characters.
         let what = clean(&what.to_string());
         let line = format!("{location}: {style}{severity}{style:#}: {code}: {what}");
         let line = wrapped(&line, width(&io::stdout()), "    ");

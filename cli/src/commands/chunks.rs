@@ -17,9 +17,9 @@ use crate::text::count;
 
 /// List the chunks of frames: where each one is, and how it is stored
 ///
-/// One line per chunk: its number, its coordinate in the grid of chunks, where it begins in the file, its length there and
-/// decompressed, and its kind. A chunk of the kinds zeros, nan and uninitialized has no bytes in the file, one of the kind
-/// value has its value once. Unless a single frame is given, the address of each frame is above its chunks.
+/// One line per chunk: its number, its coordinate in the grid of chunks, where it begins in the file, its length there
+/// and decompressed, and its kind. Chunks of kind zeros, nan or uninitialized have no bytes in the file; a chunk of
+/// kind value stores its value once. Unless a single frame is given, the address of each frame is above its chunks.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd chunks array.b2nd
@@ -36,22 +36,24 @@ pub(crate) struct Chunks {
     json: bool,
 }
 
-/// A frame that would bring a file to more chunks is listed in its turn, so that memory does not depend on their number.
+/// The most chunks of a batch that are listed before their turn. A frame beyond it is listed while it is printed, so
+/// that memory stays bounded.
 const MOST_HELD_BACK: u64 = 4096;
 
-/// What is printed of some files, one after the other.
+/// A part of a batch's output, in order.
 enum Step {
     Part(Part),
-    /// A frame that is listed in its turn, below this heading. Only the first of a file stays open until then.
+    /// A frame that is listed when it is its turn, below this heading. Only the first of a batch stays open, to bound
+    /// the number of open files.
     Frame(FrameAt, Option<String>, Option<Box<Frame<Reader>>>),
 }
 
-/// Where a frame is.
+/// The address of a frame.
 struct FrameAt {
     address: Address,
-    /// That of a member of a zip file, whose directory is not read again.
+    /// The offset of a zip member, so that the zip directory is not read again.
     offset: Option<u64>,
-    /// Whether it is in the data of a store, so that its chunks are in no file. Known once it was opened.
+    /// Whether the frame is in the data of a store, so that its chunks have no place in a file. Set by `open`.
     is_embedded: bool,
 }
 
@@ -78,15 +80,15 @@ impl FrameAt {
     }
 }
 
-/// What was found in some files.
+/// The output and the counts of a batch of files.
 struct Batch {
     wanted: WantedChunks,
     /// Whether a single frame is given, whose address need not be shown.
     is_one: bool,
     steps: Vec<Step>,
-    /// How many frames and chunks these have.
+    /// The number of frames and chunks in `steps`.
     held_back: u64,
-    /// Whether one of them has a frame that stays open.
+    /// Whether a step holds an open frame.
     has_open: bool,
     totals: ChunkTotals,
 }
@@ -106,6 +108,7 @@ impl Chunks {
         };
         let mut output = Output { wanted, is_first: true, progress: Progress::of_chunks() };
         let mut all = ChunkTotals::default();
+        // A store has no chunks, but the files in its folder do.
         paths.visit(Stores::Folders, true, work, |batch| {
             all.add(batch.totals);
             for step in batch.steps {
@@ -128,7 +131,7 @@ impl Chunks {
     }
 }
 
-/// What is printed, in its turn.
+/// The printer, which gets the batches in turn.
 struct Output {
     wanted: WantedChunks,
     is_first: bool,
@@ -142,10 +145,11 @@ impl Output {
                 let before = if mem::take(&mut self.is_first) { "" } else { "\n" };
                 writeln!(anstream::stdout(), "{before}{BOLD}{address}:{BOLD:#}")
             }
-            // JSON has no colours to be taken out.
+            // JSON has no colours to strip.
             Part::Lines(lines) if self.wanted.json => io::stdout().write_all(&lines),
             Part::Lines(lines) => anstream::stdout().write_all(&lines),
             Part::Failure(failure) => {
+                // Standard output must not be behind standard error.
                 io::stdout().flush()?;
                 self.progress.complain(&failure);
                 Ok(())
@@ -153,7 +157,7 @@ impl Output {
         }
     }
 
-    /// Lists the chunks of a frame.
+    /// Lists the chunks of a deferred frame.
     fn list(
         &mut self,
         at: &mut FrameAt,
@@ -175,7 +179,7 @@ impl Output {
 }
 
 impl Batch {
-    /// Takes the frames of a file.
+    /// Lists the frames of a file, or defers them.
     fn take(&mut self, target: Found) {
         let target = match target {
             Ok(target) => target,
@@ -185,6 +189,7 @@ impl Batch {
         let mut at = FrameAt::new(Address::from(target.location()), None);
         match at.open() {
             Ok(frame) => self.take_frame(at, frame, is_one),
+            // The order matters: a file of another program is skipped, and a member or an offset can only be a frame.
             Err(problem) if is_passed_over(&target, &problem) => {}
             Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
                 self.fail(target.location().failure(problem));
@@ -209,13 +214,15 @@ impl Batch {
         let location = at.address.location();
         self.totals.frames += 1;
         let heading = (!self.wanted.json && !is_one).then(|| location.to_string());
+        // The library finds the chunk files by the path of their folder.
         if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
             let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
             return self.fail(location.failure(Problem::new("refused", message)));
         }
         let count = frame.header().nchunks();
-        // Where chunks differ in length, only the index says how many there are.
+        // If chunks differ in length, only the chunk index has their number.
         let count = count.or_else(|| Some(frame.chunks().ok()?.size_hint().1? as u64));
+        // The frame counts too, because a batch can have any number of empty frames.
         let held_back = self.held_back.saturating_add(count.unwrap_or_default()).saturating_add(1);
         if held_back > MOST_HELD_BACK {
             let open = (!mem::replace(&mut self.has_open, true)).then(|| frame.into());

@@ -1,4 +1,4 @@
-//! `b2nd completions`: what a shell needs to complete a command line.
+//! `b2nd completions`: a script with which a shell completes command lines.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -19,6 +19,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
+        // In memory first, because `generate` panics if it cannot write.
         let mut script = Vec::new();
         generate(self.shell, &mut b2nd, "b2nd", &mut script);
         io::stdout().write_all(&script)?;

@@ -1,4 +1,4 @@
-//! `b2nd decode`: what the bytes of a metalayer say.
+//! `b2nd decode`: the fields of a metalayer.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -56,6 +56,7 @@ impl Decode {
                 let failure = Failure { address: address.into(), error };
                 match (self.json, &failure.address.inside) {
                     (true, _) => print(&failure)?,
+                    // The digits of --hex have no path to show either.
                     (false, Inside::Stdin) => complain(&failure.error),
                     (false, _) => complain(&failure),
                 }
@@ -73,7 +74,8 @@ fn address_of(file: Option<PathBuf>) -> Address {
     file.filter(|file| file != Path::new("-")).map_or_else(Address::stdin, Address::of)
 }
 
-/// Prints an object for each line as soon as it is read, so that another program can ask one by one.
+/// Prints an object for each line as soon as it is read, so that another program can send lines one at a time and wait
+/// for each answer.
 fn decode_lines(file: Option<PathBuf>) -> Outcome {
     let address = address_of(file);
     let input = match open_or_stdin(&address.path, "lines of hexadecimal digits") {
@@ -88,6 +90,7 @@ fn decode_lines(file: Option<PathBuf>) -> Outcome {
         match decode(text.and_then(from_text)) {
             Ok((meta, bytes)) => print(&MetaRecord::new(&meta, &bytes))?,
             Err(error) => {
+                // The next lines may be valid.
                 code = ExitCode::FAILURE;
                 print(&address.location().failure(error))?;
             }
@@ -111,6 +114,7 @@ fn malformed(error: &b2nd_serde::Error) -> Problem {
     let message = error.to_string();
     let offset = error.offset();
     let place = offset.map(|offset| format!("byte {offset}: ")).unwrap_or_default();
+    // `Problem` shows the byte by itself.
     let message = message.strip_prefix(&place).unwrap_or(&message);
     Problem { offset: offset.map(|offset| offset as u64), ..Problem::new("malformed", message) }
 }
@@ -122,6 +126,7 @@ fn page(meta: &Meta) -> String {
         let _ = writeln!(text, "{name:8}: {value}");
     };
     match meta.dtype_format() {
+        // Format 0 is a NumPy dtype, as in nearly all files.
         None | Some(0) => line("layout", &meta.layout()),
         Some(format) => line("layout", &format_args!("{}, dtype format {format}", meta.layout())),
     }

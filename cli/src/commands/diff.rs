@@ -1,4 +1,4 @@
-//! `b2nd diff`: what two frames do not have in common, but for their data.
+//! `b2nd diff`: the differences of two frames, except in their data.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -23,8 +23,8 @@ use crate::text::{self, ABSENT, Tuple, clean, codec, shortened};
 
 /// Show how two frames differ: shape, chunks, blocks, dtype, compression, metalayers; not data
 ///
-/// One line per difference. The data is not compared, and neither is how long the frames are: two frames without a
-/// difference can hold other items. Metalayers are compared by their values.
+/// One line per difference. Neither the data nor the length of the frames is compared: two frames without differences
+/// can still hold different items. Metalayers are compared by their values.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd diff a.b2nd b.b2nd
@@ -39,7 +39,8 @@ pub(crate) struct Diff {
     a: PathBuf,
     /// Frame to compare it with
     b: PathBuf,
-    /// Show the values of metalayers whole, however long; otherwise the start of each, or in JSON at most 64 KiB of each
+    /// Show the full values of metalayers; without it, the start of each, or in JSON a hash of values longer than 64
+    /// KiB
     #[arg(long)]
     meta: bool,
     /// Print a JSON object
@@ -58,7 +59,7 @@ struct Value {
     field: &'static str,
     text: String,
     json: String,
-    /// Whether the values before it imply it.
+    /// Whether earlier values determine it, such as `chunksize` by the shapes.
     is_implied: bool,
 }
 
@@ -79,7 +80,7 @@ struct DiffRecord<'d> {
     differences: &'d [Difference],
 }
 
-/// A value that differs. A metalayer that one frame does not have has no value there.
+/// A value that differs. If a frame lacks the metalayer, its value is absent.
 #[derive(Serialize)]
 struct Difference {
     field: &'static str,
@@ -94,7 +95,7 @@ struct Difference {
     texts: [String; 3],
 }
 
-/// The widest cell that widens its column, so a long value does not widen all rows.
+/// Cells wider than this do not widen their column.
 const WIDEST: usize = 100;
 
 /// The exit status of trouble, as in `cmp`.
@@ -130,6 +131,7 @@ impl Diff {
             (false, true) => Room::SHORT,
             (false, false) => Room::LINE,
         };
+        // Both have the same fields in the same order.
         let mut differences: Vec<_> =
             a_values.into_iter().zip(b_values).filter_map(|(a, b)| Difference::of_values(a, b)).collect();
         differences.extend(differences_of_layers(&a, &b, room));
@@ -145,7 +147,7 @@ impl Compared {
         Ok(Self { frame, trailer })
     }
 
-    /// The metalayers except that of the array, and the vlmetalayers.
+    /// All metalayers except the array's own, and the vlmetalayers.
     fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
         let array = self.frame.array().ok().flatten();
         let own = array.as_ref().map(|array| array.metalayer().offset());
@@ -192,6 +194,7 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
             longest.iter_mut().zip(cells).for_each(|(longest, cell)| *longest = cell.width().max(*longest));
         }
         let [name, first, second] = longest;
+        // Two gaps of two spaces.
         let room = width.saturating_sub(4);
         let name = name.min(room / 3);
         // The room that one value does not need goes to the other.
@@ -217,13 +220,15 @@ impl Difference {
         Some(Self { field: a.field, name: None, texts, a: raw(a), b: raw(b) })
     }
 
-    /// The same for a metalayer of at least one frame.
+    /// `None` if the metalayers are equal. At least one frame has the metalayer.
     fn of_layers(a: Option<Layer<'_>>, b: Option<Layer<'_>>, room: &mut Room) -> Option<Self> {
         let Layer { field, name, .. } = a.or(b)?;
+        // Equal bytes need not be decompressed.
         if a.zip(b).is_some_and(|(a, b)| a.bytes == b.bytes) {
             return None;
         }
         let [a, b] = [a, b].map(|layer| layer.map(Layer::value));
+        // Different bytes can have the same value, for example with another compression.
         if a.as_ref().map(|value| value.get()) == b.as_ref().map(|value| value.get()) {
             return None;
         }
@@ -240,9 +245,9 @@ fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>
         let text = clean(value.get());
         return (Some(value), text);
     }
-    let sum = summed(value.get().as_bytes());
+    let digest = digest(value.get().as_bytes());
     let start: String = value.get().chars().take(Room::LINE_LEN).collect();
-    (to_raw_value(&sum).ok(), format!("{}… ({sum})", clean(&start)))
+    (to_raw_value(&digest).ok(), format!("{}… ({digest})", clean(&start)))
 }
 
 impl Layer<'_> {
@@ -254,7 +259,7 @@ impl Layer<'_> {
             Some(layer) if layer.nbytes().is_some_and(|nbytes| nbytes > longest) => None,
             Some(layer) => layer.value().ok().and_then(|value| messagepack::value(&value, longest).ok()),
         };
-        value.or_else(|| to_raw_value(&summed(self.bytes)).ok()).unwrap_or_default()
+        value.or_else(|| to_raw_value(&digest(self.bytes)).ok()).unwrap_or_default()
     }
 }
 
@@ -276,7 +281,7 @@ fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
     add("blocks", tuple(record.blocks));
     let dtype = array.and_then(text::dtype);
     add("dtype", Value { text: dtype.unwrap_or_else(|| ABSENT.into()), ..plain(record.dtype) });
-    // An old layout has neither, which means 0 for both.
+    // An old layout stores neither, so both are 0.
     for (field, number) in [("version", record.version), ("dtype_format", record.dtype_format)] {
         add(field, Value::optional(number.as_ref()).implied(number.unwrap_or_default() == 0));
     }
@@ -303,6 +308,7 @@ fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
 /// The bytes of a chunk, of a block and of all chunks, computed from the shapes of an array.
 fn sizes(header: &Header, array: &Array<'_>) -> Option<[Option<i128>; 3]> {
     let geometry = array.geometry().ok()?;
+    // `i128`, because the product of damaged shapes and a typesize can exceed 64 bits.
     let bytes = |nitems: u64| i128::from(nitems) * i128::from(header.typesize);
     let chunk = bytes(geometry.padded_chunk_nitems());
     let all = chunk.saturating_mul(geometry.nchunks().into());
@@ -329,12 +335,13 @@ impl Value {
 }
 
 /// The number of bytes and their hash.
-fn summed(bytes: &[u8]) -> String {
-    format!("{} bytes, of sum {:016x}", bytes.len(), sum(bytes))
+fn digest(bytes: &[u8]) -> String {
+    format!("{} bytes, hash {:016x}", bytes.len(), hash(bytes))
 }
 
 /// A hash: equal for equal bytes, and nearly always different for others.
-fn sum(bytes: &[u8]) -> u64 {
+// The algorithm may change with the Rust version: hashes are comparable only within one output.
+fn hash(bytes: &[u8]) -> u64 {
     use std::hash::Hasher;
     let mut hasher = std::hash::DefaultHasher::new();
     hasher.write(bytes);

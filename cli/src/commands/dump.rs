@@ -1,4 +1,4 @@
-//! `b2nd dump`: the bytes of a header or metalayer, and what each of them means.
+//! `b2nd dump`: the bytes of a header or metalayer, with their meaning.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
@@ -26,8 +26,9 @@ use crate::text::{clean, hex};
 /// Show a frame's header and metalayers, or a single metalayer, byte by byte
 ///
 /// Each line shows the offset, the bytes, their MessagePack type, the name of the field and the value. If the bytes are
-/// malformed, a line shows where and what is wrong: it is the last one, but after a bad chunk or block the others follow. The input
-/// is a frame or a metalayer: binary, hexadecimal digits, or a Python bytes literal such as b'\x97\x00'.
+/// malformed, a line shows where and why, and the dump ends there. After a bad chunk or block it continues with the
+/// next one. The input is a frame or a metalayer: binary, hexadecimal digits, or a Python bytes literal such as
+/// b'\x97\x00'.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd dump array.b2nd
@@ -45,7 +46,7 @@ pub(crate) struct Dump {
     /// Show the chunks too: their headers and where their first 256 blocks begin, not the data; and the chunk index
     #[arg(long)]
     chunks: bool,
-    /// Show only the chunk of this number
+    /// Show only chunk number N
     #[arg(long, value_name = "N", conflicts_with_all = ["chunks", "trailer"], value_hint = ValueHint::Other)]
     chunk: Option<u64>,
     /// Show the trailer too, with its vlmetalayers
@@ -56,11 +57,12 @@ pub(crate) struct Dump {
     json: bool,
 }
 
-/// Takes the rows one by one.
+/// Receives rows one at a time.
 type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
 impl Dump {
     pub(crate) fn run(self) -> Outcome {
+        // Only a frame's chunks and trailer can be longer than `MAX_LEN`.
         let longest = if self.needs_frame() { u64::MAX } else { MAX_LEN };
         let address = match &self.file {
             Some(file) => {
@@ -76,6 +78,7 @@ impl Dump {
         };
         let is_zip_on_stdin = bytes.as_deref().is_ok_and(begins_as_zip) && address.inside == Inside::Stdin;
         let problem = if self.json {
+            // A cell, because `Serialize` only borrows the record.
             let report = DumpRecord { dump: &self, address: &address, bytes, problem: RefCell::new(None) };
             let mut stdout = BufWriter::new(io::stdout().lock());
             write_line(&mut stdout, &report)?;
@@ -87,7 +90,7 @@ impl Dump {
                 Err(problem) => Some(problem),
             }
             .inspect(|error| match (&error.offset, &address.inside) {
-                // A line shows it.
+                // A row has already shown the error.
                 (Some(_), _) => {}
                 (None, Inside::Stdin) => complain(error),
                 _ => complain(&address.location().failure(error.clone())),
@@ -103,7 +106,7 @@ impl Dump {
         Ok(if problem.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    /// Prints all rows as lines. What is wrong, if anything is.
+    /// Prints all rows as lines. Returns the first problem.
     fn print(&self, address: &Address, bytes: &[u8]) -> io::Result<Option<Problem>> {
         let width = width(&io::stdout());
         let mut stdout = BufWriter::new(anstream::stdout().lock());
@@ -120,6 +123,7 @@ impl Dump {
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
+            // The dump of the trailer begins even if the receiver has ended that of the chunks.
             if is_over {
                 return ControlFlow::Break(());
             }
@@ -131,7 +135,7 @@ impl Dump {
             is_over = flow.is_break();
             flow
         });
-        // An error has no row.
+        // An error of reading, unlike a fault, has no row that shows its offset.
         result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
@@ -141,7 +145,7 @@ impl Dump {
     }
 
     fn each(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Result<(), Problem> {
-        // An error at the first byte: no layout begins with it.
+        // The bytes are a metalayer, unless no layout begins with their first byte.
         if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
             metalayer(bytes).rows(receive);
             let more = Problem::new("refused", "a metalayer by itself has no chunks and no trailer");
@@ -154,10 +158,12 @@ impl Dump {
                 receive(row)
             });
         }
-        // The last row has shown what is wrong with the header.
+        // The rows end at a fault of the header, after which nothing can be located.
         if !self.needs_frame() || is_bad {
             return Ok(());
         }
+        // `bytes` may have only the header, so the rest is read from the file. Hexadecimal digits and standard input
+        // are whole in `bytes`.
         let in_file = if address.inside == Inside::Stdin { None } else { Some(address.open()) };
         match in_file {
             Some(Ok(frame)) => self.rest(frame, receive)?,
@@ -167,7 +173,7 @@ impl Dump {
         Ok(())
     }
 
-    /// Passes on the rows of what follows the header. What is wrong with the chunks does not hide the trailer.
+    /// Passes on the rows after the header. The trailer is dumped even if dumping the chunks fails.
     fn rest<R: Read + Seek>(&self, mut frame: Frame<R>, receive: &mut Receive<'_>) -> Result<(), Error> {
         if let Some(number) = self.chunk {
             return frame.dump_chunk(number, receive);
@@ -181,6 +187,7 @@ impl Dump {
 /// The lines of a row. At a terminal, the message about a fault is wrapped.
 fn text(row: &Row<'_>, width: Option<usize>) -> String {
     let [offset, bytes, kind, field, value] = row.cells();
+    // The column of the row's first byte, below which the fault is shown.
     let start = offset.len() + bytes.len() - bytes.trim_start().len();
     let value = clean(&value);
     let (offset, kind, field) = (painted(DIM, &offset), painted(DIM, &kind), painted(BOLD, &field));
@@ -197,7 +204,7 @@ fn text(row: &Row<'_>, width: Option<usize>) -> String {
     }
 }
 
-/// A text in a style, but for the spaces before it.
+/// A text in a style, which the spaces before it do not have.
 fn painted(style: Style, text: &str) -> String {
     match text.trim_start_matches(' ') {
         "" => String::new(),
@@ -205,12 +212,12 @@ fn painted(style: Style, text: &str) -> String {
     }
 }
 
-/// What `--json` prints. The rows are written as they come.
+/// The object of `--json`. Rows are serialized while they are read.
 struct DumpRecord<'d> {
     dump: &'d Dump,
     address: &'d Address,
     bytes: Result<Vec<u8>, Problem>,
-    /// What is wrong, once the record is written.
+    /// The first problem, set while the rows are written.
     problem: RefCell<Option<Problem>>,
 }
 
@@ -255,7 +262,7 @@ struct RowRecord {
     kind: String,
     value: String,
     field: String,
-    /// What is wrong here.
+    /// The fault at these bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
 }
@@ -274,16 +281,19 @@ impl From<&Row<'_>> for RowRecord {
     }
 }
 
-/// Bytes at an address: enough for the header of a frame.
+/// The length of the first read, in which nearly every header fits.
+const FIRST_LEN: u64 = 1 << 12;
+
+/// Reads the first bytes at an address: enough for the header of a frame.
 fn read(address: &Address) -> Result<Vec<u8>, Problem> {
     let Place { reader: mut file, offset, .. } = address.place("bytes or hexadecimal digits")?;
     if offset > 0 {
         file.seek(SeekFrom::Start(offset))?;
     }
     let mut bytes = Vec::new();
-    Read::by_ref(&mut file).take(1 << 12).read_to_end(&mut bytes)?;
+    Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut bytes)?;
     if let Err(error) = Frame::parse(&bytes) {
-        // If the header does not say its length, this may be a metalayer, or digits.
+        // Without the length of a header, this may be a metalayer, or digits.
         let rest = error
             .needed()
             .map_or(MAX_LEN, |needed| (needed as u64).min(MAX_LEN).saturating_sub(bytes.len() as u64));

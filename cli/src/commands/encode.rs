@@ -67,6 +67,7 @@ impl Encode {
             Err(error) => {
                 if self.json {
                     let error = Problem::new("refused", error.to_string());
+                    // There is no input, but a failure has an address.
                     print(&Failure { address: Address::stdin().into(), error })?;
                 } else {
                     complain(&error);
@@ -82,17 +83,18 @@ impl Encode {
         };
         let mut stdout = io::stdout();
         stdout.write_all(&output)?;
+        // The bytes of --raw may have no line break, so they would stay in the buffer.
         stdout.flush()?;
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Says what C-Blosc2 reads, but not every program.
+    /// Warns of arrays that C-Blosc2 reads but python-blosc2 does not write.
     fn warn(&self) {
         for (dimension, (block, chunk)) in self.blocks.0.iter().zip(&self.chunks.0).enumerate() {
             if block > chunk {
                 remark(&format_args!(
                     "--blocks has {block} in dimension {dimension}, more than the {chunk} of --chunks: \
-                     python-blosc2 makes no such array"
+                     python-blosc2 cannot create such an array"
                 ));
             }
         }
@@ -119,6 +121,7 @@ impl Encode {
             if has_objects(&dtype) {
                 return Err(format!("dtype: `{dtype}` has Python objects, which no file can hold").into());
             }
+            // Fails if a chunk is too long.
             geometry.chunk_nbytes(dtype.item_size())?;
         }
         let meta = meta.with_layout(self.layout)?;

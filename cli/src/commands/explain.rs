@@ -1,4 +1,4 @@
-//! `b2nd explain`: what the code of a finding or a failure means, and what to do.
+//! `b2nd explain`: the meaning and cause of a finding or failure, and what to do.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -30,6 +30,7 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn run(self) -> Outcome {
+        // Not checked by clap, whose message would list all codes.
         if let Some(unknown) = self.codes.iter().find(|code| !names().contains(&code.as_str())) {
             complain(&format_args!("there is no code '{}'; `b2nd explain` lists all", clean(unknown)));
             return Ok(2.into());
@@ -52,8 +53,8 @@ impl Explain {
 /// The narrowest terminal that has room for meanings.
 const WITH_MEANINGS: usize = 60;
 
-/// A line for each code, with the first sentence of its meaning. At a terminal it is cut at the end of the line, or left
-/// out if little of it would be seen.
+/// A line for each code, with the first sentence of its meaning. At a terminal it is cut at the end of the line, and
+/// omitted on a terminal narrower than `WITH_MEANINGS`.
 fn list(explanations: &[Explanation]) -> String {
     let width = width(&io::stdout());
     let is_narrow = width.is_some_and(|width| width < WITH_MEANINGS);
@@ -63,6 +64,7 @@ fn list(explanations: &[Explanation]) -> String {
         [row.code.into(), row.severity.into(), meaning.trim_end_matches('.').into()]
     });
     let rows: Vec<[String; 3]> = rows.collect();
+    // The last column is not padded.
     let mut columns = Columns::new([usize::MAX, usize::MAX, 0].map(|widest| (Side::Left, widest)));
     for row in &rows {
         columns.fit(row);

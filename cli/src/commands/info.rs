@@ -25,7 +25,7 @@ pub(crate) struct Info {
     /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Show the values of metalayers whole, however long; otherwise each one has a line, or in JSON at most 64 KiB
+    /// Show the full values of metalayers; without it, each is cut to a line, and JSON has no values longer than 64 KiB
     #[arg(long)]
     meta: bool,
     /// Print a JSON object for each frame, one per line
@@ -56,7 +56,8 @@ struct Output {
 }
 
 impl Output {
-    /// Shows a store and the tables in it, or why it cannot be opened. Whether there was such a thing.
+    /// Shows a store and the tables in it, or why it cannot be opened. Returns whether the target is a store or a
+    /// table.
     fn stores(&mut self, target: &Target) -> io::Result<bool> {
         let store = match store_at(target) {
             Ok(store) => store,
@@ -65,6 +66,7 @@ impl Output {
         let mut records: Vec<_> = table_at(target).into_iter().collect();
         records.extend(store.iter().flat_map(|store| StoreRecord::all(target, store)));
         if let Some(record) = records.first_mut() {
+            // The first record is that of the whole store, or of the only table.
             record.add_active(target);
         }
         for record in &records {
@@ -74,13 +76,14 @@ impl Output {
     }
 
     fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
-        // A page has a line of each, so it needs no other limit.
+        // A page cuts each value to one line, so the values need no other limit.
         let values = if whole || !self.json { ShownValues::All } else { ShownValues::Short };
         let visit = Visit { depth: Some(CheckDepth::Frame), values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));
         visit.target(target, &mut |view| {
             is_silent = false;
             let shown = match view {
+                // After an error of the output, frames are not printed.
                 Ok(_) if written.is_err() => return,
                 Ok(view) => {
                     let with_path = several || view.location.member().is_some();
@@ -99,7 +102,7 @@ impl Output {
         written
     }
 
-    /// Prints an object, or a page with a line before it if it is not the first one.
+    /// Prints an object, or a page, after an empty line unless it is the first.
     fn show(&mut self, object: &impl Serialize, page: &impl Display) -> io::Result<()> {
         if self.json {
             return anstream::stdout().write_all(&line(object));

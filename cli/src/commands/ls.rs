@@ -14,18 +14,18 @@ use crate::terminal::Outcome;
 
 /// List arrays and stores: shape, chunks, blocks, dtype, sizes, path
 ///
-/// NBYTES is the size of all items, CBYTES that of the compressed chunks. The codes of errors in a header end the
-/// line; `b2nd check` explains them.
+/// NBYTES is the size of all items, CBYTES the size of the compressed chunks. Codes of errors in the header are at the
+/// end of the line; `b2nd check` explains them.
 ///
 /// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2f, b2b, b2z,
 /// caterva) that is not a frame counts as a failure; other files in folders are skipped. A zip file is opened if its
 /// extension is b2z, or if it is given as an argument.
 ///
 /// A store of python-blosc2 (a folder with embed.b2e, a b2z or b2e file) has a line of its own, and then one for each
-/// array in it. A table is one line, with its rows and the number of its columns; --tree shows them.
+/// array in it. A table has one line, with its number of rows and columns; --tree lists the columns.
 ///
-/// Frames without an array, such as super-chunks, are counted. With --all, each has a line too: in the place of a dtype
-/// there are the number of its chunks, and the size of its items, such as V4 for 4 bytes.
+/// Frames without an array, such as super-chunks, are counted. With --all, each has a line too. Instead of a dtype, it
+/// shows the number of chunks and the item size, such as V4 for 4 bytes.
 #[derive(Args)]
 #[command(aliases = ["list", "find"])]
 #[command(after_help = "Examples:
@@ -36,11 +36,11 @@ use crate::terminal::Outcome;
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5
   b2nd ls --print0 data/ | xargs -0 b2nd info
-  # Other conditions, and formats such as CSV, are jq's and DuckDB's:
+  # For other conditions, and formats such as CSV, use jq or DuckDB:
   b2nd ls --json data/ | jq -r 'select(.cratio<2) | [.address, .nbytes] | @csv'
   b2nd ls --json data/ | duckdb -csv -c \"select address, nbytes
     from read_json('/dev/stdin') where cratio < 2\"")]
-#[expect(clippy::struct_excessive_bools, reason = "as many options")]
+#[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 pub(crate) struct Ls {
     #[command(flatten)]
     paths: Paths,
@@ -55,7 +55,8 @@ pub(crate) struct Ls {
     /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     json: bool,
-    /// Add up sizes, also by codec and dtype; count kinds, codecs, layouts, dtypes, ranks, shapes and chunks, and failures by code
+    /// Print totals: sizes, also by codec and dtype; the number of frames of each kind, of arrays of each codec,
+    /// layout, dtype, rank, shape and chunk shape, and of failures of each code
     #[arg(long)]
     summary: bool,
     /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
@@ -64,7 +65,7 @@ pub(crate) struct Ls {
     /// Show sizes as exact numbers of bytes, as --json does
     #[arg(long, conflicts_with_all = ["json", "summary"])]
     bytes: bool,
-    /// Sort all arrays before they are printed; those without such a value are last
+    /// Sort all arrays by KEY before printing; those for which it is unknown come last
     #[arg(long, value_name = "KEY", conflicts_with_all = ["summary", "tree"])]
     sort: Option<SortBy>,
     /// With --sort, print only the first COUNT, and keep no more in memory
@@ -76,12 +77,12 @@ pub(crate) struct Ls {
     /// Draw folders and stores as a tree, with the columns of tables
     #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
     tree: bool,
-    /// Print only the address of each line, exactly, with a NUL byte after it, as `xargs -0` reads them
+    /// Print only addresses, unescaped, each followed by a NUL byte, for `xargs -0`
     #[arg(long, conflicts_with_all = ["json", "summary", "long", "tree"])]
     print0: bool,
 }
 
-/// Parses a number of lines.
+/// Parses the COUNT of --limit.
 fn limit(text: &str) -> Result<usize, &'static str> {
     text.parse().ok().filter(|&limit| limit > 0).ok_or("must be a number of at least 1")
 }
@@ -118,14 +119,16 @@ impl Ls {
             batch
         };
         let mut listing = Listing::new(self.paths.given(), plan, self.paths.are_ordered());
+        // A scan reads every file by itself, also in a store.
         let stores = if self.scan { Stores::Folders } else { Stores::Whole };
         self.paths.visit(stores, self.scan, work, |batch| listing.take(batch))?;
         listing.end()
     }
 }
 
-/// Takes the frames of a file.
+/// Lists the frames of a file, or the store that it is.
 fn take(target: Found, visit: Visit<'_>, batch: &mut Batch<'_>) {
+    // The order matters: a store has a line of its own, and a member can be a table, which is not a frame.
     match target {
         Ok(target) if !visit.scan && (target.is_store || target.is_named_zip() || target.is_zip_object()) => {
             take_store(&target, visit, batch);
@@ -138,7 +141,7 @@ fn take(target: Found, visit: Visit<'_>, batch: &mut Batch<'_>) {
     }
 }
 
-/// Takes a store, the tables in it, and its members that are frames.
+/// Lists a store, the tables in it, and its members that are frames.
 fn take_store(target: &Target, visit: Visit<'_>, batch: &mut Batch<'_>) {
     let store = store_of_files(target);
     let records = store.iter().flat_map(|store| StoreRecord::all(target, store));

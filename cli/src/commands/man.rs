@@ -26,7 +26,7 @@ pub(crate) struct Man {
     dir: Option<PathBuf>,
 }
 
-/// The commands with a page.
+/// The commands with a page. clap needs the names before it builds the command; a test compares them with the help.
 const COMMANDS: [&str; 15] = [
     "info",
     "ls",
@@ -45,7 +45,7 @@ const COMMANDS: [&str; 15] = [
     "man",
 ];
 
-/// The exit status of a command whose help does not have it.
+/// The exit status section of a command whose help has none.
 fn exit_status(command: &str) -> String {
     let failed = match command {
         "check" => "there were errors that are not ignored, with `--strict` also warnings, or a file failed",
@@ -61,6 +61,7 @@ fn exit_status(command: &str) -> String {
 
 impl Man {
     pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
+        // clap derives the names and usages of subcommands only on demand.
         b2nd.build();
         if let Some(dir) = &self.dir {
             return Ok(match write_all(dir, &b2nd) {
@@ -103,6 +104,7 @@ fn page(about: Command) -> io::Result<Vec<u8>> {
         page.render_subcommands_section(&mut text)?;
     }
     let mut text = copyable(&String::from_utf8_lossy(&text));
+    // Sections of the help are separated by empty lines.
     for section in end.split("\n\n").filter(|section| !section.is_empty()) {
         text += &end_section(section);
     }
@@ -112,14 +114,14 @@ fn page(about: Command) -> io::Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-/// Escapes characters that groff would replace by typographic ones, which a shell does not read. They occur only in the text
-/// of a page.
+/// Escapes characters that groff would replace by typographic ones, which a shell does not understand. groff's requests
+/// contain none of them, so the whole page can be replaced.
 fn copyable(text: &str) -> String {
     text.replace('`', "\\(ga").replace('^', "\\(ha").replace('~', "\\(ti")
 }
 
-/// A section from the end of the help, with the heading as its first line. `ManPage` would join and hyphenate the lines of
-/// examples. Each line begins with `\&`, because a line that begins with a dot would be a request of groff.
+/// A section from the end of the help, with the heading as its first line. `ManPage` would join and hyphenate the lines
+/// of examples. Each line begins with `\&`, because a line that begins with a dot would be a request of groff.
 fn end_section(section: &str) -> String {
     let Some((heading, text)) = section.split_once(":\n") else { return String::new() };
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");

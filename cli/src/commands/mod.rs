@@ -1,4 +1,4 @@
-//! The subcommands: their options, and what they do.
+//! The subcommands with their options.
 
 mod cat;
 mod check;
@@ -41,7 +41,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the subcommand. `b2nd` makes the whole command line, for those that describe it.
+    /// Runs the subcommand. `b2nd` builds the clap definition of the whole command, for `man` and `completions`.
     pub(crate) fn run(self, b2nd: fn() -> clap::Command) -> Outcome {
         match self {
             Self::Info(command) => command.run(),

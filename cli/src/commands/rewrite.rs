@@ -15,8 +15,8 @@ use crate::terminal::{Outcome, Progress};
 /// Copy an array to the current format, which C-Blosc2 and python-blosc2 open
 ///
 /// The compressed chunks are copied unchanged. If TO is the same file as FROM, the new one replaces the old one, and
-/// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist, and gets the permissions
-/// of FROM, but not its owner. From a member, an offset, a URL or standard input, it gets those of any new file.
+/// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist; it gets the permissions of
+/// FROM, but not its owner. If FROM is a member, an offset, a URL or standard input, TO gets default permissions.
 ///
 /// With --contiguous or --sparse, FROM can be any frame, also one without an array, and TO must not exist.
 #[derive(Args)]
@@ -25,13 +25,14 @@ use crate::terminal::{Outcome, Progress};
   b2nd rewrite --contiguous folder.b2nd one_file.b2nd
   b2nd rewrite tree.b2z:group/array.b2nd array.b2nd
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
-#[expect(clippy::struct_excessive_bools, reason = "as many options")]
+#[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 pub(crate) struct Rewrite {
-    /// Frame to read: a file, a sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, a URL, or `-` for standard input
+    /// Frame to read: a file, a sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, a URL, or `-` for standard
+    /// input
     from: PathBuf,
     /// Path of the new frame
     to: PathBuf,
-    /// New shape with the same chunks; or after an interrupted resize, with as many as there are
+    /// New shape, which must need the same chunks; after an interrupted resize, as many chunks as the frame has
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
     #[arg(value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
@@ -54,20 +55,22 @@ pub(crate) struct Rewrite {
 
 impl Rewrite {
     pub(crate) fn run(self) -> Outcome {
-        let interrupts = Interrupts::hold_back();
+        let interrupts = Interrupts::defer();
         let change = self.change(&interrupts);
         if change.is_err() {
             // The rewrite has removed its temporary file, so the process may end now.
-            interrupts.follow();
+            interrupts.raise_caught();
         }
         ChangeReport { path: &self.to, json: self.json, dry_run: self.dry_run, is_new: true }.show(change)
     }
 
     fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
         let [from, to] = given_all([&self.from, &self.to]);
+        // Only checks that TO is a path.
         to.into_path()?;
         if from.inside == Inside::Whole {
             let failed = |error: Error| {
+                // FROM and TO may be the same file; then the error is about FROM.
                 let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
                 let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
                 failure(if is_about_to { &self.to } else { &from.path }, &error)
@@ -77,11 +80,12 @@ impl Rewrite {
         }
         let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
         let failed = |error: Error| of_either(&from, &self.to, &error);
+        // The rewrite takes the reader, so the header is parsed again for the report.
         let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
         self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), &before, interrupts, failed)
     }
 
-    /// Does a rewrite with the options.
+    /// Runs the rewrite with the options of the command line.
     fn with<R: Read + Seek, S>(
         &self,
         rewrite: FrameRewrite<'_, R>,
@@ -90,7 +94,9 @@ impl Rewrite {
         failed: impl Fn(Error) -> Failure,
     ) -> Result<Change, Failure> {
         let failed = |error| with_salvage(failed(error));
+        // A copy of the header, because the rewrite may replace the file.
         let before = Frame::parse(before.header_bytes()).map_err(failed)?;
+        // A damaged header can have a negative size.
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
         let mut rewrite = rewrite.on_progress(|copied| {
             progress.show(copied);
@@ -124,7 +130,7 @@ impl Rewrite {
     }
 }
 
-/// The failure with the command that saves what is not damaged, if there is one.
+/// Adds a hint to `b2nd salvage`, if the finding can be salvaged.
 fn with_salvage(mut failure: Failure) -> Failure {
     let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
     if remedy == Some(Remedy::Salvage) {

@@ -1,4 +1,4 @@
-//! `b2nd salvage`: a new, whole frame of what can be saved of a damaged one.
+//! `b2nd salvage`: a new, whole frame from a damaged one.
 
 use std::fs;
 use std::io::{self, Read, Seek, Write};
@@ -25,17 +25,17 @@ use crate::pool::lock;
 use crate::terminal::{Outcome, Progress, remark, wrong_usage};
 use crate::text::{count, more_counts};
 
-/// Save what can be saved of a damaged array, in a new and whole frame
+/// Save the undamaged parts of an array in a new, whole frame
 ///
-/// FROM is never changed. Markers and sizes of its header are restored, and its chunk index is found wherever it is. Each
-/// chunk is decompressed; a damaged one is lost, and its items become zero, or NaN with --fill nan. The vlmetalayer
-/// `b2nd_salvage` of the new frame lists what is lost, and `b2nd check` warns of it. TO must not exist; it is written only if
-/// something can be saved. Standard output says what was restored, assumed, lost, and what nobody can verify, such as
-/// chunks with the codec of a plugin.
+/// FROM is never changed. Damaged markers and sizes in its header are restored, and its chunk index is searched for.
+/// Each chunk is decompressed; a damaged one is lost, and its items become zero, or NaN with --fill nan. The
+/// vlmetalayer `b2nd_salvage` of the new frame lists the losses, and `b2nd check` warns of a frame that has it. TO must
+/// not exist; it is written only if something can be saved. Standard output lists what was restored, assumed or lost,
+/// and what could not be verified, such as chunks compressed with a plugin codec.
 ///
-/// Without a chunk index, as in a file that was cut short, chunks can be found, but not which is which: chunks of one value
-/// take no bytes, and replaced ones are at the end. --assume-order takes the n-th chunk of the file for chunk n of the
-/// array. Without it, no chunk ever gets a wrong place.
+/// Without a chunk index, as in a truncated file, chunks can be found, but their numbers are unknown: constant chunks
+/// take no bytes, and replaced chunks are at the end. --assume-order takes the n-th chunk of the file for chunk n of
+/// the array. Without this option, a chunk whose number is unknown counts as lost, so no chunk is misplaced.
 #[derive(Args)]
 #[command(aliases = ["repair", "recover", "mend"])]
 #[command(
@@ -50,7 +50,7 @@ use crate::text::{count, more_counts};
 pub(crate) struct Salvage {
     #[command(flatten)]
     paths: Paths,
-    /// Salvage all of these files and folders into new files of the same names in this folder
+    /// Salvage every PATH into a new file of the same name in this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     into: Option<PathBuf>,
     #[command(flatten)]
@@ -63,13 +63,13 @@ pub(crate) struct Salvage {
     json: bool,
 }
 
-/// What is known of the array, and what may be assumed.
+/// What the user knows about the array, and which assumptions are allowed.
 #[derive(Args)]
 struct Options {
     /// If there is no chunk index, take the n-th chunk of the file for chunk n
     #[arg(long)]
     assume_order: bool,
-    /// What the items of lost chunks become; nan is only for float32 and float64
+    /// Value of the items of lost chunks; nan is only for float32 and float64
     #[arg(long, value_enum, default_value_t = Fill::Zeros)]
     fill: Fill,
     /// Shape of the array, if its metalayer cannot be read or is wrong
@@ -86,7 +86,7 @@ struct Options {
     dtype: Option<String>,
 }
 
-/// What lost items become.
+/// The value of lost items.
 #[derive(Clone, Copy, ValueEnum)]
 enum Fill {
     Zeros,
@@ -94,7 +94,7 @@ enum Fill {
 }
 
 impl Options {
-    /// Gives the options to a salvage.
+    /// Applies the options to a salvage.
     fn apply<'p, R: Read + Seek>(&self, salvage: FrameSalvage<'p, R>) -> FrameSalvage<'p, R> {
         let mut salvage = salvage.fill(match self.fill {
             Fill::Zeros => SpecialValue::Zeros,
@@ -122,7 +122,7 @@ impl Options {
 impl Salvage {
     pub(crate) fn run(self) -> Outcome {
         let Self { paths, into, options, dry_run, json } = self;
-        let interrupts = Interrupts::hold_back();
+        let interrupts = Interrupts::defer();
         let progress = Mutex::new(Progress::of_bytes_so_far());
         let done = AtomicU64::new(0);
         let work = Work {
@@ -134,55 +134,57 @@ impl Salvage {
             done: &done,
         };
         let all = match into {
-            None => work.pair(paths.given()),
-            Some(into) => work.all(paths, &into)?,
+            None => work.salvage_pair(paths.given()),
+            Some(into) => work.salvage_all(paths, &into)?,
         };
         lock(&progress).end();
         // Temporary files have been removed, so the process may end now.
-        interrupts.follow();
+        interrupts.raise_caught();
         all.print(json, dry_run)
     }
 }
 
-/// What is the same for all frames.
+/// The state shared by all salvages of a run.
 struct Work<'w> {
     options: &'w Options,
     dry_run: bool,
     json: bool,
     interrupts: &'w Interrupts,
     progress: &'w Mutex<Progress>,
-    /// The bytes of chunks that were saved of all frames.
+    /// The number of chunk bytes saved so far, over all frames.
     done: &'w AtomicU64,
 }
 
 impl Work<'_> {
     /// Salvages FROM into TO.
-    fn pair(&self, given: &[PathBuf]) -> Batch {
+    fn salvage_pair(&self, given: &[PathBuf]) -> Batch {
         let [from, to] = given else {
+            // clap cannot require FROM and TO, because --into takes any number of paths.
             let message = "without --into, there must be two paths, FROM and TO\n";
             wrong_usage(clap::Error::raw(UsageError::WrongNumberOfValues, message));
         };
         let [from, to] = given_all([from, to]);
         let result = to.into_path().and_then(|to| Ok((self.salvage(&from, &to)?, to)));
         match result {
-            Ok((report, to)) => self.told(&from, &to, &report),
+            Ok((report, to)) => self.report_of(&from, &to, &report),
             Err(failure) => self.failed(&failure),
         }
     }
 
     /// Salvages many frames into a folder.
-    fn all(&self, paths: Paths, into: &Path) -> io::Result<Batch> {
+    fn salvage_all(&self, paths: Paths, into: &Path) -> io::Result<Batch> {
         let roots = paths.given().to_vec();
         let mut all = Batch::default();
         let work = |targets: Vec<Found>| {
             let mut batch = Batch::default();
             for target in targets {
-                batch.add(self.target(target, &roots, into));
+                batch.add(self.salvage_target(target, &roots, into));
             }
             batch
         };
         paths.visit(Stores::Folders, true, work, |batch| {
             anstream::stdout().write_all(&batch.text)?;
+            // The text is already printed, and would only fill memory.
             all.add(Batch { text: Vec::new(), ..batch });
             Ok(())
         })?;
@@ -193,16 +195,18 @@ impl Work<'_> {
     }
 
     /// Salvages a file that was given, or found in a folder.
-    fn target(&self, target: Found, roots: &[PathBuf], into: &Path) -> Batch {
+    fn salvage_target(&self, target: Found, roots: &[PathBuf], into: &Path) -> Batch {
         let target = match target {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
         };
+        // After a signal, the remaining files are passed over.
         if self.interrupts.is_caught() {
             return Batch::default();
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
         let to = into.join(name_of(&target, roots));
+        // The new file is written in this folder. It stays empty if the target turns out to have no frame.
         if !self.dry_run
             && let Some(folder) = to.parent()
             && let Err(error) = fs::create_dir_all(folder)
@@ -212,7 +216,7 @@ impl Work<'_> {
         match self.salvage(&from, &to) {
             Err(failure) if is_passed_over(&target, &failure.error) => Batch::default(),
             Err(failure) => self.failed(&failure),
-            Ok(report) => self.told(&from, &to, &report),
+            Ok(report) => self.report_of(&from, &to, &report),
         }
     }
 
@@ -234,6 +238,7 @@ impl Work<'_> {
     ) -> Result<SalvageReport, Failure> {
         let mut before = 0;
         let salvage = self.options.apply(salvage).on_progress(|saved| {
+            // `saved` begins at 0 for each frame, `done` does not.
             let more = saved.saturating_sub(before);
             before = saved;
             lock(self.progress).show(self.done.fetch_add(more, Ordering::Relaxed) + more);
@@ -245,7 +250,7 @@ impl Work<'_> {
     }
 
     /// The report of a frame, as text or JSON.
-    fn told(&self, from: &Address, to: &Path, report: &SalvageReport) -> Batch {
+    fn report_of(&self, from: &Address, to: &Path, report: &SalvageReport) -> Batch {
         let salvaged = Salvaged { from: from.location(), to, report, dry_run: self.dry_run };
         let mut text = Vec::new();
         if self.json {
@@ -272,6 +277,7 @@ impl Work<'_> {
 fn name_of(target: &Target, roots: &[PathBuf]) -> PathBuf {
     if !target.is_given {
         let below = roots.iter().filter_map(|root| target.path.strip_prefix(root).ok());
+        // Of nested roots, the innermost one.
         let shortest = below.min_by_key(|path| path.as_os_str().len());
         return shortest.unwrap_or(&target.path).into();
     }
@@ -284,7 +290,7 @@ fn name_of(target: &Target, roots: &[PathBuf]) -> PathBuf {
     }
 }
 
-/// What became of some frames.
+/// The output and the counts of a batch.
 #[derive(Default)]
 struct Batch {
     text: Vec<u8>,
@@ -301,7 +307,7 @@ impl Batch {
         self.failures += other.failures;
     }
 
-    /// Prints what is left to print, and says how the command ends.
+    /// Prints the remaining output, and returns the exit status.
     fn print(&self, json: bool, dry_run: bool) -> Outcome {
         io::stdout().write_all(&self.text)?;
         if dry_run && !json && self.whole + self.partly > 0 {

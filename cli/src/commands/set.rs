@@ -12,10 +12,10 @@ use crate::terminal::Outcome;
 
 /// Change the shape or dtype of an array in its file, without touching its data
 ///
-/// The new shape must need the same chunks as the old one: none is added or removed. Where the array grows, the new items
-/// show what the padding held: mostly zeros, but also the fill value of an array that was made with one, or old items if
-/// the array was larger before. The new dtype must have the same item size, and a type string of the same length, as <i4
-/// and <f4 have. No other program should have the file open.
+/// The new shape must need the same chunks as the old one: none is added or removed. If the array grows, the new items
+/// have the values that the padding held: mostly zeros, but also the fill value of an array that was made with one, or
+/// old items if the array was larger before. The new dtype must have the same item size, and a type string of the same
+/// length, such as <i4 and <f4. No other program should have the file open.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
 #[command(after_help = "Examples:
@@ -49,6 +49,7 @@ impl Set {
 
     fn change(&self, file: &Path) -> Result<Change, Error> {
         let mut frame = Frame::open(file)?;
+        // A copy of the header, which the edit changes in place.
         let before = Frame::parse(frame.header_bytes())?;
         let layout = before.array()?.and_then(|array| array.layout());
         let mut edit = frame.edit();

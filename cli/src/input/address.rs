@@ -1,4 +1,4 @@
-//! Where a frame is, as an argument says it and as it is printed.
+//! Addresses of frames: parsed from arguments, and printed.
 //!
 //! | address | what it is |
 //! |---|---|
@@ -6,13 +6,13 @@
 //! | `FILE:MEMBER` | a member of a zip file, by its name or its key in a store |
 //! | `FOLDER:/KEY` | a member of a store in a folder: the address of its file, or an array in the data of `embed.b2e` |
 //! | `FILE.b2e:/KEY` | an array in the data of a store in a single file |
-//! | `FILE@OFFSET` | what begins at this byte of any file |
+//! | `FILE@OFFSET` | a frame at this byte of any file |
 //! | `-` | standard input |
-//! | `scheme://…` | an object in an object store, or what is below a prefix |
-//! | `scheme://….b2z:MEMBER`, `….b2e:/KEY` | a member of a zip file or store there; `?…` follows it |
+//! | `scheme://…` | an object in an object store, or all objects below a prefix |
+//! | `scheme://….b2z:MEMBER`, `….b2e:/KEY` | a member of a zip file or store, in an object store or on the web; a query follows the member |
 //!
-//! A path that exists comes before a member or an offset, and of the files that an address can
-//! mean, the longest name. An argument that begins with `./`, or comes after `--`, is a path.
+//! An existing path wins over a member or an offset. If an address can be split in several ways, the longest file name
+//! wins. An argument that begins with `./`, or comes after `--`, is a path.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -27,16 +27,16 @@ use serde::{Serialize, Serializer};
 use crate::names::{STORE_FILE, file_of, indexed_array, scheme, split_query};
 use crate::text;
 
-/// What of a file is meant. The name of a member is owned or borrowed.
+/// The part of a file that an address selects. `S` is the owned or borrowed name of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inside<S> {
     /// The file or folder itself.
     Whole,
     Member(S),
     Offset(u64),
-    /// There is no file, but standard input. The path is `-`.
+    /// Standard input; the path is `-`.
     Stdin,
-    /// There is no file, but an object. The path is its URL; the member is of a zip file.
+    /// An object, or a member of a zip object; the path is the object's URL.
     Url(Option<S>),
 }
 
@@ -68,15 +68,17 @@ pub(crate) struct Address {
 
 /// The addresses of the command line. After `--` there are only paths.
 pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + Send {
+    // clap does not tell which arguments follow `--`. They are the last ones, so they are counted.
     let paths = std::env::args_os().skip_while(|argument| argument != "--").skip(1).count();
     let first_path = arguments.len().saturating_sub(paths);
     let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::of(path) };
     arguments.into_iter().enumerate().map(read)
 }
 
-/// An address of the command line, if the command has as many as there are here.
+/// Parses the positional arguments of a command that has exactly `N` of them.
 pub(crate) fn given_all<const N: usize>(arguments: [&PathBuf; N]) -> [Address; N] {
     let mut addresses = given(arguments.map(Clone::clone).to_vec());
+    // `given` yields one address per argument, so the fallback is never used.
     arguments.map(|path| addresses.next().unwrap_or_else(|| Address::of(path.clone())))
 }
 
@@ -109,10 +111,11 @@ impl Address {
         if bytes == b"-" {
             return Self::stdin();
         }
-        // Most paths have neither, and need no look at the disk.
+        // Most paths contain neither `:` nor `@`, and need no access to the disk.
         if !bytes.iter().any(|byte| b":@".contains(byte)) || fs::symlink_metadata(&text).is_ok() {
             return Self::of(text);
         }
+        // From the end: the longest file name wins.
         let place = (1..bytes.len()).rev().find_map(|at| {
             let (path, rest) = bytes.split_at(at);
             let inside = inside(rest)?;
@@ -129,7 +132,7 @@ impl Address {
     /// The address of a member of a store in a folder, by its key.
     fn in_store(folder: PathBuf, key: String) -> Option<Self> {
         let name = key.strip_prefix('/').filter(|_| is_store_folder(&folder))?;
-        // A table is a folder.
+        // Without an extension the key may be a table, which is a folder.
         let file = Store::file_names(&key)
             .chain([name.into()])
             .map(|name| folder.join(name))
@@ -163,7 +166,7 @@ fn starts_as_path(text: &[u8]) -> bool {
     matches!(text, [b'.', separator, ..] if path::is_separator(char::from(*separator)))
 }
 
-/// What follows the path of a file.
+/// Parses the `:MEMBER` or `@OFFSET` after a path.
 fn inside(rest: &[u8]) -> Option<Inside<String>> {
     match rest {
         [b':', name @ ..] if !name.is_empty() => {
@@ -198,7 +201,7 @@ impl Serialize for Address {
     }
 }
 
-/// Where something was found: an address that is printed.
+/// A borrowed address, for printing.
 #[derive(Clone, Copy)]
 pub(crate) struct Location<'p> {
     pub(crate) path: &'p Path,
@@ -210,12 +213,12 @@ impl<'p> Location<'p> {
         Self { path, inside: Inside::Whole }
     }
 
-    /// An object, or what is below a prefix.
+    /// An object, or a prefix of objects.
     pub(crate) fn of_url(path: &'p Path) -> Self {
         Self { path, inside: Inside::Url(None) }
     }
 
-    /// The frame that was found there, at an offset of the file.
+    /// The frame at an offset of the file.
     pub(crate) fn at(self, offset: u64) -> Self {
         match self.inside {
             Inside::Whole if offset > 0 => Self { inside: Inside::Offset(offset), ..self },
@@ -223,8 +226,8 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// A frame in the data of the store that was found there, by its key; `None` if no address leads to it. `is_alone` says that
-    /// the store is this file only, and not the folder that the file is in.
+    /// A frame in the data of the store at this location, by its key; `None` if the frame has no address. `is_alone`
+    /// means that the store is this file only, and not the folder around it.
     pub(crate) fn in_store(self, key: &'p str, is_alone: bool) -> Option<Self> {
         let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == STORE_FILE);
         let inside = match self.inside {
@@ -247,15 +250,15 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// The array that the file or member is an index of.
+    /// The array to which the file or member is a python-blosc2 index (`a.__index__.….b2nd`).
     pub(crate) fn index_of(self) -> Option<&'p str> {
         indexed_array(self.member().map_or_else(|| file_of(self.path), Path::new))
     }
 
-    /// The bytes of an argument that means the same, whatever the name of the file is.
+    /// The argument that is parsed back to this location, for any file name.
     pub(crate) fn address(self) -> Vec<u8> {
         let path = self.path.as_os_str().as_encoded_bytes();
-        // What would be read as an option, standard input or a URL.
+        // Paths that would be read as an option, standard input or a URL.
         let is_special = |path: &[u8]| path.starts_with(b"-") || scheme(path).is_some();
         let rest = match self.inside {
             Inside::Whole if is_special(path) => return [b"./", path].concat(),
@@ -267,7 +270,7 @@ impl<'p> Location<'p> {
             Inside::Member(name) => format!(":{name}"),
             Inside::Offset(offset) => format!("@{offset}"),
         };
-        // After `./` there is only a path.
+        // After `./`, `:MEMBER` and `@OFFSET` are not parsed, so it is removed; special names become absolute.
         let path =
             if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
         let path = if is_special(path.as_os_str().as_encoded_bytes()) {
@@ -278,7 +281,7 @@ impl<'p> Location<'p> {
         [path.as_os_str().as_encoded_bytes(), rest.as_bytes()].concat()
     }
 
-    /// Writes the fields of an object that say where something is. The bytes of a path that is not UTF-8 are there too.
+    /// Writes the fields of a JSON object that locate a frame, also the bytes of a path that is not UTF-8.
     pub(crate) fn write<S: SerializeStruct>(self, fields: &mut S) -> Result<(), S::Error> {
         fields.serialize_field("path", &self.path.to_string_lossy())?;
         if let Some(bytes) = bytes_of(self.path) {
@@ -330,7 +333,7 @@ mod tests {
             ("a:b:c/d", "a:b", member("c/d")),
             ("a:c:d@5", "a", member("c:d@5")),
             ("c@1", "c@1", Inside::Whole),
-            // No file is before the mark, or nothing after it.
+            // No file precedes the `:` or `@`, or nothing follows it.
             ("c@2", "c@2", Inside::Whole),
             ("a:", "a:", Inside::Whole),
             ("a@", "a@", Inside::Whole),

@@ -11,7 +11,7 @@ use crate::text::shortened;
 /// The longest header or metalayer that is shown.
 pub(crate) const MAX_LEN: u64 = 1 << 20;
 
-/// The most bytes of a text in a message.
+/// The widest quoted input in a message.
 const MESSAGE_LEN: usize = 40;
 
 /// Bytes given as text.
@@ -38,6 +38,7 @@ pub(crate) fn lines(
             return None;
         }
         let mut line = Vec::new();
+        // A byte more than the limit, to notice a longer line.
         let read = Read::by_ref(&mut input).take(MAX_LEN + 1).read_until(end, &mut line);
         let has_end = line.pop_if(|last| *last == end).is_some();
         is_over = !has_end;
@@ -79,6 +80,7 @@ fn is_no_text(character: char) -> bool {
 
 /// Bytes from hexadecimal digits, with separators as in Rust, C and JSON, or from a bytes literal as Python prints it.
 pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
+    // `b` is a digit too, but no quote follows a digit.
     if let Some(quoted) = text.trim().strip_prefix('b').filter(|rest| rest.starts_with(['\'', '"'])) {
         return python(quoted)
             .ok_or_else(|| format!("b{} is not a Python bytes literal", shortened(quoted, MESSAGE_LEN)));
@@ -128,6 +130,7 @@ fn python(quoted: &str) -> Option<Vec<u8>> {
                 escaped @ (b'\\' | b'\'' | b'"') => escaped,
                 _ => return None,
             },
+            // `repr` escapes all other bytes.
             byte if byte.is_ascii() && byte != quote => byte,
             _ => return None,
         });

@@ -1,4 +1,4 @@
-//! What went wrong at an address, for people and for `--json`.
+//! Errors with their addresses, for people and for `--json`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::problem::Problem;
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
         let mut error: Problem = error.into();
-        // The failure shows its own path.
+        // The failure shows its own path, so a message names only another file.
         if let Some((file, message)) = error.file.take().map(|file| *file)
             && file != self.path
         {
@@ -22,12 +22,12 @@ impl Location<'_> {
 }
 
 impl Address {
-    /// The path, if a command can change or write what is there. It needs a file or folder of its own.
+    /// The path of a frame that a command can change or write, which must be a file or folder of its own.
     pub(crate) fn into_path(self) -> Result<PathBuf, Failure> {
         let message = match &self.inside {
             Inside::Whole => return Ok(self.path),
             Inside::Member(_) => {
-                "this command cannot use a member of a zip file, which has checksums of its own, or of a store; extract the member first"
+                "this command cannot write into a zip file, which has checksums, or into a store; extract the member first"
             }
             Inside::Offset(_) => {
                 "this command cannot use a frame inside a file; it needs one with a file of its own"
@@ -39,7 +39,7 @@ impl Address {
     }
 }
 
-/// What went wrong with a file.
+/// An error with the address of its file.
 #[derive(Serialize)]
 pub(crate) struct Failure {
     #[serde(flatten)]

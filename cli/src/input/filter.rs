@@ -1,4 +1,4 @@
-//! Which arrays are listed: `--dtype` and `--ndim`.
+//! The filter of a listing: `--dtype` and `--ndim`.
 
 use b2nd_serde::MAX_NDIM;
 use b2nd_serde::dtype::Dtype;
@@ -9,13 +9,14 @@ use super::values::dtype_parser;
 use super::view::View;
 use crate::text::parsed_dtype;
 
-/// Conditions that an array must meet. Of several values of one, any is enough.
+/// Conditions on arrays. An array must meet each option; of several values of an option, any one suffices.
 #[derive(Args, Default)]
 pub(crate) struct ArrayFilter {
-    /// List only arrays of this dtype: float32 in either byte order, <f4 in one; of several, any
+    /// List only arrays of this dtype. A name such as float32 matches both byte orders, <f4 only one. Several,
+    /// separated by commas, match any of them
     #[arg(long, value_parser = dtypes(), hide_possible_values = true)]
     dtype: Vec<WantedDtypes>,
-    /// List only arrays of this number of dimensions; of several, any
+    /// List only arrays with this number of dimensions, or one of several, such as 2,3
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = ndim, value_hint = ValueHint::Other)]
     ndim: Vec<usize>,
 }
@@ -46,7 +47,7 @@ struct WantedDtypes(Vec<WantedDtype>);
 #[derive(Clone, Debug)]
 struct WantedDtype {
     dtype: Dtype,
-    /// Whether the byte order counts.
+    /// Whether the byte order must match too.
     is_exact: bool,
 }
 
@@ -63,7 +64,7 @@ fn dtypes() -> impl TypedValueParser<Value = WantedDtypes> {
 
 /// Parses one dtype, or several between commas. The commas of a structured dtype are in brackets.
 fn wanted_dtypes(text: &str) -> Result<WantedDtypes, String> {
-    // The names of fields can have brackets too.
+    // As one dtype first, because names of fields can contain brackets, which the loop below would count.
     if let Ok(wanted) = wanted_dtype(text) {
         return Ok(WantedDtypes(vec![wanted]));
     }
@@ -81,6 +82,7 @@ fn wanted_dtypes(text: &str) -> Result<WantedDtypes, String> {
 
 fn wanted_dtype(text: &str) -> Result<WantedDtype, String> {
     let text = text.trim();
+    // Names such as float32 have no byte order, nor do type strings with `|`.
     let is_exact = text.contains(['<', '>', '=']);
     let dtype = text.parse();
     dtype.map(|dtype| WantedDtype { dtype, is_exact }).map_err(|error| format!("'{text}': {error}"))

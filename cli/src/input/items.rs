@@ -1,4 +1,4 @@
-//! Reading the items of an array, no more of them at a time than needed.
+//! Reads the items of an array in pieces of bounded size.
 
 use std::fs;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use b2nd_frame::{Error, Frame, expansion_limit};
 use super::source::Reader;
 use crate::problem::Problem;
 
-/// The bytes of items that are read at a time, if a row of blocks or a chunk has fewer.
+/// The target size of a read, in bytes. A read is longer where a row of blocks or a chunk is.
 const AT_ONCE: u64 = 1 << 25;
 
-/// The most items that are read of the edges of an array.
+/// The most items to read for the edges of an array: 6 per dimension are 6^16 for 16 dimensions.
 const MOST_EDGES: usize = 1 << 22;
 
-/// The most bytes of the edges that are shown. A file of some hundred bytes can claim any number.
+/// The most bytes of the edges of an array. A few hundred bytes of a file can claim any number.
 const MOST_EDGE_BYTES: usize = 1 << 28;
 
 /// An array whose items can be read.
@@ -26,21 +26,21 @@ pub(crate) struct Items {
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
-    /// The most bytes of items that are in memory at once.
-    most: u64,
+    /// The most bytes of items in memory at once: the expansion limit of the stored bytes.
+    limit: u64,
 }
 
 /// Receives items: their ranges, and their bytes in C order.
 pub(crate) type Receive<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
-    /// The array of a frame, unless its items are computed or elsewhere.
+    /// The array of a frame, unless its items are computed or stored elsewhere (`is_active`).
     pub(crate) fn of(mut frame: Frame<Reader>) -> Result<Self, Problem> {
         let geometry = match frame.array()? {
             Some(array) if !frame.kind().is_active() => {
                 array.geometry().map_err(|error| Problem::new("malformed", error.to_string()))?
             }
-            // The library says why there is nothing to be read.
+            // The library's error has the reason.
             _ => {
                 let why = frame.slice(&[]).nbytes().err();
                 return Err(
@@ -50,13 +50,13 @@ impl Items {
         };
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let most = expansion_limit(stored_len(&frame));
-        if typesize as u64 > most {
+        let limit = expansion_limit(stored_len(&frame));
+        if typesize as u64 > limit {
             let message =
-                format!("items of {typesize} bytes are too long: of this frame at most {most} are read");
+                format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
             return Err(Problem::new("refused", message));
         }
-        Ok(Self { frame, geometry, typesize, threads, most })
+        Ok(Self { frame, geometry, typesize, threads, limit })
     }
 
     pub(crate) fn frame(&self) -> &Frame<Reader> {
@@ -96,6 +96,7 @@ impl Items {
         let mut edges = vec![0; nbytes];
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
+            // A corner takes one end of each dimension: its number has a digit per dimension.
             let mut rest = corner;
             let places = ends.iter().filter_map(|ends| {
                 let place = ends.get(rest % ends.len());
@@ -109,17 +110,17 @@ impl Items {
                 .zip(starts)
                 .map(|(range, start)| start..start + items(&(range.clone(), start)))
                 .collect();
-            place(&mut edges, &shape, &places, &mut bytes.chunks_exact(self.typesize));
+            copy_into(&mut edges, &shape, &places, &mut bytes.chunks_exact(self.typesize));
         }
         Ok(edges)
     }
 
     /// Reads a whole slice, unless it is too long.
     pub(crate) fn read_all(&mut self, ranges: &[Range<u64>]) -> Result<Vec<u8>, Problem> {
-        let (nbytes, most) = (self.nbytes(ranges)? as u64, self.most);
-        if nbytes > most {
+        let (nbytes, limit) = (self.nbytes(ranges)? as u64, self.limit);
+        if nbytes > limit {
             let message = format!(
-                "{nbytes} bytes of items are too many to print, of this frame at most {most}; use --slice, or -o FILE"
+                "{nbytes} bytes of items are too many to print: the limit for this frame is {limit}; use --slice, or -o FILE"
             );
             return Err(Problem::new("refused", message));
         }
@@ -132,12 +133,13 @@ impl Items {
         ranges: &[Range<u64>],
         receive: &mut Receive<'_, E>,
     ) -> Result<(), E> {
-        self.rows(&mut ranges.to_vec(), 0, &mut Vec::new(), receive)
+        self.by_block_rows(&mut ranges.to_vec(), 0, &mut Vec::new(), receive)
     }
 
-    /// Divides a slice into rows of blocks along a dimension; where these are too long, into single rows, and those in the same
-    /// way. Then blocks are decompressed again for each row, but a small file can claim rows of any length.
-    fn rows<E: From<Error>>(
+    /// Reads a slice in runs of whole block rows along a dimension. Where a block row exceeds the limit, reads each
+    /// index by itself, divided along the next dimension in the same way. That decompresses a block several times, but
+    /// bounds the memory: a small file can claim rows of any length.
+    fn by_block_rows<E: From<Error>>(
         &mut self,
         ranges: &mut Vec<Range<u64>>,
         dimension: usize,
@@ -146,20 +148,21 @@ impl Items {
     ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
         let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
-            return self.pass(ranges, items, receive);
+            return self.read_and_pass(ranges, items, receive);
         };
         let size = |sizes: &[u64]| sizes.get(dimension).copied().unwrap_or(1).max(1);
         let (chunk, block) = (size(&self.geometry.chunkshape()), size(&self.geometry.blockshape()));
         let length = whole.end - whole.start;
         let row = nbytes / length;
-        let (at_once, has_block_rows) = (AT_ONCE / row, block.min(length).saturating_mul(row) <= self.most);
+        let (at_once, has_block_rows) = (AT_ONCE / row, block.min(length).saturating_mul(row) <= self.limit);
         let is_single = length == 1 || at_once == 0 && !has_block_rows;
         let mut start = whole.start;
         while start < whole.end {
             let end = match start.saturating_add(at_once) {
                 _ if is_single => start + 1,
-                // A row of blocks at least, and no part of one at the end.
+                // At least one row of blocks, and only whole rows, so that no block is decompressed twice.
                 end if has_block_rows => next_block(start, chunk, block).max(last_block(end, chunk, block)),
+                // A row of blocks exceeds the limit, but not each of its items along this dimension.
                 end => end,
             };
             let end = end.min(whole.end);
@@ -167,9 +170,9 @@ impl Items {
                 *range = start..end;
             }
             if is_single {
-                self.rows(ranges, dimension + 1, items, receive)?;
+                self.by_block_rows(ranges, dimension + 1, items, receive)?;
             } else {
-                self.pass(ranges, items, receive)?;
+                self.read_and_pass(ranges, items, receive)?;
             }
             start = end;
         }
@@ -187,11 +190,12 @@ impl Items {
     ) -> Result<(), E> {
         self.nbytes(ranges)?;
         let (mut ranges, mut items) = (ranges.to_vec(), Vec::new());
-        self.split(&mut ranges, 0, &mut items, receive)
+        self.by_chunks(&mut ranges, 0, &mut items, receive)
     }
 
-    /// Divides a slice between chunks, from a dimension on, until each part is small or of one chunk.
-    fn split<E: From<Error>>(
+    /// Divides a slice at chunk boundaries along this and the later dimensions, until each part is small or within one
+    /// chunk.
+    fn by_chunks<E: From<Error>>(
         &mut self,
         ranges: &mut Vec<Range<u64>>,
         dimension: usize,
@@ -200,14 +204,16 @@ impl Items {
     ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
         let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
-            // One chunk can claim gigabytes.
-            return if nbytes > self.most {
-                self.rows(ranges, 0, items, receive)
+            // A single chunk can claim gigabytes, and is then read by rows.
+            return if nbytes > self.limit {
+                self.by_block_rows(ranges, 0, items, receive)
             } else {
-                self.pass(ranges, items, receive)
+                self.read_and_pass(ranges, items, receive)
             };
         };
         let chunk = self.geometry.chunkshape().get(dimension).copied().unwrap_or(1).max(1);
+        // As many rows as are small together. The loop takes at least one row of chunks, whose parts the next dimension
+        // divides.
         let rows = AT_ONCE / (nbytes / (whole.end - whole.start)).max(1);
         let mut start = whole.start;
         while start < whole.end {
@@ -217,7 +223,7 @@ impl Items {
             if let Some(range) = ranges.get_mut(dimension) {
                 *range = start..end;
             }
-            self.split(ranges, dimension + 1, items, receive)?;
+            self.by_chunks(ranges, dimension + 1, items, receive)?;
             start = end;
         }
         if let Some(range) = ranges.get_mut(dimension) {
@@ -226,7 +232,7 @@ impl Items {
         Ok(())
     }
 
-    fn pass<E: From<Error>>(
+    fn read_and_pass<E: From<Error>>(
         &mut self,
         ranges: &[Range<u64>],
         items: &mut Vec<u8>,
@@ -238,7 +244,7 @@ impl Items {
     }
 }
 
-/// The bytes of a frame: of a sparse one, of all files in its folder.
+/// The stored size of a frame; for a sparse frame, of all files in its folder.
 fn stored_len(frame: &Frame<Reader>) -> u64 {
     let folder = frame.path().and_then(Path::parent).filter(|_| frame.header().is_sparse());
     let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
@@ -246,19 +252,19 @@ fn stored_len(frame: &Frame<Reader>) -> u64 {
     lengths.fold(frame.header().frame_len, u64::saturating_add)
 }
 
-/// The end of the block in which an item is.
+/// The end of the block that contains an item.
 fn next_block(item: u64, chunk: u64, block: u64) -> u64 {
     let (start, within) = (item / chunk * chunk, item % chunk);
     start + ((within / block + 1) * block).min(chunk)
 }
 
-/// The start of the block in which an item is.
+/// The start of the block that contains an item.
 fn last_block(item: u64, chunk: u64, block: u64) -> u64 {
     item / chunk * chunk + item % chunk / block * block
 }
 
 /// Copies items into a part of an array of this shape.
-fn place<'i>(
+fn copy_into<'i>(
     array: &mut [u8],
     shape: &[usize],
     places: &[Range<usize>],
@@ -272,6 +278,6 @@ fn place<'i>(
     };
     let below = array.len() / length.max(1);
     for row in array.chunks_exact_mut(below.max(1)).skip(range.start).take(range.len()) {
-        place(row, shape, places, items);
+        copy_into(row, shape, places, items);
     }
 }

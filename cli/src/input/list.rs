@@ -8,7 +8,7 @@ use super::bytes::{lines, open_or_stdin};
 use super::failure::Failure;
 use crate::problem::Problem;
 
-/// The given paths. An error of reading their list is the last item.
+/// The addresses to visit. If reading the list fails, the error is the last item.
 pub(crate) type Roots = Box<dyn Iterator<Item = Result<Address, Failure>> + Send>;
 
 pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
@@ -30,11 +30,11 @@ pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
             }
         }
     });
-    // Each thread asks for more, but a terminal must be read to its end only once.
+    // Every thread asks until it gets `None`. On a terminal, a second read after Ctrl-D would wait for input again.
     Box::new(paths.fuse())
 }
 
-/// Reads a line of a list, for example from `ls`. `find` prints paths that exist or begin with `./`.
+/// Parses a line of a list as an address. Lines of `find` are read as paths, because they exist.
 fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
     let address = Address::read(path_of(line));
     if address.inside == Inside::Stdin {

@@ -1,4 +1,4 @@
-//! What the command is asked to read: addresses, the files that they stand for, and the frames in these.
+//! Input: addresses, the files that they name, and the frames in these files.
 
 mod address;
 mod selection;

@@ -1,4 +1,4 @@
-//! The options of commands that visit many files: which, and with how many threads.
+//! The options of commands that visit many files: the files, and the number of threads.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use crate::remote;
 /// More threads than cores hide the latency of a slow disk, and do not slow down a fast one.
 const MIN_JOBS: usize = 16;
 
-/// Requests to an object store at a time. It answers each of them slowly, and many of them at once.
+/// The number of parallel requests to an object store, which answers slowly but many at a time.
 const REMOTE_JOBS: usize = 64;
 
-/// Which files to visit, and how.
+/// The files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
     /// Files, sparse frames (directories), folders to search, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
@@ -29,7 +29,7 @@ pub(crate) struct Paths {
     /// Read paths or other addresses from FILE, one per line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     files_from: Option<PathBuf>,
-    /// Lines of --files-from end with a NUL byte, as `find -print0` and `ls --print0` write them
+    /// Addresses in --files-from end with a NUL byte, as written by `find -print0` and `b2nd ls --print0`
     #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths")]
     null: bool,
     #[command(flatten)]
@@ -50,13 +50,13 @@ impl Paths {
         if self.files_from.is_some() { &[] } else { &self.roots }
     }
 
-    /// Whether the results are passed on in the order of the paths; in folders by name.
+    /// Whether results are passed on in the order of the paths, and in folders by name.
     pub(crate) fn are_ordered(&self) -> bool {
         !self.search.unordered
     }
 
-    /// Works on batches of the files to visit, on several threads, and passes the results on. An error of `take` ends the
-    /// work. `is_slow` says whether each file is much work.
+    /// Works on batches of the files to visit, on several threads, and passes the results on. An error of `take` ends
+    /// the work. `is_slow` means that a single file is enough work for a batch.
     pub(crate) fn visit<T: Send>(
         self,
         stores: Stores,
@@ -64,10 +64,12 @@ impl Paths {
         work: impl Fn(Vec<Found>) -> T + Sync,
         mut take: impl FnMut(T) -> io::Result<()> + Send,
     ) -> io::Result<()> {
+        // Only the paths of the command line are known now, not the lines of --files-from.
         let is_remote = self.given().iter().any(|path| is_url(path));
         let least = if is_remote { REMOTE_JOBS } else { MIN_JOBS };
         let fit = || thread::available_parallelism().map_or(least, |cores| cores.get().max(least));
         let jobs = self.jobs.map_or_else(fit, usize::from);
+        // An object takes a request or more, so it is a batch of its own.
         let pool = Pool { jobs, is_ordered: self.are_ordered(), is_slow: is_slow || is_remote };
         let are_named = self.files_from.is_none();
         let roots = match self.files_from {

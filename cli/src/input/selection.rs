@@ -17,18 +17,18 @@ enum Part {
     Rest,
 }
 
-/// The ranges of a slice, and the dimensions that stay.
+/// The ranges of a slice, and which dimensions it keeps.
 #[derive(Debug)]
 pub(crate) struct Selected {
     pub(crate) ranges: Vec<Range<u64>>,
-    stays: Vec<bool>,
+    kept: Vec<bool>,
 }
 
 impl Selected {
     /// The shape of the selection.
     pub(crate) fn shape(&self) -> impl Iterator<Item = u64> {
         let lengths = self.ranges.iter().map(|range| range.end - range.start);
-        lengths.zip(&self.stays).filter(|(_, stays)| **stays).map(|(length, _)| length)
+        lengths.zip(&self.kept).filter(|(_, kept)| **kept).map(|(length, _)| length)
     }
 }
 
@@ -36,6 +36,7 @@ impl Selected {
 pub(crate) fn selection(text: &str) -> Result<Selection, String> {
     let inner = text.trim();
     let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner);
+    // As in Python, a comma at the end means nothing.
     let inner = inner.trim().trim_end_matches(',');
     if inner.is_empty() {
         return Ok(Selection::default());
@@ -43,7 +44,7 @@ pub(crate) fn selection(text: &str) -> Result<Selection, String> {
     let parts: Vec<_> = inner.split(',').map(|text| part(text.trim())).collect::<Result<_, _>>()?;
     match parts.iter().filter(|part| matches!(part, Part::Rest)).count() {
         0 | 1 => Ok(Selection(parts)),
-        _ => Err("... may stand only once".into()),
+        _ => Err("... may occur only once".into()),
     }
 }
 
@@ -65,7 +66,7 @@ fn part(text: &str) -> Result<Part, String> {
 }
 
 impl Selection {
-    /// The slice of an array of this shape. Bounds are cut to the shape, as in NumPy; an index must be in it.
+    /// The slice of an array of this shape. Bounds are clipped to the shape, as in NumPy; an index must be within it.
     pub(crate) fn of(&self, shape: &[u64]) -> Result<Selected, String> {
         let Self(parts) = self;
         let given = parts.iter().filter(|part| !matches!(part, Part::Rest)).count();
@@ -75,12 +76,13 @@ impl Selection {
             return Err(format!("the slice has {given}, but the array has {ndim}"));
         };
         let whole = Part::Range(None, None);
+        // As in NumPy, the dimensions after the given ones are whole.
         let rest = if given == parts.len() { &[Part::Rest][..] } else { &[] };
         let parts = parts.iter().chain(rest).flat_map(|part| match part {
             Part::Rest => vec![whole; open],
             &part => vec![part],
         });
-        let mut selected = Selected { ranges: Vec::new(), stays: Vec::new() };
+        let mut selected = Selected { ranges: Vec::new(), kept: Vec::new() };
         for (dimension, (part, &length)) in parts.zip(shape).enumerate() {
             // A negative number counts from the end.
             let place = |number: i64| i128::from(number) + if number < 0 { i128::from(length) } else { 0 };
@@ -101,7 +103,7 @@ impl Selection {
                 Part::Rest => 0..length,
             };
             selected.ranges.push(range);
-            selected.stays.push(!matches!(part, Part::Index(_)));
+            selected.kept.push(!matches!(part, Part::Index(_)));
         }
         Ok(selected)
     }
@@ -134,7 +136,7 @@ mod tests {
             ("0,0,0,0", "the slice has 4 dimensions, but the array has 3"),
             ("::2", "'::2' has a step, but only slices without one can be read"),
             ("a:2", "'a' is not a whole number; write a slice such as 0:2,3,:"),
-            ("...,...", "... may stand only once"),
+            ("...,...", "... may occur only once"),
         ] {
             assert_eq!(selected(text), Err(error.into()), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Opens what is at an address.
+//! Opens the frame or the bytes at an address.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -15,20 +15,20 @@ use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::await_stdin;
 
-/// What reads a frame: a file, the bytes of standard input, or an object in an object store.
+/// The source of a frame: a file, the bytes of standard input, or an object in an object store.
 pub(crate) type Reader = Box<dyn ReadSeek>;
 
 pub(crate) trait ReadSeek: Read + Seek + Send {}
 
 impl<R: Read + Seek + Send> ReadSeek for R {}
 
-/// The bytes of a frame: what reads them, and where they begin.
+/// The bytes of a frame: their reader, and the offset at which they begin.
 pub(crate) struct Place {
     pub(crate) reader: Reader,
     pub(crate) offset: u64,
-    /// The member of a zip file that they are.
+    /// The member of a zip file with these bytes.
     member: Option<ZipMember>,
-    /// Whether they are in the compressed data of a store, so that no file has them as they are.
+    /// Whether the bytes are in the compressed data of a store, so that they have no offset in a file.
     pub(crate) is_embedded: bool,
 }
 
@@ -37,7 +37,7 @@ impl Place {
         Self { reader: Box::new(reader), offset, member: None, is_embedded: false }
     }
 
-    /// What is wrong with the bytes as a whole, by the checksum that a zip file has for them.
+    /// Checks the bytes of a zip member against its checksum in the zip file. Returns the damage, if any.
     pub(crate) fn damage(&mut self) -> Result<Option<Finding>, Problem> {
         Ok(self.member.as_ref().map(|member| member.check_bytes(&mut self.reader)).transpose()?.flatten())
     }
@@ -59,7 +59,7 @@ impl Address {
         self.open_place(self.place("the bytes of a frame")?)
     }
 
-    /// The same for the place that the address has.
+    /// `open` for a caller that has already found the place.
     pub(crate) fn open_place(&self, mut place: Place) -> Result<Frame<Reader>, Problem> {
         let hint = match self.inside {
             Inside::Stdin if begins_as_zip(&mut place.reader) => Some(ZIP_ON_STDIN),
@@ -69,7 +69,8 @@ impl Address {
         place.frame().map_err(|error| Problem { hint, ..error.into() })
     }
 
-    /// Where the bytes at the address are. `what` is awaited on standard input.
+    /// A reader for the address, and the offset at which its bytes begin. `what` names the expected input in the
+    /// prompt.
     pub(crate) fn place(&self, what: &str) -> Result<Place, Problem> {
         let offset = match &self.inside {
             Inside::Stdin => {
@@ -84,7 +85,7 @@ impl Address {
             Inside::Url(None) => return Ok(Place::new(remote::open(&self.path)?, 0)),
             Inside::Url(Some(name)) => return member(Box::new(remote::open(&self.path)?), name),
             Inside::Member(name) => {
-                // The folder of a store has its small arrays in a file.
+                // The small arrays of a store are in this file of its folder.
                 let file = if self.path.is_dir() { &self.path.join(STORE_FILE) } else { &self.path };
                 return member(Box::new(File::open(file)?), name);
             }
@@ -117,8 +118,9 @@ fn member_of(zip: &mut (impl Read + Seek), name: &str) -> Result<Option<ZipMembe
     Ok(found)
 }
 
-/// Where the bytes of a member are, in a zip file or in the data of a store.
+/// The bytes of a member of a zip file, or of a frame in the data of a store.
 fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
+    // A store in a single file is not a zip file.
     if Frame::read_at(&mut reader, 0).is_ok_and(|frame| frame.kind().is_store()) {
         let message = "the store has no such member; `b2nd info` shows its keys";
         return embedded(reader, 0, name)?.ok_or_else(|| Problem::new("io", message));
@@ -130,7 +132,7 @@ fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
         return place.ok_or_else(|| Problem::new("io", message));
     };
     match member.content() {
-        // What is wrong with the frame itself is said by who reads it.
+        // Damage to the frame itself is reported when the frame is read.
         MemberContent::Broken(finding) if finding.code() == FindingCode::ZipMember => {
             Err(finding.clone().into())
         }
@@ -147,23 +149,24 @@ fn embedded(reader: Reader, offset: u64, key: &str) -> Result<Option<Place>, Pro
     Ok(is_there.then(|| Place { is_embedded: true, ..Place::new(frames, 0) }))
 }
 
-/// Why a compressed member is not read.
+/// The refusal to read a compressed member.
 pub(crate) fn compressed() -> Problem {
     let message = "the member is compressed; extract it from the zip file to read its frame";
     Problem::new("compressed-member", message)
 }
 
-/// What to do with a zip file.
+/// The hint for a zip file.
 pub(crate) const ZIP_FILE: &str = "; it is a zip file: name a member, as in FILE:MEMBER";
 
-/// What to do with a zip file on standard input: its members would have no address.
+/// The hint for a zip file on standard input, whose members cannot have an address.
 pub(crate) const ZIP_ON_STDIN: &str =
     "; it is a zip file, which cannot be read from standard input: save it, and name the file";
 
-/// What to do with a zip file in an object store that is not opened as one.
-const ZIP_OBJECT: &str = "; it is a zip file: `b2nd ls` lists its members if its name ends with .b2z, and an address names one, as in URL:MEMBER";
+/// The hint for a zip file in an object store that is not opened as one.
+const ZIP_OBJECT: &str =
+    "; it is a zip file: its members can be listed and read only if its name ends with .b2z";
 
-/// Whether the next bytes are those of a zip file.
+/// Whether the next bytes begin a zip file: with a member, or with the directory of an empty one.
 pub(crate) fn begins_as_zip(mut reader: impl Read) -> bool {
     let mut start = [0; 4];
     reader.read_exact(&mut start).is_ok() && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)

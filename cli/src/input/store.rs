@@ -11,7 +11,7 @@ use super::visit::Visit;
 use crate::names::{STORE_FILE, file_of, name_in};
 use crate::remote;
 
-/// The store that a folder or zip file is. What is wrong with a zip file, its visit tells.
+/// Opens a folder or zip file as a store; `None` if it is not one. Damage to a zip file is reported when it is visited.
 pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
     if target.is_zip_object() {
         let store = remote::open(&target.path).map(|zip| Store::read_zip(zip, file_of(&target.path)));
@@ -30,12 +30,13 @@ pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
     }
 }
 
-/// The store that a folder or zip file is. If it cannot be opened, the visit of its files tells why.
+/// The same, with errors ignored: visiting the files reports them.
 pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
     store_at(target).ok().flatten()
 }
 
-/// The files in the folder of a store, but not those that are only a part of it. Its own file can have members in its data.
+/// The files in a store's folder, without those that are a part of a table or of the store itself. The store's own file
+/// stays, because its data can have members.
 pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<Item = Found> {
     Targets::in_store(&target.path).filter(move |found| {
         let name = found.as_ref().map(|found| name_in(&target.path, &found.path));
@@ -43,7 +44,7 @@ pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<
     })
 }
 
-/// Whether what was found in a store is only a part of it.
+/// Whether a frame is a part of a table or of the store itself, and not a member.
 pub(crate) fn is_part(target: &Target, store: Option<&Store>, found: &Result<View<'_>, Failure>) -> bool {
     let (Some(store), Ok(View { location, .. })) = (store, found) else { return false };
     match location.member() {
@@ -52,7 +53,7 @@ pub(crate) fn is_part(target: &Target, store: Option<&Store>, found: &Result<Vie
     }
 }
 
-/// Visits the frames in a folder or zip file, but not those that are only a part of this store.
+/// Visits the frames in a folder or zip file, without those that are a part of a table or of the store itself.
 pub(crate) fn visit_files(
     target: &Target,
     store: Option<&Store>,

@@ -29,7 +29,7 @@ impl Target {
         Self { path, inside, is_given: true, is_sparse, is_store }
     }
 
-    /// The zip file or the folder of the store that a member is in.
+    /// The zip file, or the folder of the store, that contains a member.
     pub(crate) fn container(&self) -> Option<Self> {
         let inside = match self.inside {
             Inside::Member(_) => Inside::Whole,
@@ -70,7 +70,7 @@ pub(crate) fn is_sparse(path: &Path) -> bool {
     is_sparse_frame(path) || is_remnant()
 }
 
-/// The member that a folder in the folder of a store is, if it is a table.
+/// The address of a table by its folder; `None` if the folder is not a table in a store.
 pub(crate) fn table_of(folder: &Path) -> Option<Address> {
     if !folder.join(TABLE_FILE).is_file() {
         return None;

@@ -11,7 +11,9 @@ use walkdir::{DirEntry, WalkDir};
 use super::address::{Address, Inside, Location};
 use super::list::Roots;
 use super::target::{Found, Target, is_sparse, table_of};
-use crate::names::{SPARSE_INDEX, has_extension, is_folder, is_leftover, is_named_blosc2, may_be_prefix};
+use crate::names::{
+    SPARSE_INDEX, ends_with_slash, has_extension, is_leftover, is_named_blosc2, may_be_prefix,
+};
 use crate::problem::Problem;
 use crate::remote::{self, Objects};
 use crate::terminal::remark;
@@ -59,10 +61,11 @@ impl Search {
 
     fn walk(&self, folder: &Path) -> walkdir::IntoIter {
         let walk = WalkDir::new(folder).min_depth(1).follow_links(self.follow);
+        // Sorting would read a whole folder before its first file.
         if self.unordered {
             return walk.into_iter();
         }
-        // Both are in the same folder, so comparing the paths compares the names, without searching for these.
+        // Both entries are in the same folder, so their paths order like their names. This avoids splitting the paths.
         walk.sort_by(|a, b| a.path().as_os_str().cmp(b.path().as_os_str())).into_iter()
     }
 }
@@ -75,10 +78,10 @@ struct Prefix {
     is_empty: bool,
 }
 
-/// The files to visit. Folders are searched on the way.
+/// An iterator of the files to visit, which searches folders lazily.
 pub(crate) struct Targets {
     roots: Roots,
-    /// Whether the roots are from the command line. A list can be long.
+    /// Whether the roots are from the command line. Only then a request per URL is affordable (`is_prefix`).
     are_named: bool,
     search: Search,
     stores: Stores,
@@ -86,7 +89,8 @@ pub(crate) struct Targets {
     objects: Option<Prefix>,
     /// Whether the folder is `.`, whose name is omitted from the paths.
     is_here: bool,
-    /// The number of symbolic links in folders that were not followed. `None` in a store, where links are never followed.
+    /// The number of symbolic links in folders that were not followed. `None` in a store, where links are never
+    /// followed.
     skipped_links: Option<u64>,
 }
 
@@ -98,7 +102,7 @@ impl Iterator for Targets {
             let found = match (&self.walk, &self.objects) {
                 (Some(_), _) => self.walk_on(),
                 (_, Some(_)) => self.next_object(),
-                _ => self.next_root().or_else(|| self.tell_links())?,
+                _ => self.next_root().or_else(|| self.report_links())?,
             };
             if found.is_some() {
                 return found;
@@ -130,8 +134,8 @@ impl Targets {
         targets
     }
 
-    /// Reports the number of skipped links once, at the end.
-    fn tell_links<T>(&mut self) -> Option<T> {
+    /// Reports the number of skipped links once, at the end. Always `None`; the type is for `or_else`.
+    fn report_links<T>(&mut self) -> Option<T> {
         if let Some(links) = self.skipped_links.take().filter(|&links| links > 0) {
             remark(&format_args!("{} skipped; -L follows them", text::count(links, "link")));
         }
@@ -145,7 +149,7 @@ impl Targets {
     }
 
     /// The next root; `None` for a folder or prefix, which is searched next.
-    #[expect(clippy::option_option, reason = "the end, and a folder")]
+    #[expect(clippy::option_option, reason = "None is the end, Some(None) a folder")]
     fn next_root(&mut self) -> Option<Option<Found>> {
         let Address { path, inside } = match self.roots.next()? {
             Ok(address) => address,
@@ -164,10 +168,10 @@ impl Targets {
         })
     }
 
-    /// Whether a URL is listed. The URL of a sparse frame can end with a slash too; only for a URL of the command line it is
-    /// worth a request to find out.
+    /// Whether to list a URL as a prefix. The URL of a sparse frame can end with a slash too; a request finds out, but
+    /// only for URLs of the command line.
     fn is_prefix(&self, url: &Path) -> bool {
-        may_be_prefix(url) || self.are_named && is_folder(url) && remote::is_prefix(url)
+        may_be_prefix(url) || self.are_named && ends_with_slash(url) && remote::is_prefix(url)
     }
 
     /// The target at a path of the roots; `None` for a folder, which is searched next.
@@ -177,6 +181,7 @@ impl Targets {
             Ok(metadata) => metadata,
             Err(error) => return Some(Err(location.failure(error))),
         };
+        // Reading a pipe or a device may never end.
         if !metadata.is_file() && !metadata.is_dir() {
             return Some(Err(location.failure(Problem::new("io", "neither a file nor a directory"))));
         }
@@ -189,6 +194,7 @@ impl Targets {
         {
             return Some(Ok(Target { path, inside, is_given: true, is_sparse: false, is_store: false }));
         }
+        // A store is a target itself, and its files follow.
         if is_folder || is_store && self.stores == Stores::WithFiles {
             self.enter(&path);
         }
@@ -222,7 +228,7 @@ impl Targets {
             }
             let path = text::path(&self.shown(entry.into_path()));
             remark(&format_args!(
-                "{path}: skipped: the temporary file of a rewrite that was killed or is still running"
+                "{path}: skipped: the temporary file of a command that was killed or is still running"
             ));
             return None;
         }
@@ -238,6 +244,7 @@ impl Targets {
         let is_folder = entry.file_type().is_dir();
         let is_sparse = is_folder && is_sparse(entry.path());
         let is_store = is_folder && !is_sparse && is_wanted && self.is_store(entry.path());
+        // The chunk files of a sparse frame are a part of one target.
         if is_sparse || is_store && self.stores == Stores::Whole {
             self.walk.as_mut()?.skip_current_dir();
         }
@@ -248,7 +255,7 @@ impl Targets {
         })
     }
 
-    /// The next object below a URL, if it is to be visited. Each object costs a request, so unlike a file it needs a Blosc2
+    /// The next object below a URL, if it is to be visited. Each object costs a request, so it needs a Blosc2
     /// extension, or one of --ext.
     fn next_object(&mut self) -> Option<Found> {
         let object = |path: PathBuf, is_given, is_sparse| {
@@ -257,7 +264,8 @@ impl Targets {
         let prefix = self.objects.as_mut()?;
         let Some(path) = prefix.objects.next() else {
             let Prefix { url, is_empty, .. } = self.objects.take()?;
-            return match (is_empty, is_folder(&url)) {
+            return match (is_empty, ends_with_slash(&url)) {
+                // Nothing is below it, so the URL is read as that of an object.
                 (true, false) => object(url, true, false),
                 (true, true) => {
                     let problem = Problem::new("io", "there is no object below it");

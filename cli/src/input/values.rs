@@ -14,6 +14,7 @@ pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
 /// Parses numbers between commas, with or without brackets as in a Python tuple or list, or with `x` between them.
 pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String> {
     let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
+    // A Python tuple of one number ends with a comma.
     let inner = inner.trim_end_matches([',', ' ']);
     if inner.is_empty() {
         return Ok(Numbers(Vec::new()));
@@ -26,6 +27,8 @@ pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String
                 Err(format!("'{text}' is not a whole number; write numbers between commas, such as 400,3"))
             }
             _ => {
+                // The limits are those of the entry. Negative numbers in range pass, and the library reports them by
+                // its name.
                 let bits = 8 * size_of::<T>();
                 let max = (1_i128 << (bits - 1)) - 1;
                 Err(format!("{text} is out of range: must be 0 to {max} (int{bits})"))
@@ -35,7 +38,7 @@ pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String
     inner.split([',', 'x']).map(number).collect::<Result<_, _>>().map(Numbers)
 }
 
-/// Accepts any text; completions offer these.
+/// A parser that accepts any text. Completions offer the texts in it.
 #[derive(Clone)]
 pub(crate) struct Offered(pub(crate) Vec<&'static str>);
 
@@ -79,8 +82,8 @@ const USUAL_DTYPES: [&str; 14] = [
     "complex128",
 ];
 
-/// The dtype as a metalayer stores it: the type string, or in layout b2nd-six the name. A text that is not a dtype is returned
-/// unchanged, because the library reports it.
+/// The dtype as a metalayer stores it: the type string, or in layout b2nd-six the name. A text that is not a dtype is
+/// returned unchanged, because the library reports it.
 pub(crate) fn dtype_as_stored(text: &str, is_six: bool) -> String {
     match text.parse::<Dtype>() {
         Ok(dtype) if is_six => dtype.numpy_str().to_string(),

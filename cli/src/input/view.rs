@@ -19,7 +19,8 @@ pub(crate) enum ShownValues {
     All,
 }
 
-/// Errors after which no size of the frame is certain. A sum with one damaged number is that number.
+/// Findings that make the sizes of a frame uncertain. Such frames are left out of sums, which one damaged number would
+/// dominate.
 const WRONG_SIZES: [FindingCode; 9] = [
     FindingCode::Typesize,
     FindingCode::Sizes,
@@ -44,7 +45,7 @@ pub(crate) struct View<'s> {
     pub(crate) array: Option<&'s Array<'s>>,
     pub(crate) findings: &'s [Finding],
     pub(crate) skipped: &'s [Skipped],
-    /// For a store, and if the values of metalayers are requested.
+    /// Read for a store, or if the values of metalayers are requested.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
     pub(crate) values: ShownValues,
@@ -73,7 +74,7 @@ impl<'s> View<'s> {
         }
     }
 
-    /// The size of an item of the array: that of the dtype if it is known, otherwise the typesize.
+    /// The item size of the dtype if it is known, otherwise the typesize; `None` without an array.
     pub(crate) fn itemsize(self, dtype: Option<&Dtype>) -> Option<i64> {
         self.array?;
         let size = dtype.and_then(|dtype| i64::try_from(dtype.item_size()).ok());
@@ -85,7 +86,7 @@ impl<'s> View<'s> {
         self.nbytes_of(self.array.and_then(parsed_dtype).as_ref())
     }
 
-    /// The same, for a caller who has parsed the dtype.
+    /// `nbytes` for a caller that has already parsed the dtype.
     pub(crate) fn nbytes_of(self, dtype: Option<&Dtype>) -> Option<i64> {
         match self.array.zip(self.itemsize(dtype)) {
             Some((array, itemsize)) => nbytes(array.shape(), itemsize).filter(|_| !self.has_wrong_sizes()),
@@ -105,7 +106,7 @@ impl<'s> View<'s> {
         u64::try_from(cbytes).is_ok_and(fits).then_some(cbytes)
     }
 
-    /// Both, for their ratio.
+    /// `stored_nbytes` and `cbytes`, for the compression ratio.
     pub(crate) fn compressed(self) -> Option<(i128, i128)> {
         Some((self.stored_nbytes()?.into(), self.cbytes()?.into()))
     }
@@ -115,7 +116,7 @@ impl<'s> View<'s> {
         self.findings.iter().any(|finding| WRONG_SIZES.contains(&finding.code()))
     }
 
-    /// The number of chunks. If their sizes differ, only the index has it.
+    /// The number of chunks. If chunks differ in length, only the chunk index has it.
     pub(crate) fn nchunks(self) -> Option<u64> {
         self.header.nchunks().or(self.counts.map(|counts| counts.total()))
     }
@@ -128,6 +129,7 @@ impl<'s> View<'s> {
 
 /// The size of all items, if it fits.
 fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
+    // First, because the product of the other dimensions may overflow.
     if shape.contains(&0) {
         return Some(0);
     }

@@ -1,4 +1,4 @@
-//! Visits the frames of a file: the file itself, the members of a zip file, or what a scan finds.
+//! Visits the frames of a file: the file itself, the members of a zip file, or the frames that a scan finds.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -19,34 +19,34 @@ use crate::names::{is_named_blosc2, may_be_blosc2};
 use crate::problem::Problem;
 use crate::remote;
 
-/// Of which frames the chunk index is read, to count the chunks. A check reads that of all.
+/// The frames whose chunk index a listing reads, to count their chunks. A check reads every index.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum CountChunks {
     #[default]
     Never,
-    /// Of those without an array whose header does not say how many chunks there are.
+    /// Frames without an array, if their header does not have the number of chunks.
     IfUnknown,
     Always,
 }
 
-/// What to visit, and how much of it to read.
+/// The frames to visit, and how much of them to read.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Visit<'p> {
     /// Look for frames anywhere in a file.
     pub(crate) scan: bool,
-    /// Check what follows the header too, to this depth.
+    /// The depth of a check; without it, only headers are checked.
     pub(crate) depth: Option<CheckDepth>,
     pub(crate) values: ShownValues,
     pub(crate) counts: CountChunks,
     /// Visit the frames in the data of stores too.
     pub(crate) embedded: bool,
-    /// Of a zip file, visit only members whose names begin so.
+    /// The prefix of the members to visit in a zip file.
     pub(crate) below: &'p str,
     /// Call this after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
 
-/// What was read after the header of a frame.
+/// The parts of a frame after its header, as far as they were read.
 #[derive(Default)]
 struct After {
     trailer: Option<Trailer>,
@@ -57,11 +57,11 @@ struct After {
 /// The end of the magic bytes: a shorter file cannot be recognized as a frame.
 const MAGIC_END: i128 = 10;
 
-/// Receives each frame, or why it could not be read.
+/// Receives each frame, or the failure to read it.
 type Receive<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
 impl Visit<'_> {
-    /// Visits all frames of a file, or passes on why there is no file.
+    /// Visits all frames of a target, or passes its failure on.
     pub(crate) fn found(self, found: Found, receive: &mut Receive<'_>) {
         match found {
             Ok(target) => self.target(&target, receive),
@@ -78,9 +78,11 @@ impl Visit<'_> {
                 _ => {}
             };
         }
+        // The structure of a sparse frame or a .b2z file says where the frames are.
         if self.scan && !target.is_sparse && !target.is_named_zip() {
             return scan_file(target, location, receive);
         }
+        // As a frame first, which most files are.
         let problem = match self.visit_file(location, receive) {
             Ok(()) => return,
             Err(problem) => problem,
@@ -126,7 +128,7 @@ impl Visit<'_> {
         self.depth.is_some_and(|depth| depth >= CheckDepth::ChunkData)
     }
 
-    /// Visits a frame that no writer is at work in. `damage` is what is wrong with its bytes as a whole.
+    /// Visits a frame that no writer can be changing. `damage` is a finding about its bytes as a zip member.
     fn visit_frame<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -145,7 +147,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Visits the frames in the data of a store, if they are wanted and have addresses. They go by their keys in the store.
+    /// Visits the frames in the data of a store by their keys, if `embedded` is set and they have addresses.
     fn visit_embedded<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -159,7 +161,7 @@ impl Visit<'_> {
         let mut frames = match EmbeddedFrames::new(store) {
             Ok(frames) => frames,
             Err(error) if error.kind() == ErrorKind::Refused => return receive(Err(location.failure(error))),
-            // If the trailer cannot be read, a check of the store says so.
+            // If the trailer cannot be read, a check of the store reports it.
             Err(_) => return,
         };
         for key in frames.keys() {
@@ -174,11 +176,12 @@ impl Visit<'_> {
         }
     }
 
-    /// Visits the frame that a file or directory is.
+    /// Visits a file, or the directory of a sparse frame, as one frame.
     fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
         let frame = if let Some(depth) = self.depth {
             let mut report = self.check(depth).run_path(location.path)?;
             let Some(mut frame) = report.frame.take() else {
+                // Without a frame there is one finding: why it cannot be opened.
                 return report.findings.into_iter().try_for_each(|finding| Err(finding.into()));
             };
             self.emit_checked(location, &mut frame, report, receive);
@@ -225,7 +228,7 @@ impl Visit<'_> {
                     }
                 }
                 MemberContent::Broken(finding) => Problem::from(finding.clone()),
-                _ => match unexpected(member) {
+                _ => match not_a_frame(member) {
                     Some(problem) => problem,
                     None => continue,
                 },
@@ -235,7 +238,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Visits a frame in a zip file, and compares the checksum that the zip file has for it.
+    /// Visits a frame in a zip file. In a check of the data, also compares its bytes with the zip file's checksum.
     fn visit_member(
         self,
         location: Location<'_>,
@@ -250,7 +253,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Passes a checked frame on, with the values in its trailer if they are wanted.
+    /// Passes on a checked frame, with the values in its trailer if they are requested.
     fn emit_checked<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -263,7 +266,7 @@ impl Visit<'_> {
         self.emit(location, frame, &findings, &after, receive);
     }
 
-    /// Passes a frame on, of which only the header is checked.
+    /// Passes on a frame after a check of only its header.
     fn emit_header<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -282,9 +285,9 @@ impl Visit<'_> {
         self.emit(location, frame, &frame.check_header().findings, &after, receive);
     }
 
-    /// Reads the trailer of a store, of what may be a packed tensor, or where the values of metalayers are wanted.
+    /// Reads the trailer if the frame is a store or may be a packed tensor, or if values of metalayers are requested.
     fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
-        // It may have the shape of a tensor that was packed.
+        // A listing that counts chunks also shows the shape of a packed tensor, which is in the trailer.
         let may_be_packed = self.counts != CountChunks::Never
             && frame.kind() == ObjectKind::SChunk
             && frame.header().has_vlmetalayers;
@@ -316,7 +319,7 @@ impl Visit<'_> {
     }
 }
 
-/// Whether a file is one of those in a folder that have nothing to do with Blosc2.
+/// Whether a file in a folder has nothing to do with Blosc2, and is skipped.
 pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
     let Some(finding) = problem.finding.as_deref() else { return false };
     let is_other = match finding.code() {
@@ -324,7 +327,7 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
         FindingCode::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
         _ => false,
     };
-    // A writer that was stopped leaves it.
+    // A writer that was stopped leaves an empty file.
     let is_unwritten = || may_be_blosc2(&target.path) && is_empty(target);
     is_other && !target.is_given && !target.is_named_blosc2() && !is_unwritten()
 }
@@ -333,7 +336,7 @@ fn is_empty(target: &Target) -> bool {
     target.path.metadata().is_ok_and(|metadata| metadata.len() == 0)
 }
 
-/// What to try with a file of the command line that is not a frame.
+/// A hint for a file of the command line that is not a frame.
 fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
     if !target.is_given {
         return None;
@@ -346,8 +349,8 @@ fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
     is_folder.then_some("; `b2nd ls` lists the arrays in a folder")
 }
 
-/// What is wrong with a member of a zip file that is not a frame, but has the extension of one.
-fn unexpected(member: &ZipMember) -> Option<Problem> {
+/// The failure of a zip member that is not a frame, but has a Blosc2 extension.
+fn not_a_frame(member: &ZipMember) -> Option<Problem> {
     if !is_named_blosc2(Path::new(member.name())) {
         return None;
     }
@@ -375,6 +378,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>)
         found += 1;
         let (offset, frame_len) = (frame.offset(), frame.header().frame_len);
         let rest = length.saturating_sub(offset);
+        // A scan finds headers, and the rest of the frame may be missing.
         if frame_len > rest {
             let text = format!(
                 "cut short: the frame at byte {offset} has {frame_len} bytes, but the file ends after {rest} of them"
@@ -384,6 +388,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>)
             visit.emit(location, &frame, &frame.check_header().findings, &After::default(), receive);
         }
     }
+    // The name promises a frame, so the reason why there is none is a failure.
     if found == 0
         && target.is_named_blosc2()
         && let Err(error) = Frame::open(&target.path)

@@ -1,4 +1,4 @@
-//! The report of `set` and `rewrite`: what changed, would change, or why not.
+//! The report of `set` and `rewrite`: the changes, made or previewed, or the failure.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
@@ -56,7 +56,7 @@ fn numbers<T: Display>(numbers: Option<&[T]>) -> String {
     numbers.map_or(ABSENT.into(), text::short)
 }
 
-/// Why a file could not be changed or written. The message does not repeat the path.
+/// The failure to change or write a file. The message does not repeat the path.
 pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     let location = Location::of(path);
     if error.kind() == ErrorKind::Exists {
@@ -69,11 +69,12 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     location.failure(Problem { hint, ..Problem::from(error) })
 }
 
-/// The failure of a frame that is read at any address and written to a new path, located at the one that caused it.
+/// Locates an error of reading FROM or writing TO at the one of the two that caused it.
 pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
     if error.kind() == ErrorKind::Exists {
         return Location::of(to).failure(Problem::new("refused", "already exists; TO must be a new path"));
     }
+    // An error of I/O on TO names a path there. All other errors are about FROM.
     let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
     if error.kind() == ErrorKind::Io && error.path().is_some() && !is_about_from {
         return failure(to, error);
@@ -83,16 +84,16 @@ pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
 
 /// How to report a change.
 pub(crate) struct ChangeReport<'p> {
-    /// The file that is changed, or written.
+    /// The file that the command changes or writes.
     pub(crate) path: &'p Path,
     pub(crate) json: bool,
     pub(crate) dry_run: bool,
-    /// Whether a whole file is written, even if its header is the same as before.
+    /// Whether the command writes a new file (`rewrite`), instead of changing one (`set`).
     pub(crate) is_new: bool,
 }
 
 impl ChangeReport<'_> {
-    /// Shows what was changed, or would be, or why it was not.
+    /// Prints the changes, made or previewed, or the failure.
     pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
         let location = Location::of(self.path);
         let shown = change.and_then(|change| {
@@ -110,6 +111,7 @@ impl ChangeReport<'_> {
             if self.dry_run || error.kind() == io::ErrorKind::BrokenPipe {
                 return Err(error);
             }
+            // The file is changed in spite of this error, and the message says so.
             let done = if self.is_new { "written" } else { "changed" };
             return Err(io::Error::other(format!("{error}; but {location} was {done}")));
         }

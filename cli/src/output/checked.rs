@@ -1,4 +1,4 @@
-//! What `b2nd check` says at its end: how many frames there were, with which codes, and what the codes mean.
+//! The end of `b2nd check`: the number of frames, their codes, and the meaning of the codes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::input::Failure;
 use crate::terminal::remark;
 use crate::text::{count, more_counts};
 
-/// What is printed besides the findings.
+/// The output besides the findings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The codes are explained, and the totals follow.
@@ -26,7 +26,7 @@ pub(crate) enum Ending {
     Summary,
 }
 
-/// How many there were of each.
+/// The counts of a check.
 #[derive(Default)]
 pub(crate) struct Checked {
     pub(crate) files: u64,
@@ -37,9 +37,9 @@ pub(crate) struct Checked {
     pub(crate) with_warnings: u64,
     pub(crate) failures: u64,
     pub(crate) ignored: u64,
-    /// The frames with each code, and those that could not be read for it.
+    /// The number of frames with each code, including files that are unreadable for that reason.
     codes: BTreeMap<FindingCode, u64>,
-    /// The failures that are no findings, by their codes.
+    /// The number of failures that are not findings, by their codes.
     others: BTreeMap<&'static str, u64>,
     partly: PartlyChecked,
 }
@@ -80,17 +80,17 @@ impl Checked {
         }
     }
 
-    /// Adds a frame that was not checked in full, and why.
+    /// Adds a frame that was not checked in full, with the reasons.
     pub(crate) fn add_partly(&mut self, example: String) {
         self.partly.add(PartlyChecked { frames: 1, example });
     }
 
-    /// Prints what follows the findings, or stands for them.
-    pub(crate) fn tell(&self, ending: Ending, json: bool, depth: CheckDepth) -> io::Result<()> {
+    /// Prints the ending, or in a summary the counts instead of findings.
+    pub(crate) fn print_ending(&self, ending: Ending, json: bool, depth: CheckDepth) -> io::Result<()> {
         if self.partly.frames > 0 {
             remark(&self.partly);
         }
-        // Where nothing is wrong, this may be why.
+        // If nothing was found, say which damage the check cannot see.
         let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
         let hint = match depth {
             _ if !is_fine => "",
@@ -115,7 +115,8 @@ impl Checked {
         Ok(())
     }
 
-    /// The codes with their severities and counts: errors, failures that are not findings, warnings; the most frequent first.
+    /// The codes with their severities and counts: errors, failures that are not findings, warnings. Frequent ones are
+    /// first.
     fn counted(&self) -> Vec<CountedCode> {
         let codes = self.codes.iter().map(|(&code, &count)| CountedCode {
             code: code.name(),
@@ -126,6 +127,7 @@ impl Checked {
             self.others.iter().map(|(&code, &count)| CountedCode { code, severity: "failure", count });
         let mut counted: Vec<_> = codes.chain(others).collect();
         let rank = |severity| ["error", "failure", "warning"].iter().position(|&name| name == severity);
+        // The sort is stable, so equal counts stay in the order of the codes.
         counted.sort_by_key(|counted| (rank(counted.severity), Reverse(counted.count)));
         counted
     }
@@ -138,6 +140,7 @@ impl Checked {
         if rows.is_empty() {
             return String::new();
         }
+        // The empty line of `table` is for tables below another text.
         table(&["COUNT", "SEVERITY", "CODE"].map(String::from), &rows).trim_start().to_owned() + "\n"
     }
 
@@ -172,11 +175,11 @@ struct CheckedRecord {
     codes: Vec<CountedCode>,
 }
 
-/// A code, and how many frames have it.
+/// A code with the number of its frames.
 #[derive(Serialize)]
 struct CountedCode {
     code: &'static str,
-    /// `failure` for what is no finding.
+    /// `failure` if the code does not belong to a finding.
     severity: &'static str,
     count: u64,
 }
@@ -213,7 +216,7 @@ impl Display for Checked {
 #[derive(Default)]
 struct PartlyChecked {
     frames: u64,
-    /// What was not checked of the first one, and why.
+    /// The skipped parts of the first one, with the reasons.
     example: String,
 }
 

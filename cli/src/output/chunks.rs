@@ -1,4 +1,4 @@
-//! What `b2nd chunks` prints of a frame: a line or an object for each chunk.
+//! The output of `b2nd chunks`: a line or an object for each chunk.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ struct ChunkRecord<'c> {
     coordinate: Option<Vec<u64>>,
     /// The file that has the chunk; `None` if there is nothing to read, or it is in the compressed data of a store.
     file: Option<String>,
-    /// Of a path that is not UTF-8.
+    /// The bytes of `file` in hexadecimal, if it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     file_bytes: Option<String>,
     /// The name of its own file, in a sparse frame.
@@ -42,11 +42,11 @@ struct ChunkRecord<'c> {
     typesize: Option<u8>,
     /// `None` too if blocks have different sizes.
     blocksize: Option<usize>,
-    /// `None`, as the filters, if it is not compressed.
+    /// `None`, like the filters, if the chunk is not compressed.
     codec: Option<String>,
     #[serde(flatten)]
     filters: FilterNames,
-    /// What is wrong, if it is damaged or missing.
+    /// The error of a damaged or missing chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Problem>,
 }
@@ -80,7 +80,7 @@ impl ChunkRecord<'_> {
 /// Lines are passed on when they have this many bytes.
 const LINES_LEN: usize = 1 << 16;
 
-/// What is printed, one after the other.
+/// A piece of output.
 pub(crate) enum Part {
     /// The address of a frame.
     Heading(String),
@@ -94,17 +94,17 @@ impl Part {
     }
 }
 
-/// Takes what is printed.
+/// Prints a piece of output.
 pub(crate) type Print<'p> = dyn FnMut(Part) -> io::Result<()> + 'p;
 
-/// What the exit status and the progress depend on.
+/// The counts for the exit status and the progress.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ChunkTotals {
     pub(crate) frames: u64,
     pub(crate) chunks: u64,
     /// Chunks that are missing or damaged.
     pub(crate) damaged: u64,
-    /// These, and files that cannot be read.
+    /// Damaged or missing chunks, and unreadable files.
     pub(crate) failures: u64,
 }
 
@@ -117,7 +117,7 @@ impl ChunkTotals {
     }
 }
 
-/// Which chunks are listed, and how.
+/// The selection of chunks, and the form of the list.
 #[derive(Clone, Copy)]
 pub(crate) struct WantedChunks {
     pub(crate) json: bool,
@@ -125,7 +125,7 @@ pub(crate) struct WantedChunks {
     pub(crate) damaged: bool,
 }
 
-/// Lists the chunks of a frame below a heading, and why not all of them can be listed.
+/// Lists the chunks of a frame below a heading, followed by the error that ended the list, if any.
 pub(crate) fn list(
     location: Location<'_>,
     heading: Option<String>,
@@ -136,6 +136,7 @@ pub(crate) fn list(
 ) -> io::Result<ChunkTotals> {
     let mut totals = ChunkTotals::default();
     let mut heading = heading.map(Part::Heading);
+    // With --damaged, a frame has a heading only if it has a damaged chunk.
     if !wanted.damaged {
         heading.take().map_or(Ok(()), &mut *print)?;
     }
@@ -170,9 +171,9 @@ struct ListedFrame<'f> {
     location: Location<'f>,
     header: Header,
     geometry: Option<Geometry>,
-    /// Where the frame begins in its file; `None` if it is in the compressed data of a store.
+    /// The offset of the frame in its file; `None` if it is in the compressed data of a store.
     start: Option<u64>,
-    /// Of a sparse frame, the folder with a file for each chunk.
+    /// For a sparse frame, the folder with a file for each chunk.
     folder: Option<PathBuf>,
 }
 
@@ -211,7 +212,7 @@ impl ListedFrame<'_> {
             } else {
                 writeln!(lines, "{}", columns.line(&record.cells()))?;
                 if let Some(problem) = record.error {
-                    // What was listed before it comes first.
+                    // The lines before the error are printed first.
                     print(Part::Lines(mem::take(&mut lines)))?;
                     print(Part::Failure(self.location.failure(problem)))?;
                 }
@@ -232,11 +233,14 @@ impl ListedFrame<'_> {
         let mut columns =
             Columns::new(COLUMNS.map(|(_, side)| (side, usize::MAX))).within(width(&io::stdout()));
         columns.fit(&COLUMNS.map(|(heading, _)| heading));
+        // The last chunk has the longest number and coordinate.
         let last = count.saturating_sub(1);
         let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
         let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
+        // A stored chunk is longer than its data by less than 64 bytes, the length of two headers.
         let longest = (u64::from(self.header.chunksize.max(0).unsigned_abs()) + 64).to_string();
+        // Only stored chunks have a codec, so nothing is misaligned after a wider kind.
         columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);
         columns
     }
@@ -256,6 +260,7 @@ impl ListedFrame<'_> {
             (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
             _ => (None, None),
         };
+        // Only compressed data went through a codec and filters.
         let compressed = found.filter(|found| !found.is_uncompressed && found.special.is_none());
         Ok(ChunkRecord {
             location: self.location,
@@ -283,7 +288,7 @@ impl ListedFrame<'_> {
     }
 }
 
-/// The kind of a chunk, and its header if that is as it should be, or what is wrong with it.
+/// The kind of a chunk, with its header if it is valid, or with the problem.
 fn read(
     chunks: &mut Chunks<'_, Reader>,
     entry: &ChunkEntry,
@@ -298,6 +303,7 @@ fn read(
             Err(error) => match error.finding().map(Finding::code) {
                 Some(FindingCode::ChunkFile) => ("missing", None, Some(error.into())),
                 Some(_) => ("damaged", None, Some(error.into())),
+                // An error of reading ends the list.
                 None => return Err(error),
             },
         },

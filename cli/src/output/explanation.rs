@@ -11,12 +11,12 @@ use crate::terminal::{BOLD, RED, YELLOW};
 #[derive(Clone, Copy, Serialize)]
 pub(crate) struct Explanation {
     pub(crate) code: &'static str,
-    /// `error`, `warning`, or `failure`, which means that nothing is known of the frame.
+    /// `error`, `warning`, or `failure` for an error that is not a finding.
     pub(crate) severity: &'static str,
     pub(crate) meaning: &'static str,
     cause: &'static str,
     advice: &'static str,
-    /// The command that mends it; `None` if none does.
+    /// The command that mends the file; `None` without one.
     remedy: Option<&'static str>,
 }
 
@@ -24,27 +24,27 @@ pub(crate) struct Explanation {
 const FAILURES: [Explanation; 14] = [
     failure(
         "io",
-        "A file or folder cannot be read or written. The message is that of the system.",
+        "A file or folder cannot be read or written. The message is the operating system's.",
         "It does not exist, belongs to somebody else, or is on a disk or network that fails.",
         "Check the path and its permissions.",
     ),
     failure(
         "compressed-member",
         "The member of a zip file is compressed, so that its frame cannot be read in place.",
-        "The zip file was made by another program: those of Blosc2 are not compressed again.",
+        "Another program made the zip file: python-blosc2 stores members uncompressed.",
         "Extract the member, or make the zip file without compression: `zip -0`.",
     ),
     failure(
         "malformed",
-        "The bytes are not a frame or a metalayer, where the message says so.",
+        "The bytes are not a valid frame or metalayer. The message says where and why.",
         "They are cut off or damaged, or are something else.",
         "`b2nd dump` shows the first wrong byte.",
     ),
     failure(
         "decode",
         "The value of a metalayer or chunk cannot be read or decompressed.",
-        "Its bytes are damaged, or it is longer than its compressed bytes allow.",
-        "Restore the file from another copy. Shape and dtype can be read all the same.",
+        "Its bytes are damaged, or its decompressed size exceeds the expansion limit.",
+        "Restore the file from another copy. The shape and dtype can still be read.",
     ),
     failure(
         "changing",
@@ -72,39 +72,39 @@ const FAILURES: [Explanation; 14] = [
     ),
     failure(
         "stopped",
-        "The work was stopped before its end. Nothing of a new file is left.",
-        "Ctrl-C, or a signal to end.",
+        "The command was interrupted. An unfinished new file was removed.",
+        "Ctrl-C, or a signal that terminates the process.",
         "Start it again.",
     ),
     failure(
         "missing",
         "There is no object at the URL.",
-        "The key is another one, it is a prefix, or the object was removed.",
-        "`b2nd ls` lists what is below a prefix.",
+        "The key is misspelled or is a prefix, or the object was removed.",
+        "`b2nd ls` lists the objects below a prefix.",
     ),
     failure(
         "no-bucket",
         "There is no such bucket or container in the object store.",
-        "Its name, the endpoint or the account is another one.",
-        "Check the URL, and the variables of the environment with the endpoint and the account.",
+        "The name, the endpoint or the account is wrong.",
+        "Check the URL, and the environment variables for the endpoint and the account.",
     ),
     failure(
         "no-access",
         "The server does not let this user read it.",
         "The credentials are missing, wrong or too old, or are not for this bucket.",
-        "Set those that the message names.",
+        "Set the credentials that the message names.",
     ),
     failure(
         "throttled",
-        "The server asks for fewer requests, also after it was asked again.",
-        "There are too many at a time, from here or from elsewhere.",
-        "Try again later, or with fewer at a time: `-j 8`.",
+        "The server still limits the request rate after retries.",
+        "Too many requests run at the same time, from this command or from others.",
+        "Try again later, or with fewer requests at a time: `-j 8`.",
     ),
     failure(
         "partial-listing",
-        "Not all that is below a prefix was listed.",
+        "The listing of a prefix is incomplete.",
         "The server failed, and the message says how.",
-        "Try again; what was listed is right, but not all.",
+        "Try again. The listed part is correct, but incomplete.",
     ),
 ];
 
@@ -136,10 +136,11 @@ impl From<FindingCode> for Explanation {
 }
 
 impl Explanation {
-    /// A page with the command that mends it, or that there is none.
+    /// The page of a code, with a line for the command that mends it.
     pub(crate) fn page(&self) -> String {
         let mended = match self.remedy {
             Some(command) => format!("    Mended by: b2nd {command}\n"),
+            // A failure is not in a file that a command could mend.
             None if self.severity == "failure" => String::new(),
             None => "    Mended by: no command\n".into(),
         };
@@ -155,12 +156,13 @@ pub(crate) fn names() -> Vec<&'static str> {
     all().map(|explanation| explanation.code).collect()
 }
 
-/// A page of some lines: the code, its meaning, its cause and the advice.
+/// The code, its meaning, its cause and the advice, a paragraph each.
 impl Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { code, severity, meaning, cause, advice, remedy: _ } = self;
         let style = if *severity == "warning" { YELLOW } else { RED };
         writeln!(f, "{BOLD}{code}{BOLD:#} ({style}{severity}{style:#})")?;
+        // Text is hard to read in lines as wide as a wide terminal.
         let options = textwrap::Options::new(textwrap::termwidth().min(80));
         let options = options.initial_indent("    ").subsequent_indent("    ");
         // Names such as C-Blosc2 stay whole.

@@ -26,11 +26,12 @@ struct Escaped;
 
 impl Formatter for Escaped {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
-        // Most text is ASCII, in which serde_json has escaped every control character except DEL. The search below would
-        // take a third of the time of a listing.
+        // Most text is ASCII, in which serde_json has escaped every control character except DEL. The search below
+        // would take a third of the time of a listing.
         if text.bytes().max() < Some(b'\x7f') {
             return writer.write_all(text.as_bytes());
         }
+        // Only the last character of a part can be unsafe.
         for part in text.split_inclusive(is_unsafe) {
             match part.char_indices().next_back().filter(|&(_, last)| is_unsafe(last)) {
                 // All such characters are in the first plane of Unicode, so one escape of four digits is enough.
@@ -41,7 +42,7 @@ impl Formatter for Escaped {
         Ok(())
     }
 
-    /// The value of a metalayer. It has such characters only inside its strings.
+    /// Raw JSON of a metalayer. Unsafe characters occur only inside its strings, so escaping all of it is correct.
     fn write_raw_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, json: &str) -> io::Result<()> {
         self.write_string_fragment(writer, json)
     }

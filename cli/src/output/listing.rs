@@ -1,4 +1,4 @@
-//! What `ls` makes of what was found: rows, a tree, objects of JSON, addresses or a summary.
+//! The output of `ls`: rows, a tree, JSON objects, addresses or a summary.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::input::{ArrayFilter, Failure, Location, View};
 use crate::terminal::{BOLD, Outcome, Progress, remark, width};
 use crate::text::count;
 
-/// What is made of each frame.
+/// The output form of a listing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Rows,
@@ -29,36 +29,36 @@ pub(crate) enum Form {
     Addresses,
 }
 
-/// What is made of all frames.
+/// The options of a listing.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan<'p> {
     pub(crate) form: Form,
-    /// Whether failures are objects too. A summary can be JSON.
+    /// Whether --json is set. A summary can be JSON too, so `form` does not tell.
     pub(crate) is_json: bool,
     pub(crate) format: RowFormat,
     pub(crate) order: Option<Order>,
-    /// How many are printed, if there is an order.
+    /// The number of sorted entries to print.
     pub(crate) limit: usize,
     /// Whether frames without an array are listed.
     pub(crate) all: bool,
     pub(crate) filter: &'p ArrayFilter,
 }
 
-/// What is printed of a frame or store, if all are sorted first.
+/// The output for a frame or store that is sorted.
 enum Sorted {
     Row(Box<Row>),
     /// A line of JSON, or an address.
     Bytes(Vec<u8>),
 }
 
-/// What was found in some files.
+/// The output and the counts of a batch of files.
 pub(crate) struct Batch<'p> {
     plan: Plan<'p>,
     files: u64,
     totals: Totals,
     /// The arrays that do not meet the conditions.
     unwanted: u64,
-    /// Whether there were frames that are only counted.
+    /// Whether frames without an array were counted but not listed.
     hides: bool,
     /// Lines of JSON, or addresses.
     bytes: Vec<u8>,
@@ -68,7 +68,7 @@ pub(crate) struct Batch<'p> {
     summary: Summary,
 }
 
-/// The bytes of an ordinary line of JSON.
+/// The approximate length of a line of JSON, to reserve memory.
 const LINE_LEN: usize = 1024;
 
 impl<'p> Batch<'p> {
@@ -88,8 +88,9 @@ impl<'p> Batch<'p> {
         }
     }
 
-    /// Takes a store, or a table.
+    /// Lists a store or a table.
     pub(crate) fn take_store(&mut self, record: StoreRecord) {
+        // A filter is about arrays.
         if !self.plan.filter.is_none() {
             return;
         }
@@ -105,13 +106,14 @@ impl<'p> Batch<'p> {
         }
     }
 
-    /// Takes a frame, or why it cannot be read. `is_member` says whether it is in a store.
+    /// Lists a frame, or the failure to read it. `is_member` says whether it is in a store.
     pub(crate) fn take(&mut self, view: Result<View<'_>, Failure>, is_member: bool) {
         let Plan { form, format, order, all, filter, .. } = self.plan;
         let view = match view {
             Ok(view) => view,
             Err(failure) => return self.take_failure(failure),
         };
+        // This frame is a store in a single file.
         if view.array.is_none() && view.kind == ObjectKind::EmbedStore {
             return self.take_store(StoreRecord::of_file(view));
         }
@@ -206,11 +208,13 @@ impl Listing {
             totals: Totals::default(),
             unwanted: 0,
             hides: false,
+            // --unordered promises to print rows as soon as they are known.
             held_back: if is_ordered { HELD_BACK } else { 0 },
             is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
             columns: Columns::new(format.sides()).within(width(&io::stdout())),
+            // Programs that read the output need no headings.
             headings: is_watched.then(|| format.headings()),
             summary: (form == Form::Summary).then(Summary::default),
             tree: (form == Form::Tree).then(|| Tree::new(roots, format)),
@@ -263,9 +267,10 @@ impl Listing {
         anstream::stdout().write_all(text.as_bytes())
     }
 
-    /// Prints what --sort has kept.
+    /// Prints the sorted entries.
     fn print_sorted(&mut self) -> io::Result<()> {
         let sorted: Vec<_> = self.first.take().into_iter().flat_map(First::into_sorted).collect();
+        // All rows are known, so their columns are aligned before the first is printed.
         for item in &sorted {
             if let Sorted::Row(row) = item {
                 self.columns.fit(&row.cells);
@@ -277,6 +282,7 @@ impl Listing {
                 Sorted::Row(row) => self.rows.push(*row),
                 Sorted::Bytes(bytes) => out.write_all(&bytes)?,
             }
+            // In parts, so that the text of all rows is never in memory at once.
             if self.rows.len() > HELD_BACK {
                 self.print_rows()?;
             }
@@ -301,7 +307,7 @@ impl Listing {
             out.flush()?;
         }
         if totals.arrays == 0 && self.unwanted > 0 {
-            remark(&format_args!("none of {} meets the conditions", count(self.unwanted, "array")));
+            remark(&format_args!("no match among {}", count(self.unwanted, "array")));
         } else if totals.is_none() {
             remark(&"no array found");
         } else if self.hides {

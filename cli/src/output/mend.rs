@@ -6,8 +6,8 @@ use b2nd_frame::{CheckDepth, Finding, Frame, Remedy, Rewrite, Salvage};
 
 use crate::text::count;
 
-/// The command that mends the findings of the frame at a path; `None` if there is none. A preview of it has worked, except for
-/// a salvage, which only a check of the data tries.
+/// The command that mends the findings of the frame at a path; `None` if there is none. A rewrite is returned only if
+/// its preview succeeds. A salvage is previewed only in a check of the data.
 pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
     // A rewrite would refuse a damaged frame.
@@ -34,8 +34,8 @@ fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
     })
 }
 
-/// A rewrite. The new file has the extension `b2nd`, and replaces the old one if that has it too. It never replaces another
-/// file, which means that the old one was mended before.
+/// A rewrite. The new file has the extension `b2nd`, and replaces the old one if that has it too. If another file
+/// already has the new name, there is no command: the frame was probably mended before.
 fn rewrite(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
@@ -46,8 +46,8 @@ fn rewrite(path: &Path) -> Option<String> {
     rewrite.preview().ok()?;
     let command = format!("b2nd rewrite {} {}", quoted(path), quoted(&to));
     Some(if lacks_dtype {
-        // Only the user knows the dtype. Run unchanged, the command fails, which is better than a guess that changes the
-        // meaning of the bytes. The rest of the line is a shell comment.
+        // Only the user knows the dtype. Run unchanged, the command fails, which is better than a guess that changes
+        // the meaning of the bytes. The rest of the line is a shell comment.
         format!("{command} --dtype DTYPE  # of {typesize} bytes: {}", examples(typesize))
     } else {
         command
@@ -69,6 +69,7 @@ fn examples(size: i32) -> String {
 /// A path quoted for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
+    // A path must not look like an option.
     let text = if text.starts_with('-') { format!("./{text}") } else { text.into_owned() };
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%:=".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -8,8 +8,8 @@
 //! | a map | an object; keys that are not strings are their text |
 //! | a map with arrays or maps as keys, or with keys that have the same text | an array of `[key, value]` |
 //!
-//! Nothing is quoted twice, because each level of quotes doubles the backslashes. The text is at most some six times as long
-//! as the value.
+//! Nothing is quoted twice, because each level of quotes doubles the backslashes. The text is at most about six times
+//! as long as the value, because of `\u00xx` escapes.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ pub(crate) const LONGEST: usize = 1 << 20;
 /// The most levels of arrays and objects. Many JSON readers, such as `serde_json`, read no more than 128.
 const DEEPEST: usize = 100;
 
-/// `MessagePack` as JSON text, and bytes that are not `MessagePack` as a string of digits; or why it cannot be shown.
+/// `MessagePack` as JSON text, and other bytes as a string of digits; or the reason why the text cannot be shown.
 ///
 /// A text longer than `longest` or `LONGEST` is not shown.
 pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, String> {
@@ -37,13 +37,15 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     let too_deep = || format!("more than {DEEPEST} levels are too deep to show");
     let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
+    // Each level is a call, and a few bytes can have any depth.
     deserializer.set_max_depth(DEEPEST);
     let shown = ToJson(&room).deserialize(&mut deserializer);
     let json = match shown {
+        // First, because without room the value ends with an error of its own.
         _ if room.get().is_none() => return Err(too_long()),
         Ok(Shown { depth, .. }) if depth > DEEPEST => return Err(too_deep()),
         Err(Error::DepthLimitExceeded) => return Err(too_deep()),
-        // The end has no marker of another value.
+        // At the end of the bytes, reading the next marker fails: nothing follows the value.
         Ok(Shown { json, .. }) => match IgnoredAny::deserialize(&mut deserializer) {
             Err(Error::InvalidMarkerRead(_)) => json,
             _ => digits(bytes, longest).ok_or_else(too_long)?,
@@ -54,6 +56,7 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
 }
 
 fn digits(bytes: &[u8], longest: usize) -> Option<String> {
+    // Two digits a byte, and the quotes.
     (bytes.len() < longest / 2).then(|| format!("\"{}\"", hex(bytes)))
 }
 
@@ -91,7 +94,7 @@ impl ToJson<'_> {
         Ok(Shown { json, depth: 0 })
     }
 
-    /// Bytes as hexadecimal digits, after a word for their type.
+    /// Bytes as hexadecimal digits, after a prefix for their type.
     fn bytes<E: serde::de::Error>(self, what: fmt::Arguments<'_>, bytes: &[u8]) -> Result<Shown, E> {
         self.take(bytes.len().saturating_mul(2))?;
         self.scalar(format!("\"{what}:{}\"", hex(bytes)))
@@ -146,6 +149,7 @@ impl<'de> Visitor<'de> for ToJson<'_> {
 
     /// An extension, in the form of `rmp_serde`.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Shown, D::Error> {
+        // It passes an extension as a pair of its type and its bytes.
         let (kind, bytes) = <(i8, &[u8])>::deserialize(extension)?;
         self.bytes(format_args!("ext({kind})"), bytes)
     }
@@ -164,12 +168,14 @@ impl<'de> Visitor<'de> for ToJson<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Shown, A::Error> {
+        // Both forms are written, because any later key can rule the object out.
         let (mut object, mut pairs) = (String::from("{"), String::from("["));
         let mut keys = HashSet::new();
         let mut is_object = true;
         let mut depth = 0;
         while let Some(key) = entries.next_key_seed(self)? {
             let value = entries.next_value_seed(self)?;
+            // The brackets and commas of a pair.
             self.take(4)?;
             depth = depth.max(key.depth).max(value.depth);
             // Writing to a `String` cannot fail.

@@ -1,4 +1,4 @@
-//! What the command prints of what was read: lines, pages, trees, and objects of JSON.
+//! The output of the command: lines, pages, trees, and objects of JSON.
 
 pub(crate) mod explanation;
 pub(crate) mod items;

@@ -1,4 +1,4 @@
-//! Tensors that `blosc2.save_array`, `save_tensor` and `pack_tensor` write: chunks, and their shape and dtype in a metalayer.
+//! Tensors of `blosc2.save_array`, `save_tensor` and `pack_tensor`: chunks, with the shape and dtype in a metalayer.
 
 use b2nd_serde::dtype::Dtype;
 use serde::Serialize;
@@ -17,10 +17,10 @@ const TUPLE: &str = "__tuple__";
 /// The longest metalayer that is read.
 const LONGEST: usize = 1 << 16;
 
-/// What a frame without an array says of the tensor in its chunks. Scripts rely on these names.
+/// A tensor in the chunks of a frame without an array. Scripts rely on these names.
 #[derive(Serialize)]
 pub(crate) struct PackedTensor {
-    /// What it was in Python, such as `numpy` or `torch`.
+    /// Its type in Python, such as `numpy` or `torch`.
     pub(crate) kind: String,
     pub(crate) shape: Vec<i64>,
     pub(crate) dtype: String,
@@ -40,6 +40,7 @@ impl PackedTensor {
             layer.nbytes().filter(|&nbytes| nbytes <= LONGEST)?;
             layer.value().ok()?
         };
+        // JSON is longer than the MessagePack.
         let value = messagepack::value(&bytes, 2 * LONGEST).ok()?;
         let [kind, shape, dtype] = items(serde_json::from_str(value.get()).ok()?)?.try_into().ok()?;
         Some(Self {
@@ -76,6 +77,7 @@ fn descr(value: Value) -> String {
         Value::Array(_) => {
             let parts: Vec<_> = items(value).unwrap_or_default().into_iter().map(descr).collect();
             let parts = parts.join(", ");
+            // A tuple of one needs the comma, and Python accepts it in all others.
             if is_tuple { format!("({parts},)") } else { format!("[{parts}]") }
         }
         other => other.to_string(),

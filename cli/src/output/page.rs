@@ -1,4 +1,4 @@
-//! The pages of `b2nd info`. The first lines are those of python-blosc2's `info`.
+//! The pages of `b2nd info`. They begin with the lines of python-blosc2's `info`.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -13,7 +13,7 @@ use crate::input::{Location, View};
 use crate::terminal::{DIM, severity_style, width, wrapped};
 use crate::text::{self, ABSENT, Size, Tuple, codec, shortened};
 
-/// What is printed for a frame.
+/// The page of a frame.
 pub(crate) struct Page<'s> {
     pub(crate) view: View<'s>,
     pub(crate) record: Record<'s>,
@@ -100,7 +100,7 @@ fn write_location(f: &mut fmt::Formatter<'_>, location: Location<'_>, with_path:
     location.member().map_or(Ok(()), |member| writeln!(f, "member  : {}", text::clean(member)))
 }
 
-/// The keys of a store's members.
+/// Writes the keys of a store's members.
 fn write_held(f: &mut fmt::Formatter<'_>, members: &[String]) -> fmt::Result {
     let members = if members.is_empty() { "nothing".into() } else { text::clean(&members.join(", ")) };
     writeln!(f, "holds   : {members}")
@@ -140,7 +140,7 @@ fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fm
     writeln!(f, ", header {} bytes", header.header_len)
 }
 
-/// How the items are divided into chunks and blocks.
+/// The division of the items into chunks and blocks.
 fn chunks(
     record: &Record<'_>,
     header: &Header,
@@ -165,13 +165,14 @@ fn chunks(
     if let Some(padding) = record.padding {
         writeln!(f, "padding : {:.1} % of {}", 100.0 * padding, Size(header.nbytes))?;
     }
+    // Without a valid dtype, the item size is the typesize, and has no line of its own.
     if record.itemsize != Some(header.typesize.into()) {
         writeln!(f, "typesize: {}", header.typesize)?;
     }
     Ok(())
 }
 
-/// How many chunks are stored, and what the others are.
+/// The number of stored chunks, and of the others by kind.
 fn stored_chunks(counts: ChunkCounts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
     if counts.total() == 0 {
@@ -198,14 +199,14 @@ fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>)
     writeln!(f, "filters : {}", text::list(&text::filters(header)))
 }
 
-/// The metalayers except that of the array.
+/// All metalayers except the array's own.
 fn metalayers(record: &Record<'_>, whole: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut line = |label, name: &str, value: Option<&RawValue>, error: Option<&str>| {
         let name = text::clean(name);
         match value {
             Some(value) if whole => writeln!(f, "{label:8}: {name} = {}", text::clean(value.get())),
             Some(value) => writeln!(f, "{label:8}: {}", shown(&name, value)),
-            // It names the metalayer.
+            // The error already names the metalayer.
             None => writeln!(f, "{label:8}: {}", text::clean(error.unwrap_or(&name))),
         }
     };
@@ -220,6 +221,7 @@ fn metalayers(record: &Record<'_>, whole: bool, f: &mut fmt::Formatter<'_>) -> f
 
 /// The name and the value of a metalayer, cut at the end of the line. A value that is cut is followed by its length.
 fn shown(name: &str, value: &RawValue) -> String {
+    // A label has 8 characters, a colon and a space.
     let room = width(&io::stdout()).unwrap_or(80).saturating_sub(10);
     let line = format!("{name} = {}", text::clean(value.get()));
     if line.width() <= room {
@@ -229,7 +231,7 @@ fn shown(name: &str, value: &RawValue) -> String {
     shortened(&line, room.saturating_sub(length.len())) + &length
 }
 
-/// The page with dim labels, which end at the first colons.
+/// The page with its labels (the first 9 characters of a line, if they end with a colon) dimmed.
 pub(crate) fn painted(page: &str) -> String {
     let line = |line: &str| match line.split_at_checked(9) {
         Some((label, rest)) if label.ends_with(':') => format!("{DIM}{label}{DIM:#}{rest}"),

@@ -1,4 +1,5 @@
-//! What `--json` prints of a frame or a metalayer. Scripts rely on these names, and `docs/b2nd.schema.json` describes them.
+//! The JSON objects of a frame and of a metalayer. Scripts rely on these names, and `docs/b2nd.schema.json` describes
+//! them.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -28,7 +29,7 @@ pub(crate) struct Record<'f> {
     /// The array that it is an index of, by the name of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) index_of: Option<&'f str>,
-    /// Of a frame without an array.
+    /// Only for a frame without an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packed_tensor: Option<PackedTensor>,
     pub(crate) metalayer: Option<&'f str>,
@@ -49,7 +50,7 @@ pub(crate) struct Record<'f> {
     pub(crate) cbytes: Option<i64>,
     pub(crate) cratio: Option<f64>,
     pub(crate) nchunks: Option<u64>,
-    /// Where the chunk index is read.
+    /// Only if the chunk index was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) chunk_counts: Option<CountsRecord>,
     pub(crate) grid: Option<Vec<u64>>,
@@ -71,16 +72,16 @@ pub(crate) struct Record<'f> {
     pub(crate) vlmetalayers: Option<Vec<VlLayerRecord<'f>>>,
     pub(crate) stale_bytes: Option<usize>,
     pub(crate) findings: &'f [Finding],
-    /// What could not be checked.
+    /// The parts that the check skipped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "unchecked")]
     pub(crate) skipped: Vec<SkippedRecord<'f>>,
-    /// The command that mends what was found.
+    /// The command that mends the findings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mend: Option<String>,
 }
 
-/// What a check could not check.
+/// A part of a frame that a check skipped.
 #[derive(Serialize)]
 pub(crate) struct SkippedRecord<'f> {
     what: &'static str,
@@ -94,7 +95,7 @@ impl<'f> From<&'f Skipped> for SkippedRecord<'f> {
     }
 }
 
-/// How many chunks are stored, and how many have one value instead.
+/// The number of chunks of each kind.
 #[derive(Clone, Copy, Serialize)]
 pub(crate) struct CountsRecord {
     stored: u64,
@@ -119,7 +120,7 @@ pub(crate) struct LayerRecord<'f> {
     pub(crate) len: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) value: Option<Box<RawValue>>,
-    /// Why there is no value.
+    /// The reason for a missing value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }
@@ -131,18 +132,18 @@ pub(crate) struct VlLayerRecord<'f> {
     pub(crate) offset: u64,
     pub(crate) len: usize,
     pub(crate) value: Option<Box<RawValue>>,
-    /// Why there is no value.
+    /// The reason for a missing value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }
 
 impl<'f> Record<'f> {
-    /// The record of a frame that is compared with another one, wherever both are.
+    /// The record of a frame without its location, to compare it with another frame's.
     pub(crate) fn to_compare<R>(frame: &'f Frame<R>, array: Option<&'f Array<'f>>) -> Self {
         Self::of(View::new(Location::of(Path::new("")), frame, array, &[]))
     }
 
-    /// The record of a frame, with the values of metalayers if the view wants them.
+    /// The record of a frame, with the values of metalayers if the view requests them.
     pub(crate) fn of(view: View<'f>) -> Self {
         let View { location, header, array, .. } = view;
         let geometry = array.and_then(|array| array.geometry().ok());
@@ -151,6 +152,7 @@ impl<'f> Record<'f> {
         let dtype = array.and_then(parsed_dtype);
         let mut room = Room::of(view.values);
         let mut layer = |layer: &'f Metalayer| {
+            // The record has the values of the array's own metalayer as fields.
             LayerRecord::of(layer, room.as_mut().filter(|_| Some(layer.name()) != own))
         };
         Self {
@@ -201,13 +203,13 @@ impl<'f> Record<'f> {
     }
 }
 
-/// How much of the values of metalayers is shown: a few compressed bytes can claim any number.
+/// A limit on the shown values of metalayers, because a few compressed bytes can expand to any size.
 pub(crate) struct Room {
     /// The most bytes of a value, decompressed or as text.
     longest: usize,
-    /// Those of all values that are left.
+    /// The bytes left for all further values.
     left: usize,
-    /// What shows more.
+    /// A hint to the option that shows longer values.
     hint: &'static str,
 }
 
@@ -234,14 +236,15 @@ impl Room {
         Err(format!("{nbytes} bytes are too many to show{}", self.hint))
     }
 
-    /// Takes the room of a value with this text, if there is so much.
+    /// Takes the room of a value, also if it does not fit: its bytes were decompressed in any case. Fails if its text
+    /// is too long.
     pub(crate) fn take(&mut self, nbytes: usize, text: &str) -> Result<(), String> {
         let shown = self.has(text.len());
         self.left = self.left.saturating_sub(nbytes.max(text.len()));
         shown
     }
 
-    /// The value of a metalayer, or why it is not shown.
+    /// The value of a metalayer, or the reason why it is not shown.
     fn value(&mut self, name: &str, bytes: &[u8]) -> ValueOrError {
         let value = messagepack::value(bytes, self.longest).map_err(|error| error + self.hint);
         match value.and_then(|value| self.take(bytes.len(), value.get()).map(|()| value)) {
@@ -270,6 +273,7 @@ impl<'f> VlLayerRecord<'f> {
 
     fn of(layer: &'f Vlmetalayer, room: &mut Room) -> Self {
         let name = layer.name();
+        // Before the value is decompressed.
         let (value, error) = match room.has(layer.nbytes().unwrap_or_default()) {
             Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
             Ok(()) => match layer.value() {
@@ -301,7 +305,7 @@ impl FilterNames {
     }
 }
 
-/// A metalayer by itself: what `encode` and `decode` print.
+/// A metalayer by itself, as `encode` and `decode` print it.
 #[derive(Serialize)]
 pub(crate) struct MetaRecord<'m> {
     pub(crate) layout: &'static str,

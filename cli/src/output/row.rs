@@ -1,4 +1,4 @@
-//! A row of `ls`: what it shows of a frame, a store or a table, in a listing or in a tree.
+//! A row of `ls` for a frame, a store or a table, in a listing or in a tree.
 
 use b2nd_frame::{Array, ObjectKind, Severity};
 
@@ -16,7 +16,7 @@ const MAX_CELL_WIDTH: usize = 15;
 struct Column {
     heading: &'static str,
     side: Side,
-    /// `None` for what is unknown.
+    /// `None` if the value is unknown.
     cell: fn(Subject<'_>, RowFormat) -> Option<String>,
     is_only_long: bool,
     is_in_tree: bool,
@@ -54,11 +54,11 @@ impl Column {
     }
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Clone, Copy)]
 enum Subject<'s> {
     Frame(View<'s>),
-    /// A store, a table or a column of one, of which only these are known. `others` stands in the other cells.
+    /// A store, a table, or a column of a table, with its only known cells. `others` fills the remaining cells.
     Store {
         shape: &'s str,
         dtype: &'s str,
@@ -87,7 +87,7 @@ fn shape(of: Subject<'_>, _: RowFormat) -> Option<String> {
     }
 }
 
-/// The dtype; of a frame without an array or tensor, how many chunks it has, and the size of its items.
+/// The dtype; for a frame without an array or tensor, its number of chunks and item size.
 fn dtype(of: Subject<'_>, _: RowFormat) -> Option<String> {
     match of {
         Subject::Frame(View { array: Some(array), .. }) => {
@@ -97,6 +97,7 @@ fn dtype(of: Subject<'_>, _: RowFormat) -> Option<String> {
             if let Some(tensor) = PackedTensor::of(view) {
                 return Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH));
             }
+            // If chunks differ in length, only the chunk index has their number, which may be unreadable.
             let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
             Some(format!("{chunks}, V{}", view.header.typesize))
         }
@@ -108,20 +109,20 @@ fn compression(of: Subject<'_>, _: RowFormat) -> Option<String> {
     Some(format!("{:.2}x", ratio(of.frame()?.compressed()?)?))
 }
 
-/// How many of the chunks are stored.
+/// The number of stored chunks, and of all chunks.
 fn stored(of: Subject<'_>, _: RowFormat) -> Option<String> {
     let counts = of.frame()?.counts?;
     Some(format!("{}/{}", counts.stored, counts.total()))
 }
 
-/// Which columns rows have, and what is in them.
+/// The columns of rows, and the form of their cells.
 #[derive(Clone, Copy)]
 pub(crate) struct RowFormat {
     /// Whether the columns of --long are filled.
     pub(crate) is_long: bool,
     /// Whether sizes are exact numbers of bytes.
     pub(crate) is_exact: bool,
-    /// Whether only the columns of a tree are there.
+    /// Whether the columns are only those of a tree.
     pub(crate) is_tree: bool,
 }
 
@@ -157,11 +158,11 @@ impl RowFormat {
     }
 }
 
-/// What `ls` shows, in a table or in a tree.
+/// A row of `ls`, in a table or in a tree.
 pub(crate) struct Row {
     pub(crate) address: Address,
     pub(crate) cells: Vec<String>,
-    /// What it is, if it is not just an array.
+    /// The kind, unless it is an array.
     kind: Option<ObjectKind>,
     /// The codes of its errors.
     errors: String,
@@ -170,11 +171,11 @@ pub(crate) struct Row {
     pub(crate) is_member: bool,
 }
 
-/// What a store or table holds.
+/// The contents of a store or table.
 pub(crate) enum Below {
     Nothing,
     Keys(Vec<String>),
-    /// Names, and what stands after them.
+    /// Names, and the cells after them.
     Columns(Vec<(String, Vec<String>)>),
 }
 
@@ -192,7 +193,7 @@ impl Row {
         }
     }
 
-    /// The row of a store: how many members it has, or of a table, its rows and how many columns.
+    /// The row of a store, with its number of members, or of a table, with its numbers of rows and columns.
     pub(crate) fn of_store(record: StoreRecord, format: RowFormat) -> Self {
         let StoreRecord { address, kind, members, table, .. } = record;
         let (rows, holds, below) = if let Some(TableRecord { rows, columns }) = table {
@@ -222,7 +223,7 @@ impl Row {
         columns.line_to(&self.cells, &end, INDENT) + "\n"
     }
 
-    /// The kind, the array that it is an index of, and the codes of its errors, as they end a line.
+    /// The end of a line: the kind, the indexed array, and the codes of errors.
     pub(crate) fn end(&self) -> String {
         let kind = self.kind.map(|kind| format!("  {kind}"));
         let index = self.address.location().index_of();

@@ -1,4 +1,4 @@
-//! The report of `salvage`: what was restored, assumed, lost and is unverified.
+//! The report of `salvage`: the restored, assumed, lost and unverified parts.
 
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
@@ -10,13 +10,13 @@ use serde::Serialize;
 use crate::input::Location;
 use crate::text::{clean, count};
 
-/// The most chunks that are listed one by one; of more, the first one of each range.
+/// Up to this many chunks are listed one by one; if there are more, one entry per range.
 const MAX_LISTED: u64 = 4096;
 
-/// The most lines about chunks of a frame that people read.
+/// The most lines per frame about lost or unverified chunks, in the text output.
 const MAX_LINES: usize = 20;
 
-/// What became of a frame.
+/// The result of a salvage.
 pub(crate) struct Salvaged<'s> {
     pub(crate) from: Location<'s>,
     pub(crate) to: &'s Path,
@@ -42,7 +42,7 @@ struct Record<'s> {
     unverified: Vec<RangeRecord<'s>>,
 }
 
-/// Chunks that follow one another, and the items of the first one.
+/// Successive chunks, with the items of the first one.
 #[derive(Serialize)]
 struct RangeRecord<'s> {
     first: u64,

@@ -1,4 +1,4 @@
-//! `b2nd ls --sort`: frames in another order than that of the files.
+//! `b2nd ls --sort`: the order of frames by a value.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use super::store::StoreRecord;
 use crate::input::{Inside, Location, View};
 
-/// What decides the order.
+/// The value that determines the order.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortBy {
     /// By path
@@ -39,10 +39,11 @@ impl Order {
     pub(crate) fn key_of_frame(self, view: View<'_>) -> SortKey {
         let value = match self.by {
             SortBy::Path => Some(Vec::new()),
+            // Negative, because the largest comes first.
             SortBy::Nbytes => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
             SortBy::Cbytes => view.cbytes().map(|cbytes| vec![-i128::from(cbytes)]),
             SortBy::Ratio => {
-                // Exact enough to tell any two ratios apart that differ where they are printed.
+                // Fixed point with 62 bits: ratios that differ in print differ here, and the numbers fit.
                 let ratio = view.compressed().and_then(|(nbytes, cbytes)| (nbytes << 62).checked_div(cbytes));
                 ratio.map(|ratio| vec![-ratio])
             }
@@ -61,11 +62,11 @@ impl Order {
     }
 }
 
-/// What says where a frame or store stands in an order.
+/// The sort key of a frame or store.
 #[derive(PartialEq, Eq)]
 pub(crate) struct SortKey {
     is_reverse: bool,
-    /// The smallest is first. What is unknown is last, in the reverse order too.
+    /// The smallest sorts first. An unknown value sorts last, also with --reverse.
     value: Option<Vec<i128>>,
     name: Name,
 }
@@ -87,6 +88,7 @@ impl Ord for SortKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let order = self.value.cmp(&other.value).then_with(|| self.name.cmp(&other.name));
         let order = if self.is_reverse { order.reverse() } else { order };
+        // Last in either order.
         self.value.is_none().cmp(&other.value.is_none()).then(order)
     }
 }
@@ -97,10 +99,10 @@ impl PartialOrd for SortKey {
     }
 }
 
-/// The first ones of an order. No others are kept.
+/// Keeps only the first `most` entries of an order.
 pub(crate) struct First<T> {
     most: usize,
-    /// By their keys, and equal ones as they came.
+    /// Ordered by key, then by arrival.
     kept: BTreeMap<(SortKey, u64), T>,
     added: u64,
 }

@@ -1,4 +1,4 @@
-//! Stores of python-blosc2 and the tables in them: what they are, and what they hold.
+//! Stores of python-blosc2 and the tables in them: their kinds and contents.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::names::{is_named_blosc2, name_in};
 /// A store, or a table in one.
 #[derive(Serialize)]
 pub(crate) struct StoreRecord {
-    /// That of a table in a zip file has its folder as the member.
+    /// For a table in a zip file, the member is the table's folder.
     #[serde(flatten)]
     pub(crate) address: Address,
     pub(crate) kind: ObjectKind,
@@ -23,7 +23,7 @@ pub(crate) struct StoreRecord {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What a table says about itself.
+/// The metadata of a table.
 #[derive(Default, Serialize)]
 pub(crate) struct TableRecord {
     /// `None` if the table was never closed, or its schema cannot be read.
@@ -65,6 +65,7 @@ impl From<SchemaColumn> for ColumnRecord {
     fn from(column: SchemaColumn) -> Self {
         let SchemaColumn { name, kind, max_length, dtype_str, dtype, item_shape } = column;
         let kind = match (&*kind, max_length) {
+            // As NumPy writes the dtypes of texts and bytes.
             ("string", Some(length)) => format!("<U{length}"),
             ("bytes", Some(length)) => format!("|S{length}"),
             _ => dtype_str.or(dtype).unwrap_or(kind),
@@ -83,14 +84,14 @@ impl From<Schema> for TableRecord {
     }
 }
 
-/// What the file `_meta.b2f` of a table says of it.
+/// The schema of a table, from its file `_meta.b2f`.
 fn schema(trailer: &Trailer) -> Option<Schema> {
     let layer = trailer.vlmetalayer("schema").filter(|layer| layer.nbytes() <= Some(LONGEST_SCHEMA))?;
     serde_json::from_str(&layer.decode::<String>().ok()?).ok()
 }
 
 impl StoreRecord {
-    /// The store, and then the tables in it. A store that is a table is one record.
+    /// The store, and then the tables in it. A store that is itself a table has one record.
     pub(crate) fn all(target: &Target, store: &Store) -> Vec<Self> {
         let whole = (store.kind() != ObjectKind::CTable).then(|| Self {
             address: target.location().into(),
@@ -118,6 +119,7 @@ impl StoreRecord {
     }
 
     fn of_table(target: &Target, key: &str, trailer: &Trailer) -> Self {
+        // A key begins with a slash, the name of a folder in a zip file does not.
         let folder = key.trim_start_matches('/');
         let inside = match target.inside {
             Inside::Url(_) => Inside::Url(Some(folder)),
@@ -162,35 +164,35 @@ impl StoreRecord {
         if !names.is_empty() {
             let names = names.join(", ");
             self.findings.push(active(format!(
-                "to get all data, a reader must evaluate or fetch what these files say: {names}"
+                "some data is not in the store: a reader must evaluate or fetch what these files describe: {names}"
             )));
         }
     }
 }
 
-/// What a reader must evaluate or fetch.
+/// The finding about data that a reader must evaluate or fetch.
 fn active(message: String) -> Finding {
     Finding::of_file(FindingCode::ActiveObject, message)
 }
 
 fn elsewhere(key: &String) -> Finding {
-    active(format!("member {key} is a store elsewhere, from which a reader must fetch"))
+    active(format!("member {key} refers to a store elsewhere, from which a reader must fetch its data"))
 }
 
-/// The table that is meant, if it is a folder in a store.
+/// The table at an address, if the address names a table's folder in a store.
 pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
     let name = match &target.inside {
         Inside::Whole if !target.is_sparse && !target.is_store => {
             return table_at(&Target::given(table_of(&target.path)?));
         }
         Inside::Member(name) => name,
-        // A member with the extension of a frame is none, and costs no requests.
+        // A member with a Blosc2 extension is not a table: that needs no request.
         Inside::Url(Some(name)) if !is_named_blosc2(Path::new(name)) => name,
         _ => return None,
     };
     let of = target.container()?;
     let store = store_of_files(&of)?;
-    // The whole store is not in it.
+    // An empty folder name means the store itself, which is not a table in it.
     let folder = Some(name.trim_start_matches('/')).filter(|folder| !folder.is_empty())?;
     let (key, trailer) = store.tables().find(|(key, _)| key.trim_start_matches('/') == folder)?;
     Some(StoreRecord::of_table(&of, key, trailer))

@@ -1,5 +1,5 @@
-//! `b2nd ls --summary`: how many bytes the arrays have, in all and by codec and dtype; how many frames there are of each kind,
-//! arrays of each codec, layout, dtype, rank, shape and chunk shape, and failures of each code.
+//! `b2nd ls --summary`: the sizes of all arrays, in total and by codec and dtype; the number of frames of each kind, of
+//! arrays of each codec, layout, dtype, rank, shape and chunk shape, and of failures of each code.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -80,7 +80,7 @@ impl fmt::Display for Sizes {
         self.ratio().map_or(Ok(()), |ratio| writeln!(f, "cratio: {ratio:.2}x"))?;
         if unknown > 0 {
             let arrays = text::count(unknown, "array");
-            writeln!(f, "left out: {arrays}, as errors leave the sizes unknown")?;
+            writeln!(f, "not included: {arrays} with uncertain sizes, because of errors in the header")?;
         }
         Ok(())
     }
@@ -97,6 +97,7 @@ struct Rank {
 
 impl Rank {
     fn merge(&mut self, other: Self) {
+        // A default has no axes to compare with.
         if self.count == 0 {
             *self = other;
             return;
@@ -111,7 +112,7 @@ impl Rank {
     }
 }
 
-/// What is added up of the arrays of a key.
+/// The sums over the arrays that share a key of a tally.
 trait Sums: Copy + Default + AddAssign {
     /// The names of the sums.
     const NAMES: &[&str];
@@ -119,7 +120,7 @@ trait Sums: Copy + Default + AddAssign {
     fn values(self) -> impl Iterator<Item = i128>;
 }
 
-/// Nothing: only their number counts.
+/// No sums: arrays are only counted.
 #[derive(Clone, Copy, Default)]
 struct Nothing;
 
@@ -152,7 +153,7 @@ impl Sums for Sizes {
     }
 }
 
-/// How many there are of each key, and what is added up of them.
+/// The number of arrays of each key, and their sums.
 struct Tally<K, S = Nothing>(HashMap<K, (u64, S)>);
 
 impl<K, S> Default for Tally<K, S> {
@@ -187,6 +188,7 @@ impl<K: Hash + Ord, S: Sums> Tally<K, S> {
         let counts = self.sorted();
         let mut rows: Vec<_> =
             counts.iter().map(|(key, count, sums)| row(*count, *sums, name(key))).collect();
+        // A single further row takes no more room than "1 other".
         if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
             let (mut count, mut sums) = (0, S::default());
             for (_, more, more_sums) in rest {
@@ -256,6 +258,7 @@ impl Summary {
         if !self.kinds.0.is_empty() {
             text += &self.kinds.table("KIND", "kinds", ObjectKind::to_string);
         }
+        // Without arrays, the other tables are empty.
         if self.ranks.is_empty() {
             return text;
         }
@@ -304,7 +307,7 @@ impl Summary {
     }
 }
 
-/// A table of which the counts and sizes are aligned to the right.
+/// A table with counts and sizes aligned to the right.
 pub(super) fn table(headings: &[String], rows: &[Vec<String>]) -> String {
     let is_number = |heading: &str| ["COUNT", "NBYTES", "CBYTES"].contains(&heading);
     let side = |heading: &String| if is_number(heading) { Side::Right } else { Side::Left };
@@ -341,7 +344,7 @@ struct RankRecord {
     largest: Vec<i64>,
 }
 
-/// One of these under its name, how often it is there, and what was added up.
+/// An entry of a tally as JSON: the key under `name`, its count and its sums.
 struct Counted<K, S = Nothing> {
     name: &'static str,
     key: K,

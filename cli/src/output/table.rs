@@ -36,8 +36,8 @@ impl Columns {
         Self { columns: columns.collect(), room: None }
     }
 
-    /// Columns at a terminal of this width. A row that does not fit is broken between columns. All cells of a column have the
-    /// same width, so all rows break at the same columns. A cell that is too wide stays whole, so it can be copied.
+    /// Columns at a terminal of this width. A row that does not fit is broken between columns. Cells of a column have
+    /// the same width, so all rows break at the same columns. A cell that is too wide stays whole, so it can be copied.
     pub(crate) fn within(self, room: Option<usize>) -> Self {
         Self { room, ..self }
     }
@@ -52,10 +52,11 @@ impl Columns {
         }
     }
 
-    /// Without alignment, if aligned rows would not fit.
+    /// Gives up alignment if aligned rows would not fit.
     pub(crate) fn aligned_if_fitting(mut self) -> Self {
         let widths = self.columns.iter().map(|column| column.width);
         let taken: usize = widths.filter(|&width| width > 0).map(|width| width + 2).sum();
+        // The last column has no gap after it.
         if self.room.is_some_and(|room| taken > room + 2) {
             self.columns.iter_mut().for_each(|column| column.width = 0);
         }

@@ -11,21 +11,21 @@ use crate::input::{Address, Inside};
 use crate::terminal::{BOLD, width};
 use crate::text;
 
-/// The widest name that widens its column, with the branches before it.
+/// The widest name, with its branches, that still widens the column.
 const MAX_NAME_WIDTH: usize = 44;
 
-/// What stands after a name.
+/// The cells after a name.
 type Cells = Box<[Box<str>]>;
 
-/// Folders, files, members of files.
+/// A folder, a file, or a member of a file.
 #[derive(Default)]
 struct Node {
-    /// `None` for what is only a folder.
+    /// `None` for a mere folder.
     line: Option<Box<Line>>,
     children: BTreeMap<Box<str>, Node>,
 }
 
-/// What stands after the name.
+/// A drawn line without its name.
 struct Line {
     cells: Cells,
     end: Box<str>,
@@ -46,7 +46,7 @@ struct Drawn<'t> {
     name: String,
     cells: &'t [Box<str>],
     end: &'t str,
-    /// The branches that begin its further lines, if it is broken.
+    /// The branches at the start of continuation lines.
     below: String,
 }
 
@@ -71,7 +71,7 @@ impl Tree {
     pub(crate) fn add(&mut self, row: Row) {
         let end = row.end().into();
         let Row { address: Address { path, inside }, cells, below, is_member, .. } = row;
-        // A member of a store goes by its key.
+        // A member of a store is shown by its key, which has no extension.
         let path = if is_member && inside == Inside::Whole { path.with_extension("") } else { path };
         let inner = match inside {
             Inside::Member(name) | Inside::Url(Some(name)) => {
@@ -82,6 +82,7 @@ impl Tree {
             Inside::Offset(offset) => Some(format!("@{offset}")),
             Inside::Whole | Inside::Stdin | Inside::Url(None) => None,
         };
+        // A folder of the command line is one node, so its path is not split.
         let root = self.roots.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?)));
         let (mut node, rest) = match root {
             Some((root, rest)) => (self.top.child(&text::path(root)), rest),
@@ -96,6 +97,7 @@ impl Tree {
         let mut line = Line { cells: boxed(cells), end, columns: Vec::new() };
         match below {
             Below::Nothing => {}
+            // Members that are not listed have a name in the tree, but no cells.
             Below::Keys(keys) => {
                 for key in keys {
                     key.split('/').filter(|part| !part.is_empty()).fold(&mut *node, Node::child);
@@ -113,6 +115,7 @@ impl Tree {
         let sides = iter::once((Side::Left, MAX_NAME_WIDTH)).chain(self.format.sides());
         let room = width(&io::stdout());
         let mut columns = Columns::new(sides).within(room);
+        // The first pass finds the widths of the columns, the second one writes the lines.
         self.draw(&mut |line| {
             columns.fit(&line.cells());
             Ok(())
@@ -138,12 +141,12 @@ impl Tree {
 }
 
 impl Node {
-    /// The child of this name, a new one if there is none.
+    /// The child of this name, which is created if it does not exist.
     fn child(&mut self, name: &str) -> &mut Self {
         self.children.entry(name.into()).or_default()
     }
 
-    /// Passes on its line, and those of what is below it.
+    /// Passes on the line of this node, then the lines of its columns and children.
     fn draw(&self, name: &str, before: &str, branches: [&str; 2], take: &mut Take<'_>) -> io::Result<()> {
         let [branch, below] = branches;
         let below = format!("{before}{below}");

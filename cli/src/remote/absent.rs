@@ -1,4 +1,4 @@
-//! The replacement of this folder without the feature `remote`: no URL can be read.
+//! Stands in for this folder if the feature `remote` is off: every URL is refused.
 
 use std::io;
 use std::iter;
@@ -25,6 +25,6 @@ pub(crate) fn list(_: &Path) -> Result<Objects, Problem> {
 }
 
 fn refused() -> Problem {
-    let message = "this b2nd was built without object stores, so it reads no URLs; the one of `pip install b2nd` does, as does `cargo install b2nd --features remote`. A path can begin with ./";
+    let message = "this b2nd was built without support for URLs; `pip install b2nd` and `cargo install b2nd --features remote` have it. If this is a path, begin it with ./";
     Problem::new("refused", message)
 }

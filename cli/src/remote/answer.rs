@@ -9,12 +9,12 @@ use object_store::client::{HttpError, HttpErrorKind, HttpResponse};
 /// The most bytes read of the answer to a failed request. Object stores send some 400.
 const MAX_REFUSAL: usize = 16 << 10;
 
-/// The most bytes of an answer without a range: a page of a listing, or credentials. The longest page of any store, 5000 keys
-/// of 1024 characters, is shorter.
+/// The most bytes of an answer without a range: a page of a listing, or credentials. The longest page of any store,
+/// 5000 keys of 1024 characters, is shorter.
 const MAX_PAGE: usize = 16 << 20;
 
-/// The most bytes between two tags of such an answer. A key has at most 1024 characters, and a token for the next page a few
-/// more. `object_store` panics if a token does not fit a URL of 64 KiB, with escapes.
+/// The most bytes of a value in such an answer: between two tags, or in quotes. A key has at most 1024 characters, and
+/// a token for the next page a few more. `object_store` panics if a token does not fit a URL of 64 KiB, with escapes.
 const MAX_VALUE: usize = 16 << 10;
 
 /// The most characters of an error's code, so no other text is printed as a code. The longest code of S3 has 51.
@@ -57,7 +57,7 @@ struct TooLong {
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, max } = self;
-        write!(f, "the server sends {what} of more than {max} bytes, as no object store does")
+        write!(f, "the server sent {what} of more than {max} bytes, which no object store does")
     }
 }
 
@@ -74,6 +74,7 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     if start.has_more {
         return too_long("a page", MAX_PAGE);
     }
+    // Credentials are JSON, so a value can also end with a quote.
     if start.bytes.split(|byte| b"<>\"".contains(byte)).any(|value| value.len() > MAX_VALUE) {
         return too_long("a value", MAX_VALUE);
     }
@@ -87,12 +88,15 @@ pub(super) async fn shortened(answer: HttpResponse) -> HttpResponse {
     HttpResponse::from_parts(parts, bytes.into())
 }
 
-/// The error for an answer that is not a success. Nothing else of the body is kept: a server can send any text.
-pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, was_asked: bool) -> HttpError {
+/// The error for an answer that is not a success. Of the body only the code is kept, and only from the server that was
+/// asked: another one can send any text.
+pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, is_from_origin: bool) -> HttpError {
     let status = answer.status();
     let start = Start::of(answer.into_body(), MAX_REFUSAL).await;
-    let code = Some(start.bytes).filter(|_| was_asked).and_then(|bytes| code(&bytes)).unwrap_or_default();
+    let code =
+        Some(start.bytes).filter(|_| is_from_origin).and_then(|bytes| code(&bytes)).unwrap_or_default();
     // The kind determines whether `object_store` retries.
+    // 408 is a timeout, 429 asks for fewer requests.
     let may_change = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
     let kind = if may_change { HttpErrorKind::Request } else { HttpErrorKind::Unknown };
     HttpError::new(kind, Refusal { status: status.as_u16(), code, redirect })

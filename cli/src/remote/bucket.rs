@@ -1,4 +1,4 @@
-//! Buckets and web servers, and the place of a URL in them.
+//! Buckets and web servers, and parsed URLs of objects in them.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -34,7 +34,7 @@ pub(super) struct Bucket {
     pub(super) service: Service,
     pub(super) objects: Box<dyn ObjectStore>,
     /// Whether it has answered, or the user has been told that it has not.
-    is_heard_of: AtomicBool,
+    has_reported: AtomicBool,
     /// The number of failures since the last answer.
     failures: AtomicU32,
 }
@@ -56,29 +56,30 @@ impl Bucket {
         runtime()?;
         let objects = service.connect(url).map_err(|error| {
             let message = match service {
+                // No variable has credentials for a web server.
                 Service::Web => innermost(&error),
                 _ => format!("{}: {}", innermost(&error), service.login()),
             };
             Problem::new("refused", message)
         })?;
-        Ok(Self { service, objects, is_heard_of: AtomicBool::default(), failures: AtomicU32::default() })
+        Ok(Self { service, objects, has_reported: AtomicBool::default(), failures: AtomicU32::default() })
     }
 
     /// Waits for an answer. At a terminal, a slow first answer is announced.
-    pub(super) async fn heard<T>(&self, root: &str, answer: impl Future<Output = T>) -> T {
+    pub(super) async fn wait_for_answer<T>(&self, root: &str, answer: impl Future<Output = T>) -> T {
         let mut answer = pin!(answer);
         if let Ok(answer) = tokio::time::timeout(SILENCE, &mut answer).await {
-            self.is_heard_of.store(true, Ordering::Relaxed);
+            self.has_reported.store(true, Ordering::Relaxed);
             return answer;
         }
-        if !self.is_heard_of.swap(true, Ordering::Relaxed) && io::stderr().is_terminal() {
+        if !self.has_reported.swap(true, Ordering::Relaxed) && io::stderr().is_terminal() {
             remark(&format_args!("waiting for {}", text::clean(root)));
         }
         answer.await
     }
 
-    /// Records that the server works.
-    pub(super) fn has_answered(&self) {
+    /// Ends a series of failures: the server works.
+    pub(super) fn reset_failures(&self) {
         self.failures.store(0, Ordering::Relaxed);
     }
 
@@ -87,7 +88,7 @@ impl Bucket {
     }
 }
 
-/// The place of an object or a prefix.
+/// The parsed URL of an object or a prefix.
 #[derive(Clone)]
 pub(super) struct ObjectUrl {
     pub(super) bucket: Arc<Bucket>,
@@ -103,7 +104,7 @@ impl ObjectUrl {
         let (scheme, rest) = parts.ok_or_else(|| refused("not a URL in UTF-8".into()))?;
         let service = Service::of(scheme).ok_or_else(|| {
             refused(format!(
-                "URLs of the scheme {scheme} cannot be read, only s3, gs, az, http and https; a path can begin with ./"
+                "URLs of the scheme {scheme} cannot be read, only s3, gs, az, http and https; to name a path, begin it with ./"
             ))
         })?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -122,7 +123,7 @@ impl ObjectUrl {
             let path = path.split('#').next().unwrap_or_default();
             let (path, query) = path.split_once('?').unwrap_or((path, ""));
             if path.to_ascii_lowercase().contains("%2f") {
-                let message = "an escaped slash, %2F, in the name of an object cannot be asked for";
+                let message = "URLs with an escaped slash, %2F, are not supported";
                 return Err(refused(message.into()));
             }
             (Key::from_url_path(path), query)
@@ -152,7 +153,8 @@ impl ObjectUrl {
         if failed.is_of_server() {
             self.bucket.failures.fetch_add(1, Ordering::Relaxed);
         } else if failed.status().is_some() {
-            self.bucket.has_answered();
+            // Even a refusal shows that the server works.
+            self.bucket.reset_failures();
         }
         failed.problem(self.bucket.service, &self.root)
     }

@@ -34,16 +34,19 @@ fn client(options: &ClientOptions) -> reqwest::Result<Client> {
     let option = |key| options.get_config_value(&key);
     let mut builder = Client::builder()
         .user_agent(concat!("b2nd/", env!("CARGO_PKG_VERSION")))
+        // Half of the time limit, in milliseconds, so that a request that hangs is retried once.
         .timeout(Duration::from_millis(*TIMEOUT * 500))
         .redirect(reqwest::redirect::Policy::none())
+        // As `object_store` does by default: HTTP/2 sends all requests over one connection, which is slower.
         .http1_only();
-    // Such as 5s, or 1s for the service of a machine's role.
+    // `object_store` gives the time as text: 5s, or 1s for a machine's metadata service.
     let seconds =
         option(ClientConfigKey::ConnectTimeout).and_then(|time| time.strip_suffix('s')?.parse().ok());
     if let Some(seconds) = seconds {
         builder = builder.connect_timeout(Duration::from_secs(seconds));
     }
     if option(ClientConfigKey::AllowInvalidCertificates).as_deref() == Some("true") {
+        // Only if the user has set it, for example for a server with a certificate of its own.
         builder = builder.tls_danger_accept_invalid_certs(true);
     }
     if let Some(url) = option(ClientConfigKey::ProxyUrl) {
@@ -77,38 +80,40 @@ impl Connection {
     /// The answer to a request, after redirects. An answer that is not a success becomes a `Refusal`.
     async fn answer(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let asked = url(&request);
-        let (mut redirects, mut was_asked) = (0, true);
+        let (mut redirects, mut is_from_origin) = (0, true);
         loop {
             let answer = HttpService::call(&self.client, request.clone()).await?;
             if answer.status().is_success() {
-                // The reader of a range stops at its end.
+                // The answer to a range request is read by `Object::fetch`, which stops at the end of the range.
                 let is_range = request.headers().contains_key(RANGE);
                 return if is_range { Ok(answer) } else { whole(answer).await };
             }
-            // `object_store` uses this method to ask the service of Amazon's machines for a token, and acts on its answer.
+            // `object_store` uses this method to ask the service of Amazon's machines for a token, and acts on its
+            // answer.
             if request.method() == Method::PUT {
                 return Ok(shortened(answer).await);
             }
             if !answer.status().is_redirection() {
-                return Err(refusal(answer, Redirect::None, was_asked).await);
+                return Err(refusal(answer, Redirect::None, is_from_origin).await);
             }
             let Some(location) = answer.headers().get(LOCATION) else {
-                return Err(refusal(answer, Redirect::Unnamed, was_asked).await);
+                return Err(refusal(answer, Redirect::Unnamed, is_from_origin).await);
             };
             let target = url(&request).and_then(|url| url.join(location.to_str().ok()?).ok());
             let stays = |target: &Url| asked.as_ref().is_some_and(|url| url.origin() == target.origin());
             let is_allowed = |target: &Url| {
                 redirects < MAX_REDIRECTS
+                    // Another method could have an effect at each server.
                     && request.method() == Method::GET
                     && (stays(target) || self.may_leave && ["http", "https"].contains(&target.scheme()))
             };
             let Some(target) = target.filter(is_allowed) else {
-                return Err(refusal(answer, Redirect::TooFar, was_asked).await);
+                return Err(refusal(answer, Redirect::TooFar, is_from_origin).await);
             };
             let Ok(uri) = target.as_str().parse() else {
-                return Err(refusal(answer, Redirect::TooFar, was_asked).await);
+                return Err(refusal(answer, Redirect::TooFar, is_from_origin).await);
             };
-            was_asked = stays(&target);
+            is_from_origin = stays(&target);
             redirects += 1;
             *request.uri_mut() = uri;
         }

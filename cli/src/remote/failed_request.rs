@@ -9,7 +9,7 @@ use super::service::Service;
 use crate::problem::{Problem, sources};
 use crate::text::shortened;
 
-/// The code of a missing object. The URL may be a prefix, or the directory of a sparse frame.
+/// The code of a missing object. A URL without an object may still be a prefix or a sparse frame.
 pub(super) const MISSING: &str = "missing";
 
 /// The widest message with text of a server.
@@ -72,9 +72,11 @@ impl FailedRequest<'_> {
 
     /// A reason found in the text, for any status.
     fn by_text(&self, service: Service, root: &str) -> Option<(&'static str, String)> {
+        // The order matters: the first reasons are more exact than the later ones, and all are more exact than a
+        // status.
         Some(
             if sources(self.error).any(|error| error.downcast_ref::<object_store::path::Error>().is_some()) {
-                ("refused", format!("{}; list the prefixes beside it one by one", innermost(self.error)))
+                ("refused", format!("{}; list the other prefixes one by one", innermost(self.error)))
             } else if ["NoSuchBucket", "ContainerNotFound"].contains(&self.code()) {
                 ("no-bucket", format!("there is no {} {root}", service.noun()))
             } else if self.says(&["169.254.169.254", "metadata.google.internal"]) {
@@ -88,7 +90,7 @@ impl FailedRequest<'_> {
                 let message = match service {
                     Service::Web => "the server sends files only as a whole; download this one",
                     _ => {
-                        "the server sends objects only as a whole, as no object store does; is the endpoint that of one?"
+                        "the server ignores byte ranges, which every object store supports; check the endpoint"
                     }
                 };
                 ("io", message.into())
@@ -108,15 +110,17 @@ impl FailedRequest<'_> {
         let retries =
             between(&self.text, ", after ", " retries").and_then(|number| number.parse::<u32>().ok());
         let tried =
+            // The first request is not a retry.
             retries.map_or(String::new(), |retries| format!(", asked {} times", retries.saturating_add(1)));
         match (self.status(), self.trouble) {
             (Some(404), _) => (MISSING, "no such object".into()),
             (Some(401 | 403), _) => {
                 ("no-access", format!("the server refuses access{answer}: {}", service.login()))
             }
+            // `If-Match` has failed.
             (Some(412), _) => ("changing", CHANGED.into()),
             (Some(429 | 503), _) => {
-                let what = "try again later, or with fewer at a time, as in `-j 8`";
+                let what = "try again later, or with fewer requests at a time: `-j 8`";
                 ("throttled", format!("the server asks for fewer requests{answer}{tried}; {what}"))
             }
             (Some(500..), _) => ("io", format!("the server has failed{answer}{tried}; try again later")),

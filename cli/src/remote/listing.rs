@@ -29,17 +29,19 @@ pub(crate) struct Objects {
 pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
     let prefix = ObjectUrl::parse(url)?;
     if prefix.is_web() {
-        let message = "a web server has no list of what is below a URL; give the URLs of the arrays, for example with --files-from";
+        let message =
+            "a web server cannot list files; give the URLs of the arrays, for example with --files-from";
         return Err(Problem::new("refused", message));
     }
     let (sender, keys) = mpsc::channel(QUEUE_LEN);
     let ObjectUrl { bucket, root, key } = prefix.clone();
     runtime()?.spawn(async move {
         let mut objects = bucket.objects.list(Some(&key).filter(|key| !key.as_ref().is_empty()));
-        while let Some(object) = bucket.heard(&root, objects.next()).await {
+        while let Some(object) = bucket.wait_for_answer(&root, objects.next()).await {
             // Some tools mark a folder by an empty object with the key of the folder.
             let is_mark = object.as_ref().is_ok_and(|object| object.size == 0);
             if !is_mark && sender.send(object.map(|object| Some(object.location))).await.is_err() {
+                // The receiver is gone.
                 return;
             }
         }
@@ -77,12 +79,12 @@ impl Iterator for Objects {
                     }
                     problem.message
                 }
-                None => "the next page cannot be asked for".into(),
+                None => "the next page cannot be requested".into(),
             }
         };
         self.is_over = true;
         let count = text::count(self.count, "object");
-        let message = format!("not all is listed, but only {count}: {failure}");
+        let message = format!("the listing is incomplete: it ended after {count}: {failure}");
         Some(Err(Problem::new("partial-listing", message)))
     }
 }

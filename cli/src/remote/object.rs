@@ -11,21 +11,21 @@ use object_store::{Error, GetOptions, GetRange};
 use super::bucket::{MOST_FAILURES, ObjectUrl};
 use super::failed_request::{CHANGED, FailedRequest, MISSING};
 use super::runtime::wait;
-use crate::names::{SPARSE_INDEX, is_folder};
+use crate::names::{SPARSE_INDEX, ends_with_slash};
 use crate::pool::lock;
 use crate::problem::Problem;
 
 /// The number of bytes of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
 const FIRST_LEN: u64 = 4096;
 
-/// The least number of bytes of a later request. A round trip takes longer than sending them. The chunk index is before the
-/// trailer, so a single request at the end of an object mostly covers both.
+/// The least number of bytes of a later request. A round trip takes longer than sending them. The chunk index is before
+/// the trailer, so a single request at the end of an object mostly covers both.
 const MIN_LEN: u64 = 16 << 10;
 
 /// The most bytes of a request. Sequential requests double up to this number.
 const MAX_LEN: u64 = 1 << 20;
 
-/// Objects opened by `is_prefix`, or its errors, by URL, until they are read.
+/// The results of `is_prefix`, an object or an error, kept by URL until `open` takes them.
 static OPENED: Mutex<BTreeMap<PathBuf, Result<Object, Problem>>> = Mutex::new(BTreeMap::new());
 
 /// Bytes of an object, and their offset.
@@ -63,11 +63,12 @@ fn is_missing(problem: &Problem) -> bool {
     problem.code == MISSING
 }
 
-/// Opens an object with one request for its first bytes. A URL that ends with a slash, or is missing, may be a sparse frame.
+/// Opens an object with one request for its first bytes. A URL that ends with a slash, or is missing, may be a sparse
+/// frame.
 pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
     let object = ObjectUrl::parse(url)?;
     let sparse = object.index_of_sparse_frame();
-    if is_folder(url) || object.key.as_ref().is_empty() {
+    if ends_with_slash(url) || object.key.as_ref().is_empty() {
         let opened = lock(&OPENED).remove(url);
         return opened.unwrap_or_else(|| Object::open(sparse)).map_err(|problem| {
             let message = format!(
@@ -76,7 +77,7 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
             if is_missing(&problem) { Problem::new(MISSING, message) } else { problem }
         });
     }
-    let hint = if object.is_web() { "" } else { "; `b2nd ls` lists what is below a prefix" };
+    let hint = if object.is_web() { "" } else { "; `b2nd ls` lists the objects below a prefix" };
     Object::open(object).or_else(|problem| {
         if !is_missing(&problem) {
             return Err(problem);
@@ -86,7 +87,8 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
     })
 }
 
-/// Whether a URL that ends with a slash is a prefix, and not a sparse frame. The answer to the request is kept for `open`.
+/// Whether a URL that ends with a slash is a prefix, and not a sparse frame. The answer to the request is kept for
+/// `open`.
 pub(crate) fn is_prefix(url: &Path) -> bool {
     let Ok(object) = ObjectUrl::parse(url) else { return false };
     if object.is_web() {
@@ -113,7 +115,7 @@ impl Object {
         let ObjectUrl { bucket, root, key } = &self.url;
         if bucket.is_given_up() {
             let message =
-                format!("not asked for: {MOST_FAILURES} requests to the server have failed in a row");
+                format!("not requested, because {MOST_FAILURES} requests to the server have failed in a row");
             return Err(Problem::new("io", message));
         }
         let range = Some(GetRange::Bounded(start..end));
@@ -132,21 +134,22 @@ impl Object {
             }
             Ok::<_, Error>((len, tag, range, bytes))
         };
-        let (len, tag, range, bytes) = match wait(bucket.heard(root, request))? {
+        let (len, tag, range, bytes) = match wait(bucket.wait_for_answer(root, request))? {
             Some(Ok(answer)) => answer,
             // An empty object has no range at all, so its answer is an error.
             Some(Err(error)) if start == 0 && FailedRequest::from(&error).status() == Some(416) => {
                 return Ok(Window::default());
             }
             Some(Err(error)) => return Err(self.url.problem(&error)),
-            None => return Err(Problem::new("stopped", "nobody waits for it any more")),
+            None => return Err(Problem::new("stopped", "the output was closed")),
         };
-        bucket.has_answered();
+        bucket.reset_failures();
         if bytes.len() as u64 != range.end.saturating_sub(range.start) {
             let message = format!("the server sent {} of {} bytes", bytes.len(), range.end - range.start);
             return Err(Problem::new("io", message));
         }
         let is_first = self.head.bytes.is_empty();
+        // Some servers ignore `If-Match`.
         if !is_first && (len, &tag) != (self.len, &self.tag) {
             return Err(Problem::new("changing", CHANGED));
         }
@@ -162,10 +165,13 @@ impl Read for Object {
             return Ok(0);
         }
         if self.head.from(position).is_none() && self.last.from(position).is_none() {
+            // Only sequential reads will need much more of the object.
             let goes_on = position == self.last.end();
             let ahead =
                 if goes_on { (2 * self.last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
             let end = position.saturating_add(ahead.max(out.len() as u64)).min(self.len);
+            // At the end of the object, the request also covers the bytes before `position`: the chunk index precedes
+            // the trailer.
             let start = position.min(end.saturating_sub(MIN_LEN));
             self.last =
                 self.fetch(start, end).map_err(|problem| io::Error::other(problem.message.into_string()))?;
@@ -184,6 +190,7 @@ impl Seek for Object {
             SeekFrom::End(offset) => self.len.checked_add_signed(offset),
             SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
         };
+        // As in a file, a position beyond the end is allowed.
         self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position)
     }

@@ -1,4 +1,4 @@
-//! Waiting for requests: for how long, and until when.
+//! The asynchronous runtime, the time limit of requests, and how they are stopped.
 
 use std::io;
 use std::pin::pin;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::problem::Problem;
 use crate::terminal::wrong_usage;
 
-/// For how many seconds a request is tried, with its retries.
+/// The time limit of a request with its retries, in seconds.
 pub(super) static TIMEOUT: LazyLock<u64> = LazyLock::new(timeout);
 
 pub(super) const MAX_TIMEOUT: u64 = 24 * 60 * 60;
@@ -20,15 +20,17 @@ pub(super) const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 /// Whether answers are no longer wanted.
 static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(false).0);
 
-/// What runs all requests.
+/// The runtime of all requests.
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
-    // Fails only if there is one already.
+    // Fails only if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    // Two are enough: a request runs on the thread that waits for it. These drive the connections and the listings.
     Builder::new_multi_thread().worker_threads(2).enable_all().build()
 });
 
-/// What `B2ND_TIMEOUT` says.
+/// The value of `B2ND_TIMEOUT`. Wrong values end the process.
 fn timeout() -> u64 {
+    // An empty variable counts as unset.
     let Some(text) = std::env::var_os("B2ND_TIMEOUT").filter(|text| !text.is_empty()) else { return 60 };
     let seconds = text.to_str().and_then(|text| text.parse().ok());
     seconds.filter(|seconds| (1..=MAX_TIMEOUT).contains(seconds)).unwrap_or_else(|| {
@@ -50,7 +52,7 @@ pub(super) fn runtime() -> Result<&'static Runtime, Problem> {
     RUNTIME.as_ref().map_err(|error| Problem::new("io", error.to_string()))
 }
 
-/// Waits for this; `None` if it was stopped.
+/// Waits for a result; `None` after `stop`.
 pub(super) fn wait<T>(awaited: impl Future<Output = T>) -> Result<Option<T>, Problem> {
     Ok(runtime()?.block_on(async {
         let mut stopped = STOPPED.subscribe();

@@ -1,4 +1,4 @@
-//! The services of objects: their schemes, terms and credentials.
+//! The kinds of object stores: their schemes, terms and credentials.
 
 use std::convert::identity;
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub(super) enum Service {
 impl Service {
     pub(super) const fn of(scheme: &str) -> Option<Self> {
         Some(match scheme.as_bytes() {
+            // Some names are those of Hadoop and fsspec.
             b"s3" | b"s3a" => Self::S3,
             b"gs" => Self::Google,
             b"az" | b"azure" | b"abfs" | b"abfss" | b"adl" => Self::Azure,
@@ -40,7 +41,7 @@ impl Service {
         }
     }
 
-    /// The hint how to log in.
+    /// A hint for logging in.
     pub(super) fn login(self) -> &'static str {
         match self {
             Self::S3 => {
@@ -56,14 +57,16 @@ impl Service {
         }
     }
 
-    /// Why a redirect was not followed.
+    /// The message about a redirect that was not followed.
     pub(super) fn redirected(self) -> &'static str {
         match self {
             Self::S3 => {
-                "the server redirects to another one, which gets no credentials: set AWS_REGION, or AWS_ENDPOINT_URL to that one"
+                "the server redirects to another server, to which no credentials are sent: set AWS_REGION, or set AWS_ENDPOINT_URL to that server"
             }
-            Self::Google | Self::Azure => "the server redirects to another one, which gets no credentials",
-            Self::Web => "the server redirects too often, or to what is no web server",
+            Self::Google | Self::Azure => {
+                "the server redirects to another server, to which no credentials are sent"
+            }
+            Self::Web => "too many redirects, or a redirect to a URL that is not http(s)",
         }
     }
 

@@ -1,4 +1,4 @@
-//! How a command ends, and what goes to standard error: errors and remarks.
+//! The end of a command, and the messages on standard error: errors and remarks.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use b2nd_frame::Severity;
 use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 
-/// How a command ends: with its exit status, or with an error of standard output.
+/// The exit status of a command, or an error of standard output.
 pub(crate) type Outcome = io::Result<ExitCode>;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -20,7 +20,7 @@ pub(crate) fn severity_style(severity: Severity) -> Style {
     if severity == Severity::Error { RED } else { YELLOW }
 }
 
-/// What only helps to find one's way: labels, offsets, types.
+/// The style of secondary text: labels, offsets, types.
 pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// Prints an error on standard error.
@@ -33,20 +33,23 @@ pub(crate) fn remark(what: &dyn Display) {
     tell(&format!("b2nd: {what}"));
 }
 
-/// Prints what is wrong with the command line, or the help that was asked for, and ends the process.
+/// Prints an error of the command line, or the requested help, and ends the process.
 pub(crate) fn wrong_usage(mut error: clap::Error) -> ! {
-    // Who has mistyped an option has no file of that name: only tips about other options stay.
+    // clap also suggests `-- VALUE`, which is wrong for a mistyped option: only tips about other options are kept.
     if error.kind() == UsageError::UnknownArgument
         && let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested)
     {
+        // These are clap's words. A test of mistyped options notices if they change.
         tips.retain(|tip| !tip.to_string().contains(" as a value, use "));
         if !tips.is_empty() {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
         }
     }
     if let Some(width) = width(&io::stderr()).filter(|_| error.use_stderr()) {
+        // As `error.exit()` prints it, but wrapped.
         let text = error.render().ansi().to_string();
         let lines = text.lines().map(|line| wrapped(line, Some(width), "       ") + "\n");
+        // Standard error may be closed.
         let _ = write!(anstream::stderr(), "{}", lines.collect::<String>());
         std::process::exit(error.exit_code());
     }
@@ -67,7 +70,7 @@ pub(crate) fn width(stream: &impl IsTerminal) -> Option<usize> {
 /// width it stays one line, which a program can read.
 pub(crate) fn wrapped(text: &str, width: Option<usize>, indent: &str) -> String {
     let Some(width) = width else { return text.into() };
-    // A path that is broken could not be copied.
+    // Words stay whole, so that a path can be copied.
     let options = textwrap::Options::new(width)
         .subsequent_indent(indent)
         .break_words(false)
@@ -75,10 +78,10 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>, indent: &str) -> String 
     textwrap::fill(text, options)
 }
 
-/// Says what a command waits for, if standard input is a terminal: it would look as if it hung.
+/// Tells the user that the command waits for input from the terminal.
 pub(crate) fn await_stdin(what: &str) {
     if io::stdin().is_terminal() {
         let end = if cfg!(windows) { "Ctrl-Z and Enter" } else { "Ctrl-D" };
-        remark(&format_args!("reading {what} from the terminal; {end} on a new line ends them"));
+        remark(&format_args!("reading {what} from the terminal; end the input with {end} on a new line"));
     }
 }

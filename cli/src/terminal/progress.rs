@@ -43,6 +43,7 @@ impl Progress {
     }
 
     fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {
+        // Output on the same terminal would run into the progress.
         let is_free = is_silent || !io::stdout().is_terminal();
         let start = (is_free && io::stderr().is_terminal()).then(Instant::now);
         Self { start, template, all, bar: None }
@@ -54,6 +55,7 @@ impl Progress {
         };
         let bar = self.bar.get_or_insert_with(|| {
             let style = ProgressStyle::with_template(self.template);
+            // Every template is a constant and valid, so the default is never used.
             let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
             let bar = ProgressBar::no_length().with_style(style).with_elapsed(elapsed);
             self.all.inspect(|&all| bar.set_length(all));

@@ -292,7 +292,7 @@ fn encode_says_why_shapes_do_not_work_together() {
 fn blocks_that_exceed_their_chunks_are_a_remark() {
     let shapes = ["encode", "--shape", "3,5", "--chunks", "2,3", "--dtype", "<i4", "--blocks"];
     let output = run(here(), &[&shapes[..], &["2,4"]].concat());
-    let remark = "b2nd: --blocks has 4 in dimension 1, more than the 3 of --chunks: python-blosc2 makes no such array\n";
+    let remark = "b2nd: --blocks has 4 in dimension 1, more than the 3 of --chunks: python-blosc2 cannot create such an array\n";
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), remark));
     assert!(!output.stdout.is_empty());
     assert_eq!(text(&run(here(), &[&shapes[..], &["2,3"]].concat()).stderr), "");

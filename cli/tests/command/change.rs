@@ -211,7 +211,7 @@ fn the_temporary_file_of_a_killed_rewrite_is_skipped() {
         assert!(!text(&output.stdout).contains(".tmp"));
         for name in [".b2nd-AbCdEf.tmp", ".b2nd-GhIjKl.tmp"] {
             let hint = format!(
-                "b2nd: {name}: skipped: the temporary file of a rewrite that was killed or is still running\n"
+                "b2nd: {name}: skipped: the temporary file of a command that was killed or is still running\n"
             );
             assert!(text(&output.stderr).contains(&hint), "{}", text(&output.stderr));
         }

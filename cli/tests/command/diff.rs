@@ -103,9 +103,9 @@ fn of_a_long_value_no_more_is_shown_than_of_others() {
         fs::write(folder.path().join(name), frame_of(&[], &layers)).unwrap();
     }
     for (arguments, longest, words) in [
-        (&["diff"][..], 10 * 800, "(1000002 bytes, of sum "),
-        (&["diff", "--json"], 10 * 200, "\"1000002 bytes, of sum "),
-        (&["diff", "--json", "--meta"], 17 << 20, "\"1000002 bytes, of sum "),
+        (&["diff"][..], 10 * 800, "(1000002 bytes, hash "),
+        (&["diff", "--json"], 10 * 200, "\"1000002 bytes, hash "),
+        (&["diff", "--json", "--meta"], 17 << 20, "\"1000002 bytes, hash "),
     ] {
         let output = run(folder.path(), &[arguments, &["a", "b"]].concat());
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
@@ -130,7 +130,7 @@ fn of_a_long_value_no_more_is_shown_than_of_others() {
     let output = run(folder.path(), &["diff", "--json", "c", "d"]);
     assert_eq!(objects(&output)[0]["differences"][0]["a"].as_str().unwrap().len(), 299);
     let output = run(folder.path(), &["diff", "c", "d"]);
-    assert!(text(&output.stdout).contains("xxx… (301 bytes, of sum "), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("xxx… (301 bytes, hash "), "{}", text(&output.stdout));
     let output = run(folder.path(), &["diff", "--meta", "c", "d"]);
     assert!(text(&output.stdout).contains(&"x".repeat(300)), "{}", text(&output.stdout));
 }

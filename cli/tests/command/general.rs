@@ -292,7 +292,10 @@ fn a_hint_follows_what_is_not_a_frame() {
 fn the_help_of_set_says_what_new_items_are() {
     let output = run(&["set", "--help"]);
     let help = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("Where the array grows, the new items show what the padding held"), "{help}");
+    assert!(
+        help.contains("If the array grows, the new items have the values that the padding held"),
+        "{help}"
+    );
 }
 
 #[test]

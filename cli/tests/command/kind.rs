@@ -335,7 +335,7 @@ fn a_store_with_members_that_have_no_data_of_their_own_says_which() {
     let expression = data().join("peers/lazy_expression.b2nd");
     std::fs::copy(expression, folder.path().join("folder.b2d/group/lazy.b2nd")).unwrap();
     let page = text(&run(folder.path(), &["info", "folder.b2d"]).stdout).to_owned();
-    let warning = "must evaluate or fetch what these files say: group/lazy.b2nd (LazyExpr)\n";
+    let warning = "must evaluate or fetch what these files describe: group/lazy.b2nd (LazyExpr)\n";
     assert!(page.contains(warning), "{page}");
 }
 

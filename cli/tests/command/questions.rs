@@ -38,10 +38,7 @@ fn arrays_of_a_dtype_and_rank_are_listed() {
     let rows = run(folder.path(), &["ls", "--dtype", "int32", "tree.b2z", "chunks_only.b2frame"]);
     assert_eq!((text(&rows.stdout).lines().count(), text(&rows.stderr)), (1, ""), "no store, no chunks");
     let rows = run(folder.path(), &["ls", "--ndim", "5", "images"]);
-    assert_eq!(
-        (rows.status.code(), text(&rows.stderr)),
-        (Some(0), "b2nd: none of 3 arrays meets the conditions\n")
-    );
+    assert_eq!((rows.status.code(), text(&rows.stderr)), (Some(0), "b2nd: no match among 3 arrays\n"));
     let summary = &objects(&run(folder.path(), &["ls", "--summary", "--json", "--ndim", "1", "images"]))[0];
     assert_eq!(summary["arrays"], 2);
     let output = run(folder.path(), &["ls", "--dtype", "float33"]);
@@ -170,7 +167,7 @@ fn damaged_sizes_are_in_no_sum_and_no_order() {
         .map(|name| summary[name].as_i64().unwrap());
     assert_eq!(sums, [5, 60, 128, 256, 4]);
     let summary = run(folder.path(), &["ls", "--summary"]);
-    let words = "left out: 4 arrays, as errors leave the sizes unknown";
+    let words = "not included: 4 arrays with uncertain sizes, because of errors in the header";
     assert!(text(&summary.stdout).contains(words), "{}", text(&summary.stdout));
     for by in ["size", "ratio", "stored"] {
         for order in [&[][..], &["--reverse"]] {

@@ -233,8 +233,8 @@ fn each_failure_has_a_clear_message() {
         ("elsewhere/a.b2nd", &["in another region: set AWS_REGION"]),
         ("half/a.b2nd", &["the connection ended before the answer did", "try again"]),
         ("silent/a.b2nd", &["does not answer", "B2ND_TIMEOUT"]),
-        ("whole/a.b2nd", &["only as a whole, as no object store does"]),
-        ("bucket/none.b2nd", &["no such object; `b2nd ls` lists what is below a prefix"]),
+        ("whole/a.b2nd", &["ignores byte ranges, which every object store supports"]),
+        ("bucket/none.b2nd", &["no such object; `b2nd ls` lists the objects below a prefix"]),
         ("bucket/none.b2d", &["no such object; `b2nd ls` lists"]),
         ("bucket/none/", &["chunks.b2frame", "`b2nd ls` lists the arrays below a prefix"]),
     ];
@@ -256,13 +256,13 @@ fn each_failure_has_a_clear_message() {
         ("s3://gone/folder", "cannot be listed: there is no bucket s3://gone"),
         ("s3://bucket/nothing", "no such object"),
         ("s3://bucket/nothing/", "there is no object below it"),
-        ("http://x/folder/", "a web server has no list"),
+        ("http://x/folder/", "a web server cannot list files"),
         ("ftp://x/a.b2nd", "the scheme ftp cannot be read"),
         ("s3:///a.b2nd", "names no bucket"),
         ("http:///a.b2nd", "names no host"),
         ("http://me:secret@x/a.b2nd", "as it would be printed with each array"),
-        ("http://x/a%2Fb.b2nd", "an escaped slash, %2F, in the name"),
-        ("https://x/a%2fb.b2nd?sig=1", "an escaped slash, %2F, in the name"),
+        ("http://x/a%2Fb.b2nd", "URLs with an escaped slash, %2F, are not"),
+        ("https://x/a%2fb.b2nd?sig=1", "URLs with an escaped slash, %2F, are not"),
         ("s3://bucket/a//b.b2nd", "not the name of an object"),
     ] {
         let output = server.run(&["ls", url]);
@@ -310,7 +310,8 @@ fn a_listing_that_breaks_off_says_that_it_is_not_whole() {
     let message = lines[200]["error"]["message"].as_str().unwrap();
     assert!(
         lines[200]["error"]["kind"] == "partial-listing"
-            && message.starts_with("not all is listed, but only 200 objects: the server has failed"),
+            && message
+                .starts_with("the listing is incomplete: it ended after 200 objects: the server has failed"),
         "{message}"
     );
     assert_eq!(lines[200]["address"], "s3://bucket");
@@ -327,7 +328,7 @@ fn a_server_that_only_fails_is_not_asked_for_each_of_a_thousand_objects() {
     });
     let output = server.command(&["ls", "--json", "s3://bucket"]).env("B2ND_TIMEOUT", "1").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    // A failure of each request, and one of all that was not asked for.
+    // A failure of each request, and one for all that was not requested.
     let lines = crate::run::objects(&output);
     assert!((65..200).contains(&lines.len()), "{}", lines.len());
     let kind = |kind: &str| lines.iter().filter(|line| line["error"]["kind"] == kind).count();
@@ -463,7 +464,7 @@ fn a_signed_url_is_read_and_its_query_is_no_part_of_the_name() {
     assert_eq!(objects_of(&output), members[1..2], "{}", stderr(&output));
     let output = server.run(&["info", &server.url("archive?sig=1")]);
     assert!(
-        stderr(&output).contains("it is a zip file: `b2nd ls` lists its members if"),
+        stderr(&output).contains("it is a zip file: its members can be listed and read only if"),
         "{}",
         stderr(&output)
     );
@@ -533,7 +534,7 @@ fn a_key_that_cannot_be_asked_for_is_named() {
         Server::with([("bucket/a/x.b2nd".into(), array()), ("bucket/a//y.b2nd".into(), array())].into());
     let output = server.run(&["ls", "s3://bucket"]);
     let message = stderr(&output);
-    assert!(message.contains("a//y.b2nd") && message.contains("list the prefixes beside it"), "{message}");
+    assert!(message.contains("a//y.b2nd") && message.contains("list the other prefixes"), "{message}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Files on disk, contiguous and sparse, with every change: what is accepted has no new error, what is refused leaves
-//! everything as it was.
+//! Files on disk, contiguous and sparse, with every change: an accepted change adds no error, a refused one leaves all
+//! files as they were.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ const COUNT: usize = 16;
 const DTYPES: [&str; 9] =
     ["<i4", "<f4", ">i4", "|u1", "<u2", "int32", "uint16", "[('x', '<f4')]", "no dtype"];
 
-/// The chunks of real sparse frames: they are beside every header that is tried as one of a sparse frame.
+/// The chunk files that are put beside each header that is tried as a sparse frame.
 static CHUNKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let file = |number| root().join(format!("frame/tests/data/sparse.b2nd/{number:08X}.chunk"));
     (0..8).map_while(|number| fs::read(file(number)).ok()).collect()
@@ -70,7 +70,7 @@ pub fn run(data: &[u8]) {
     };
     fs::write(&file, bytes).expect("room");
     let Ok(frame) = Frame::open(&path) else {
-        // Repeated for 10 milliseconds, so not always.
+        // `check` repeats a failed open for 10 ms, so it is tried only sometimes.
         if choices.below(8) == 0 {
             let report = check(&path).expect("a file that can be read");
             assert!(report.frame.is_none() && report.findings.len() == 1);
@@ -151,7 +151,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
             assert_eq!(preview.header_bytes(), made.header_bytes(), "the preview is another header");
             made
         }
-        // A preview does not look at the chunks that are copied.
+        // Also after a successful preview, which does not read the chunks.
         (_, Err(error)) => {
             assert_ne!(error.kind(), ErrorKind::Changing, "{error}");
             assert_eq!(files(folder), before, "{error}");
@@ -167,7 +167,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     assert!(now.is_subset(&was), "{now:?} after a rewrite, before {was:?}");
     assert_eq!(errors(&new, CheckDepth::Frame), Some(BTreeSet::new()), "what is rewritten has no errors");
 
-    // The metalayers of others and the vlmetalayers are the same.
+    // Other metalayers and the vlmetalayers are unchanged.
     let other = |name: &str| !["b2nd", "caterva"].contains(&name);
     let others = |frame: &Frame<fs::File>| -> Vec<(String, Vec<u8>)> {
         let others = frame.metalayers().iter().filter(|layer| other(layer.name()));
@@ -178,14 +178,14 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
         return;
     }
     if matches!(made.array(), Ok(Some(_))) {
-        // Once more changes nothing.
+        // A second rewrite changes nothing.
         let again = folder.join("again.b2nd");
         let twice = rewrite(&new, &again, None).apply().expect("what was rewritten");
         assert_eq!(twice.header_bytes(), made.header_bytes());
         assert_eq!(contents(&again), contents(&new));
     }
 
-    // To the other type and back: the same chunks.
+    // To the other frame type and back, with the same chunks.
     let (there, back) = (folder.join("there.b2nd"), folder.join("back.b2nd"));
     let (one, other) = if made.header().is_sparse() {
         (FrameType::Contiguous, FrameType::Sparse)

@@ -1,4 +1,4 @@
-//! Dtypes: what one prints means the same.
+//! Dtypes: the printed form parses to the same dtype.
 
 use b2nd_serde::Dtype;
 

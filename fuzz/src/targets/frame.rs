@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 
 use super::assert_rows;
 
-/// As many chunks, or rows of a dump of chunks, as are looked at.
+/// The most chunks, or rows of a chunk dump, to look at.
 const SOME: usize = 1000;
 
 pub fn run(bytes: &[u8]) {
@@ -23,7 +23,7 @@ pub fn run(bytes: &[u8]) {
             let header = frame.header_bytes();
             assert!(bytes.starts_with(header) && header.len() == frame.header().header_len);
             let has_fault = assert_rows(&rows, 0, header);
-            // A header can be read, but not dumped, if what nobody needs is damaged: `check` reports it.
+            // If only unused bytes are damaged, a header parses although its dump has a fault; `check` reports it.
             assert!(
                 !has_fault || !frame.check_header().findings.is_empty(),
                 "a good header has a fault: {:?}",
@@ -40,7 +40,7 @@ pub fn run(bytes: &[u8]) {
     inside(bytes, &whole);
 }
 
-/// However few bytes one begins with, the end is the same.
+/// Parsing in pieces gives the same result, whatever the first piece is.
 fn in_pieces(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     for start in [0, 1, 9, 10, 16, 24, 64, 90, 165, bytes.len() / 2] {
         let mut length = start.min(bytes.len());
@@ -69,7 +69,7 @@ fn in_pieces(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     }
 }
 
-/// What a header says of its parts.
+/// The parts of a frame, as its header claims them.
 fn parts(frame: &Frame<()>, bytes: &[u8]) {
     for layer in frame.metalayers() {
         let content = layer.offset()..layer.offset() + layer.bytes().len();
@@ -113,13 +113,13 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     for finding in &shallow.findings {
         assert!(deep.findings.contains(finding), "not found with the headers of chunks: {finding}");
     }
-    // Of more than 20 about chunks, the others are counted.
+    // Only 20 findings about chunks are kept; the others are counted.
     let is_cut = data.findings.iter().filter(|finding| finding.place() == Place::Chunk).count() > 20;
     for finding in &deep.findings {
         assert!(is_cut || data.findings.contains(finding), "not found with the data of chunks: {finding}");
     }
     for finding in &data.findings {
-        // Where a chunk or the chunk index should begin may be anywhere.
+        // The claimed offset of a chunk or of the chunk index may be outside the file.
         let is_claimed = matches!(finding.place(), Place::Chunk | Place::ChunkIndex);
         let is_inside = finding.offset().is_none_or(|offset| offset <= bytes.len() as u64);
         assert!(is_inside || is_claimed, "{:?}: {finding}", finding.offset());
@@ -141,7 +141,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
         );
     }
     chunks(&mut frame, bytes, is_good(&deep) && !is_sparse);
-    // A short chunk index of one value stands for as many chunks as it says.
+    // A constant chunk index can claim any number of chunks.
     let rows = rows_until(SOME, |receive| drop(frame.dump_chunks(receive)));
     for row in rows.iter().filter(|_| !is_sparse) {
         let start = usize::try_from(row.offset).unwrap_or(usize::MAX);
@@ -154,7 +154,7 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     let frame_len = usize::try_from(frame.header().frame_len).expect("within the file");
     let frame_bytes = &bytes[..frame_len];
     let read = frame.trailer();
-    // With as few bytes as it asks for.
+    // Parses with only as many bytes as the error asks for.
     let mut length = 0;
     let in_pieces = loop {
         let parsed = Trailer::parse(frame.header(), &frame_bytes[frame_len - length..]);

@@ -5,7 +5,7 @@ use b2nd_serde::{Geometry, Shapes};
 
 use crate::choices::Choices;
 
-/// Numbers of dimensions, five for each of them, and the rest.
+/// Enough choices for 18 dimensions with five numbers each, and the others.
 const COUNT: usize = 120;
 
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -28,7 +28,7 @@ fn round_up(items: i128, part: i128) -> i128 {
     if part == 0 { 0 } else { (items + part - 1) / part * part }
 }
 
-/// Any numbers are accepted exactly if they keep the rules.
+/// A geometry is accepted if, and only if, its numbers follow the rules.
 fn wide(choices: &mut Choices<'_>) {
     let ndim = choices.below(19);
     let number = |choices: &mut Choices<'_>| match choices.byte() {

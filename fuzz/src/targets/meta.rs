@@ -1,4 +1,4 @@
-//! Metalayers: what is read is written back, by every type.
+//! Metalayers: every type writes back the bytes that it reads.
 
 use b2nd_serde::{Layout, Meta, dump, from_slice, serialized_size, take_from_slice, to_slice, to_vec};
 use serde::de::IgnoredAny;

@@ -14,19 +14,19 @@ mod slices;
 mod vlmeta;
 mod write;
 
-/// What is tried.
+/// A fuzz target.
 #[derive(Debug)]
 pub struct Target {
     pub name: &'static str,
-    /// Asserts what holds for any bytes.
+    /// Asserts the promises that hold for any bytes.
     pub run: fn(&[u8]),
-    /// As many mutations as `cargo test` tries.
+    /// The number of mutations that `cargo test` tries.
     pub runs: u64,
     made: fn() -> Vec<Vec<u8>>,
 }
 
 impl Target {
-    /// The inputs that it begins with, the kept ones first.
+    /// The inputs to mutate, the kept ones first.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let mut seeds = seeds::kept(self.name);
         seeds.extend((self.made)());
@@ -46,8 +46,8 @@ pub static TARGETS: [Target; 9] = [
     Target { name: "geometry", run: geometry::run, runs: 5000, made: geometry::seeds },
 ];
 
-/// What is beside a fault: a part of the input, from the start on; and whether there is a fault. Rows must follow each
-/// other without a gap, and only the last one may have a fault.
+/// Asserts that the rows without a fault show the input from its start, without a gap, and that only the last row has a
+/// fault. Returns whether there is a fault.
 fn assert_rows(rows: &[Kept], start: u64, input: &[u8]) -> bool {
     let mut shown = Vec::new();
     for row in rows {

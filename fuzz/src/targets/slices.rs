@@ -12,7 +12,7 @@ use crate::seeds;
 /// A start and a stop for each of eight dimensions, and the number of threads.
 const COUNT: usize = 17;
 
-/// The most bytes of a slice or of a chunk that are looked at.
+/// The most bytes of a slice or of a chunk to look at.
 const MOST: u64 = 1 << 20;
 
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -41,7 +41,7 @@ pub fn run(data: &[u8]) {
         _ => return,
     }
     let read = frame.slice(&ranges).threads(threads).read();
-    // A check undoes some filters of plugins, a slice none.
+    // A slice may be refused for a plugin filter that a check can undo, but that is not `Malformed`.
     let is_malformed = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Malformed);
     assert!(!is_malformed || !is_sound(&mut frame), "no error was found, but {:?}", read.err());
     let expected = of_chunks(&mut frame, &geometry, &ranges);
@@ -72,7 +72,7 @@ fn refused(frame: &mut Frame<Cursor<&[u8]>>, shape: &[u64]) {
     }
 }
 
-/// Whether a check to the data finds nothing, and reads all of it.
+/// Whether a check of the data finds no error and skips nothing.
 fn is_sound(frame: &mut Frame<Cursor<&[u8]>>) -> bool {
     let report = Check::new(CheckDepth::ChunkData).run(frame).expect("a file in memory");
     let has_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);

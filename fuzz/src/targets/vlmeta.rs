@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::assert_rows;
 
-/// A value may have so many bytes more than 1024 for each of its chunk.
+/// A value may have at most 1024 bytes per byte of its chunk, and this many more.
 const MOST: usize = 1 << 20;
 
 fn builder() -> FrameBuilder {
@@ -19,7 +19,7 @@ fn builder() -> FrameBuilder {
 pub fn run(bytes: &[u8]) {
     let chunk = ChunkHeader::parse(bytes).filter(|header| header.cbytes == bytes.len());
     let made = builder().vlmetalayer_chunk("chunk", bytes).to_vec([[]; 0]);
-    // The rest of a header is checked too.
+    // The writer checks more of the header than `ChunkHeader::parse`, so it may refuse a parsed chunk.
     assert!(made.is_err() || chunk.is_some(), "{made:?}");
     if let (Ok(file), Some(header)) = (made, chunk) {
         let mut frame = Frame::read_at(Cursor::new(&file), 0).expect("what was written");
@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
             }
             Err(error) => assert!(layer.decode::<IgnoredAny>().is_err(), "{error}"),
         }
-        // Any types: neither panics.
+        // Decoding to any type must not panic.
         drop((
             layer.decode::<serde_json::Value>(),
             layer.decode::<String>(),
@@ -52,7 +52,7 @@ pub fn run(bytes: &[u8]) {
         );
     }
 
-    // What is written is read.
+    // A written value can be read.
     let text = String::from_utf8_lossy(bytes);
     let file = builder()
         .vlmetalayer("bytes", bytes)

@@ -1,4 +1,4 @@
-//! New frames with any metalayers, and chunks in any order: what is finished has no errors, and holds what was given.
+//! New frames with any metalayers, and chunks in any order: a finished frame has no errors, and holds the given chunks.
 
 use std::collections::HashMap;
 use std::io::{Cursor, Seek, Write};
@@ -27,11 +27,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
     all
 }
 
-/// What was given to a writer.
+/// The chunks given to a writer.
 #[derive(Default)]
 struct Given {
     chunks: HashMap<u64, Vec<u8>>,
-    /// Whether bytes were given whose data nobody has looked at.
+    /// Whether a foreign chunk was written, whose data is not known to be valid.
     has_foreign: bool,
 }
 
@@ -104,7 +104,7 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).expect("a folder").next().is_none()
 }
 
-/// Gives chunks in any order, many of them wrong.
+/// Writes chunks in any order, many of them wrong.
 fn write<W: Write + Seek>(choices: &mut Choices<'_>, writer: &mut FrameWriter<W>, foreign: &[u8]) -> Given {
     let mut given = Given::default();
     let (nchunks, nbytes) = (writer.nchunks(), writer.chunk_nbytes());
@@ -132,7 +132,7 @@ fn write<W: Write + Seek>(choices: &mut Choices<'_>, writer: &mut FrameWriter<W>
                 })
             }
             _ => {
-                // A chunk is given once, so it is the others that are filled.
+                // Fills only chunks that were not written before.
                 let _ = writer.fill_missing(choices.one(&SPECIAL));
                 continue;
             }

@@ -16,7 +16,7 @@ def output(command):
     return subprocess.run(["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
-# What follows, `spark.py` and lab/run remote try.
+# The sections after it are tested by spark.py and `lab/run remote`.
 alone, _, _ = page.read_text().partition("## On many machines")
 blocks = re.findall(r"^```(sh|text)\n(.*?)^```$", alone, re.M | re.S)
 assert [kind for kind, _ in blocks] == ["sh"] + 3 * ["sh", "text"] + ["sh"] + ["sh", "text"], blocks

@@ -1,4 +1,4 @@
-"""The files of docs/CATALOGUE.md: `files.py FOLDER COUNT` makes so many in the folders of four models. Three were never
+"""The files of docs/CATALOGUE.md: `files.py FOLDER COUNT` makes COUNT files, divided among the folders of four models. Three were never
 finished, and one is damaged."""
 
 import pathlib
@@ -27,8 +27,7 @@ for model, make in MODELS.items():
     for step in range(count // len(MODELS)):
         blosc2.asarray(make(), chunks=(16, 16), blocks=(16, 16), urlpath=str(folder / model / f"{step:05}.b2nd"))
 
-# Bytes of a chunk that a disk or a transfer changed, from the place of its block on: in noise, which is stored as it is, nobody
-# would see it.
+# Damages a chunk, beginning with its block offset: damage to the stored noise alone would leave no trace.
 path = folder / "drift" / "00007.b2nd"
 content = path.read_bytes()
 path.write_bytes(content[:200] + b"\xff" * 64 + content[264:])

@@ -1,4 +1,4 @@
-"""Holds what the Kaitai Struct description reads against what `b2nd info` says.
+"""Compares what the Kaitai Struct description reads with what `b2nd info` prints.
 
     compare.py B2ND MODULE_FOLDER PATH...
 
@@ -16,7 +16,7 @@ sys.path.insert(0, modules)
 from blosc2_frame import Blosc2Frame  # noqa: E402, of the folder above
 from kaitaistruct import KaitaiStructError  # noqa: E402
 
-# Of a frame with more, the chunks are not compared: Kaitai Struct makes an object of each.
+# The chunks of larger frames are not compared, because Kaitai Struct makes an object for each.
 MOST_CHUNKS = 10_000
 
 GENERATIONS = {0x9E: "present", 0x9D: "beta2", 0x9C: "beta1"}
@@ -115,7 +115,7 @@ def bytes_of(record):
 
 
 def compare(record):
-    """What differs, or None."""
+    """The difference, or None."""
     if "error" in record:
         return f"refused: {record['error']['kind']}"
     try:

@@ -1,4 +1,4 @@
-"""What python-blosc2 says of a frame.
+"""The answer of python-blosc2 about a frame.
 
 `opens` is the type that `blosc2.open` makes of the file, or the name of its exception. It refuses, for example, what
 would have to run code or to reach for another file. What the frame holds comes from one level below, which opens all.
@@ -71,7 +71,7 @@ def says(path, offset=0, read=False):
 
 
 def text_of(dtype):
-    """As python-blosc2 writes it: the short form is not whole where there are fields or subarrays."""
+    """The dtype as python-blosc2 writes it: NumPy's short form is incomplete for fields and subarrays."""
     return str(dtype) if dtype.names or dtype.subdtype else dtype.str
 
 
@@ -95,7 +95,7 @@ def read_all(opened):
 
 
 def answer(path, offset, read):
-    """All of it, or why it refuses the frame; with `read` also if it refuses some of the data."""
+    """Python's answer for a frame, or its refusal; with `read`, also of the data."""
     said = {"opens": opens_as(path, offset)}
     try:
         said["frame"] = says(path, offset, read)

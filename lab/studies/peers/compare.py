@@ -1,4 +1,4 @@
-"""Holds what the command b2nd says of each kept frame against what python-blosc2 says of it: `compare.py KEPT`.
+"""Compares what the command b2nd prints about each kept frame with what python-blosc2 says: `compare.py KEPT`.
 
 Exit status 1 if a value differs, or if a frame that python-blosc2 reads is refused or has an error. Of a part of the tests, with
 --quick, no row of lab/RESULTS.md is written.
@@ -17,7 +17,7 @@ from study import CRASH, HANG, answers, b2nd, report  # noqa: E402, of the folde
 
 from ask import answer, places  # noqa: E402
 
-# What both say of every frame, and what they say of an array. Of chunks of different sizes only python-blosc2 says the
+# The fields that both have for every frame, and for an array. If chunks have different sizes, only python-blosc2 has their
 # number, as it is not in the header.
 FRAME_FIELDS = "container", "typesize", "stored_nbytes", "cbytes", "nchunks", "codec", "clevel", "filters"
 ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
@@ -25,7 +25,7 @@ ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 # Why an error of `check` is right although python-blosc2 opens the frame and says the same values.
 WRITTEN_REASONS = {}
 
-# So many frames are asked for at once.
+# The number of frames per command.
 BATCH = 400
 
 
@@ -56,8 +56,8 @@ def batches(items):
 
 
 class Said:
-    """What b2nd prints: the records of frames and of what cannot be read, by path and member, and the names of tables. A store
-    has a record too, which is about no frame, and a table has one for all of its frames."""
+    """What b2nd prints: the records of frames and of what cannot be read, by path and member, and the names of tables. Stores and tables
+    have records too, which are not about a single frame."""
 
     def __init__(self, records):
         key = lambda record: (record["path"], record.get("member"))
@@ -70,7 +70,7 @@ class Said:
 
 
 def ask(files, read=False):
-    """What python-blosc2 says, by path and member."""
+    """The answers of python-blosc2, by path and member."""
     frames = [(path, member, offset) for path in files for member, offset in places(path)]
     said = [said for some in batches(frames) for said in answers(lambda frame: answer(frame[0], frame[2], read), some)]
     ended = lambda said: {"opens": said, "refused": said} if said in (CRASH, HANG) else said
@@ -125,7 +125,7 @@ class Report:
         self.counts("refused", collections.Counter(answer["refused"] for answer in refused.values()))
 
     def compare(self, command, python, said):
-        """Holds one command's records against python's answers."""
+        """Compares one command's records with python's answers."""
         records = said.frames
         compared, left_out, without_nchunks = 0, 0, 0
         differing = collections.Counter()
@@ -198,7 +198,7 @@ class Report:
 
 
 def outcome(record):
-    """What b2nd makes of a frame that python-blosc2 does not read."""
+    """The answer of b2nd about a frame that python-blosc2 does not read."""
     if "error" in record:
         return record["error"]["kind"]
     return ", ".join(errors(record)) or "no error"

@@ -123,7 +123,7 @@ def keep_path(path, how):
 
 def keep_sparse(folder, how):
     files = [file for file in folder.iterdir() if file.name == HEADER_FILE or file.suffix == ".chunk"]
-    # All files have to be asked, as each may have changed.
+    # A list, not a generator: `is_new` must record every file.
     if any([is_new(file) for file in files]):
         content = {file.name: file.read_bytes() for file in files}
         if is_frame(content[HEADER_FILE]):
@@ -131,7 +131,7 @@ def keep_sparse(folder, how):
 
 
 def is_new(path):
-    """Whether the file has not been looked at since it was last written."""
+    """Whether the file is new or changed since the last call. Records it."""
     status = path.stat()
     key = (path, status.st_ino, status.st_mtime_ns, status.st_size)
     if key in known_files:
@@ -169,7 +169,7 @@ def array_is_freed(self):
 
 
 def schunk_is_freed(self):
-    # That of an array is freed with the array.
+    # A super-chunk of an array is kept when the array is freed.
     if self.c_schunk and not getattr(self, "_belongs_to_array", True):
         keep_freed(self, self)
 

@@ -1,4 +1,4 @@
-"""Runs docs/HDF5.md, and holds it against h5py that compresses again, on arrays that fill their chunks and that do not."""
+"""Runs docs/HDF5.md, and compares it with h5py that compresses again, on arrays that fill their chunks and that do not."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Runs docs/ZARR.md, and holds it against `b2nd-to-zarr` of python-blosc2."""
+"""Runs docs/ZARR.md, and compares it with `b2nd-to-zarr` of python-blosc2."""
 
 import http.server
 import os

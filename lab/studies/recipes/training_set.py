@@ -13,7 +13,7 @@ import sys
 import recipe
 
 recipe.install("mlarray==0.0.54", "med-blosc2==0.0.5")
-# Of nnU-Net only its writer, which needs none of the packages that the other parts need: so it is kept apart.
+# Only nnU-Net's writer, installed apart and without dependencies, which it does not need.
 nnunet = recipe.ROOT / "target/lab/nnunet"
 if not nnunet.exists():
     recipe.install("--no-deps", "--target", str(nnunet), "nnunetv2==2.8.1", "batchgenerators==0.25.5")
@@ -111,7 +111,7 @@ damage("other/2.mla", lambda content: content[:5000])
 damage("other/3.mla", lambda _: b"")
 
 
-# Slurm's `srun`, as far as the page needs it: so many processes, each with its number.
+# Slurm's `srun`, as far as the page needs it: N processes, each with its number.
 pathlib.Path("bin/srun").write_text("""#!/usr/bin/env bash
 status=0
 for ((task = 0; task < $2; task++)); do
@@ -123,7 +123,7 @@ pathlib.Path("bin/srun").chmod(0o755)
 
 recipe.run("TRAINING_SET.md")
 
-# An empty .mla is found in a folder too, one of other bytes by name only.
+# In a folder, an empty .mla is reported, but not one with other content.
 pathlib.Path("set/other/4.mla").write_bytes(b"not a frame")
 in_folder = subprocess.run("b2nd check --ext mla set/other", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
 assert all(name in in_folder for name in ("2.mla", "3.mla")) and "4.mla" not in in_folder, in_folder

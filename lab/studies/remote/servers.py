@@ -23,7 +23,7 @@ b2nd, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 is_long = "--long" in sys.argv
 many = 10_000 if is_long else 300
 data = pathlib.Path("frame/tests/data")
-# One object, and how many times it is there.
+# The content of all `keys`.
 array = (data / "int32_3x5.b2nd").read_bytes()
 keys = [f"many/{number:05}.b2nd" for number in range(many)]
 files = {str(path.relative_to(data)): path.read_bytes() for path in data.rglob("*") if path.is_file() and path.stat().st_size < 2**20}
@@ -71,7 +71,7 @@ def run(arguments, variables, status=0):
     start = time.monotonic()
     with open(folder / "stdout", "w+b") as stdout, open(folder / "stderr", "w+b") as stderr:
         child = subprocess.Popen([b2nd, *arguments], stdout=stdout, stderr=stderr, env=environment | variables, stdin=subprocess.DEVNULL)
-        # `wait4` would tell the memory of this process, if that is more.
+        # Not `wait4`: its peak includes this process before exec.
         memory = 0
         while child.poll() is None:
             with contextlib.suppress(OSError):

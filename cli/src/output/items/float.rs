@@ -1,4 +1,5 @@
-//! Floats as NumPy prints them: the fewest digits that are read back as the same number, but not too many.
+//! Floats as NumPy prints them: the fewest digits that are read back as the same number, at most 8 after the point in
+//! an array.
 
 use half::f16;
 
@@ -21,7 +22,7 @@ impl Float {
         }
     }
 
-    /// The power of ten up to which the type has all digits.
+    /// 10 to the power of `numpy.finfo(dtype).precision`: from here on NumPy prints an exponent.
     fn digits(self) -> f64 {
         match self {
             Self::F16(_) => 1e3,
@@ -38,7 +39,7 @@ impl Float {
         self.wide().is_sign_negative() && !self.wide().is_nan()
     }
 
-    /// Whether the quotient of two numbers, in their own precision, is above 1000.
+    /// Whether the quotient of two numbers, in their own precision, is above 1000. NumPy then prints exponents.
     fn is_far_above(self, other: Self) -> bool {
         match (self, other) {
             (Self::F16(a), Self::F16(b)) => f16::from_f32(a.to_f32() / b.to_f32()) > f16::from_f32(1000.0),
@@ -47,7 +48,7 @@ impl Float {
         }
     }
 
-    /// Whether it is below 0.0001, which is rounded to the precision of the type.
+    /// Whether it is below 0.0001 in the precision of the type.
     fn is_tiny(self) -> bool {
         match self {
             Self::F16(value) => value < f16::from_f64(0.0001),
@@ -65,21 +66,24 @@ impl Float {
         }
     }
 
-    /// The fewest digits that are read as this number, as a mantissa and an exponent. Of two that are as near, Rust has the
-    /// greater one, and NumPy that with an even digit at its end.
+    /// The fewest digits that are read as this number, as a mantissa and an exponent. Of two equally near candidates,
+    /// Rust prints the greater one, NumPy the one with an even last digit.
     fn shortest(self) -> String {
         let wide = self.wide();
         let text = match self {
+            // `f16` has no shortest form, so all lengths are tried.
             Self::F16(_) => (0..5).map(|digits| format!("{wide:.digits$e}")).find(|text| self.is(text)),
             Self::F32(value) => Some(format!("{value:e}")),
             Self::F64(value) => Some(format!("{value:e}")),
         };
         let text = text.unwrap_or_else(|| format!("{wide:e}"));
         let digits = parts(&text).1.len();
+        // With a number of digits, Rust too rounds a tie to the even digit.
         Some(format!("{wide:.digits$e}")).filter(|even| self.is(even)).unwrap_or(text)
     }
 
-    /// The digits before and after the point, without an exponent: at most `precision` after it, without zeros at the end.
+    /// The digits before and after the point, without an exponent. At most `precision` are after it, without zeros at
+    /// the end.
     fn positional(self, precision: usize) -> (String, String) {
         let (integer, fraction, exponent) = parts(&self.shortest());
         let (sign, digits) = match integer.strip_prefix('-') {
@@ -92,9 +96,11 @@ impl Float {
         let (integer, fraction) = match digits.split_at_checked(before) {
             Some(("", fraction)) => ("0".into(), format!("{zeros}{fraction}")),
             Some((integer, fraction)) => (integer.to_owned(), fraction.to_owned()),
+            // The number has zeros between its digits and the point.
             None => (format!("{digits:0<before$}"), String::new()),
         };
         if fraction.trim_end_matches('0').len() > precision {
+            // NumPy rounds the exact value, not the shortest digits.
             let rounded = format!("{:.precision$}", self.wide());
             let (integer, fraction) = rounded.split_once('.').unwrap_or((&rounded, ""));
             return (integer.into(), fraction.trim_end_matches('0').into());
@@ -116,6 +122,7 @@ impl Float {
             return self.not_finite().into();
         }
         let size = self.wide().abs();
+        // NumPy's `str` begins to print exponents here: for float64 a digit later than in an array.
         let most = if let Self::F64(_) = self { 1e16 } else { self.digits() };
         if size == 0.0 || size >= 1e-4 && size < most {
             let (integer, fraction) = self.positional(usize::MAX);
@@ -144,6 +151,7 @@ impl Float {
             wide if wide.is_nan() => Err("NaN"),
             f64::INFINITY => Err("Infinity"),
             f64::NEG_INFINITY => Err("-Infinity"),
+            // The shortest digits of an f32 are not those of the same value as an f64.
             wide => Ok(self.shortest().parse().unwrap_or(wide)),
         }
     }
@@ -162,22 +170,23 @@ fn signed(exponent: i32, digits: usize) -> String {
     format!("{sign}{:0digits$}", exponent.unsigned_abs())
 }
 
-/// How NumPy prints the floats of an array, so that they are as wide as each other.
+/// How NumPy prints the floats of an array, so that all have the same width.
 pub(super) struct FloatFormat {
     left: usize,
     right: usize,
-    /// The digits of an exponent, where there are exponents.
+    /// The digits of an exponent, if the numbers have exponents.
     exponent: Option<usize>,
     /// Whether a number that is not negative has a plus.
     has_plus: bool,
 }
 
 impl FloatFormat {
-    /// The format of some floats, which are read more than once instead of being kept.
+    /// The format of some floats. The iterator is cloned and read several times, so that nothing is collected.
     pub(super) fn new(floats: impl Iterator<Item = Float> + Clone, has_plus: bool) -> Self {
         let sizes = floats.clone().filter(|float| float.is_finite() && float.wide() != 0.0).map(absolute);
         let order = |a: &Float, b: &Float| a.wide().total_cmp(&b.wide());
         let range = sizes.clone().min_by(order).zip(sizes.max_by(order));
+        // The conditions of NumPy's `FloatingFormat`.
         let has_exponents = range.is_some_and(|(least, most)| {
             most.wide() >= most.digits().min(1e8) || least.is_tiny() || most.is_far_above(least)
         });
@@ -195,17 +204,17 @@ impl FloatFormat {
             right = right.max(fraction.len());
         }
         let mut format = Self { left, right, exponent: has_exponents.then_some(exponents), has_plus };
-        // The width of what is not a number.
+        // NaN and infinities widen the column.
         if floats.clone().any(|float| !float.is_finite()) {
             let mut floats = floats;
             let has_sign = has_plus || floats.any(|float| float.wide() == f64::NEG_INFINITY);
             let widest = 3 + usize::from(has_sign);
-            format.left = format.left.max(3.max(widest).saturating_sub(format.after_left()));
+            format.left = format.left.max(widest.saturating_sub(format.after_left()));
         }
         format
     }
 
-    /// The bytes after the digits before the point.
+    /// The width of a number from its point on.
     fn after_left(&self) -> usize {
         1 + self.right + self.exponent.map_or(0, |digits| digits + 2)
     }
@@ -222,7 +231,7 @@ impl FloatFormat {
             let integer = format!("{plus}{integer}");
             return format!("{integer:>left$}.{fraction:<right$}");
         };
-        // Here NumPy adds the true digits and not zeros.
+        // With an exponent, NumPy fills the width with further exact digits, not with zeros.
         let text = format!("{:.right$e}", float.wide());
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

@@ -25,7 +25,7 @@ impl<'w, W: Write> ValueWriter<'w, W> {
         Self { out, dtype, shape, written: 0 }
     }
 
-    /// Writes what is before the lists.
+    /// Writes the text before the lists.
     pub(crate) fn begin(&mut self, start: &[u8]) -> io::Result<()> {
         self.out.write_all(start)
     }
@@ -45,7 +45,7 @@ impl<'w, W: Write> ValueWriter<'w, W> {
         Ok(())
     }
 
-    /// How many lists the next item begins.
+    /// The number of lists that begin with the next item.
     fn begun(&self) -> usize {
         let mut items = 1_usize;
         let is_begun = |length: &&usize| {
@@ -59,7 +59,7 @@ impl<'w, W: Write> ValueWriter<'w, W> {
         self.out.write_all(bracket.repeat(times).as_bytes())
     }
 
-    /// Ends all lists. Returns where they were written.
+    /// Ends all lists. Returns the writer.
     pub(crate) fn end(mut self) -> io::Result<W> {
         if self.written > 0 {
             self.repeat("]", self.shape.len())?;
@@ -90,8 +90,10 @@ impl Serialize for Value<'_> {
             Self::Integer(value) => serializer.serialize_i128(*value),
             Self::Float(float) => float.serialize(serializer),
             Self::Complex(real, imaginary) => [real, imaginary].serialize(serializer),
+            // NaT is null, because JSON has no such value.
             Self::Datetime(None, _) | Self::Timedelta(None, _) => serializer.serialize_none(),
             &Self::Datetime(Some(count), unit) => serializer.serialize_str(&datetime(count, unit)),
+            // The object has the dtype, and so the unit.
             Self::Timedelta(Some(count), _) => serializer.serialize_i64(*count),
             Self::Bytes(bytes) | Self::Void(bytes) => serializer.serialize_str(&hex(bytes)),
             Self::Str(text) => serializer.serialize_str(text),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use b2nd_frame::b2nd_serde::dtype::{Dtype, Kind};
 
-/// What the items are taken for, and why it is not what the array says.
+/// The dtype of the items in the output, with a note if it is not the array's.
 pub(crate) struct Item {
     pub(crate) dtype: Dtype,
     pub(crate) note: Option<String>,
@@ -16,7 +16,10 @@ impl Item {
         let why = match dtype {
             Some(Ok(dtype)) if dtype.item_size() == typesize => return Self { dtype, note: None },
             Some(Ok(dtype)) => {
-                format!("items of dtype {dtype} have {} bytes, but here {typesize}", dtype.item_size())
+                format!(
+                    "items of dtype {dtype} have {} bytes, but the frame's typesize is {typesize}",
+                    dtype.item_size()
+                )
             }
             Some(Err(error)) => format!("dtype: {error}"),
             None => "the array has no dtype".into(),
@@ -27,15 +30,16 @@ impl Item {
         }
     }
 
-    /// Makes dimensions of the array of those that each of its items has, as NumPy does.
+    /// Appends the dimensions of a subarray dtype to the shape, as NumPy does.
     pub(crate) fn unfold(&mut self, shape: &mut Vec<usize>) {
         while let Kind::Subarray(subarray) = self.dtype.kind() {
+            // A subarray of subarrays adds the dimensions of each.
             shape.extend(subarray.shape());
             self.dtype = subarray.base().clone();
         }
     }
 
-    /// The same for a NumPy file, which has fewer dtypes.
+    /// Replaces a dtype that NumPy files cannot have by raw bytes, `|V`.
     pub(crate) fn for_npy(self) -> Self {
         if descr(&self.dtype).is_some() {
             return self;
@@ -47,18 +51,19 @@ impl Item {
 }
 
 fn void(size: usize) -> Dtype {
-    // Sizes of items fit int32, as those of dtypes do.
+    // A typesize is an int32, so `|V` with it always parses.
     format!("|V{size}").parse().unwrap_or_else(|_| unreachable!("a size of int32"))
 }
 
-/// The first bytes of a NumPy file, which are followed by the items in C order. A dtype that it cannot have is `|V`.
+/// The header of a NumPy file, before the items in C order. A dtype that the file cannot have is replaced by `|V`.
 pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     let comma = if shape.len() == 1 { "," } else { "" };
     let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
     let descr = descr(dtype).unwrap_or_else(|| format!("'|V{}'", dtype.item_size()).into());
     let shape = shape.join(", ");
     let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({shape}{comma}), }}");
-    // 1.0 has 2 bytes for the length, 2.0 has 4, and 3.0 is 2.0 in UTF-8.
+    // Format 1.0 has 2 bytes for the length of the text, 2.0 has 4, and 3.0 is 2.0 with UTF-8.
+    // 128 is room for the bytes before the text and the padding.
     let is_long = text.len() + 128 > usize::from(u16::MAX);
     let version = if !text.is_ascii() {
         3
@@ -68,9 +73,10 @@ pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
         1
     };
     let before = if version == 1 { 10 } else { 12 };
+    // NumPy aligns the items to 64 bytes.
     let length = (before + text.len() + 1).next_multiple_of(64) - before;
     let mut header = [b"\x93NUMPY", &[version, 0][..]].concat();
-    // Dtypes are read from 2 GiB at most.
+    // Cannot overflow: a dtype's text has less than 2 GiB.
     let bytes = u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
     header.extend(bytes.iter().take(before - 8));
     header.extend(text.as_bytes());
@@ -79,13 +85,15 @@ pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     header
 }
 
-/// A dtype as NumPy files have it; `None` if they cannot: fields that overlap, or are not in the order of their offsets.
+/// A dtype as NumPy files store it; `None` if they cannot: for fields that overlap, or are not in the order of their
+/// offsets.
 fn descr(dtype: &Dtype) -> Option<Cow<'static, str>> {
     match dtype.kind() {
         Kind::Struct(parts) => {
             let (mut fields, mut end) = (Vec::new(), 0);
             for field in parts.fields() {
                 let gap = field.offset().checked_sub(end)?;
+                // NumPy stores a gap as a field without a name.
                 if gap > 0 {
                     fields.push(format!("('', '|V{gap}')"));
                 }

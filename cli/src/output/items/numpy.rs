@@ -8,22 +8,22 @@ use super::float::{Float, FloatFormat};
 use super::time::datetime;
 use super::value::Value;
 
-/// The most items that are printed, unless all are wanted. Of more, only the edges are.
+/// NumPy's default `threshold`: of an array with more items, only the edges are printed.
 pub(crate) const MAX_WHOLE: u64 = 1000;
 
-/// The width of a line.
+/// NumPy's default `linewidth`.
 const WIDTH: usize = 75;
 
-/// Which items of an array are printed, and how many it has.
+/// The printed part of an array.
 pub(crate) struct Edges {
-    /// Its items along each dimension.
+    /// The shape of the whole array.
     pub(crate) shape: Vec<usize>,
     /// Whether only the edges are printed.
     pub(crate) is_summary: bool,
 }
 
 impl Edges {
-    /// The items at each end of a dimension.
+    /// NumPy's default `edgeitems`: the items at each end of a dimension.
     pub(crate) const LEN: usize = 3;
 
     /// Whether only the ends of a dimension of this length are printed.
@@ -31,14 +31,14 @@ impl Edges {
         self.is_summary && length > 2 * Self::LEN
     }
 
-    /// The items that are printed, along each dimension.
+    /// The number of printed items along each dimension.
     pub(crate) fn shown(&self) -> Vec<usize> {
         let shown = |&length| if self.cuts(length) { 2 * Self::LEN } else { length };
         self.shape.iter().map(shown).collect()
     }
 }
 
-/// Writes an array with a line break at its end. The items are those that are printed, in C order.
+/// Writes an array with a line break at its end. `items` are the printed ones, in C order.
 pub(crate) fn write_array(
     out: &mut impl Write,
     dtype: &Dtype,
@@ -49,6 +49,7 @@ pub(crate) fn write_array(
         return writeln!(out, "{}", crate::text::clean(&Value::read(dtype, items).scalar()));
     }
     if edges.shape.contains(&0) {
+        // NumPy prints the same for every shape with a 0.
         return writeln!(out, "[]");
     }
     let size = dtype.item_size().max(1);
@@ -58,7 +59,7 @@ pub(crate) fn write_array(
     writeln!(out)
 }
 
-/// An array on its way to the page.
+/// The state of writing an array.
 struct Page<'a> {
     dtype: &'a Dtype,
     size: usize,
@@ -68,24 +69,27 @@ struct Page<'a> {
     format: Format,
 }
 
-/// A part of a page: an index along a dimension, or the mark of what is left out.
+/// A part of a page: an index along a dimension, or the ellipsis between the edges.
 enum Part {
     Index(usize),
     LeftOut,
 }
 
 impl Page<'_> {
-    /// Writes the array along a dimension, from an item on. Lines after the first one are indented by the brackets before it.
+    /// Writes the subarray of `dimension` that begins at item `first`. Lines after the first one are indented by the
+    /// brackets before it.
     fn write(&self, out: &mut impl Write, dimension: usize, first: usize, width: usize) -> io::Result<()> {
         let indent = " ".repeat(dimension + 1);
         let below: usize = self.shown.iter().skip(dimension + 1).product();
         let rest = self.shown.len() - dimension - 1;
         out.write_all(b"[")?;
         if rest == 0 {
+            // The closing bracket takes a column.
             self.row(out, dimension, first, (&indent, width - 1))?;
         } else {
             for (number, part) in self.parts(dimension).enumerate() {
                 if number > 0 {
+                    // Of more than two dimensions, empty lines separate the subarrays.
                     write!(out, "{}{indent}", "\n".repeat(rest))?;
                 }
                 match part {
@@ -105,7 +109,7 @@ impl Page<'_> {
         first: usize,
         (indent, width): (&str, usize),
     ) -> io::Result<()> {
-        // The indent of the first line is there already.
+        // The brackets before the first line are its indent.
         let (mut line, mut is_first) = (indent.to_owned(), true);
         let mut flush = |line: &str| {
             let start = if std::mem::take(&mut is_first) { indent.len() } else { 0 };
@@ -119,7 +123,9 @@ impl Page<'_> {
                 Part::Index(index) => self.item(first + index),
                 Part::LeftOut => "...".into(),
             };
+            // NumPy counts characters, however wide they are.
             let length = |text: &str| text.chars().count();
+            // A word that is longer than a line stays whole.
             if length(&line) + length(&word) > width && line.len() > indent.len() {
                 flush(line.trim_end_matches(' '))?;
                 flush("\n")?;
@@ -143,7 +149,7 @@ impl Page<'_> {
     }
 }
 
-/// How the items of an array are printed, so that they are as wide as each other.
+/// How the items of an array are printed, so that all have the same width.
 enum Format {
     Bool,
     /// Aligned to the right.
@@ -183,6 +189,7 @@ impl Format {
 
     fn text(&self, value: &Value<'_>) -> String {
         match (self, value) {
+            // As wide as False.
             (Self::Bool, Value::Bool(true)) => " True".into(),
             (&Self::Wide(width), _) => {
                 let text = match value {
@@ -197,7 +204,7 @@ impl Format {
             (Self::Complex(formats), &Value::Complex(real, imaginary)) => {
                 let [real_format, imaginary_format] = &**formats;
                 let text = imaginary_format.text(imaginary);
-                // The j comes before the spaces.
+                // The j follows the digits, before the padding.
                 let digits = text.trim_end_matches(' ');
                 let spaces = " ".repeat(text.len() - digits.len());
                 format!("{}{digits}j{spaces}", real_format.text(real))
@@ -223,7 +230,7 @@ fn count(value: &Value<'_>) -> Option<i64> {
     }
 }
 
-/// The width of the least and of the greatest number, which NumPy takes for that of all.
+/// The greater width of the least and the greatest number, which NumPy uses for all.
 fn widest<N: Ord + Copy>(numbers: impl Iterator<Item = N>, text: impl Fn(N) -> String) -> usize {
     let range = numbers.fold(None, |range, number| {
         let (least, most) = range.unwrap_or((number, number));
@@ -232,7 +239,7 @@ fn widest<N: Ord + Copy>(numbers: impl Iterator<Item = N>, text: impl Fn(N) -> S
     range.map_or(0, |(least, most)| text(least).len().max(text(most).len()))
 }
 
-/// The same where some may be no time.
+/// The same for datetimes and durations, some of which may be `NaT`.
 fn with_nat<I: Iterator<Item = Option<i64>>>(counts: impl Fn() -> I, text: impl Fn(i64) -> String) -> usize {
     let has_nat = counts().any(|count| count.is_none());
     widest(counts().flatten(), text).max(if has_nat { "'NaT'".len() } else { 0 })

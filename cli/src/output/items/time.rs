@@ -5,10 +5,10 @@ use b2nd_frame::b2nd_serde::dtype::TimeUnit;
 /// Seconds of a day.
 const DAY: i128 = 86_400;
 
-/// A datetime that is counted in a unit from 1970 on, in ISO 8601.
+/// The ISO 8601 form of a datetime, which is a count of a unit since 1970.
 pub(super) fn datetime(count: i64, unit: TimeUnit) -> String {
     let count = i128::from(count) * i128::from(unit.count());
-    // How many of the unit a second has, or how many seconds one of it has.
+    // Units per second, or seconds per unit; the other one is 1.
     let (per_second, seconds) = match unit.symbol() {
         "Y" => return year(1970 + count),
         "M" => return format!("{}-{:02}", year(1970 + count.div_euclid(12)), count.rem_euclid(12) + 1),
@@ -23,7 +23,7 @@ pub(super) fn datetime(count: i64, unit: TimeUnit) -> String {
         "ps" => (1_000_000_000_000, 1),
         "fs" => (1_000_000_000_000_000, 1),
         "as" => (1_000_000_000_000_000_000, 1),
-        // Without a unit it means nothing.
+        // A count without a unit is printed as a number.
         _ => return count.to_string(),
     };
     let (second, fraction) = (count.div_euclid(per_second) * seconds, count.rem_euclid(per_second));
@@ -45,12 +45,16 @@ fn year(year: i128) -> String {
     format!("{year:04}")
 }
 
-/// The date of a day, counted from 1970-01-01 on, in the Gregorian calendar. It goes by eras of 400 years that begin in March.
+/// The date of a day counted from 1970-01-01, by Howard Hinnant's `civil_from_days`: eras of 400 years (146,097 days)
+/// that begin on 1 March.
 fn date(day: i128) -> String {
+    // The days from 0000-03-01 to 1970-01-01.
     let day = day + 719_468;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    // Corrects for the leap days of 4, 100 and 400 years.
     let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // From March on, every five months have 153 days.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };

@@ -15,12 +15,12 @@ pub(super) enum Value<'b> {
     Integer(i128),
     Float(Float),
     Complex(Float, Float),
-    /// `None` is no time, `NaT`.
+    /// `None` is `NaT`.
     Datetime(Option<i64>, TimeUnit),
     Timedelta(Option<i64>, TimeUnit),
     Bytes(&'b [u8]),
     Str(String),
-    /// What has no other form, also numbers that Rust does not have.
+    /// Raw bytes: `void`, and numbers without a Rust type, such as float128.
     Void(&'b [u8]),
     Struct(Vec<(&'b str, Value<'b>)>),
     /// A subarray of a struct, with its shape.
@@ -28,7 +28,7 @@ pub(super) enum Value<'b> {
 }
 
 impl<'b> Value<'b> {
-    /// Reads an item of this dtype. Whatever the bytes are, it is one.
+    /// Reads an item of this dtype. It never fails: bytes without a meaning become `Void`.
     pub(super) fn read(dtype: &'b Dtype, bytes: &'b [u8]) -> Self {
         let is_big = dtype.byte_order() == Some(ByteOrder::Big);
         let value = match dtype.kind() {
@@ -62,7 +62,7 @@ impl<'b> Value<'b> {
         value.unwrap_or(Self::Void(bytes))
     }
 
-    /// The item alone, as NumPy prints a scalar; that of a struct, and what is in one, in a form of our own.
+    /// The item as NumPy prints a scalar. Structs, and values in them, have a simpler form of our own.
     pub(super) fn scalar(&self) -> String {
         match self {
             Self::Bytes(_) => format!("np.bytes_({})", self.quoted()),
@@ -85,6 +85,7 @@ impl<'b> Value<'b> {
             Self::Str(text) => quoted(text.chars(), false),
             Self::Void(bytes) => {
                 let mut text = String::from("b'");
+                // NumPy prints void items with capital digits.
                 bytes.iter().for_each(|byte| add(&mut text, &format_args!("\\x{byte:02X}")));
                 text + "'"
             }
@@ -111,6 +112,7 @@ fn list<'v>(shape: &[usize], items: &mut impl Iterator<Item = &'v Value<'v>>) ->
 
 fn complex(real: Float, imaginary: Float) -> String {
     let text = imaginary.scalar(false);
+    // Like Python, without a real part of +0.
     if real.wide() == 0.0 && real.wide().is_sign_positive() {
         return format!("{text}j");
     }
@@ -121,6 +123,7 @@ fn complex(real: Float, imaginary: Float) -> String {
 /// A text or bytes as Python's `repr` prints them.
 fn quoted(characters: impl Iterator<Item = char> + Clone, is_bytes: bool) -> String {
     let has = |quote| characters.clone().any(|c| c == quote);
+    // Python uses double quotes only for a text with single and without double ones.
     let quote = if has('\'') && !has('"') { '"' } else { '\'' };
     let mut text = String::from(quote);
     for c in characters {
@@ -163,7 +166,7 @@ fn number(bytes: &[u8], is_big: bool) -> Option<u64> {
 
 fn signed(bytes: &[u8], is_big: bool) -> Option<i64> {
     let unused = 64_u32.checked_sub(8 * u32::try_from(bytes.len()).ok()?).filter(|&unused| unused < 64)?;
-    // The sign is shifted to its place and back.
+    // Extends the sign.
     Some(number(bytes, is_big)?.cast_signed() << unused >> unused)
 }
 
@@ -177,17 +180,18 @@ fn float(bytes: &[u8], is_big: bool) -> Option<Float> {
     })
 }
 
-/// A count of a unit. The least one is no time.
+/// The count; `None` for `i64::MIN`, which is `NaT`.
 fn known(count: i64) -> Option<i64> {
     Some(count).filter(|&count| count != i64::MIN)
 }
 
 fn without_zeros(bytes: &[u8]) -> &[u8] {
+    // NumPy removes the zeros at the end of a string, which pad it.
     let length = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     bytes.get(..length).unwrap_or_default()
 }
 
-/// A text of UTF-32. What is no character is replaced.
+/// A text of UTF-32. Invalid code points are replaced.
 fn text(bytes: &[u8], is_big: bool) -> String {
     let code = |bytes| number(bytes, is_big).and_then(|code| u32::try_from(code).ok()).unwrap_or(u32::MAX);
     let text: String = bytes

@@ -6,7 +6,7 @@ use public_api::Builder;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let json = std::env::args_os().nth(1).ok_or("usage: public-items FILE.json")?;
-    // What compilers derive and what holds for every type would hide the rest.
+    // Derived and blanket implementations would hide the rest.
     let builder = Builder::from_rustdoc_json(json);
     let api =
         builder.omit_blanket_impls(true).omit_auto_trait_impls(true).omit_auto_derived_impls(true).build()?;

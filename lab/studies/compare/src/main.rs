@@ -1,4 +1,5 @@
-//! Says of each file whose path it reads what a crate makes of it, as a line of JSON: `crates b2nd-serde < paths`.
+//! For each path on standard input, prints a line of JSON with what a crate reads from the file: `crates b2nd-serde <
+//! paths`.
 
 use std::env::args;
 use std::io::stdin;
@@ -20,7 +21,7 @@ fn main() {
     }
 }
 
-/// What it reads without an error of `check`.
+/// The array as b2nd-frame reads it, or the first error of `check`.
 fn b2nd_serde(path: &Path) -> Result<Value, String> {
     let mut frame = b2nd_frame::Frame::open(path).map_err(|error| error.to_string())?;
     let report = b2nd_frame::Check::default().run(&mut frame).map_err(|error| error.to_string())?;
