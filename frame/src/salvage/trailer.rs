@@ -16,6 +16,9 @@ use crate::salvage::layers::{self, Layers};
 use crate::salvage::report::CLEARED;
 use crate::salvage::source::Source;
 
+/// The type sizes of the chunks of vlmetalayers: python-blosc2 asks for 1 in a file, and C-Blosc2 takes 8 in memory.
+const TYPESIZES: [u8; 2] = [1, 8];
+
 /// The vlmetalayers of a trailer.
 #[derive(Default)]
 pub(super) struct Vlmetalayers {
@@ -72,7 +75,7 @@ fn vlmetalayers(bytes: &[u8], restored: &mut Vec<String>) -> Vlmetalayers {
     let mut found = Vlmetalayers::default();
     for layer in section.layers {
         let chunks = layer.contents.iter().filter_map(|range| bytes.get(range.clone()));
-        let (mut chunk, mut why) = (None, "its chunk cannot be found in the trailer".to_owned());
+        let (mut chunk, mut why) = (None, None);
         for content in chunks {
             let mut content = content.to_vec();
             let is_restored = clear_false_dictionary(&mut content);
@@ -81,12 +84,13 @@ fn vlmetalayers(bytes: &[u8], restored: &mut Vec<String>) -> Vlmetalayers {
                     chunk = Some((content, is_restored));
                     break;
                 }
-                Some(wrong) => why = format!("its chunk {wrong}"),
+                // The first place is that of the index, so its reason is the one that helps.
+                Some(wrong) => drop(why.get_or_insert(format!("its chunk {wrong}"))),
             }
         }
         let is_named = core::str::from_utf8(&layer.name).is_ok_and(|name| !name.is_empty());
         if !is_named && chunk.is_some() {
-            why = "its name is damaged".into();
+            why = Some("its name is damaged".into());
         }
         let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
         match chunk.filter(|_| is_named) {
@@ -94,7 +98,10 @@ fn vlmetalayers(bytes: &[u8], restored: &mut Vec<String>) -> Vlmetalayers {
                 restored.extend(is_restored.then(|| format!("vlmetalayer {name}: {CLEARED}")));
                 found.kept.push((layer.name, chunk));
             }
-            None => found.lost.push((name, why)),
+            None => {
+                let why = why.unwrap_or_else(|| "its chunk cannot be found in the trailer".into());
+                found.lost.push((name, why));
+            }
         }
     }
     found
@@ -108,7 +115,9 @@ fn wrong_chunk(chunk: &[u8]) -> Option<String> {
     if let Some(why) = wrong_alone(&header, chunk) {
         return Some(why);
     }
-    if header.typesize != 1 || header.has_unknown_flags() {
+    // The filter moves bytes by the type size, so a damaged one gives another text, which is MessagePack too.
+    let is_usual = header.is_uncompressed || TYPESIZES.contains(&header.typesize);
+    if !is_usual || header.has_unknown_flags() {
         return Some("has the header of another kind of chunk".into());
     }
     if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {

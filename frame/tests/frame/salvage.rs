@@ -52,6 +52,21 @@ fn errors(path: &Path) -> Vec<FindingCode> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
+/// python-blosc2 gives the vlmetalayers of an array another type size if it was made in memory.
+#[test]
+#[cfg(feature = "decompress")]
+fn vlmetalayers_of_an_array_that_was_made_in_memory_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::read(data().join("peers/made_in_memory.b2nd")).unwrap();
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!((report.lost_metalayers.len(), report.restored.len()), (0, 0), "{report:?}");
+    let values = |file: Vec<u8>| {
+        let trailer = Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap();
+        trailer.vlmetalayers().iter().map(|layer| layer.value().unwrap().to_vec()).collect::<Vec<_>>()
+    };
+    assert_eq!(values(new), values(file));
+}
+
 /// Of each code with this remedy at least one damaged file is mended, and what is written has no error. Where the metalayer
 /// is damaged, its entries are given.
 #[test]

@@ -16,7 +16,7 @@ import numpy as np
 
 HERE = Path(__file__).parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(HERE / "../../interop/peers"))
+sys.path.insert(0, str(HERE / "../../../../lab/studies/peers"))
 
 import ask  # noqa: E402
 
@@ -96,6 +96,12 @@ def write():
     array = blosc2.asarray(np.arange(6), chunks=(3,), blocks=(3,), urlpath="many_metalayers.b2nd", meta=layers)
     for number in range(8):
         array.schunk.vlmeta[f"vlmeta {number}"] = number
+
+    # Made in memory, where C-Blosc2 gives the chunks of vlmetalayers the type size 8; in a file they have 1.
+    array = blosc2.asarray(np.arange(6), chunks=(3,), blocks=(3,))
+    array.schunk.vlmeta["unit"] = "kelvin"
+    array.schunk.vlmeta["note"] = "kelvin " * 100
+    array.save("made_in_memory.b2nd")
 
     store = blosc2.EmbedStore(urlpath="store.b2e", mode="w")
     store["/node"] = np.arange(3)
