@@ -57,7 +57,7 @@ fn info_shows_several_arrays_with_their_paths() {
 #[test]
 fn a_file_that_is_no_array_gets_one_line_on_stderr_and_status_1() {
     let folder = tempfile::tempdir().unwrap();
-    let file = fs::read(b2nd_lab::data().join("int32_3x5.b2nd")).unwrap();
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let with = |at: usize, bytes: &[u8]| {
         let mut file = file.clone();
         file[at..at + bytes.len()].copy_from_slice(bytes);
@@ -130,12 +130,12 @@ fn info_shows_a_zip_file_as_a_store_and_a_member_where_it_is_named() {
 #[test]
 fn control_characters_do_not_get_to_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
-    let mut file = fs::read(b2nd_lab::data().join("int32_3x5.b2nd")).unwrap();
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     file[162..165].copy_from_slice(b"\x1b[m");
     let name = "\x1b[2J.b2nd";
     fs::write(folder.path().join(name), file).unwrap();
     // A zip file with a member of such a name, whose local header is damaged.
-    let zip = fs::read(b2nd_lab::data().join("tree.b2z")).unwrap();
+    let zip = fs::read(data().join("tree.b2z")).unwrap();
     let member = b"group/large.b2nd";
     let mut bad = zip.clone();
     for at in 0..zip.len() - member.len() {
