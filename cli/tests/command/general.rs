@@ -29,13 +29,11 @@ fn the_readme_shows_what_the_command_prints() {
     let readme = fs::read_to_string(root().join("cli/README.md")).unwrap();
     let (_, block) = readme.split_once("```console\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
-    let commands = block.lines().filter_map(|line| line.strip_prefix("$ b2nd "));
-    let printed: String = commands
-        .map(|command| {
-            let output = crate::run::run(&data(), &command.split(' ').collect::<Vec<_>>());
-            format!("$ b2nd {command}\n{}", text(&output.stdout))
-        })
-        .collect();
+    let mut printed = String::new();
+    for command in block.lines().filter_map(|line| line.strip_prefix("$ b2nd ")) {
+        let output = crate::run::run(&data(), &command.split(' ').collect::<Vec<_>>());
+        printed += &["$ b2nd ", command, "\n", text(&output.stdout)].concat();
+    }
     assert_eq!(block, printed);
 }
 

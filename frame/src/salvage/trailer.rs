@@ -93,15 +93,12 @@ fn vlmetalayers(bytes: &[u8], restored: &mut Vec<String>) -> Vlmetalayers {
             why = Some("its name is damaged".into());
         }
         let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
-        match chunk.filter(|_| is_named) {
-            Some((chunk, is_restored)) => {
-                restored.extend(is_restored.then(|| format!("vlmetalayer {name}: {CLEARED}")));
-                found.kept.push((layer.name, chunk));
-            }
-            None => {
-                let why = why.unwrap_or_else(|| "its chunk cannot be found in the trailer".into());
-                found.lost.push((name, why));
-            }
+        if let Some((chunk, is_restored)) = chunk.filter(|_| is_named) {
+            restored.extend(is_restored.then(|| format!("vlmetalayer {name}: {CLEARED}")));
+            found.kept.push((layer.name, chunk));
+        } else {
+            let why = why.unwrap_or_else(|| "its chunk cannot be found in the trailer".into());
+            found.lost.push((name, why));
         }
     }
     found
