@@ -1,7 +1,7 @@
 //! Writes an `ndarray` into a `.b2nd` file, compressed in Rust, that python-blosc2 opens:
 //!
 //! ```sh
-//! cargo run -p b2nd-frame --example write_array --features decompress -- waves.b2nd
+//! cargo run -p b2nd-frame --example write_array --features ndarray -- waves.b2nd
 //! python -c "import blosc2; print(blosc2.open('waves.b2nd')[:2, :4])"
 //! ```
 

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::slice;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -256,17 +257,27 @@ impl Batch<'_> {
         if self.summary {
             return;
         }
-        // The commands that mend need a file or folder of its own, not a member or an offset.
-        let is_file = view.location.inside == Inside::Whole;
-        let mend = is_file.then(|| mend::command(view.location.path, &findings, self.depth)).flatten();
+        let mend = self.mend(view.location, &findings);
         if self.json {
             let view = View { findings: &findings, ..view };
             return add_line(&mut self.text, &Record { mend, ..Record::of(view) });
         }
         self.show_all(view.location, &findings);
+        self.show_mend(view.location, mend);
+    }
+
+    /// The command that mends a frame with these findings.
+    fn mend(&self, location: Location<'_>, findings: &[Finding]) -> Option<String> {
+        // The commands that mend need a file or folder of its own, not a member or an offset.
+        (location.inside == Inside::Whole)
+            .then(|| mend::command(location.path, findings, self.depth))
+            .flatten()
+    }
+
+    fn show_mend(&mut self, location: Location<'_>, mend: Option<String>) {
         if let Some(command) = mend {
             // Not wrapped, so that the command can be copied.
-            let line = format!("{}: to mend it: {BOLD}{command}{BOLD:#}\n", view.location);
+            let line = format!("{location}: to mend it: {BOLD}{command}{BOLD:#}\n");
             self.text.extend(line.bytes());
         }
     }
@@ -285,7 +296,10 @@ impl Batch<'_> {
         if self.json {
             return add_line(&mut self.text, failure);
         }
-        self.show(failure.address.location(), Severity::Error, failure.error.code, &failure.error);
+        let location = failure.address.location();
+        self.show(location, Severity::Error, failure.error.code, &failure.error);
+        let mend = failure.error.finding.as_deref().and_then(|why| self.mend(location, slice::from_ref(why)));
+        self.show_mend(location, mend);
     }
 
     fn show_all(&mut self, location: Location<'_>, findings: &[Finding]) {

@@ -28,7 +28,7 @@ use crate::text::count;
 pub(crate) struct Chunks {
     #[command(flatten)]
     paths: Paths,
-    /// List only chunks that are damaged or missing
+    /// List only chunks with a damaged header, or missing ones
     #[arg(long)]
     damaged: bool,
     /// Print a JSON object for each chunk or failure, one per line

@@ -140,7 +140,7 @@ impl Explanation {
     pub(crate) fn page(&self) -> String {
         let mended = match self.remedy {
             Some(command) => format!("    Mended by: b2nd {command}\n"),
-            // A failure is not in a file that a command could mend.
+            // These failures are not findings: no command changes what they are about.
             None if self.severity == "failure" => String::new(),
             None => "    Mended by: no command\n".into(),
         };

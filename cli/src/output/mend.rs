@@ -1,13 +1,14 @@
 //! The command that mends the findings in a file.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use b2nd_frame::{CheckDepth, Finding, Frame, Remedy, Rewrite, Salvage};
+use b2nd_frame::{CheckDepth, ErrorKind, Finding, Frame, Remedy, Rewrite, Salvage};
 
 use crate::text::count;
 
 /// The command that mends the findings of the frame at a path; `None` if there is none. A rewrite is returned only if
-/// its preview succeeds. A salvage is previewed only in a check of the data.
+/// its preview succeeds. A salvage is previewed as far as the depth of the check goes.
 pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
     // A rewrite would refuse a damaged frame.
@@ -21,11 +22,15 @@ pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> O
 fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
     let to = path.with_extension("salvaged.b2nd");
     let command = format!("b2nd salvage {} {}", quoted(path), quoted(&to));
-    // A preview decompresses all chunks, which only a check of the data does anyway.
+    let salvage = Salvage::open(path).ok()?;
+    // A preview decompresses all chunks, which only a check of the data does anyway. So this one stops before the first
+    // chunk: by then it has found the array and where its chunks are, or failed.
     if depth < CheckDepth::ChunkData {
-        return Some(format!("{command}  # --dry-run tells what is lost"));
+        let stopped = salvage.on_progress(|_| ControlFlow::Break(())).preview();
+        let can_begin = stopped.is_err_and(|error| error.kind() == ErrorKind::Stopped);
+        return can_begin.then(|| format!("{command}  # --dry-run tells what is lost"));
     }
-    let report = Salvage::open(path).ok()?.preview().ok()?;
+    let report = salvage.preview().ok()?;
     let (lost, layers) = (report.lost_count(), report.lost_metalayers.len() as u64);
     Some(match (lost, layers) {
         (0, 0) => command,

@@ -71,6 +71,16 @@ pub(super) fn read(
         [stated, (found.end > 0).then_some(found.end)].into_iter().flatten().collect();
     header_lens.dedup();
     let sizes = possible_sizes(&meta, dtype.as_ref(), values)?;
+    let is_given = given.dtype.is_some();
+    if let (true, Some(dtype), Some(first)) = (is_given, &dtype, sizes.first()) {
+        let (found, expected) = (dtype.item_size(), first.typesize);
+        // The sizes of the header show which dtypes are impossible, and a wrong one makes garbage of all items.
+        if usize::try_from(expected) != Ok(found) {
+            return Err(Error::refused(format_args!(
+                "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
+            )));
+        }
+    }
     Ok(Metadata { dtype, layers: found.layers, header_lens, sizes })
 }
 

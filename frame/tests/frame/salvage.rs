@@ -67,6 +67,16 @@ fn vlmetalayers_of_an_array_that_was_made_in_memory_are_kept() {
     assert_eq!(values(new), values(file));
 }
 
+#[test]
+fn a_given_dtype_must_have_the_item_size_of_the_header() {
+    for (dtype, size) in [("int8", 1), ("<f8", 8), ("complex128", 16)] {
+        let error = of(small()).dtype(dtype).preview().unwrap_err().to_string();
+        assert!(error.contains(&format!("has items of {size} bytes, but by its header")), "{error}");
+        assert!(error.ends_with("the array has items of 4"), "{error}");
+    }
+    assert!(of(small()).dtype("float32").preview().is_ok());
+}
+
 /// Of each code with this remedy at least one damaged file is mended, and what is written has no error. Where the metalayer
 /// is damaged, its entries are given.
 #[test]
