@@ -33,7 +33,7 @@ def of_vectors():
             different = others[file].get(who, {})
             good, bad = (sum(name not in different for name in names) for names in counts.values())
             rows.append((what, who, f"{good} of {len(counts['accept'])}", f"{bad} of {len(counts['refuse'])}"))
-    return "bytes", "read by", "good ones read", "bad ones refused", rows
+    return "bytes", "read by", "valid ones accepted", "invalid ones rejected", rows
 
 
 def arrays():
