@@ -40,7 +40,7 @@ impl Given {
                 "the array's metalayer cannot be read: give its shape, chunk shape, block shape and dtype",
             ));
         };
-        // NumPy's names such as `uint16` become type strings. A text that is no dtype is refused later.
+        // NumPy's names such as `uint16` become type strings. A text that is not a dtype is refused later.
         let dtype = dtype.parse::<Dtype>().map_or(dtype, |dtype| dtype.type_string().to_string());
         Meta::new(Shapes { shape, chunkshape, blockshape }, &dtype).map_err(Error::refused)
     }
@@ -60,7 +60,7 @@ pub(super) fn read(content: &[u8]) -> Option<Found> {
 /// Reads the metalayer of an array after restoring its markers and counts.
 pub(super) fn restore(content: &[u8]) -> Option<Found> {
     let mut ranks: Vec<u8> = (0..=MAX_NDIM).filter(|&rank| votes(content, rank) > 0).collect();
-    // Four places have the number of dimensions: the most frequent number first.
+    // The metalayer has the number of dimensions four times: try the most frequent value first.
     ranks.sort_by_key(|&rank| core::cmp::Reverse(votes(content, rank)));
     ranks.into_iter().find_map(|rank| read(&restored(content, rank)?))
 }
@@ -76,7 +76,7 @@ fn vector_marker(rank: u8) -> u8 {
     Marker::FixArray(0).to_u8() + rank
 }
 
-/// The number of places, of the four that have the number of dimensions, with this rank.
+/// Counts how many of the four copies of the number of dimensions agree with this rank.
 fn votes(content: &[u8], rank: u8) -> usize {
     let (vectors, _) = vectors(rank);
     let of_vectors = vectors.iter().filter(|(at, _)| content.get(*at) == Some(&vector_marker(rank))).count();

@@ -37,7 +37,7 @@ use crate::write::writer::FrameWriter;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read must be [given](Self::shape). |
 /// | chunk index | It is searched for in the whole file. An entry is accepted if it leads to a valid chunk. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). The flag of a dictionary is cleared where the data is not compressed. |
+/// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). The dictionary flag is cleared if the data is not compressed. |
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
@@ -76,7 +76,7 @@ pub struct Salvage<'p, R = File> {
 }
 
 impl Salvage<'_> {
-    /// The salvage of the frame in a file, or in the directory of a sparse frame.
+    /// Opens the damaged frame in a file, or in the directory of a sparse frame, for a salvage.
     ///
     /// # Errors
     ///
@@ -104,11 +104,11 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         }
     }
 
-    /// The salvage of a frame at an offset of a file, such as a member of a zip file. The chunks of a sparse frame are found only
-    /// by its path.
+    /// Opens the damaged frame at an offset of a file, such as a member of a zip file, for a salvage. The chunks of a
+    /// sparse frame are found only if it is opened by its path, with [`open`](Salvage::open).
     ///
-    /// At an offset above 0, the frame ends at the next frame in the file, because the chunk index of that frame could be
-    /// mistaken for its own.
+    /// At an offset above 0, the frame is taken to end where the next frame in the file begins. Otherwise the chunk
+    /// index of the next frame could be mistaken for the index of this one.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
     /// [`dtype`](Self::dtype) are needed too. The shape must have as many chunks as the chunk index. After an
-    /// interrupted resize, give the one of the old and the new shape that fits.
+    /// interrupted resize, give the old or the new shape, whichever has that many chunks.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.given.shape = Some(shape.into());
         self
@@ -156,25 +156,25 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         self
     }
 
-    /// If there is no chunk index, takes the n-th chunk of the file for chunk n of the array.
+    /// If there is no chunk index, uses the n-th chunk of the file as chunk n of the array.
     ///
     /// Writers store the chunks in this order at first. But a special chunk takes no bytes in the file, so every chunk
-    /// after it gets a wrong place. Replaced and inserted chunks are at the end of the file. Without this call, no
-    /// chunk gets a wrong place.
+    /// after it gets a wrong place. Replaced and inserted chunks are at the end of the file. Without this call, a frame
+    /// without a chunk index is [`Refused`](crate::ErrorKind::Refused), so no chunk gets a wrong place.
     ///
-    /// Damaged bytes between two chunks count as at least one lost chunk; as several if they are long and the array has
+    /// Damaged bytes between two chunks count as at least one lost chunk. Long ones count as several, if the array has
     /// that many chunks.
     ///
-    /// The files of a sparse frame have the numbers in which C-Blosc2 first stored the chunks. These are not their
-    /// positions: a chunk of zeros has no file, and gets the next free number when it is stored. A gap in the file
-    /// numbers is taken for a lost chunk. But if any file number is not below the number of chunks, the numbers are
-    /// ignored, and the files are taken in order.
+    /// The files of a sparse frame are numbered in the order in which C-Blosc2 first stored the chunks. The numbers are
+    /// not the positions of the chunks: a chunk of zeros has no file, and gets the next free number when it is stored.
+    /// A gap in the file numbers counts as a lost chunk. But if any file number is not below the number of chunks, the
+    /// numbers are ignored, and the files are taken in order.
     pub fn assume_order(mut self) -> Self {
         self.assumes_order = true;
         self
     }
 
-    /// Calls a function with the number of bytes of chunks that were saved. The function can stop the salvage, as with
+    /// Sets a progress callback. It receives the number of chunk bytes saved so far, and can stop the salvage, as with
     /// [`Rewrite::on_progress`](crate::Rewrite::on_progress).
     pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
         self.progress = Progress::new(report);

@@ -67,7 +67,9 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     // A frame of fill values alone has nothing of the old one.
     if lost == survey.layout.sizes.nchunks && lost > 0 {
         let why = saved.lost.first().map(|range| range.why.as_str()).unwrap_or_default();
-        return Err(Error::refused(format_args!("nothing could be saved: of the first chunk, {why}")));
+        return Err(Error::refused(format_args!(
+            "nothing could be saved; the first chunk is lost because {why}"
+        )));
     }
     *saved.counts.of(ChunkPlace::Special(fill)) += lost;
     let trailer = trailer(survey, &saved.lost, fill);
@@ -287,7 +289,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             if let Some(special) = special(chunks, entry) {
                 *self.saved.counts.of(entry.place) += 1;
                 if scan.has_unowned {
-                    let why = "it is one value, but bytes of a chunk belong to no entry".into();
+                    let why = "its entry says that it is a single value, but the file has bytes of a chunk without an entry".into();
                     add(&mut self.saved.unverified, number, 1, why);
                 }
                 return self.writer.write_special(number, special);
@@ -339,6 +341,6 @@ impl<W: Write + Seek> Work<'_, '_, W> {
 fn special<R: Read + Seek>(chunks: &Chunks<'_, R>, entry: &ChunkEntry) -> Option<SpecialValue> {
     let ChunkPlace::Special(special) = entry.place else { return None };
     let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
-    // A damaged entry can still have the bits of a special value. Only an exact one is believed.
+    // A damaged entry can still have the bits of a special value. Only an exact match counts.
     (Entry::Special(special).value() == value).then_some(special)
 }

@@ -79,8 +79,8 @@ fn entry(bytes: &[u8], at: usize) -> Option<Entry> {
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
 }
 
-/// The possible byte ranges of a content: from its offset or from the end of the content before it, with its stated length or up
-/// to the next content.
+/// The possible byte ranges of a metalayer's content. It starts at its offset or at the end of the content before it,
+/// and has its stated length or ends at the next content or at the end of the bytes.
 fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());

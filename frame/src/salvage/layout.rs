@@ -18,7 +18,7 @@ use crate::salvage::source::{PIECE, Source};
 use crate::salvage::values::Values;
 use crate::write::plan::{self, Sizes};
 
-/// The offset in a chunk of the size of an item, with which its [`signature`] begins.
+/// The offset of the typesize in a chunk header. The [`signature`] begins with the typesize.
 pub(super) const TYPESIZE: u64 = chunk::TYPESIZE as u64;
 
 /// The maximum number of possible places of the chunk index. If there are more, the last ones in the file are tried,
@@ -103,7 +103,7 @@ pub(super) fn find<R: Read + Seek>(
             return Ok(best.map(|(_, layout)| layout));
         }
     }
-    // Then every place in the file with the right length of an index, from the last one back.
+    // Then every place in the file where the bytes match an index of the right length, the last one first.
     for start in places(source, nchunks)?.into_iter().rev() {
         let before = start.saturating_sub(cbytes);
         let before = metadata.header_lens.is_empty().then_some(before);
@@ -167,7 +167,7 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
     let mut tried = Tried::default();
     let mut places = BTreeSet::new();
-    // The second of two equal entries shows that a place repeats. Further ones would show nothing new.
+    // If all entries are equal, the second one already shows that a place repeats.
     let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
     while let Some(entry) = chunks.next().filter(|_| tried.agreeing + tried.nwrong < most) {
         let entry = entry.ok()?;

@@ -60,7 +60,9 @@ pub(super) fn read(
         lost.push((name, "its content cannot be found in the header".into()));
     }
     let dtype = meta.parse_dtype().map_err(|error| {
-        Error::refused(format_args!("dtype: {error}; no reader opens an array of an unknown dtype: give it"))
+        Error::refused(format_args!(
+            "dtype: {error}; no reader opens an array of an unknown dtype, so give the dtype"
+        ))
     })?;
     if dtype.as_ref().is_some_and(has_objects) {
         return Err(Error::refused(
@@ -99,7 +101,7 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
     let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
     let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
-        // The length of the header is wrong, and would cut the last content.
+        // A chunk begins after the contents, but none at the stated length: that length is wrong, so try it last.
         limits.reverse();
     }
     let attempt = |limit: usize, read: Reading| {
@@ -142,7 +144,7 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
     // If the header is lost, the bytes found may belong to another frame, such as another member of a zip.
     match search(own, start).filter(|_| !is_lost) {
         Some((meta, content, end)) => {
-            restored.push("the index of metalayers, of which only the array's was found".into());
+            restored.push("the index of metalayers; only the array's metalayer was found".into());
             let layers = [(ARRAY_NAME.into(), content)].into();
             Found { array: Some(meta), layers, lost: Vec::new(), end }
         }

@@ -27,7 +27,7 @@ pub(super) struct Order {
     len: u64,
 }
 
-/// Bytes between two chunks in which no chunk is whole.
+/// A byte range between two chunks that holds no whole chunk.
 struct Hole {
     /// The number of chunks that were found before it.
     before: usize,
@@ -64,15 +64,15 @@ impl Order {
         // The largest remainder method: each hole gets its share rounded down, but at least `least`. The holes with the
         // largest remainders get one more.
         let least: Vec<u64> = self.holes.iter().map(|hole| hole.traces.max(1)).collect();
-        // The holes would take more chunks than are lost: some are only old bytes, and nothing tells which. So no hole
-        // is taken for lost chunks.
+        // If the holes need more chunks than are lost, some holes are only old bytes, and nothing tells which. So no
+        // hole counts as lost chunks.
         if least.iter().sum::<u64>() > lost {
             return vec![0; least.len()];
         }
         let len = self.holes.iter().map(|hole| hole.len).sum::<u64>().max(1);
         let usual = (self.len / (self.found.len() as u64).max(1)).max(1);
-        // Chunks may be missing after the last one too, so the holes get no more than fit them by the usual stored
-        // size.
+        // Chunks may be missing after the last one too, so the holes get no more chunks than fit into them at the mean
+        // stored size.
         let all = if is_all { lost } else { lost.min((len + usual / 2) / usual) };
         let mut shares = Vec::new();
         for (hole, least) in self.holes.iter().zip(&least) {
@@ -82,7 +82,7 @@ impl Order {
             shares.push((rest, count.max(*least)));
         }
         let sum = shares.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
-        // The minimum of some holes has used up the shares of others.
+        // The minimums raised the sum above the number of lost chunks, so every hole gets only its minimum.
         if sum > lost {
             return least;
         }

@@ -11,8 +11,8 @@ use crate::io::frame::Frame;
 pub struct SalvageReport {
     /// The header of the new frame.
     pub frame: Frame<()>,
-    /// The parts of the header, the chunk index, the trailer and the headers of chunks that were restored from the rest of the
-    /// frame.
+    /// The parts that were restored from the rest of the frame: of the header, the chunk index, the trailer and the
+    /// chunk headers.
     pub restored: Vec<String>,
     /// The assumptions that could not be verified, such as the order of the chunks.
     pub assumed: Vec<String>,
@@ -60,7 +60,7 @@ impl SalvageReport {
 }
 
 /// The text for a restored chunk.
-pub(super) const CLEARED: &str = "the flag of a dictionary is cleared, because the data is not compressed";
+pub(super) const CLEARED: &str = "the dictionary flag is cleared, because the data is not compressed";
 
 /// The text for the report about restored chunks.
 pub(super) fn restored(range: &ChunkRange) -> String {

@@ -34,7 +34,7 @@ impl<R: Read + Seek> Source<R> {
         Ok(Self { reader, offset, len: available, available, path })
     }
 
-    /// Ends the bytes before the next frame in the file, whose chunk index could be mistaken for that of this frame.
+    /// Cuts the bytes off at the next frame in the file, whose chunk index could be mistaken for that of this frame.
     pub(crate) fn up_to_next_frame(mut self) -> Result<Self, Error> {
         let own = MAGIC_OFFSET as u64;
         if let Some(next) = self.search(own + 1, MAGIC, 1)?.first() {
@@ -43,7 +43,7 @@ impl<R: Read + Seek> Source<R> {
         Ok(self)
     }
 
-    /// The first `most` offsets of these bytes from `start` on.
+    /// Searches for these bytes from `start` on, and returns at most `most` offsets.
     pub(crate) fn search(&mut self, start: u64, bytes: &[u8], most: usize) -> Result<Vec<u64>, Error> {
         let mut found = Vec::new();
         let mut at = start;
@@ -54,7 +54,7 @@ impl<R: Read + Seek> Source<R> {
         Ok(found)
     }
 
-    /// The offsets of these bytes that begin in a piece.
+    /// The offsets at which these bytes begin in the piece at `start`.
     pub(crate) fn search_piece(&mut self, start: u64, bytes: &[u8]) -> Result<Vec<u64>, Error> {
         let piece = self.read(start, PIECE.saturating_add(bytes.len() as u64 - 1))?;
         Ok(memmem::find_iter(&piece, bytes).map(|offset| start + offset as u64).collect())

@@ -134,7 +134,7 @@ impl Notes {
             let why = "the trailer cannot be found".to_owned();
             self.lost_metalayers.push(("all vlmetalayers".into(), why));
         } else {
-            self.restored.push("the trailer, which by the header has no vlmetalayers".into());
+            self.restored.push("the trailer, which has no vlmetalayers according to the header".into());
         }
     }
 }
@@ -180,7 +180,7 @@ fn place<R: Read + Seek>(
     Ok((layout, Some(order.numbered(nchunks, end))))
 }
 
-/// The chunks in the order of the file, for the size of an item that finds most of them.
+/// The chunks in the order of the file, found with the item size that finds the most chunks.
 fn in_order<R: Read + Seek>(
     source: &mut Source<R>,
     metadata: &Metadata,
@@ -203,9 +203,9 @@ fn in_order<R: Read + Seek>(
 
 fn order_unknown(found: usize, nchunks: u64) -> Error {
     Error::refused(format_args!(
-        "the chunk index cannot be found; {found} chunks follow one another in the file, and the array has {nchunks}, but \
-         which is which is not known: chunks of one value take no bytes, and replaced ones are at the end; \
-         assume the order of the file to save them in it"
+        "the chunk index cannot be found; the file has {found} chunks and the array has {nchunks}, but the numbers of the \
+         chunks are not known, because a chunk of one value takes no bytes, and replaced chunks are at the end; \
+         to save them in the order of the file, assume the order"
     ))
 }
 
@@ -214,14 +214,14 @@ fn assumption(order: &[(u64, u64)], nchunks: u64) -> String {
     let lost = order.last().map_or(0, |&(last, _)| last + 1 - found);
     if lost > 0 {
         return format!(
-            "the order of the chunks: of {nchunks}, {found} were found, and {lost} are lost before the last of these"
+            "the order of the chunks: {found} of {nchunks} were found, and {lost} are missing before the last one found"
         );
     }
     let more = match found.checked_sub(nchunks) {
         Some(more @ 1..) => format!("; the last {more} are left out"),
         _ => String::new(),
     };
-    format!("the order of the chunks: the {found} in the file are the first of {nchunks}{more}")
+    format!("the order of the chunks: the {found} chunks in the file are the first ones of {nchunks}{more}")
 }
 
 /// The numbers of the header that were wrong.

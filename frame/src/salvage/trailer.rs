@@ -118,7 +118,7 @@ fn wrong_chunk(chunk: &[u8]) -> Option<String> {
         return Some("has the header of another kind of chunk".into());
     }
     if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
-        return Some("has filters that no writer gives a vlmetalayer".into());
+        return Some("has filters that no writer uses for a vlmetalayer".into());
     }
     // Without the feature, the value of a compressed chunk is not read.
     if header.has_table() && cfg!(not(feature = "decompress")) {

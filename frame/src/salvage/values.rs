@@ -45,7 +45,7 @@ impl Values {
         let fixed = || fixed(Generation::Present);
         let wrong: Vec<_> = fixed().filter(|&(at, byte, _)| bytes.get(at) != Some(&byte)).collect();
         if wrong.len() * 2 > fixed().count() {
-            restored.push("the header, of which nothing is left".into());
+            restored.push("the whole header, because more than half of its fixed bytes are wrong".into());
             return Self { bytes: Vec::new(), is_lost: true };
         }
         for (at, byte, what) in wrong {

@@ -86,5 +86,5 @@ fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
     }
     header
         .is_of_alpha()
-        .then(|| format!("its format has version {version}, in which the last filter does not count"))
+        .then(|| format!("its chunk format has version {version}, which ignores the last filter"))
 }

@@ -192,7 +192,7 @@ fn the_flag_of_a_dictionary_is_cleared_where_the_data_is_not_compressed() {
         file[CHUNKS + chunk * CHUNK + 31] = byte;
     }
     let (new, report) = saved(&file, folder.path()).unwrap();
-    let why = "the flag of a dictionary is cleared, because the data is not compressed";
+    let why = "the dictionary flag is cleared, because the data is not compressed";
     assert_eq!(report.restored, [format!("chunk 0: {why}"), format!("chunks 2 to 3: {why}")]);
     assert!(report.is_whole() && report.unverified.is_empty(), "{report:?}");
     let mut expected = old;
@@ -270,7 +270,10 @@ fn without_an_index_the_order_must_be_assumed() {
             assert_eq!(assumed.unwrap_err().to_string(), message);
             continue;
         }
-        assert!(error.to_string().contains(&format!("{whole} chunks follow one another")), "{error}");
+        assert!(
+            error.to_string().contains(&format!("the file has {whole} chunks and the array has 4")),
+            "{error}"
+        );
         let report = assumed.unwrap();
         assert_eq!(report.lost_count(), 4 - whole as u64, "{length}");
         assert_eq!(report.assumed.len(), 1);
@@ -333,7 +336,11 @@ fn a_number_that_no_chunk_file_has_is_that_of_a_lost_chunk() {
     fs::remove_file(path.join("00000001.chunk")).unwrap();
     let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
     assert_eq!(lost(&report), [1]);
-    assert!(report.assumed[0].ends_with("and 1 are lost before the last of these"), "{:?}", report.assumed);
+    assert!(
+        report.assumed[0].ends_with("and 1 are missing before the last one found"),
+        "{:?}",
+        report.assumed
+    );
     // A number beyond the chunks: the files were not numbered from the start.
     fs::rename(path.join("00000000.chunk"), path.join("00000099.chunk")).unwrap();
     let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
@@ -582,7 +589,10 @@ fn a_special_value_is_unverified_where_a_chunk_belongs_to_no_entry() {
     let (_, report) = saved(&file, folder.path()).unwrap();
     assert_eq!(report.unverified.len(), 1);
     let range = &report.unverified[0];
-    assert_eq!((range.first, &*range.why), (1, "it is one value, but bytes of a chunk belong to no entry"));
+    assert_eq!(
+        (range.first, &*range.why),
+        (1, "its entry says that it is a single value, but the file has bytes of a chunk without an entry")
+    );
 }
 
 #[test]
