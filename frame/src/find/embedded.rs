@@ -14,10 +14,11 @@ use crate::format::decompress::expansion_limit;
 use crate::io::frame::Frame;
 
 /// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a folder or zip
-/// file. [`Trailer::embedded`](crate::Trailer::embedded) lists them all, also those without data here.
+/// file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data is elsewhere.
 ///
-/// As a reader, it has the bytes of the frame that was [selected](Self::select), from offset 0. It decompresses one chunk of the
-/// store at a time, and in all at most the [expansion limit](expansion_limit()) of the store.
+/// As a reader, it returns the bytes of the [selected](Self::select) frame, which begins at offset 0. It decompresses
+/// one chunk of the store at a time. In all it decompresses at most as many bytes as the
+/// [expansion limit](expansion_limit()) of the store.
 ///
 /// ```
 /// use b2nd_frame::{EmbeddedFrames, Frame};
@@ -35,7 +36,7 @@ pub struct EmbeddedFrames<R> {
     /// The byte range of each frame in the data of the store; `None` if it is elsewhere.
     places: BTreeMap<String, Option<Range<u64>>>,
     selected: Range<u64>,
-    /// In the selected frame.
+    /// The offset of the next read in the selected frame.
     position: u64,
     /// The chunk that was decompressed last, with its number.
     chunk: Option<(u64, Vec<u8>)>,
@@ -44,7 +45,8 @@ pub struct EmbeddedFrames<R> {
 }
 
 impl<R: Read + Seek> EmbeddedFrames<R> {
-    /// Reads which frames are in the data of a store: none, if it has no list of them. The data is not read.
+    /// Reads the list of the frames in the data of a store. A store without a list gives no frames. The data is not
+    /// read.
     ///
     /// # Errors
     ///
@@ -138,7 +140,9 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
 }
 
 fn too_much() -> Error {
-    Error::refused("the frames in the data of the store take more decompression than its length allows")
+    Error::refused(
+        "the frames in the data of the store decompress to more bytes than the store's length allows",
+    )
 }
 
 impl<R: Read + Seek> Read for EmbeddedFrames<R> {

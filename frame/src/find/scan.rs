@@ -29,8 +29,8 @@ const MANY: u64 = 1 << 26;
 /// continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as those
 /// in an embed store of python-blosc2 (`embed.b2e`).
 ///
-/// Bytes with the magic of a frame that cannot be parsed are a false header. After 64 MiB of false headers, only headers of up
-/// to 512 bytes are found, which bounds the time of the search.
+/// A false header has the magic bytes of a frame, but cannot be parsed. After 64 MiB of false headers, only headers of
+/// up to 512 bytes are found, which bounds the time of the search.
 ///
 /// ```
 /// use std::fs::File;

@@ -212,7 +212,8 @@ impl Store {
         &self.mounts
     }
 
-    /// The JSON of the columns and rows of a table elsewhere, if the store is one and has it.
+    /// The schema of a remote table, as JSON: its columns and rows. `None` if the store is not a remote table, or has
+    /// no schema.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -227,7 +228,7 @@ impl Store {
         self.remote_schema.as_deref()
     }
 
-    /// The names in the folder or zip file that the frame of a member can have, by its key.
+    /// The possible file names of a member in the folder or zip file of its store, by the member's key.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -361,7 +362,7 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
         }
     }
 
-    /// What a table says of itself.
+    /// The schema of a table.
     struct Table(Option<String>);
 
     impl<'m> Deserialize<'m> for Table {
@@ -370,7 +371,8 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
         }
     }
 
-    /// An object: a list of its kind, and for a table what it says of itself. It begins with `__tuple__` if it was one in Python.
+    /// An object: a list with its kind, and for a table its schema. The list begins with `__tuple__` if it was a tuple
+    /// in Python.
     struct Node {
         kind: String,
         schema: Option<String>,

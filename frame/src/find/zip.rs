@@ -89,7 +89,7 @@ impl Directory {
         Ok((!is_right).then(|| {
             let Self { start, end } = self;
             format!(
-                "the directory of the zip file is at bytes {start} to {end}, but its end says that it has {size} bytes from {offset} on"
+                "the directory of the zip file is at bytes {start} to {end}, but the end record gives {size} bytes at offset {offset}"
             )
         }))
     }
@@ -339,7 +339,7 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
     let directory_len = archive.eocd_offset().saturating_sub(archive.directory_offset());
     if directory_len > MAX_DIRECTORY {
         return Err(Error::refused(format_args!(
-            "the directory of the zip file has {directory_len} bytes, of which at most {MAX_DIRECTORY} are read; a scan finds the frames in a file without it"
+            "the directory of the zip file has {directory_len} bytes, but at most {MAX_DIRECTORY} are read; a scan finds the frames without the directory"
         )));
     }
     let directory = Directory { start: archive.directory_offset(), end: archive.eocd_offset() };
@@ -409,8 +409,8 @@ impl<R: Read> Read for Listening<'_, R> {
 impl<R: Seek> Seek for Listening<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
-            // No file has such an offset, so the zip file is damaged, and the reader has not failed. Only the offset tells that,
-            // because the kind of the error depends on the system.
+            // No file has an offset above `i64::MAX`: the zip file is damaged, and the reader has not failed. The kind
+            // of the error depends on the system, so it cannot tell the two cases apart.
             Err(error) if matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) => Err(error),
             result => self.keep(result),
         }

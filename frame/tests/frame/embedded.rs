@@ -113,7 +113,7 @@ fn what_is_decompressed_is_limited_by_the_length_of_the_store() {
     }
     frames.select("/c").unwrap();
     let error = frames.read(&mut [1; 9]).unwrap_err();
-    assert!(error.to_string().contains("more decompression than its length allows"), "{error}");
+    assert!(error.to_string().contains("decompress to more bytes than the store's length allows"), "{error}");
 }
 
 #[test]
