@@ -12,7 +12,7 @@ use crate::rules::blocks::{BlockTable, starts};
 /// The number of bytes of the first read of a chunk: its header, and the table of up to 56 blocks.
 pub(crate) const FIRST_READ: u64 = 256;
 
-/// The number of bytes of a longer table of blocks read at a time.
+/// The number of bytes read at a time from a longer table of blocks.
 pub(crate) const PIECE: usize = 1 << 16;
 
 /// Why the table of blocks of a chunk is invalid. `first` are the first bytes of the chunk.

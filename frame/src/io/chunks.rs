@@ -50,7 +50,8 @@ pub struct Chunks<'f, R> {
 struct Near {
     start: u64,
     bytes: Vec<u8>,
-    /// The end of the furthest read in advance. No byte before it is read in advance again, for any order of the chunks.
+    /// The highest end of all reads in advance. Bytes before it are never read in advance again, whatever the order of
+    /// the chunks.
     furthest: u64,
 }
 
@@ -92,9 +93,9 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the index is not at the place that the header gives, or does not have an entry for each chunk. From the iterator, if a
-    /// piece of the index is damaged. [`Refused`](crate::ErrorKind::Refused) if the index is compressed and the feature
-    /// `decompress` is off, and for frames older than C-Blosc2 2.0.0-rc1.
+    /// If the index is not at the place that the header gives, or does not have an entry for each chunk.
+    /// [`Refused`](crate::ErrorKind::Refused) if the index is compressed and the feature `decompress` is off, and for
+    /// frames older than C-Blosc2 2.0.0-rc1. The iterator returns an error if a piece of the index is damaged.
     ///
     /// ```
     /// use b2nd_frame::{ChunkPlace, Frame};
@@ -313,7 +314,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.bytes(entry, 0, length)?.ok_or_else(|| Error::malformed(missing(entry)))
     }
 
-    /// Bytes of a stored chunk, from one of its bytes on; `None` if its file is missing.
+    /// Up to `length` bytes of a stored chunk from its byte `from` on; `None` if its file is missing.
     pub(crate) fn bytes(
         &mut self,
         entry: &ChunkEntry,

@@ -43,13 +43,15 @@ impl<R: Read + Seek> Chunks<'_, R> {
                 one_item(special, typesize).map_err(|why| refused(&why))?
             }
             ChunkPlace::Invalid(_) => {
-                return Err(refused("is nowhere: its entry in the index makes no sense"));
+                return Err(refused(
+                    "has an entry in the chunk index that is neither a valid place nor a known special value",
+                ));
             }
         };
         let nbytes = entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok());
         repeated(
             &item,
-            nbytes.ok_or_else(|| refused("is one value, but how many items it has is not stored"))?,
+            nbytes.ok_or_else(|| refused("repeats one value, but its number of items is not stored"))?,
         )
     }
 

@@ -15,7 +15,7 @@ use crate::format::index::ENTRY_LEN;
 use crate::io::source::Source;
 use crate::rules::chunk::{Plugins, unsupported};
 
-/// The number of bytes of an uncompressed index read at a time.
+/// The number of bytes read at a time from an uncompressed index.
 const PIECE_LEN: usize = 1 << 16;
 
 /// The longest block of a compressed index that is read. Real ones have 16 KiB to a few MiB.
@@ -63,7 +63,7 @@ impl Index {
                 if nbytes != room {
                     return Err(damaged(
                         start,
-                        &format_args!("{nbytes} bytes are not compressed, but there are {room}"),
+                        &format_args!("it should have {nbytes} uncompressed bytes, but has {room}"),
                     ));
                 }
                 Form::Uncompressed
@@ -150,7 +150,7 @@ impl Index {
         let block = frame.read_range(self.start.saturating_add(start), longest.min(left))?;
         let chunk = single_block(&self.bytes, &block, usize::try_from(length).unwrap_or_default());
         let data = chunk
-            .ok_or_else(|| "a stream reaches out of it".into())
+            .ok_or_else(|| "a stream extends beyond the index".into())
             .and_then(|chunk| decompress(&chunk, None));
         data.map_err(|why| damaged(self.start, &why))
     }
@@ -169,7 +169,9 @@ fn wrong_blocks(header: &ChunkHeader) -> Option<String> {
     let (nbytes, cbytes) = (header.nbytes, header.cbytes);
     let longest = max_data(cbytes);
     if nbytes > longest {
-        return Some(format!("claims {nbytes} bytes in {cbytes}, but may have at most {longest}"));
+        return Some(format!(
+            "claims {nbytes} bytes of data in {cbytes} stored bytes, but may have at most {longest}"
+        ));
     }
     let length = header.blocksize;
     (length % ENTRY_LEN != 0 || length > MAX_BLOCK_LEN).then(|| {

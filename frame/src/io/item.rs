@@ -166,7 +166,10 @@ impl<R: Read + Seek> Slice<'_, R> {
             bytes.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
         }
         let items = T::items(raw).map_err(|index| {
-            Error::refused(format_args!("item {index} of the slice is no {}, which is 0 or 1", T::name()))
+            Error::refused(format_args!(
+                "item {index} of the slice is not a valid {}: its byte must be 0 or 1",
+                T::name()
+            ))
         })?;
         ArrayD::from_shape_vec(shape, items).map_err(Error::refused)
     }
@@ -193,7 +196,8 @@ fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<
         return Err(Error::refused(format_args!("items of dtype {dtype} cannot be read as {name}")));
     }
     if found != typesize {
-        let why = format!("items of dtype {dtype} have {found} bytes, but those of the frame {typesize}");
+        let why =
+            format!("items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}");
         return Err(Error::refused(format_args!("{why}: they cannot be read as {name}")));
     }
     Ok(dtype.byte_order())

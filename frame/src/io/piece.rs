@@ -23,7 +23,7 @@ use crate::rules::chunk::{ChunkRules, Plugins, damaged, not_a_chunk, unsupported
 const FIRST_READ: u64 = 1 << 14;
 
 /// The largest gap between two blocks that one read covers. A longer gap costs a second read.
-// A trade-off of the bytes that are read in vain against another call.
+// A trade-off between reading bytes that are not needed and a second call.
 const MAX_GAP: usize = 1 << 14;
 
 /// The size, stored or decompressed, at which a piece ends and the next one begins. Several threads share a large chunk this way.
@@ -81,7 +81,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         ChunkPlace::Frame(_) | ChunkPlace::File(_) => None,
         ChunkPlace::Special(special) => Some(special),
         ChunkPlace::Invalid(value) => {
-            let why = format!("has the entry {value} in the chunk index, which is no place");
+            let why = format!("has the entry {value} in the chunk index, which is not a valid place");
             return Err(Error::malformed(wrong(&entry, &why)));
         }
     };
@@ -313,8 +313,9 @@ impl Piece<'_> {
         if length <= most {
             return Ok(());
         }
-        let why =
-            format!("claims {length} bytes of data in {from}, of which at most {most} are decompressed");
+        let why = format!(
+            "claims {length} bytes of data in {from} stored bytes, but at most {most} are decompressed"
+        );
         Err(unreadable(&self.entry, &why))
     }
 }

@@ -53,7 +53,7 @@ impl<'w, 's> SliceWriter<'w, 's> {
     pub(crate) fn at(&mut self, offset: usize) -> Option<&mut [u8]> {
         let number = offset / self.slice.region_len;
         if self.locked.as_ref().is_none_or(|&(locked, _)| locked != number) {
-            // Unlock the last region first: a thread that waits for a lock holds none.
+            // Unlock the previous region first, so no thread holds a lock while it waits for another one.
             self.locked = None;
             let region = self.slice.regions.get(number)?;
             // A thread that panicked leaves plain bytes behind, so a poisoned lock is still usable.

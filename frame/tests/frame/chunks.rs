@@ -189,7 +189,7 @@ fn an_index_that_takes_too_much_memory_or_has_no_whole_entries_is_refused() {
         format!("it has blocks of {length} bytes, but must have a multiple of 8 up to {LONGEST_BLOCK}")
     };
     let [longer, more] = [LONGEST_BLOCK + 8, MOST + 8];
-    let claims = format!("it claims {more} bytes in 52, but may have at most {MOST}");
+    let claims = format!("it claims {more} bytes of data in 52 stored bytes, but may have at most {MOST}");
     for (nbytes, blocksize, why) in
         [(8, 12, blocks(12)), (longer, longer, blocks(longer)), (more, LONGEST_BLOCK, claims)]
     {
@@ -350,8 +350,7 @@ fn a_few_bytes_do_not_claim_a_long_index() {
     let zstd = 0x85;
     let error = places(&with_index(nbytes / 8, &chunk(zstd, nbytes, 0, &[0; 32]))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
-    let text =
-        "the chunk index cannot be read: it claims 134217728 bytes in 64, but may have at most 67108864";
+    let text = "the chunk index cannot be read: it claims 134217728 bytes of data in 64 stored bytes, but may have at most 67108864";
     assert_eq!(error.to_string(), text);
 }
 
