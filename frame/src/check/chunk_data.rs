@@ -33,7 +33,7 @@ fn exceeds_limit(what: &str, length: usize, from: usize) -> Option<NotDecompress
     let most = max_data(from);
     (length > most).then(|| {
         NotDecompressed::NotTried(format!(
-            "has {what} of {length} bytes in {from}, of which at most {most} are decompressed"
+            "has {what} of {length} bytes in {from} stored bytes, but at most {most} are decompressed"
         ))
     })
 }
@@ -49,8 +49,8 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
     let damaged = |why: String| Err(NotDecompressed::Damaged(why));
     let table = starts(chunk.get(header.header_len..).unwrap_or_default());
     let mut left = header.nbytes;
-    // The stored bytes not yet used by a block. Once they are used up, blocks share bytes, and a million entries of the
-    // table could point to the same block.
+    // The number of stored bytes that no block has used yet. If it runs out, blocks share bytes, and the loop ends.
+    // Without this limit, a million entries of the table could make us decompress the same block a million times.
     let mut room = chunk.len();
     let mut spans = Vec::new();
     for (number, start) in table.take(header.nblocks().unwrap_or_default()).enumerate() {

@@ -64,7 +64,7 @@ fn walk<R: Read + Seek>(
     let mut chunks = frame.chunks()?;
     if chunks.is_lost() {
         return Err(Error::refused(
-            "the chunk files of a sparse frame are read only from a folder: open it by its path",
+            "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
         ));
     }
     let mut found = Found::default();
@@ -202,8 +202,8 @@ impl ChunkScan {
             self.is_whole = false;
             return Ok(None);
         }
-        // Each read of a chunk file opens it. If its data will be read anyway, a longer first read saves the one for
-        // the table.
+        // Each read of a chunk file opens it. If the data will be read anyway, a longer first read saves the separate
+        // read of the table.
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
         let Some(first) = chunks.bytes(entry, 0, length)? else {

@@ -41,7 +41,8 @@ impl Found {
 
     /// Records that this chunk and all later ones were not checked. `all` is the number of chunks.
     pub(super) fn not_looked_at(&mut self, entry: &ChunkEntry, all: u64) {
-        let why = format!("from chunk {} on, as those before it share their bytes", entry.number);
+        let why =
+            format!("chunk {} and all later ones, because chunks before them share bytes", entry.number);
         self.skipped.push(Skipped::Chunks { count: Some(all.saturating_sub(entry.number)), why });
     }
 
@@ -49,7 +50,7 @@ impl Found {
     pub(super) fn not_compared(&mut self, all: u64) {
         let compared = MAX_COMPARED as u64;
         if let Some(rest) = all.checked_sub(compared).filter(|&rest| rest > 0) {
-            let why = format!("only the first {compared} stored chunks are");
+            let why = format!("only the first {compared} stored chunks are compared");
             self.skipped.push(Skipped::SharedBytes { count: rest, why });
         }
     }
@@ -72,7 +73,8 @@ mod tests {
 
     #[test]
     fn chunks_that_are_too_many_to_be_compared_are_not_passed_over_in_silence() {
-        let compared = "611392 chunks not compared with the others: only the first 8388608 stored chunks are";
+        let compared =
+            "611392 chunks not compared with the others: only the first 8388608 stored chunks are compared";
         let mut found = Found::default();
         found.not_compared(8_388_608);
         assert_eq!(found.skipped, []);
@@ -87,7 +89,7 @@ mod tests {
         found.not_compared(9_000_000);
         let says: Vec<String> = found.skipped.iter().map(ToString::to_string).collect();
         let data = "2 chunks not decompressed: chunk 7 has another codec";
-        let rest = "3 chunks not checked: from chunk 7 on, as those before it share their bytes";
+        let rest = "3 chunks not checked: chunk 7 and all later ones, because chunks before them share bytes";
         assert_eq!(says, [data, rest, compared]);
     }
 }

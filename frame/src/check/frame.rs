@@ -56,8 +56,9 @@ fn check_index<R: Read + Seek>(
     let gap = Some(gap).filter(|&gap| trailer.is_some() && gap > 0);
     // Without stored chunks, no replaced chunk can have left old bytes, so the gap is an error and not an oddity.
     if let Some(gap) = gap.filter(|_| header.cbytes == 0 && !header.is_sparse() && is_present) {
-        let text =
-            format!("cbytes is 0, so the chunk index should be all that is here, but {gap} bytes follow it");
+        let text = format!(
+            "cbytes is 0, so only the chunk index should be between header and trailer, but {gap} bytes follow it"
+        );
         report.findings.push(about(FindingCode::ChunkIndexPlace, header).text(text));
         return Ok(());
     }

@@ -52,7 +52,7 @@ const PIECE: usize = 1 << 16;
 /// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares.) It cannot find
 ///
 /// - damage in compressed bytes that the codec does not detect, and any damage in uncompressed bytes;
-/// - a wrong dtype with the same item size, and a wrong shape with the same chunk grid;
+/// - a wrong dtype with the same item size, and a wrong shape with the same number of chunks;
 /// - another shape or chunk shape of an array without items;
 /// - wrong values in other metalayers, or a wrong codec or other parameter that applies only to new chunks;
 /// - a mix of old and new data, left by a writer that was killed while it changed an array in place;

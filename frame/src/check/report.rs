@@ -49,7 +49,7 @@ impl Report {
 /// assert!(matches!(report.skipped[0], Skipped::Chunks { count: None, .. }));
 /// assert_eq!(
 ///     report.skipped[0].to_string(),
-///     "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path",
+///     "chunks not checked: the chunk files of a sparse frame are read only from a folder; open the frame by its path",
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

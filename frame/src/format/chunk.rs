@@ -270,7 +270,7 @@ impl ChunkHeader {
         length < self.blocksize.min(self.nbytes)
     }
 
-    /// Whether it has the flag of a dictionary, which C-Blosc2 obeys, though data that is not compressed has none.
+    /// Whether it has the dictionary flag, which C-Blosc2 obeys, though data that is not compressed has none.
     pub(crate) fn has_false_dictionary(&self) -> bool {
         self.is_uncompressed && self.has_dictionary
     }
@@ -338,7 +338,7 @@ pub(crate) fn header_of_stored(
     Some(header)
 }
 
-/// Clears the flag of a dictionary in a chunk that is not compressed, and returns whether it was set.
+/// Clears the dictionary flag in a chunk that is not compressed, and returns whether it was set.
 pub(crate) fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
     let is_set = ChunkHeader::parse(chunk).is_some_and(|header| header.has_false_dictionary());
     if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_set) {

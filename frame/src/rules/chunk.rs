@@ -262,9 +262,9 @@ pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::ChunkHeader, entry).text(sentence(entry, why))
 }
 
-/// The finding for an uncompressed chunk whose header has the flag of a dictionary.
+/// The finding for an uncompressed chunk whose header has the dictionary flag.
 pub(crate) fn with_false_dictionary(entry: &ChunkEntry) -> Finding {
-    let why = "is not compressed, but its header has the flag of a dictionary: C-Blosc2 takes the first 4 bytes of the data \
+    let why = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the data \
                for the length of one, and refuses the chunk unless they happen to be a valid length; the data itself is \
                whole, and b2nd reads it";
     about(FindingCode::ChunkDictionary, entry).text(sentence(entry, why))

@@ -248,7 +248,11 @@ fn a_few_bytes_are_decompressed_to_64_mebibytes_and_zeros_not_at_all() {
     const MOST: usize = 1 << 26;
     for (length, byte, says) in [
         (MOST, 7, None),
-        (MOST + 1, 7, Some("a block of 67108865 bytes in 5, of which at most 67108864 are decompressed")),
+        (
+            MOST + 1,
+            7,
+            Some("a block of 67108865 bytes in 5 stored bytes, but at most 67108864 are decompressed"),
+        ),
         (MOST + 1, 0, None),
         (1 << 28, 0, None),
     ] {

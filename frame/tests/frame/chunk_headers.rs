@@ -89,7 +89,7 @@ fn a_damaged_chunk_header_is_found() {
 /// C-Blosc2 reads a dictionary's length from the data of such a chunk. Here the data is whole, and read.
 #[test]
 fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
-    const SAYS: &str = "is not compressed, but its header has the flag of a dictionary: C-Blosc2 takes the first 4 bytes of the \
+    const SAYS: &str = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the \
                         data for the length of one, and refuses the chunk unless they happen to be a valid length; the data \
                         itself is whole, and b2nd reads it";
     let sound = fs::read(data().join("int32_3x5.b2nd")).unwrap();
@@ -560,7 +560,7 @@ fn chunk_files_that_are_not_known_are_not_checked() {
         assert_eq!(report.findings, []);
         let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
         assert_eq!((skipped.name(), skipped.count()), ("chunks", None));
-        let says = "chunks not checked: the chunk files of a sparse frame are read only from a folder: open it by its path";
+        let says = "chunks not checked: the chunk files of a sparse frame are read only from a folder; open the frame by its path";
         assert_eq!(skipped.to_string(), says);
         shows_as_much_as_fits(skipped);
     }
@@ -595,7 +595,8 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
         let file = with_offsets(&offsets);
         let report = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(&file)).unwrap();
         let unchecked: Vec<String> = report.skipped.iter().map(ToString::to_string).collect();
-        let says = "12 chunks not checked: from chunk 8 on, as those before it share their bytes";
+        let says =
+            "12 chunks not checked: chunk 8 and all later ones, because chunks before them share bytes";
         assert_eq!(unchecked, [says]);
         let twice =
             report.findings.iter().filter(|finding| finding.message().contains("two chunks have the offset"));
