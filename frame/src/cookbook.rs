@@ -73,8 +73,8 @@
 //!
 //! # Without copying
 //!
-//! The dtype can be borrowed from the bytes, as in any serde format. Arrays take the dimensions without an allocation if
-//! their number is known.
+//! The dtype can be borrowed from the bytes, as in any serde format. If the number of dimensions is fixed, arrays hold
+//! the dimensions without an allocation.
 //!
 //! ```
 //! use serde::Deserialize;
@@ -160,7 +160,8 @@
 //!
 //! # JSON and back
 //!
-//! `Meta` works with any serde format. In formats other than this one, it is a struct with named fields.
+//! `Meta` works with any serde format. In any format other than that of the metalayer, it is a struct with named
+//! fields.
 //!
 //! ```
 //! use b2nd_serde::Meta;
@@ -313,8 +314,8 @@
 //!
 //! # A slice of an array
 //!
-//! With the feature `decompress`, `Frame::slice` reads the items of a slice as bytes. With the feature `ndarray`, it returns an
-//! `ndarray` of them. The example `read_slice` is a whole program.
+//! With the feature `decompress`, `Frame::slice` reads the items of a slice as bytes. With the feature `ndarray`,
+//! `Slice::read_array` returns them as an `ndarray`. The example `read_slice` is a whole program.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -419,7 +420,7 @@
 //! ```
 //!
 //! If a writer may be at work at this moment, use [`Frame::open_stable`](crate::Frame::open_stable): it waits until the header
-//! and the chunks agree.
+//! and the array's metalayer agree.
 //!
 //! # A new array file
 //!

@@ -1,15 +1,16 @@
 //! The time and memory that each function can cost. This module has documentation only.
 //!
-//! Time and memory are bounded by the number of bytes in the input, not by the numbers that they claim. In an undamaged frame
-//! each byte is read a few times at most.
+//! Time and memory are bounded by the length of the input, not by the sizes that the input claims. In an undamaged
+//! frame each byte is read a few times at most.
 //!
 //! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore ends when the
 //! sizes of the chunks that it has read add up to twice the stored size of all chunks, and
-//! [reports this](crate::Report::skipped). A look at a header can read
-//! more bytes than the header has, so the check reads at most 64 times the bytes of a frame.
+//! [reports this](crate::Report::skipped). To read a header, it can read more bytes than the header has. In all, it
+//! reads at most 64 times the length of the frame.
 //!
-//! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a step for
-//! each entry, and reads its chunk again. A compressed chunk index may expand to 64 MiB, or to 1024 times its size. An index
+//! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a
+//! step for each entry. A dump also reads the start of the entry's chunk each time, even if many entries point to the
+//! same chunk. A compressed chunk index may expand to 64 MiB or to 1024 times its size, whichever is larger. An index
 //! of a single value has 40 bytes for up to 268 million chunks; a check looks at it once.
 //!
 //! The memory in bytes per byte read, in addition to some 100 kB:
@@ -29,7 +30,7 @@
 //! | [`Frame::chunks`](crate::Frame::chunks), [`Frame::count_chunks`](crate::Frame::count_chunks) | the chunk index, piece by piece | a piece of at most 16 MiB |
 //! | [`Chunks::compressed`](crate::Chunks::compressed) | one chunk | 2 |
 //! | `Chunks::decompressed` | one chunk | 1, and its decompressed size, at most 2 GiB |
-//! | `Frame::slice` | the chunks of the slice, in pieces | the sum of: the size of the slice; for each thread one decompressed block (a whole chunk if it has a dictionary or the delta filter), which is at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest; 8 per byte of a table of blocks |
+//! | `Frame::slice` | the chunks of the slice, in pieces | the size of the slice, plus 8 per byte of a table of blocks, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest |
 //! | [`Check`](crate::Check) of [chunk headers](crate::CheckDepth::ChunkHeaders) | as a `check`, and the header and the table of blocks of each chunk | as a `check`, and 192 MiB in all |
 //! | [`Check`](crate::Check) of [chunk data](crate::CheckDepth::ChunkData) | the whole frame, chunk by chunk | as above, and one chunk or vlmetalayer: 1024 per byte, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`](crate::Store::open) | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |

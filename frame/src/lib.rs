@@ -1,4 +1,4 @@
-//! The frame around the metalayer: a Blosc2 file, or its bytes.
+//! Reads, checks, changes, salvages and writes frames, the file format of Blosc2.
 //!
 //! ```text
 //! 0                      header     values at fixed bytes: lengths, codec, filters; then the metalayers, named byte
@@ -51,8 +51,8 @@
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. Time and memory are bounded by the number of bytes in the input, not by the numbers that
-//! they claim. The page [`costs`] has the memory of each function.
+//! No input makes this crate panic. Time and memory are bounded by the length of the input, not by the sizes that the
+//! input claims. The page [`costs`] has the memory of each function.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -38,10 +38,10 @@ codes! {
         "A copy or download was stopped, or bytes were damaged."
         "Copy or download the file again. A scan finds the frames in it."
     ZipChecksum "zip-checksum" Error ChunkData -
-        "A member of the zip file contradicts the directory of the zip file: its bytes have another CRC-32, or its \
-         local header has another name; or the member needs an unknown version of the zip format. Or the record at the \
-         end of the zip file gives another offset or size of the directory. Python does not open the member, or reads \
-         changed data."
+        "A member of the zip file contradicts the directory of the zip file: its bytes have another CRC-32, its local \
+         header has another name, or it needs an unknown version of the zip format. The same code is given if the \
+         record at the end of the zip file has a wrong offset or size of the directory. Python does not open the \
+         member, or reads changed data."
         DAMAGE
         "Copy or download the file again."
     HeaderMarker "header-marker" Error Frame Salvage
@@ -112,12 +112,12 @@ codes! {
     IndexSize "index-size" Warning Frame -
         "The size field of the index of metalayers is wrong. Readers ignore it."
         "A program other than C-Blosc2 wrote the file, or bytes were damaged."
-        "Nothing. The authors of the writing program may want to know."
+        "Nothing. The authors of the program that wrote the file may want to know."
     MetalayerList "metalayer-list" Warning Frame Rewrite
         "The list of metalayers has a wrong marker or count, or its contents do not follow one another up to the end \
          of the header. Readers ignore this."
         "A program other than C-Blosc2 wrote the file, or bytes were damaged."
-        "Nothing, if the metalayers can be read. The authors of the writing program may want to know."
+        "Nothing, if the metalayers can be read. The authors of the program that wrote the file may want to know."
     DuplicateMetalayer "duplicate-metalayer" Warning Frame -
         "Two metalayers have the same name. Readers use the first one."
         "A program other than C-Blosc2 wrote the file, or bytes were damaged."
@@ -191,7 +191,7 @@ codes! {
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     Overflow "overflow" Error Frame Salvage
-        "A number of items is too large: an array is limited to int64, a chunk or block to int32."
+        "There are too many items: their number is limited to int64 in an array, and to int32 in a chunk or block."
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     ChunkTooLarge "chunk-too-large" Error Frame Salvage
@@ -235,7 +235,7 @@ codes! {
         "The item size of the dtype is not the typesize of the frame, which alone determines how the data is laid \
          out."
         "The writer stated a dtype that does not fit the data."
-        "Treat the items as opaque bytes, or set a dtype of that size."
+        "Treat the items as opaque bytes, or set a dtype whose item size is the typesize."
     UnknownDtype "unknown-dtype" Warning Frame -
         "The dtype is not one of NumPy or ml_dtypes, so the type of the items is unknown."
         "A library with dtypes of its own wrote the file, or the text is damaged."
@@ -320,7 +320,7 @@ codes! {
         "A program changed the compression parameters after some chunks had been written, or bytes were damaged."
         "If the parameters were not changed, restore the file from another copy."
     ChunkDictionary "chunk-dictionary" Error ChunkHeaders Salvage
-        "A chunk is not compressed, but its header has the flag of a dictionary. C-Blosc2 takes the first 4 bytes of the \
+        "A chunk is not compressed, but its header has the dictionary flag. C-Blosc2 takes the first 4 bytes of the \
          data for the length of a dictionary, and refuses the chunk unless they happen to be a valid length. The data \
          itself is whole, and this crate reads it."
         "C-Blosc2 was told to use a dictionary, and the data of the chunk could not be compressed; or a byte was damaged."
