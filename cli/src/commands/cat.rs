@@ -128,7 +128,8 @@ impl Cat {
         // Fails for a slice that cannot be read, before the first byte is written.
         items.nbytes(&selected.ranges)?;
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
-        let mut shape = shape.map_err(|_| Problem::new("refused", "the shape does not fit this machine"))?;
+        let mut shape =
+            shape.map_err(|_| Problem::new("refused", "the shape is too large for this machine"))?;
         // As in NumPy, the dimensions of a subarray dtype are dimensions of the array.
         if self.npy || self.output.is_some() || self.json {
             item.unfold(&mut shape);
@@ -195,7 +196,7 @@ fn refuse_store(target: &Target) -> Failure {
             first.get_or_insert(failure);
         }
     });
-    // A zip file that cannot be read has no members, but a reason.
+    // If the zip file cannot be read, there are no members, and the failure says why.
     if let (true, Some(failure)) = (members.is_empty(), first) {
         return failure;
     }
@@ -326,8 +327,8 @@ impl PartOfFile<'_> {
     /// Writes the items of the part at their offsets.
     fn write(&self, file: &mut File, bytes: &[u8], typesize: u64) -> io::Result<()> {
         let length = |range: &Range<u64>| range.end - range.start;
-        // Trailing dimensions that the part covers fully are contiguous in the file, together with its range of the
-        // dimension before them.
+        // The trailing dimensions that the part covers fully, and its range of the dimension before them, are one
+        // contiguous run in the file.
         let dimensions = self.part.iter().zip(self.whole).rev();
         let filled = dimensions.take_while(|(part, whole)| part == whole).count();
         let outer = self.part.len().saturating_sub(filled + 1);

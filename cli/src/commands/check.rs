@@ -31,10 +31,10 @@ use crate::text::clean;
 /// frame, is shown as an error and counted as a failure. Standard output has a line for each finding, and the
 /// command that mends a file if there is one; standard error explains the codes, as `b2nd explain` does.
 ///
-/// Blosc2 has no checksums, so only inconsistencies are found. Damaged data, another dtype with items of the same size,
-/// another shape with the same number of chunks, and an array in which a killed writer changed only some items leave no
-/// trace. Chunks that were never written read as zeros. The warnings no-data and never-written report likely cases, but
-/// some such arrays are intended, and some unwritten chunks are not detected.
+/// Blosc2 has no checksums, so only inconsistencies are found. Some faults leave no trace: damaged data, a wrong dtype
+/// with the same item size, a wrong shape with the same number of chunks, and an array in which a killed writer changed
+/// only some items. Chunks that were never written read as zeros. The warnings no-data and never-written report likely
+/// cases, but some such arrays are intended, and some unwritten chunks are not detected.
 ///
 /// With --only and --ignore, only the remaining findings determine the exit status. A file that cannot be read still
 /// counts as a failure, unless --ignore names the reason, such as not-a-frame.

@@ -17,8 +17,8 @@ use crate::text::count;
 
 /// List the chunks of frames: where each one is, and how it is stored
 ///
-/// One line per chunk: its number, its coordinate in the grid of chunks, where it begins in the file, its length there
-/// and decompressed, and its kind. Chunks of kind zeros, nan or uninitialized have no bytes in the file; a chunk of
+/// One line per chunk: its number, its coordinate in the grid of chunks, its offset in the file, its stored and
+/// decompressed size, and its kind. Chunks of kind zeros, nan or uninitialized have no bytes in the file; a chunk of
 /// kind value stores its value once. Unless a single frame is given, the address of each frame is above its chunks.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -36,8 +36,8 @@ pub(crate) struct Chunks {
     json: bool,
 }
 
-/// The most chunks of a batch that are listed before their turn. A frame beyond it is listed while it is printed, so
-/// that memory stays bounded.
+/// The maximum number of chunks of a batch that are read in advance and kept in memory until they are printed. The
+/// chunks of a frame beyond this limit are read while they are printed.
 const MOST_HELD_BACK: u64 = 4096;
 
 /// A part of a batch's output, in order.

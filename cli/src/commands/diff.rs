@@ -59,7 +59,7 @@ struct Value {
     field: &'static str,
     text: String,
     json: String,
-    /// Whether earlier values determine it, such as `chunksize` by the shapes.
+    /// Whether earlier values determine it, as the shapes determine `chunksize`.
     is_implied: bool,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Dump {
     /// Bytes to show instead of a file, as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
-    /// Show the chunks too: their headers and where their first 256 blocks begin, not the data; and the chunk index
+    /// Show the chunk index too, and of each chunk the header and the offsets of the first 256 blocks, but no data
     #[arg(long)]
     chunks: bool,
     /// Show only chunk number N
@@ -204,7 +204,7 @@ fn text(row: &Row<'_>, width: Option<usize>) -> String {
     }
 }
 
-/// A text in a style, which the spaces before it do not have.
+/// A text in a style. The spaces at its start are not styled.
 fn painted(style: Style, text: &str) -> String {
     match text.trim_start_matches(' ') {
         "" => String::new(),

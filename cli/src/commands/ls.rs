@@ -55,8 +55,8 @@ pub(crate) struct Ls {
     /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     json: bool,
-    /// Print totals: sizes, also by codec and dtype; the number of frames of each kind, of arrays of each codec,
-    /// layout, dtype, rank, shape and chunk shape, and of failures of each code
+    /// Print totals: sizes, in all and by codec and dtype; the numbers of frames by kind, of arrays by codec, layout,
+    /// dtype, rank, shape and chunk shape, and of failures by code
     #[arg(long)]
     summary: bool,
     /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored

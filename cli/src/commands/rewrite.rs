@@ -32,7 +32,7 @@ pub(crate) struct Rewrite {
     from: PathBuf,
     /// Path of the new frame
     to: PathBuf,
-    /// New shape, which must need the same chunks; after an interrupted resize, as many chunks as the frame has
+    /// New shape, with the same grid of chunks; after an interrupted resize, with as many chunks as the frame has
     #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
     #[arg(value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
@@ -45,7 +45,7 @@ pub(crate) struct Rewrite {
     /// Write a sparse frame: a directory with a file for each chunk
     #[arg(long, conflicts_with = "contiguous")]
     sparse: bool,
-    /// Show what would change, or why it cannot; write nothing and take no lock
+    /// Show what would change, or why nothing can be changed; write nothing and take no lock
     #[arg(long)]
     dry_run: bool,
     /// Print the new array as a JSON object

@@ -34,8 +34,8 @@ use crate::text::{count, more_counts};
 /// and what could not be verified, such as chunks compressed with a plugin codec.
 ///
 /// Without a chunk index, as in a truncated file, chunks can be found, but their numbers are unknown: constant chunks
-/// take no bytes, and replaced chunks are at the end. --assume-order takes the n-th chunk of the file for chunk n of
-/// the array. Without this option, a chunk whose number is unknown counts as lost, so no chunk is misplaced.
+/// take no bytes, and replaced chunks are at the end. --assume-order uses the n-th chunk of the file as chunk n of the
+/// array. Without this option, such a file is refused, so no chunk is misplaced.
 #[derive(Args)]
 #[command(aliases = ["repair", "recover", "mend"])]
 #[command(
@@ -66,7 +66,7 @@ pub(crate) struct Salvage {
 /// What the user knows about the array, and which assumptions are allowed.
 #[derive(Args)]
 struct Options {
-    /// If there is no chunk index, take the n-th chunk of the file for chunk n
+    /// If there is no chunk index, use the n-th chunk of the file as chunk n
     #[arg(long)]
     assume_order: bool,
     /// Value of the items of lost chunks; nan is only for float32 and float64

@@ -31,7 +31,7 @@ pub(crate) struct Set {
     /// New NumPy dtype, such as float32 or <f4
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
     dtype: Option<String>,
-    /// Show what would change, or why it cannot; write nothing and take no lock
+    /// Show what would change, or why nothing can be changed; write nothing and take no lock
     #[arg(long)]
     dry_run: bool,
     /// Print the changed array as a JSON object
