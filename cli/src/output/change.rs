@@ -69,7 +69,7 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     location.failure(Problem { hint, ..Problem::from(error) })
 }
 
-/// Locates an error of reading FROM or writing TO at the one of the two that caused it.
+/// Assigns an error to FROM or TO, whichever caused it.
 pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
     if error.kind() == ErrorKind::Exists {
         return Location::of(to).failure(Problem::new("refused", "already exists; TO must be a new path"));

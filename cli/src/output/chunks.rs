@@ -240,7 +240,7 @@ impl ListedFrame<'_> {
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
         // A stored chunk is longer than its data by less than 64 bytes, the length of two headers.
         let longest = (u64::from(self.header.chunksize.max(0).unsigned_abs()) + 64).to_string();
-        // Only stored chunks have a codec, so nothing is misaligned after a wider kind.
+        // Kinds wider than `stored` need no room: only stored chunks have a codec, the column after the kind.
         columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);
         columns
     }

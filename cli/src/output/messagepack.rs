@@ -41,7 +41,7 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     deserializer.set_max_depth(DEEPEST);
     let shown = ToJson(&room).deserialize(&mut deserializer);
     let json = match shown {
-        // First, because without room the value ends with an error of its own.
+        // Checked first: when the room runs out, the deserializer also returns an error, which would hide the reason.
         _ if room.get().is_none() => return Err(too_long()),
         Ok(Shown { depth, .. }) if depth > DEEPEST => return Err(too_deep()),
         Err(Error::DepthLimitExceeded) => return Err(too_deep()),

@@ -26,7 +26,7 @@ pub(crate) struct Record<'f> {
     pub(crate) offset: u64,
     pub(crate) container: &'static str,
     pub(crate) kind: ObjectKind,
-    /// The array that it is an index of, by the name of the file.
+    /// The array that this frame is an index of, as the file name gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) index_of: Option<&'f str>,
     /// Only for a frame without an array.
@@ -215,7 +215,7 @@ pub(crate) struct Room {
 
 impl Room {
     pub(crate) const SHORT: Self = Self { longest: 1 << 16, left: 1 << 20, hint: " without --meta" };
-    /// For a line of each value.
+    /// The limit where each value has one line.
     pub(crate) const LINE: Self = Self { longest: Self::LINE_LEN, left: usize::MAX, hint: "" };
     pub(crate) const LINE_LEN: usize = 200;
     pub(crate) const ALL: Self = Self { longest: messagepack::LONGEST, left: 1 << 24, hint: "" };
@@ -236,8 +236,8 @@ impl Room {
         Err(format!("{nbytes} bytes are too many to show{}", self.hint))
     }
 
-    /// Takes the room of a value, also if it does not fit: its bytes were decompressed in any case. Fails if its text
-    /// is too long.
+    /// Subtracts the size of a value from the room, even if its text does not fit, because its bytes were decompressed
+    /// anyway. Fails if its text is too long.
     pub(crate) fn take(&mut self, nbytes: usize, text: &str) -> Result<(), String> {
         let shown = self.has(text.len());
         self.left = self.left.saturating_sub(nbytes.max(text.len()));

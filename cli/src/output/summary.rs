@@ -1,5 +1,5 @@
-//! `b2nd ls --summary`: the sizes of all arrays, in total and by codec and dtype; the number of frames of each kind, of
-//! arrays of each codec, layout, dtype, rank, shape and chunk shape, and of failures of each code.
+//! `b2nd ls --summary`: the sizes of all arrays, in all and by codec and dtype; the numbers of frames by kind, of
+//! arrays by codec, layout, dtype, rank, shape and chunk shape, and of failures by code.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
