@@ -270,7 +270,8 @@ impl<'p> Location<'p> {
             Inside::Member(name) => format!(":{name}"),
             Inside::Offset(offset) => format!("@{offset}"),
         };
-        // After `./`, `:MEMBER` and `@OFFSET` are not parsed, so it is removed; special names become absolute.
+        // A `./` is removed, because `:MEMBER` and `@OFFSET` are not parsed after it. Special names become absolute
+        // paths.
         let path =
             if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
         let path = if is_special(path.as_os_str().as_encoded_bytes()) {

@@ -1,4 +1,4 @@
-//! Bytes given as input: raw, or as text in the form of logs and sources, hexadecimal digits or a Python literal.
+//! Bytes given as input: raw, or as text from a log or a source file, in hexadecimal digits or as a Python literal.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};

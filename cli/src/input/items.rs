@@ -11,7 +11,7 @@ use b2nd_frame::{Error, Frame, expansion_limit};
 use super::source::Reader;
 use crate::problem::Problem;
 
-/// The target size of a read, in bytes. A read is longer where a row of blocks or a chunk is.
+/// The target size of a read, in bytes. A read is longer if a single row of blocks or a single chunk is longer.
 const AT_ONCE: u64 = 1 << 25;
 
 /// The most items to read for the edges of an array: 6 per dimension are 6^16 for 16 dimensions.
@@ -136,9 +136,10 @@ impl Items {
         self.by_block_rows(&mut ranges.to_vec(), 0, &mut Vec::new(), receive)
     }
 
-    /// Reads a slice in runs of whole block rows along a dimension. Where a block row exceeds the limit, reads each
-    /// index by itself, divided along the next dimension in the same way. That decompresses a block several times, but
-    /// bounds the memory: a small file can claim rows of any length.
+    /// Reads a slice in runs of whole block rows along a dimension. If a block row exceeds the limit, only as many
+    /// indices along the dimension are read as fit in one read. If a single index does not fit, it is divided along the
+    /// next dimension in the same way. This decompresses a block several times, but bounds the memory: a small file can
+    /// claim rows of any length.
     fn by_block_rows<E: From<Error>>(
         &mut self,
         ranges: &mut Vec<Range<u64>>,
@@ -162,7 +163,7 @@ impl Items {
                 _ if is_single => start + 1,
                 // At least one row of blocks, and only whole rows, so that no block is decompressed twice.
                 end if has_block_rows => next_block(start, chunk, block).max(last_block(end, chunk, block)),
-                // A row of blocks exceeds the limit, but not each of its items along this dimension.
+                // A row of blocks exceeds the limit, but a single index along this dimension does not.
                 end => end,
             };
             let end = end.min(whole.end);
@@ -212,8 +213,8 @@ impl Items {
             };
         };
         let chunk = self.geometry.chunkshape().get(dimension).copied().unwrap_or(1).max(1);
-        // As many rows as are small together. The loop takes at least one row of chunks, whose parts the next dimension
-        // divides.
+        // The number of rows that fit in one read. The loop takes at least one row of chunks, and divides it along the
+        // next dimension.
         let rows = AT_ONCE / (nbytes / (whole.end - whole.start)).max(1);
         let mut start = whole.start;
         while start < whole.end {

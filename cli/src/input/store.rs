@@ -30,7 +30,7 @@ pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
     }
 }
 
-/// The same, with errors ignored: visiting the files reports them.
+/// Opens a folder or zip file as a store, as [`store_at`] does, but ignores errors: visiting the files reports them.
 pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
     store_at(target).ok().flatten()
 }

@@ -81,7 +81,7 @@ struct Prefix {
 /// An iterator of the files to visit, which searches folders lazily.
 pub(crate) struct Targets {
     roots: Roots,
-    /// Whether the roots are from the command line. Only then a request per URL is affordable (`is_prefix`).
+    /// Whether the roots are from the command line. Only then is a request per URL affordable (`is_prefix`).
     are_named: bool,
     search: Search,
     stores: Stores,

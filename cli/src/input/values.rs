@@ -27,8 +27,8 @@ pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String
                 Err(format!("'{text}' is not a whole number; write numbers between commas, such as 400,3"))
             }
             _ => {
-                // The limits are those of the entry. Negative numbers in range pass, and the library reports them by
-                // its name.
+                // The limits are those of the entry's type. Negative numbers above the lower limit pass here: the
+                // library rejects them with the name of the entry.
                 let bits = 8 * size_of::<T>();
                 let max = (1_i128 << (bits - 1)) - 1;
                 Err(format!("{text} is out of range: must be 0 to {max} (int{bits})"))
