@@ -2,7 +2,7 @@
 
     chunks.py FOLDER COUNT SEED
 
-Prints a JSON object per line: the path, and for each chunk its kind, lengths, and where it is.
+Prints a JSON object per line: the path; for each chunk its kind, lengths, and where it is; and the chunks that cannot be read.
 """
 
 import json
@@ -124,6 +124,17 @@ def told(path):
         yield chunk
 
 
+def unread(path):
+    """The numbers of the chunks that python-blosc2 cannot decompress."""
+    opened = blosc2.open(path, mode="r")
+    schunk = getattr(opened, "schunk", opened)
+    for number in range(schunk.nchunks):
+        try:
+            schunk.decompress_chunk(number)
+        except RuntimeError:
+            yield number
+
+
 def main():
     folder, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     rng = random.Random(seed)
@@ -138,7 +149,7 @@ def main():
             # python-blosc2 itself fails at a few of these.
             print(f"{number} of seed {seed}: {error}", file=sys.stderr)
             continue
-        print(json.dumps({"path": path, "chunks": list(told(path))}))
+        print(json.dumps({"path": path, "chunks": list(told(path)), "unread": list(unread(path))}))
         made += 1
         if made == count:
             break
