@@ -270,7 +270,7 @@ impl ChunkHeader {
         length < self.blocksize.min(self.nbytes)
     }
 
-    /// Whether it has the dictionary flag, which C-Blosc2 obeys, though data that is not compressed has none.
+    /// Whether an uncompressed chunk has the dictionary flag. It holds no dictionary, but C-Blosc2 looks for one.
     pub(crate) fn has_false_dictionary(&self) -> bool {
         self.is_uncompressed && self.has_dictionary
     }

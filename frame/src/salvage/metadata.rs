@@ -73,8 +73,7 @@ pub(super) fn read(
         [stated, (found.end > 0).then_some(found.end)].into_iter().flatten().collect();
     header_lens.dedup();
     let sizes = possible_sizes(&meta, dtype.as_ref(), values)?;
-    let is_given = given.dtype.is_some();
-    if let (true, Some(dtype), Some(first)) = (is_given, &dtype, sizes.first()) {
+    if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
         let (found, expected) = (dtype.item_size(), first.typesize);
         // The sizes of the header show which dtypes are impossible, and a wrong one makes garbage of all items.
         if usize::try_from(expected) != Ok(found) {

@@ -85,7 +85,7 @@ fn vlmetalayers(bytes: &[u8], restored: &mut Vec<String>) -> Vlmetalayers {
                     break;
                 }
                 // The first place is that of the index, so its reason is the one that helps.
-                Some(wrong) => drop(why.get_or_insert(format!("its chunk {wrong}"))),
+                Some(wrong) => why = why.or_else(|| Some(format!("its chunk {wrong}"))),
             }
         }
         let is_named = core::str::from_utf8(&layer.name).is_ok_and(|name| !name.is_empty());
