@@ -239,15 +239,17 @@ def ls(scratch):
 # Our time divided by python-blosc2's, and the speed-up with two threads.
 SLICES_GOALS = {"ZSTD": 1.15, "LZ4": 0.7, "process": 0.5, "slice": 1.0}
 THREADS_GOAL = 1.7
-OURS_OF_SLICES = "read", "read_into"
+READ, READ_INTO = OURS_OF_SLICES = "`read`", "`read_into`"
+LARGE_PAGES, SMALL_PAGES, INTO_BUFFER = THEIRS_OF_SLICES = "`a[...]`", "`a[...]`, small pages", "`get_slice_numpy`"
 
 SLICES_TEXT = """\
 ## Slices
 
 `lab/run benchmarks slices`. An array of 96 MB, float32, (24, 1000, 1000), compressed by python-blosc2 at level 5. `read` allocates
 memory, as `a[...]` of python-blosc2 does; `read_into` and `get_slice_numpy` of python-blosc2 reuse a buffer. Each call opens the file
-anew. NumPy asks the system for pages of 2 MiB for its new memory, and Rust's allocator does not. The table has this default;
-with `NUMPY_MADVISE_HUGEPAGE=0`, which was not measured here, both would have the same pages. The process is `b2nd cat --npy` and a Python program that does the same, each from its start to its end.
+anew. NumPy asks the system for pages of 2 MiB for its new memory, and Rust's allocator does not. The rows with small pages are
+those of a NumPy that does not ask either, as with `NUMPY_MADVISE_HUGEPAGE=0`. The process is `b2nd cat --npy` and a Python
+program that does the same, each from its start to its end.
 
 """
 
@@ -265,15 +267,19 @@ class Slices:
 
 
 def by_python_blosc2(path, threads, ranges, buffer):
-    """The seconds into new memory and into the buffer, and the sum of the bytes."""
+    """The seconds into new memory, of large pages and of small ones, and into the buffer, and the sum of the bytes."""
     options = {"mode": "r", "dparams": {"nthreads": threads}}
-    start = time.perf_counter()
-    blosc2.open(path, **options)[tuple(slice(*pair) for pair in ranges)]
-    fresh = time.perf_counter() - start
+    fresh = []
+    for has_large_pages in (True, False):
+        # What NUMPY_MADVISE_HUGEPAGE sets at the start of a process.
+        np._core.multiarray._set_madvise_hugepage(has_large_pages)
+        start = time.perf_counter()
+        blosc2.open(path, **options)[tuple(slice(*pair) for pair in ranges)]
+        fresh.append(time.perf_counter() - start)
     start = time.perf_counter()
     starts, stops = zip(*ranges)
     blosc2.open(path, **options).get_slice_numpy(buffer, (starts, stops))
-    return fresh, time.perf_counter() - start, int(buffer.view("u1").sum(dtype="u8"))
+    return *fresh, time.perf_counter() - start, int(buffer.view("u1").sum(dtype="u8"))
 
 
 def in_both_languages(program, path, threads, ranges):
@@ -286,7 +292,7 @@ def in_both_languages(program, path, threads, ranges):
         assert total == expected, path
         return [[*ours, *theirs]]
 
-    return ["read", "read_into", "a[...]", "get_slice_numpy"], run
+    return [*OURS_OF_SLICES, *THEIRS_OF_SLICES], run
 
 
 def slices(scratch):
@@ -308,8 +314,8 @@ def slices(scratch):
     for name, path, ranges, several, goal in cases:
         taken = [take_turns([in_both_languages(program, path, threads, ranges)], rounds) for threads in several]
         for threads, times in zip(several, taken):
-            for ours, theirs in (("read", "a[...]"), ("read_into", "get_slice_numpy")):
-                rows.append(slices_row(f"{name}, `{ours}`", f"`{theirs}`", threads, times[ours], times[theirs], SLICES_GOALS[goal]))
+            for ours, theirs in ((READ, LARGE_PAGES), (READ, SMALL_PAGES), (READ_INTO, INTO_BUFFER)):
+                rows.append(slices_row(f"{name}, {ours}", theirs, threads, times[ours], times[theirs], SLICES_GOALS[goal]))
         if len(several) == 2:
             one, two = taken
             speedups.append((name, f"at least {THREADS_GOAL}", *(at_least(one[key] / two[key], THREADS_GOAL if key in OURS_OF_SLICES else 0, 2) for key in one)))
@@ -320,7 +326,7 @@ def slices(scratch):
         times = take_turns(contenders, rounds)
         rows.append(slices_row(f"all 96 MB, {codec}, the process", "Python", "", times["ours"], times["theirs"], SLICES_GOALS["process"]))
     page = SLICES_TEXT + table("slice | against | threads: | goal: | ratio: | ms, ours / theirs:", rows)
-    page += "\n" + table("speed-up with two threads | goal: | `read`: | `read_into`: | `a[...]`: | `get_slice_numpy`:", speedups)
+    page += "\n" + table(f"speed-up with two threads | goal: | {': | '.join([*OURS_OF_SLICES, *THEIRS_OF_SLICES])}:", speedups)
     count = 4 if IS_QUICK else 1000
     peaks = [(name, peak_of_cat(scratch, count, options)) for name, options in (("to a pipe", ["--npy"]), ("to a file", ["-o", str(scratch / "items.npy")]))]
     head = f"`b2nd cat` of {4 * count**3 / 1e9:.1f} GB, blocks of 64³ | MiB at the peak:"
