@@ -66,6 +66,8 @@ impl From<&Error> for Problem {
             (ErrorKind::Changing, _) => "changing",
             (ErrorKind::Locked, _) => "locked",
             (ErrorKind::Refused, _) => "refused",
+            (ErrorKind::ArrayUnknown, _) => "array-unknown",
+            (ErrorKind::OrderUnknown, _) => "order-unknown",
             (ErrorKind::Exists, _) => "exists",
             (ErrorKind::Stopped, _) => "stopped",
             _ => return Self::new("malformed", with_sources(error)),

@@ -65,6 +65,12 @@ pub enum ErrorKind {
     Changing,
     /// The frame cannot be changed or made in this way. Nothing has been written.
     Refused,
+    /// A [`Salvage`](crate::Salvage) needs entries of the array's metalayer, such as its
+    /// [shape](crate::Salvage::shape).
+    ArrayUnknown,
+    /// A [`Salvage`](crate::Salvage) does not know the positions of the chunks, unless it may
+    /// [assume their order](crate::Salvage::assume_order).
+    OrderUnknown,
     /// The path of the new file already exists.
     Exists,
     /// The progress callback stopped a rewrite or a check. Nothing of a new file is left.
@@ -72,14 +78,31 @@ pub enum ErrorKind {
 }
 
 enum Detail {
-    Io { action: &'static str, path: Option<PathBuf>, reason: io::Error, advice: &'static str },
-    Incomplete { needed: usize },
-    Malformed { finding: Finding, advice: &'static str },
-    Decode { name: String, source: Box<dyn error::Error + Send + Sync> },
-    Encode { name: String, source: Box<dyn error::Error + Send + Sync> },
+    Io {
+        action: &'static str,
+        path: Option<PathBuf>,
+        reason: io::Error,
+        advice: &'static str,
+    },
+    Incomplete {
+        needed: usize,
+    },
+    Malformed {
+        finding: Finding,
+        advice: &'static str,
+    },
+    Decode {
+        name: String,
+        source: Box<dyn error::Error + Send + Sync>,
+    },
+    Encode {
+        name: String,
+        source: Box<dyn error::Error + Send + Sync>,
+    },
     Locked(PathBuf),
     Changing(Option<Finding>),
-    Refused(String),
+    /// A refusal of one of three kinds, and its reason.
+    Refused(ErrorKind, String),
     Exists(PathBuf),
     Stopped,
 }
@@ -129,7 +152,15 @@ impl Error {
     }
 
     pub(crate) fn refused(why: impl fmt::Display) -> Self {
-        Self::new(Detail::Refused(why.to_string()))
+        Self::new(Detail::Refused(ErrorKind::Refused, why.to_string()))
+    }
+
+    pub(crate) fn array_unknown(why: impl fmt::Display) -> Self {
+        Self::new(Detail::Refused(ErrorKind::ArrayUnknown, why.to_string()))
+    }
+
+    pub(crate) fn order_unknown(why: impl fmt::Display) -> Self {
+        Self::new(Detail::Refused(ErrorKind::OrderUnknown, why.to_string()))
     }
 
     pub(crate) fn exists(path: &Path) -> Self {
@@ -181,7 +212,7 @@ impl Error {
             Detail::Encode { .. } => ErrorKind::Encode,
             Detail::Locked(_) => ErrorKind::Locked,
             Detail::Changing(_) => ErrorKind::Changing,
-            Detail::Refused(_) => ErrorKind::Refused,
+            Detail::Refused(kind, _) => *kind,
             Detail::Exists(_) => ErrorKind::Exists,
             Detail::Stopped => ErrorKind::Stopped,
         }
@@ -263,7 +294,7 @@ impl fmt::Display for Error {
             Detail::Changing(Some(finding)) => {
                 write!(f, "the frame is being changed, or a change was interrupted: {finding}")
             }
-            Detail::Refused(why) => f.write_str(why),
+            Detail::Refused(_, why) => f.write_str(why),
             Detail::Exists(path) => write!(f, "{} already exists", path.display()),
             Detail::Stopped => f.write_str("stopped"),
         }

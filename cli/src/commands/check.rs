@@ -12,6 +12,7 @@ use b2nd_frame::{CheckDepth, Finding, FindingCode, ObjectKind, Severity};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command};
+use serde::Serialize;
 
 use crate::input::{
     Failure, Found, Inside, Location, Paths, Stores, Target, View, Visit, store_of_files, visit_table,
@@ -193,6 +194,15 @@ impl Check {
     }
 }
 
+/// A failure, and the command that mends its file.
+#[derive(Serialize)]
+struct MendableFailure<'f> {
+    #[serde(flatten)]
+    failure: &'f Failure,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
 /// The findings and counts of a batch of files.
 struct Batch<'w> {
     wanted: &'w Wanted,
@@ -293,12 +303,12 @@ impl Batch<'_> {
         if self.summary {
             return;
         }
-        if self.json {
-            return add_line(&mut self.text, failure);
-        }
         let location = failure.address.location();
-        self.show(location, Severity::Error, failure.error.code, &failure.error);
         let mend = failure.error.finding.as_deref().and_then(|why| self.mend(location, slice::from_ref(why)));
+        if self.json {
+            return add_line(&mut self.text, &MendableFailure { failure, mend });
+        }
+        self.show(location, Severity::Error, failure.error.code, &failure.error);
         self.show_mend(location, mend);
     }
 

@@ -8,13 +8,16 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use b2nd_frame::{Error, Salvage as FrameSalvage, SalvageReport, SpecialValue};
+use b2nd_frame::{
+    CheckDepth, Error, ErrorKind, Finding, FindingCode, Salvage as FrameSalvage, SalvageReport, Severity,
+    SpecialValue,
+};
 use clap::error::ErrorKind as UsageError;
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::input::{
-    Address, Failure, Found, Inside, Location, Numbers, Paths, Stores, Target, dtype_parser, given_all,
-    is_passed_over, numbers,
+    Address, Failure, Found, Inside, Location, Numbers, Paths, Stores, Target, Visit, dtype_parser,
+    given_all, is_passed_over, numbers,
 };
 use crate::interrupt::Interrupts;
 use crate::names::file_of;
@@ -22,6 +25,7 @@ use crate::output::change::of_either;
 use crate::output::json::add_line;
 use crate::output::salvage::Salvaged;
 use crate::pool::lock;
+use crate::problem::Problem;
 use crate::terminal::{Outcome, Progress, remark, wrong_usage};
 use crate::text::{count, more_counts};
 
@@ -45,6 +49,7 @@ use crate::text::{count, more_counts};
   b2nd salvage damaged.b2nd saved.b2nd
   b2nd salvage --dry-run --assume-order cut.b2nd saved.b2nd
   b2nd salvage --into saved/ preprocessed/
+  b2nd salvage --into saved/ --damaged preprocessed/
   b2nd salvage lost.b2nd saved.b2nd --shape 40,30 --chunks 10,30 \\
     --blocks 5,30 --dtype float32")]
 pub(crate) struct Salvage {
@@ -53,6 +58,9 @@ pub(crate) struct Salvage {
     /// Salvage every PATH into a new file of the same name in this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     into: Option<PathBuf>,
+    /// With --into, pass over the frames in which `b2nd check --data` finds no error
+    #[arg(long, requires = "into")]
+    damaged: bool,
     #[command(flatten)]
     options: Options,
     /// Show what would be saved; write nothing and take no lock
@@ -121,12 +129,13 @@ impl Options {
 
 impl Salvage {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, into, options, dry_run, json } = self;
+        let Self { paths, into, damaged, options, dry_run, json } = self;
         let interrupts = Interrupts::defer();
         let progress = Mutex::new(Progress::of_bytes_so_far());
         let done = AtomicU64::new(0);
         let work = Work {
             options: &options,
+            damaged,
             dry_run,
             json,
             interrupts: &interrupts,
@@ -147,6 +156,8 @@ impl Salvage {
 /// The state shared by all salvages of a run.
 struct Work<'w> {
     options: &'w Options,
+    /// Whether frames without errors are passed over.
+    damaged: bool,
     dry_run: bool,
     json: bool,
     interrupts: &'w Interrupts,
@@ -204,6 +215,9 @@ impl Work<'_> {
         if self.interrupts.is_caught() {
             return Batch::default();
         }
+        if self.damaged && is_undamaged(&target) {
+            return Batch { undamaged: 1, ..Batch::default() };
+        }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
         let to = into.join(name_of(&target, roots));
         // The new file is written in this folder. It stays empty if the target turns out to have no frame.
@@ -246,7 +260,10 @@ impl Work<'_> {
         });
         let report =
             if self.dry_run { salvage.preview() } else { salvage.apply(to).map(|(_, report)| report) };
-        report.map_err(|error| of_either(from, to, &error))
+        report.map_err(|error| {
+            let failure = of_either(from, to, &error);
+            Failure { error: Problem { hint: options_for(&error), ..failure.error }, ..failure }
+        })
     }
 
     /// The report of a frame, as text or JSON.
@@ -259,7 +276,7 @@ impl Work<'_> {
             text.extend(salvaged.to_string().into_bytes());
         }
         let is_whole = report.is_whole();
-        Batch { text, whole: is_whole.into(), partly: (!is_whole).into(), failures: 0 }
+        Batch { text, whole: is_whole.into(), partly: (!is_whole).into(), ..Batch::default() }
     }
 
     fn failed(&self, failure: &Failure) -> Batch {
@@ -270,6 +287,28 @@ impl Work<'_> {
             lock(self.progress).complain(failure);
         }
         Batch { text, failures: 1, ..Batch::default() }
+    }
+}
+
+/// Whether a file has frames, and none of them an error.
+fn is_undamaged(target: &Target) -> bool {
+    let (mut frames, mut damaged) = (0, 0);
+    let visit = Visit { depth: Some(CheckDepth::ChunkData), ..Visit::default() };
+    visit.target(target, &mut |view| {
+        let is_error = |finding: &Finding| finding.severity() == Severity::Error;
+        frames += 1;
+        damaged += u64::from(view.map_or(true, |view| view.findings.iter().any(is_error)));
+    });
+    frames > 0 && damaged == 0
+}
+
+/// The options for what an error asks for.
+fn options_for(error: &Error) -> Option<&'static str> {
+    let is_lost = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
+    match error.kind() {
+        ErrorKind::OrderUnknown => Some(" (--assume-order)"),
+        ErrorKind::ArrayUnknown => Some(" (--shape, --chunks, --blocks, --dtype)"),
+        _ => is_lost.then_some(" (--shape, --chunks, --blocks, --dtype)"),
     }
 }
 
@@ -296,6 +335,7 @@ struct Batch {
     text: Vec<u8>,
     whole: u64,
     partly: u64,
+    undamaged: u64,
     failures: u64,
 }
 
@@ -304,6 +344,7 @@ impl Batch {
         self.text.extend(other.text);
         self.whole += other.whole;
         self.partly += other.partly;
+        self.undamaged += other.undamaged;
         self.failures += other.failures;
     }
 
@@ -320,9 +361,12 @@ impl Batch {
 
 impl std::fmt::Display for Batch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { whole, partly, failures, .. } = *self;
+        let Self { whole, partly, undamaged, failures, .. } = *self;
         let frames = count(whole + partly, "frame");
         write!(f, "{frames} salvaged, {whole} whole")?;
+        if undamaged > 0 {
+            write!(f, ", {} passed over", count(undamaged, "undamaged file"))?;
+        }
         f.write_str(&more_counts(&[(failures, "failure")]))
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Explanation {
 }
 
 /// A failure that is not a finding.
-const FAILURES: [Explanation; 14] = [
+const FAILURES: [Explanation; 16] = [
     failure(
         "io",
         "A file or folder cannot be read or written. The message is the operating system's.",
@@ -63,6 +63,18 @@ const FAILURES: [Explanation; 14] = [
         "This cannot be done with this file. Nothing was written.",
         "The message says which rule forbids it.",
         "Follow the message: another value, or another command.",
+    ),
+    failure(
+        "array-unknown",
+        "A salvage cannot find out the shape, the chunks, the blocks or the dtype of the array.",
+        "The array's metalayer is lost or damaged.",
+        "Give what is missing or wrong: `b2nd salvage` with --shape, --chunks, --blocks or --dtype.",
+    ),
+    failure(
+        "order-unknown",
+        "A salvage finds chunks, but not their positions in the array.",
+        "The chunk index is lost, as in a file that is cut off, or the shape is wrong.",
+        "If the shape is right, save the chunks in the order of the file: `b2nd salvage --assume-order`.",
     ),
     failure(
         "exists",

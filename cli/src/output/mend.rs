@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{CheckDepth, ErrorKind, Finding, Frame, Remedy, Rewrite, Salvage};
+use b2nd_serde::Geometry;
 
-use crate::text::count;
+use crate::text::{count, short};
 
 /// The command that mends the findings of the frame at a path; `None` if there is none. A rewrite is returned only if
 /// its preview succeeds. A salvage is previewed as far as the depth of the check goes.
@@ -14,6 +15,9 @@ pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> O
     // A rewrite would refuse a damaged frame.
     if has(Remedy::Salvage) {
         return salvage(path, depth);
+    }
+    if has(Remedy::Edit) {
+        return edit(path);
     }
     if has(Remedy::Rewrite) { rewrite(path) } else { None }
 }
@@ -25,18 +29,58 @@ fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
     let salvage = Salvage::open(path).ok()?;
     // A preview decompresses all chunks, which only a check of the data does anyway. So this one stops before the first
     // chunk: by then it has found the array and where its chunks are, or failed.
-    if depth < CheckDepth::ChunkData {
-        let stopped = salvage.on_progress(|_| ControlFlow::Break(())).preview();
-        let can_begin = stopped.is_err_and(|error| error.kind() == ErrorKind::Stopped);
-        return can_begin.then(|| format!("{command}  # --dry-run tells what is lost"));
-    }
-    let report = salvage.preview().ok()?;
+    let result = if depth < CheckDepth::ChunkData {
+        salvage.on_progress(|_| ControlFlow::Break(())).preview()
+    } else {
+        salvage.preview()
+    };
+    let report = match result {
+        Ok(report) => report,
+        Err(error) => {
+            return match error.kind() {
+                ErrorKind::Stopped => Some(format!("{command}  # --dry-run tells what is lost")),
+                ErrorKind::OrderUnknown => Some(format!("{command} --assume-order  # without a chunk index")),
+                _ => None,
+            };
+        }
+    };
     let (lost, layers) = (report.lost_count(), report.lost_metalayers.len() as u64);
     Some(match (lost, layers) {
         (0, 0) => command,
         (0, _) => format!("{command}  # loses {}", count(layers, "metalayer")),
         _ => format!("{command}  # loses {} of {}", lost, count(report.counts.total(), "chunk")),
     })
+}
+
+/// An edit of the shape, which the user must know: run unchanged, the command fails. It is returned only if the frame can
+/// get some shape with its number of chunks.
+fn edit(path: &Path) -> Option<String> {
+    let mut frame = Frame::open(path).ok()?;
+    let header = frame.header();
+    let nchunks = u64::try_from(header.nbytes.checked_div(header.chunksize.into())?).ok()?;
+    let geometry = frame.array().ok()??.geometry().ok()?;
+    let possible = shapes_with(&geometry, nchunks);
+    let example = possible.into_iter().find(|shape| frame.edit().shape(shape).preview().is_ok())?;
+    let (chunks, chunkshape) = (count(nchunks, "chunk"), short(&geometry.chunkshape()));
+    Some(format!(
+        "b2nd set {} --shape SHAPE  # with {chunks} of {chunkshape}, such as {}",
+        quoted(path),
+        short(&example)
+    ))
+}
+
+/// The shapes of this number of whole chunks that differ from the old shape in one dimension.
+fn shapes_with(geometry: &Geometry, nchunks: u64) -> Vec<Vec<i64>> {
+    let (shape, chunkshape, grid) = (geometry.shape(), geometry.chunkshape(), geometry.grid_of_chunks());
+    let with_dimension = |(dimension, (&chunks, &chunk)): (usize, (&u64, &u64))| {
+        let others = geometry.nchunks().checked_div(chunks)?;
+        let chunks = nchunks.checked_div(others).filter(|chunks| chunks * others == nchunks)?;
+        let mut shape: Vec<_> =
+            shape.iter().map(|&items| i64::try_from(items).ok()).collect::<Option<_>>()?;
+        *shape.get_mut(dimension)? = i64::try_from(chunks.checked_mul(chunk)?).ok()?;
+        Some(shape)
+    };
+    grid.iter().zip(chunkshape.iter()).enumerate().filter_map(with_dimension).collect()
 }
 
 /// A rewrite. The new file has the extension `b2nd`, and replaces the old one if that has it too. If another file

@@ -290,13 +290,22 @@ fn no_command_is_named_where_none_mends() {
     let folder = folder();
     let output = run(folder.path(), &["check"]);
     let named: Vec<_> = text(&output.stdout).lines().filter(|line| line.contains("to mend it")).collect();
-    // Not a resize, a file that was cut short, nor what is in a zip file.
+    // Not one with several faults, nor what is in a zip file.
     let files: Vec<_> = named.iter().filter_map(|line| line.split_once(": ")).map(|(file, _)| file).collect();
-    assert_eq!(files, ["bad/marker.b2nd", "squeezed.caterva"]);
-    // The first one cannot be opened, but saved as a whole.
-    let (_, command) = named[0].split_once(": to mend it: b2nd ").unwrap();
-    let (command, _) = command.split_once("  # ").unwrap();
-    let saved = run(folder.path(), &command.split(' ').collect::<Vec<_>>());
+    assert_eq!(files, ["bad/cut.b2nd", "bad/marker.b2nd", "bad/resized.b2nd", "squeezed.caterva"]);
+    let follow = |line: &str| {
+        let (_, command) = line.split_once(": to mend it: b2nd ").unwrap();
+        let (command, _) = command.split_once("  # ").unwrap();
+        run(folder.path(), &command.replace("SHAPE", "3,5").split(' ').collect::<Vec<_>>())
+    };
+    // The first one has lost all its chunks but one.
+    let saved = follow(named[0]);
+    assert_eq!(saved.status.code(), Some(1), "{}", screen(&saved));
+    // The second one cannot be opened, but saved as a whole.
+    let saved = follow(named[1]);
     assert_eq!(saved.status.code(), Some(0), "{}", text(&saved.stdout));
+    let edited = follow(named[2]);
+    assert_eq!(edited.status.code(), Some(0), "{}", screen(&edited));
+    assert_eq!(run(folder.path(), &["check", "--data", "bad/resized.b2nd"]).status.code(), Some(0));
     assert_eq!(run(folder.path(), &["check", "--data", "bad/marker.salvaged.b2nd"]).status.code(), Some(0));
 }

@@ -78,6 +78,20 @@ fn a_folder_is_salvaged_into_another_with_the_same_names() {
 }
 
 #[test]
+fn only_damaged_frames_are_salvaged_if_asked() {
+    let folder = damaged();
+    let given = ["salvage", "--damaged", "--into", "saved", "images", "chunk.b2nd", "header.b2nd"];
+    let output = run(folder.path(), &given);
+    assert_eq!(output.status.code(), Some(1), "{}", screen(&output));
+    let last = text(&output.stderr).lines().last().unwrap();
+    assert_eq!(last, "b2nd: 2 frames salvaged, 1 whole, 3 undamaged files passed over");
+    let mut names: Vec<_> =
+        fs::read_dir(folder.path().join("saved")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["chunk.b2nd", "header.b2nd"]);
+}
+
+#[test]
 fn standard_input_is_salvaged_too() {
     let folder = damaged();
     let bytes = fs::read(folder.path().join("chunk.b2nd")).unwrap();

@@ -36,13 +36,13 @@ impl Given {
         let (Some(shape), Some(chunkshape), Some(blockshape), Some(dtype)) =
             (shape, chunkshape, blockshape, dtype)
         else {
-            return Err(Error::refused(
+            return Err(Error::array_unknown(
                 "the array's metalayer cannot be read: give its shape, chunk shape, block shape and dtype",
             ));
         };
         // NumPy's names such as `uint16` become type strings. A text that is not a dtype is refused later.
         let dtype = dtype.parse::<Dtype>().map_or(dtype, |dtype| dtype.type_string().to_string());
-        Meta::new(Shapes { shape, chunkshape, blockshape }, &dtype).map_err(Error::refused)
+        Meta::new(Shapes { shape, chunkshape, blockshape }, &dtype).map_err(Error::array_unknown)
     }
 }
 
@@ -51,10 +51,16 @@ pub(super) type Found = (Meta, Vec<u8>);
 
 /// Reads the metalayer of an array, if it has a valid geometry. Stale bytes after its entries are dropped.
 pub(super) fn read(content: &[u8]) -> Option<Found> {
+    let is_valid =
+        |meta: &Meta| meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
+    read_any(content).filter(|(meta, _)| is_valid(meta))
+}
+
+/// Reads the metalayer of an array with any geometry and dtype format: those of its entries that are wrong can be given.
+pub(super) fn read_any(content: &[u8]) -> Option<Found> {
     let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
-    let is_known = meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
     let bytes = content.get(..content.len() - rest.len())?;
-    is_known.then(|| (meta, bytes.to_vec()))
+    Some((meta, bytes.to_vec()))
 }
 
 /// Reads the metalayer of an array after restoring its markers and counts.

@@ -35,7 +35,7 @@ use crate::write::writer::FrameWriter;
 /// | damaged part | treatment |
 /// |---|---|
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
-/// | array's metalayer | Its markers are restored. Entries that cannot be read must be [given](Self::shape). |
+/// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | It is searched for in the whole file. An entry is accepted if it leads to a valid chunk. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
 /// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). The dictionary flag is cleared if the data is not compressed. |
 /// | trailer | Vlmetalayers that can be read are kept. |
@@ -160,7 +160,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// Writers store the chunks in this order at first. But a special chunk takes no bytes in the file, so every chunk
     /// after it gets a wrong place. Replaced and inserted chunks are at the end of the file. Without this call, a frame
-    /// without a chunk index is [`Refused`](crate::ErrorKind::Refused), so no chunk gets a wrong place.
+    /// without a chunk index is an error, [`OrderUnknown`](crate::ErrorKind::OrderUnknown), so no chunk gets a wrong
+    /// place.
     ///
     /// Damaged bytes between two chunks count as at least one lost chunk. Long ones count as several, if the array has
     /// that many chunks.
@@ -206,8 +207,9 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if nothing can be saved, if the array's metalayer cannot be read, if the places of the chunks are
-    ///   not known, or if the items are Python objects (`|O`).
+    /// - [`ArrayUnknown`] if the array's metalayer cannot be read or is wrong, and the right entries were not given.
+    /// - [`OrderUnknown`] if there is no chunk index, and the order was not assumed.
+    /// - [`Refused`] if nothing can be saved, or if the items are Python objects (`|O`).
     /// - [`Malformed`] if it is not a frame.
     /// - [`Exists`] if the path exists.
     /// - [`Locked`] if another process holds the lock of the damaged frame.
@@ -215,6 +217,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
     /// - [`Io`] if a file cannot be read or written.
     ///
+    /// [`ArrayUnknown`]: crate::ErrorKind::ArrayUnknown
+    /// [`OrderUnknown`]: crate::ErrorKind::OrderUnknown
     /// [`Refused`]: crate::ErrorKind::Refused
     /// [`Malformed`]: crate::ErrorKind::Malformed
     /// [`Exists`]: crate::ErrorKind::Exists

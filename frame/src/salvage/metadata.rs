@@ -50,6 +50,9 @@ pub(super) fn read(
     let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
     let mut found = find(prefix, stated, values.is_lost, restored);
     let meta = given.apply(found.array.as_ref())?;
+    meta.geometry().map_err(|error| {
+        Error::array_unknown(format_args!("the array's metalayer: {error}; give the entry that is wrong"))
+    })?;
     if found.array.as_ref() != Some(&meta) {
         restored.push(format!("the array's metalayer, as given: shape {:?}", meta.shape()));
         let bytes = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
@@ -60,7 +63,7 @@ pub(super) fn read(
         lost.push((name, "its content cannot be found in the header".into()));
     }
     let dtype = meta.parse_dtype().map_err(|error| {
-        Error::refused(format_args!(
+        Error::array_unknown(format_args!(
             "dtype: {error}; no reader opens an array of an unknown dtype, so give the dtype"
         ))
     })?;
@@ -109,8 +112,9 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
         let (number, (meta, content)) = array_of(bytes, &layers, read)?;
         Some((bytes, layers, end, number, meta, content))
     };
-    // A metalayer that can be read unchanged, with either length, is better than a restored one.
-    let readings: [Reading; 2] = [array::read, array::restore];
+    // A metalayer that can be read unchanged, with either length, is better than a restored one, and that is better
+    // than one with wrong entries.
+    let readings: [Reading; 3] = [array::read, array::restore, array::read_any];
     let mut attempts =
         readings.into_iter().flat_map(|read| limits.into_iter().flatten().map(move |limit| (limit, read)));
     if let Some((bytes, layers, end, number, meta, content)) =

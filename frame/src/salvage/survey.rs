@@ -48,8 +48,8 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Finds the parts of a frame. Returns `Refused` if the places of the chunks are not known, and `assumes_order` is
-    /// false.
+    /// Finds the parts of a frame. Returns `OrderUnknown` if the places of the chunks are not known, and
+    /// `assumes_order` is false.
     pub(super) fn of<R: Read + Seek>(
         source: &mut Source<R>,
         given: &Given,
@@ -169,11 +169,17 @@ fn place<R: Read + Seek>(
         return Ok((layout, None));
     }
     let (layout, order) = in_order(source, metadata, draft)?;
+    // Chunks that cannot be found often mean that the array is not the one of the metalayer.
+    let contradiction = metadata.sizes.first().and_then(|sizes| contradiction(values, sizes));
     if order.found.is_empty() {
-        return Err(Error::refused("nothing could be saved: neither a chunk index nor a chunk was found"));
+        let nothing = "nothing could be saved: neither a chunk index nor a chunk was found";
+        return Err(match contradiction {
+            Some(why) => Error::array_unknown(format_args!("{nothing}; {why}")),
+            None => Error::refused(nothing),
+        });
     }
     if !assumes_order {
-        return Err(order_unknown(order.found.len(), nchunks));
+        return Err(order_unknown(order.found.len(), nchunks, contradiction));
     }
     let cbytes = u64::try_from(values.number(HeaderField::Cbytes)).unwrap_or_default();
     let end = layout.header_len.saturating_add(cbytes);
@@ -201,12 +207,33 @@ fn in_order<R: Read + Seek>(
     best.ok_or_else(|| Error::refused("the size of an item is not known"))
 }
 
-fn order_unknown(found: usize, nchunks: u64) -> Error {
-    Error::refused(format_args!(
-        "the chunk index cannot be found; the file has {found} chunks and the array has {nchunks}, but the numbers of the \
-         chunks are not known, because a chunk of one value takes no bytes, and replaced chunks are at the end; \
+fn order_unknown(found: usize, nchunks: u64, contradiction: Option<String>) -> Error {
+    let why = contradiction.map_or(String::new(), |why| format!("{why}; otherwise, "));
+    Error::order_unknown(format_args!(
+        "the chunk index cannot be found; {why}the file has {found} chunks and the array has {nchunks}, but the numbers of \
+         the chunks are not known, because a chunk of one value takes no bytes, and replaced chunks are at the end; \
          to save them in the order of the file, assume the order"
     ))
+}
+
+/// The first size in the header that is not the one of the array.
+fn contradiction(values: &Values, sizes: &Sizes) -> Option<String> {
+    let is_wrong = |(field, right): &(HeaderField, i64)| values.number(*field) != *right;
+    let (field, right) = in_header(sizes).into_iter().find(is_wrong).filter(|_| !values.is_lost)?;
+    let (name, found) = (field.encoding().name, values.number(field));
+    Some(format!(
+        "{name} is {found} in the header, but the array needs {right}: if a shape is wrong, give the right one"
+    ))
+}
+
+/// The values of an array with these sizes in a header. `nbytes` is the last one, as it follows from the others.
+fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
+    [
+        (HeaderField::Typesize, sizes.typesize.into()),
+        (HeaderField::Blocksize, sizes.blocksize.into()),
+        (HeaderField::Chunksize, sizes.chunksize.into()),
+        (HeaderField::Nbytes, sizes.nbytes),
+    ]
 }
 
 fn assumption(order: &[(u64, u64)], nchunks: u64) -> String {
@@ -227,20 +254,18 @@ fn assumption(order: &[(u64, u64)], nchunks: u64) -> String {
 /// The numbers of the header that were wrong.
 fn differences(values: &Values, layout: &Layout, is_sparse: bool) -> Vec<String> {
     let Layout { header_len, sizes, index } = *layout;
-    let Sizes { typesize, blocksize, chunksize, nbytes, .. } = sizes;
     let cbytes = index.filter(|_| !is_sparse).map(|index| index.start.saturating_sub(header_len));
     if values.is_lost {
         return Vec::new();
     }
-    let right = [
+    let of_parts = [
         (HeaderField::HeaderLen, i64::try_from(header_len).ok()),
-        (HeaderField::Nbytes, Some(nbytes)),
         (HeaderField::Cbytes, cbytes.and_then(|cbytes| i64::try_from(cbytes).ok())),
-        (HeaderField::Typesize, Some(typesize.into())),
-        (HeaderField::Blocksize, Some(blocksize.into())),
-        (HeaderField::Chunksize, Some(chunksize.into()).filter(|_| sizes.nchunks > 0)),
     ];
-    let wrong = right.into_iter().filter_map(|(field, right)| {
+    // Without chunks, `chunksize` may be anything.
+    let is_known = |field| field != HeaderField::Chunksize || sizes.nchunks > 0;
+    let of_array = in_header(&sizes).map(|(field, right)| (field, Some(right).filter(|_| is_known(field))));
+    let wrong = of_parts.into_iter().chain(of_array).filter_map(|(field, right)| {
         let (found, right) = (values.number(field), right?);
         let name = field.encoding().name;
         (found != right).then(|| format!("{name} was {found}, and is {right}"))

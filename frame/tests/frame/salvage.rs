@@ -263,7 +263,8 @@ fn without_an_index_the_order_must_be_assumed() {
         let cut = &small()[..length];
         let whole = (length - CHUNKS) / CHUNK;
         let error = saved(cut, folder.path()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Refused, "{length}");
+        let expected = if whole == 0 { ErrorKind::Refused } else { ErrorKind::OrderUnknown };
+        assert_eq!(error.kind(), expected, "{length}");
         let assumed = of(cut.to_vec()).assume_order().preview();
         if whole == 0 {
             let message = "nothing could be saved: neither a chunk index nor a chunk was found";
@@ -310,7 +311,7 @@ fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
             file[range].fill(0x55);
         }
         file.truncate(end);
-        assert_eq!(of(file.clone()).preview().unwrap_err().kind(), ErrorKind::Refused);
+        assert_eq!(of(file.clone()).preview().unwrap_err().kind(), ErrorKind::OrderUnknown);
         let (mut frame, report) = of(file).assume_order().apply(&to).unwrap();
         assert_eq!(lost(&report), expected);
         let mut chunks = frame.chunks().unwrap();
@@ -471,6 +472,42 @@ fn a_frame_whose_first_bytes_are_lost_asks_for_the_shape() {
 }
 
 #[test]
+fn a_wrong_entry_is_named_and_can_be_given_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    // The integers of the vectors begin behind their marker and that of the first integer.
+    let entry = |vector: &[u8], at: usize, value: u8| {
+        let mut file = small();
+        let start = file.windows(vector.len()).position(|bytes| bytes == vector).unwrap();
+        file[start + at] = value;
+        file
+    };
+    let shape = [0x92, 0xd3, 0, 0, 0, 0, 0, 0, 0, 3];
+    let chunkshape = [0x92, 0xd2, 0, 0, 0, 2];
+    let cases = [
+        (
+            entry(&shape, 9, 7),
+            "nbytes is 128 in the header, but the array needs 256: if a shape is wrong, give the right one",
+        ),
+        (entry(&shape, 2, 0xff), "shape[0] is"),
+        (entry(&chunkshape, 5, 0), "chunkshape[0] is 0, but shape[0] is 3"),
+        (entry(&chunkshape, 5, 9), "chunksize is 32 in the header, but the array needs 144"),
+    ];
+    for (number, (file, expected)) in cases.into_iter().enumerate() {
+        let error = saved(&file, folder.path()).unwrap_err();
+        let is_order = number == 0;
+        assert_eq!(error.kind(), if is_order { ErrorKind::OrderUnknown } else { ErrorKind::ArrayUnknown });
+        assert!(error.to_string().contains(expected), "{error}");
+        let salvage = of(file);
+        let given = if number < 2 { salvage.shape(&[3, 5]) } else { salvage.chunkshape(&[2, 3]) };
+        let (_, report) = given.apply(folder.path().join(number.to_string())).unwrap();
+        assert!(report.is_whole(), "{report:?}");
+        let new = fs::read(folder.path().join(number.to_string())).unwrap();
+        // The array's metalayer and all chunks; other bytes, such as the version of the chunk index, are the writer's.
+        assert_eq!(new[CHUNKS - 53..INDEX], small()[CHUNKS - 53..INDEX], "{expected}");
+    }
+}
+
+#[test]
 fn a_header_that_is_gone_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = small();
@@ -515,7 +552,11 @@ fn whatever_is_damaged_the_new_frame_has_no_error() {
                     counts.0 += 1;
                 }
                 Err(error) => {
-                    assert!(matches!(error.kind(), ErrorKind::Refused | ErrorKind::Malformed), "{error}");
+                    use ErrorKind::{ArrayUnknown, Malformed, OrderUnknown, Refused};
+                    assert!(
+                        matches!(error.kind(), Refused | ArrayUnknown | OrderUnknown | Malformed),
+                        "{error}"
+                    );
                     counts.1 += 1;
                 }
             }
@@ -557,7 +598,7 @@ fn the_index_of_another_frame_in_the_file_is_not_taken() {
     let file = [&b"other bytes"[..], &first, &second].concat();
     let salvage = || Salvage::read_at(Cursor::new(file.clone()), 11).unwrap();
     let error = salvage().apply(folder.path().join("new.b2nd")).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert_eq!(error.kind(), ErrorKind::OrderUnknown, "{error}");
     let to = folder.path().join("new.b2nd");
     let (_, report) = salvage().assume_order().apply(&to).unwrap();
     assert_eq!((report.counts.stored, report.lost_count()), (4, 0));
@@ -574,7 +615,7 @@ fn the_metalayer_of_another_frame_in_the_file_is_not_taken() {
     let file = [first, second].concat();
     let salvage = Salvage::read_at(Cursor::new(file), 0).unwrap().assume_order();
     let error = salvage.apply(folder.path().join("new.b2nd")).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert_eq!(error.kind(), ErrorKind::ArrayUnknown, "{error}");
 }
 
 #[test]
