@@ -134,7 +134,7 @@ LS = """\
 
 OTHERS = """
 Reading the shapes of the same arrays in other formats, one array per file, in a loop in a running process. Zarr has all
-arrays in one group, whose consolidated metadata is a single file. The last column is the time of each in times of ours:
+arrays in one group, whose consolidated metadata is a single file. The last column is the time of each divided by ours:
 
 """
 
@@ -248,8 +248,8 @@ SLICES_TEXT = """\
 `lab/run benchmarks slices`. An array of 96 MB, float32, (24, 1000, 1000), compressed by python-blosc2 at level 5. `read` allocates
 memory, as `a[...]` of python-blosc2 does; `read_into` and `get_slice_numpy` of python-blosc2 reuse a buffer. Each call opens the file
 anew. NumPy asks the system for pages of 2 MiB for its new memory, and Rust's allocator does not. The rows with small pages are
-those of a NumPy that does not ask either, as with `NUMPY_MADVISE_HUGEPAGE=0`. The process is `b2nd cat --npy` and a Python
-program that does the same, each from its start to its end.
+those of a NumPy that does not ask either, as with `NUMPY_MADVISE_HUGEPAGE=0`. In the rows "the process", `b2nd cat --npy` is
+compared with a Python program that does the same, each from its start to its end.
 
 """
 

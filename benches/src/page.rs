@@ -20,8 +20,8 @@ const INTRODUCTION: &str = "\
 `lab/run benchmarks metalayer`. Columns are ranks, all with the dtype `<i4`.
 
 The measured functions are in a crate of their own (`benches/user`), compiled with cargo's release profile. Ours and the peer's
-take turns of some microseconds in one process; a figure is the median of the ratios of several processes. A result is left where
-the call wrote it, as a caller that uses it would see it. `benches/instructions` counts instructions, also for structs with other
+take turns of some microseconds in one process; a figure is the median of the ratios of several processes. A result is not moved
+after the call, because a caller can use it where it is. `benches/instructions` counts instructions, also for structs with other
 field names and for tuples.
 
 ";
