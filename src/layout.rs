@@ -329,7 +329,7 @@ pub(crate) fn marked_counts() -> impl fmt::Display {
 
 /// The first bytes that a metalayer can have: `0x97, 0x96 or 0x95`.
 pub(crate) fn outer_markers() -> impl fmt::Display {
-    OneOf(each_once(Layout::marker).map(Hex))
+    OneOf(each_once(Layout::marker).map(HexByte))
 }
 
 /// A property of each layout, in their order, each value once.
@@ -340,9 +340,10 @@ fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clo
     Layout::ALL.iter().enumerate().filter(is_new).map(move |(_, &layout)| of(layout))
 }
 
-struct Hex(u8);
+/// A byte as `0x97`.
+struct HexByte(u8);
 
-impl fmt::Display for Hex {
+impl fmt::Display for HexByte {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#04x}", self.0)
     }

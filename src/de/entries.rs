@@ -8,7 +8,7 @@ use serde::de::{Deserialize, DeserializeSeed, SeqAccess};
 
 use super::read_error::ReadError;
 use super::value::Value;
-use super::vector::Vector;
+use super::vector::VectorDeserializer;
 use crate::entry::Entry;
 use crate::wire::Metalayer;
 
@@ -55,9 +55,9 @@ impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
         let value = match entry {
             Entry::Version => seed.deserialize(Value::new(version)),
             Entry::Ndim => seed.deserialize(Value::new(ndim)),
-            Entry::Shape => seed.deserialize(Vector::new(self.metalayer.shape.clone())),
-            Entry::Chunkshape => seed.deserialize(Vector::new(self.metalayer.chunkshape.clone())),
-            Entry::Blockshape => seed.deserialize(Vector::new(self.metalayer.blockshape.clone())),
+            Entry::Shape => seed.deserialize(VectorDeserializer::new(self.metalayer.shape.clone())),
+            Entry::Chunkshape => seed.deserialize(VectorDeserializer::new(self.metalayer.chunkshape.clone())),
+            Entry::Blockshape => seed.deserialize(VectorDeserializer::new(self.metalayer.blockshape.clone())),
             Entry::DtypeFormat => seed.deserialize(Value::new(dtype_format)),
             Entry::Dtype => seed.deserialize(Value::new(dtype)),
         };

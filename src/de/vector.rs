@@ -12,12 +12,12 @@ use crate::error::{Detail, ValueType};
 use crate::wire::{FixedInt, Items};
 
 /// A dimension vector.
-pub(super) struct Vector<'de, W, F> {
+pub(super) struct VectorDeserializer<'de, W, F> {
     items: Items<'de, W>,
     error: PhantomData<F>,
 }
 
-impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Vector<'de, W, F> {
+impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> {
     #[inline]
     pub(super) fn new(items: Items<'de, W>) -> Self {
         Self { items, error: PhantomData }
@@ -67,7 +67,7 @@ impl<W: FixedInt, F> VectorAccess<'_, W, F> {
     }
 }
 
-impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Deserializer<'de> for Vector<'de, W, F> {
+impl<'de, W: FixedInt + Visit<'de>, F: ReadError> Deserializer<'de> for VectorDeserializer<'de, W, F> {
     type Error = F;
 
     #[inline]

@@ -24,10 +24,10 @@ use super::repr::Repr;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 // A box, so a `Result` with it stays small.
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorParts>);
 
 #[derive(Clone, PartialEq, Eq)]
-struct Inner {
+struct ErrorParts {
     kind: ErrorKind,
     character: Option<usize>,
     message: String,
@@ -70,7 +70,7 @@ impl Error {
             Reason::Refused(message) => message,
             Reason::Expected(what) => expected(what, input.get(error.at..).unwrap_or_default()),
         };
-        Self(Box::new(Inner {
+        Self(Box::new(ErrorParts {
             kind: error.kind,
             character: Some(before.chars().count()),
             message,
@@ -80,7 +80,7 @@ impl Error {
 
     #[cold]
     pub(crate) fn unknown_format(input: &str, dtype_format: u8) -> Self {
-        Self(Box::new(Inner {
+        Self(Box::new(ErrorParts {
             kind: ErrorKind::UnknownFormat,
             character: None,
             message: format!("dtype_format is {dtype_format}, but only 0 (NumPy) is known"),

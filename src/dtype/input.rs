@@ -6,14 +6,16 @@ use winnow::stream::{LocatingSlice, Location, Stream};
 
 use super::error::ParseError;
 
-pub(super) type Input<'a> = LocatingSlice<&'a str>;
-pub(super) type Parsed<T> = ModalResult<T, ParseError>;
+/// The text of a dtype with a read position.
+pub(super) type DtypeText<'a> = LocatingSlice<&'a str>;
+/// The result of a parser of the grammar.
+pub(super) type ParseResult<T> = ModalResult<T, ParseError>;
 
-impl ParserError<Input<'_>> for ParseError {
+impl ParserError<DtypeText<'_>> for ParseError {
     type Inner = Self;
 
     /// An error without an expectation. The `context` of the parser adds it.
-    fn from_input(input: &Input<'_>) -> Self {
+    fn from_input(input: &DtypeText<'_>) -> Self {
         Self::expected(input.current_token_start(), "")
     }
 
@@ -22,11 +24,11 @@ impl ParserError<Input<'_>> for ParseError {
     }
 }
 
-impl AddContext<Input<'_>, &'static str> for ParseError {
+impl AddContext<DtypeText<'_>, &'static str> for ParseError {
     fn add_context(
         self,
-        _input: &Input<'_>,
-        _start: &<Input<'_> as Stream>::Checkpoint,
+        _input: &DtypeText<'_>,
+        _start: &<DtypeText<'_> as Stream>::Checkpoint,
         expected: &'static str,
     ) -> Self {
         self.or_expected(expected)

@@ -10,12 +10,12 @@ use winnow::stream::Location;
 use winnow::token::{any, one_of, take_till, take_while};
 
 use super::error::{ErrorKind, ParseError};
-use super::input::{Input, Parsed};
+use super::input::{DtypeText, ParseResult};
 
 /// Reads a literal in single or double quotes, and returns its string.
 ///
 /// It supports the escapes that Python's `repr` writes, and escapes of a single letter.
-pub(super) fn string(input: &mut Input<'_>) -> Parsed<String> {
+pub(super) fn string(input: &mut DtypeText<'_>) -> ParseResult<String> {
     let quote = one_of(['\'', '"']).context("a string in quotes").parse_next(input)?;
     // In Python too, a line break or a NUL before the closing quote is a syntax error.
     let ends = move |c| c == quote || matches!(c, '\\' | '\n' | '\r' | '\0');
@@ -39,7 +39,7 @@ enum Fragment<'a> {
 }
 
 /// Reads an escape after its backslash.
-fn escaped(input: &mut Input<'_>) -> Parsed<char> {
+fn escaped(input: &mut DtypeText<'_>) -> ParseResult<char> {
     const EXPECTED: &str = r#"one of \ ' " a b f n r t v x u U after the backslash"#;
     let at = input.current_token_start();
     Ok(match any.context(EXPECTED).parse_next(input)? {
@@ -58,7 +58,7 @@ fn escaped(input: &mut Input<'_>) -> Parsed<char> {
     })
 }
 
-fn hexadecimal(count: usize, expected: &'static str, input: &mut Input<'_>) -> Parsed<char> {
+fn hexadecimal(count: usize, expected: &'static str, input: &mut DtypeText<'_>) -> ParseResult<char> {
     let at = input.current_token_start();
     let digits: &str =
         take_while(count, |c: char| c.is_ascii_hexdigit()).context(expected).parse_next(input)?;

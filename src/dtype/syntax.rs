@@ -16,7 +16,7 @@ use winnow::stream::Location;
 use winnow::token::{any, one_of, take_while};
 
 use super::error::{ErrorKind, ParseError};
-use super::input::{Input, Parsed};
+use super::input::{DtypeText, ParseResult};
 use super::literal::string;
 use super::repr::excerpt;
 use super::scalar;
@@ -68,9 +68,9 @@ pub(super) enum Shape {
 
 /// Reads a dtype that begins with a bracket.
 pub(super) fn parse(text: &str) -> Result<Spanned<Form>, ParseError> {
-    let form = |input: &mut Input<'_>| form(MAX_NESTING, input);
+    let form = |input: &mut DtypeText<'_>| form(MAX_NESTING, input);
     terminated(form, eof.context("the end"))
-        .parse(Input::new(text))
+        .parse(DtypeText::new(text))
         .map_err(winnow::error::ParseError::into_inner)
 }
 
@@ -78,7 +78,7 @@ pub(super) const FORM: &str = "a type string, '[', '(' or '{'";
 
 /// Reads a dtype. `list`, `tuple` and `dict` call it again for nested dtypes.
 // These functions recurse, so their stack frames must be small. Everything else is in functions that are never inlined.
-fn form(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<Form>> {
+fn form(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Spanned<Form>> {
     let at = input.current_token_start();
     let Some(levels) = levels.checked_sub(1) else { return too_deep(at) };
     let value = match first(input)? {
@@ -92,19 +92,19 @@ fn form(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<Form>> {
 }
 
 #[cold]
-fn too_deep<T>(at: usize) -> Parsed<T> {
+fn too_deep<T>(at: usize) -> ParseResult<T> {
     let message = format!("dtypes are nested more than {MAX_NESTING} deep");
     Err(ErrMode::Cut(ParseError::refused(at, ErrorKind::TooDeep, message)))
 }
 
 #[inline(never)]
-fn first(input: &mut Input<'_>) -> Parsed<char> {
+fn first(input: &mut DtypeText<'_>) -> ParseResult<char> {
     peek(any.context(FORM)).parse_next(input)
 }
 
 /// `'<i4'`
 #[inline(never)]
-fn type_string(input: &mut Input<'_>) -> Parsed<Form> {
+fn type_string(input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let start = input.current_token_start();
     let text = string(input)?;
     // The string without escapes has 2 bytes less than its literal, the quotes. With escapes, an offset in the string is
@@ -119,7 +119,7 @@ fn type_string(input: &mut Input<'_>) -> Parsed<Form> {
 
 /// The name of a type of `ml_dtypes`, without quotes.
 #[inline(never)]
-fn bare_name(input: &mut Input<'_>) -> Parsed<Form> {
+fn bare_name(input: &mut DtypeText<'_>) -> ParseResult<Form> {
     take_while(1.., |c: char| c.is_ascii_alphanumeric() || c == '_')
         .verify_map(scalar::extension)
         .context(FORM)
@@ -128,12 +128,12 @@ fn bare_name(input: &mut Input<'_>) -> Parsed<Form> {
 }
 
 /// `[('a', '<i4'), …]`
-fn list(levels: usize, input: &mut Input<'_>) -> Parsed<Form> {
+fn list(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Form> {
     items(']', |input| field(levels, input), input).map(Form::List)
 }
 
 /// `('a', '<i4', (2, 3))`
-fn field(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<FieldForm>> {
+fn field(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Spanned<FieldForm>> {
     let at = input.current_token_start();
     let (title, name) = beginning_of_field(input)?;
     let format = form(levels, input)?;
@@ -143,7 +143,7 @@ fn field(levels: usize, input: &mut Input<'_>) -> Parsed<Spanned<FieldForm>> {
 
 /// Title and name.
 #[inline(never)]
-fn beginning_of_field(input: &mut Input<'_>) -> Parsed<(Option<String>, String)> {
+fn beginning_of_field(input: &mut DtypeText<'_>) -> ParseResult<(Option<String>, String)> {
     ('('.context("a field (a tuple of name and dtype)"), multispace0).parse_next(input)?;
     let names = alt((titled_name, string.map(|name| (None, name)))).parse_next(input)?;
     comma(input)?;
@@ -152,7 +152,7 @@ fn beginning_of_field(input: &mut Input<'_>) -> Parsed<(Option<String>, String)>
 
 /// The shape, if there is one.
 #[inline(never)]
-fn rest_of_field(format: Spanned<Form>, input: &mut Input<'_>) -> Parsed<Spanned<Form>> {
+fn rest_of_field(format: Spanned<Form>, input: &mut DtypeText<'_>) -> ParseResult<Spanned<Form>> {
     let shape = opt(preceded((comma, not(')')), cut_err(shape))).parse_next(input)?;
     end_of_tuple(input)?;
     Ok(match shape {
@@ -162,10 +162,10 @@ fn rest_of_field(format: Spanned<Form>, input: &mut Input<'_>) -> Parsed<Spanned
 }
 
 /// `('title', 'name')`
-fn titled_name(input: &mut Input<'_>) -> Parsed<(Option<String>, String)> {
+fn titled_name(input: &mut DtypeText<'_>) -> ParseResult<(Option<String>, String)> {
     ('(', multispace0).parse_next(input)?;
     cut_err(terminated(
-        |input: &mut Input<'_>| {
+        |input: &mut DtypeText<'_>| {
             let title = title(input)?;
             comma(input)?;
             Ok((title, string(input)?))
@@ -175,19 +175,19 @@ fn titled_name(input: &mut Input<'_>) -> Parsed<(Option<String>, String)> {
     .parse_next(input)
 }
 
-fn title(input: &mut Input<'_>) -> Parsed<Option<String>> {
+fn title(input: &mut DtypeText<'_>) -> ParseResult<Option<String>> {
     alt(("None".value(None), string.map(Some))).parse_next(input)
 }
 
 /// `('<i4', (2, 3))` or `(numpy.record, [('a', '<i4')])`
-fn tuple(levels: usize, input: &mut Input<'_>) -> Parsed<Form> {
+fn tuple(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let is_record = beginning_of_tuple(input)?;
     let base = form(levels, input)?;
     rest_of_tuple(is_record, base, input)
 }
 
 #[inline(never)]
-fn beginning_of_tuple(input: &mut Input<'_>) -> Parsed<bool> {
+fn beginning_of_tuple(input: &mut DtypeText<'_>) -> ParseResult<bool> {
     ('(', multispace0).parse_next(input)?;
     let record = opt(("numpy.record", comma)).parse_next(input)?;
     if record.is_some() {
@@ -197,7 +197,7 @@ fn beginning_of_tuple(input: &mut Input<'_>) -> Parsed<bool> {
 }
 
 #[inline(never)]
-fn rest_of_tuple(is_record: bool, base: Spanned<Form>, input: &mut Input<'_>) -> Parsed<Form> {
+fn rest_of_tuple(is_record: bool, base: Spanned<Form>, input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let base = Box::new(base);
     let form = if is_record {
         Form::Record(base)
@@ -209,7 +209,7 @@ fn rest_of_tuple(is_record: bool, base: Spanned<Form>, input: &mut Input<'_>) ->
 }
 
 /// A size, or a tuple of sizes.
-fn shape(input: &mut Input<'_>) -> Parsed<Spanned<Shape>> {
+fn shape(input: &mut DtypeText<'_>) -> ParseResult<Spanned<Shape>> {
     let at = input.current_token_start();
     let value = if opt(peek('(')).parse_next(input)?.is_some() {
         Shape::Tuple(items(')', number("a number"), input)?)
@@ -219,7 +219,7 @@ fn shape(input: &mut Input<'_>) -> Parsed<Spanned<Shape>> {
     Ok(Spanned { at, value })
 }
 
-fn number(expected: &'static str) -> impl Fn(&mut Input<'_>) -> Parsed<usize> {
+fn number(expected: &'static str) -> impl Fn(&mut DtypeText<'_>) -> ParseResult<usize> {
     move |input| {
         let at = input.current_token_start();
         let digits: &str = digit1.context(expected).parse_next(input)?;
@@ -243,7 +243,7 @@ struct DictEntries {
 }
 
 /// `{'names': ['a', …], 'formats': ['<i4', …], …}`
-fn dict(levels: usize, input: &mut Input<'_>) -> Parsed<Form> {
+fn dict(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let at = input.current_token_start();
     let mut entries = Box::<DictEntries>::default();
     items('}', |input| entry(levels, &mut entries, input), input)?;
@@ -251,7 +251,7 @@ fn dict(levels: usize, input: &mut Input<'_>) -> Parsed<Form> {
 }
 
 #[inline(never)]
-fn whole_dict(at: usize, entries: DictEntries) -> Parsed<Form> {
+fn whole_dict(at: usize, entries: DictEntries) -> ParseResult<Form> {
     let missing = |key| refused(at, format!("the dictionary has no '{key}'"));
     Ok(Form::Dict(Box::new(DictForm {
         names: entries.names.ok_or_else(|| missing("names"))?,
@@ -263,10 +263,10 @@ fn whole_dict(at: usize, entries: DictEntries) -> Parsed<Form> {
     })))
 }
 
-fn entry(levels: usize, entries: &mut DictEntries, input: &mut Input<'_>) -> Parsed<()> {
+fn entry(levels: usize, entries: &mut DictEntries, input: &mut DtypeText<'_>) -> ParseResult<()> {
     let at = input.current_token_start();
     let key = key(input)?;
-    let form = |input: &mut Input<'_>| form(levels, input);
+    let form = |input: &mut DtypeText<'_>| form(levels, input);
     match key.as_str() {
         "names" => set(&mut entries.names, at, &key, list_of(spanned(string)), input),
         "formats" => set(&mut entries.formats, at, &key, spanned(list_of(form)), input),
@@ -281,7 +281,7 @@ fn entry(levels: usize, entries: &mut DictEntries, input: &mut Input<'_>) -> Par
 }
 
 #[inline(never)]
-fn key(input: &mut Input<'_>) -> Parsed<String> {
+fn key(input: &mut DtypeText<'_>) -> ParseResult<String> {
     terminated(string, (multispace0, ':'.context("':'"), multispace0)).parse_next(input)
 }
 
@@ -297,9 +297,9 @@ fn set<'a, T>(
     slot: &mut Option<T>,
     at: usize,
     key: &str,
-    value: impl Fn(&mut Input<'a>) -> Parsed<T>,
-    input: &mut Input<'a>,
-) -> Parsed<()> {
+    value: impl Fn(&mut DtypeText<'a>) -> ParseResult<T>,
+    input: &mut DtypeText<'a>,
+) -> ParseResult<()> {
     if slot.is_some() {
         return Err(refused(at, format!("the key '{key}' occurs more than once")));
     }
@@ -307,27 +307,29 @@ fn set<'a, T>(
     Ok(())
 }
 
-fn truth(input: &mut Input<'_>) -> Parsed<bool> {
+fn truth(input: &mut DtypeText<'_>) -> ParseResult<bool> {
     alt(("True".value(true), "False".value(false))).context("True or False").parse_next(input)
 }
 
 /// A list, or a tuple in place of one.
-fn list_of<'a, T>(item: impl Fn(&mut Input<'a>) -> Parsed<T>) -> impl Fn(&mut Input<'a>) -> Parsed<Vec<T>> {
+fn list_of<'a, T>(
+    item: impl Fn(&mut DtypeText<'a>) -> ParseResult<T>,
+) -> impl Fn(&mut DtypeText<'a>) -> ParseResult<Vec<T>> {
     move |input| items(opening(input)?, &item, input)
 }
 
 /// The bracket that closes the list which begins here.
 #[inline(never)]
-fn opening(input: &mut Input<'_>) -> Parsed<char> {
+fn opening(input: &mut DtypeText<'_>) -> ParseResult<char> {
     peek(alt(('['.value(']'), '('.value(')')))).context("'[' or '('").parse_next(input)
 }
 
 /// Reads items in brackets, separated by commas.
 fn items<'a, T>(
     close: char,
-    mut item: impl FnMut(&mut Input<'a>) -> Parsed<T>,
-    input: &mut Input<'a>,
-) -> Parsed<Vec<T>> {
+    mut item: impl FnMut(&mut DtypeText<'a>) -> ParseResult<T>,
+    input: &mut DtypeText<'a>,
+) -> ParseResult<Vec<T>> {
     let mut items = Vec::new();
     skip_bracket(input)?;
     while !is_end(close, input)? {
@@ -339,17 +341,17 @@ fn items<'a, T>(
 
 /// Skips the opening bracket.
 #[inline(never)]
-fn skip_bracket(input: &mut Input<'_>) -> Parsed<()> {
+fn skip_bracket(input: &mut DtypeText<'_>) -> ParseResult<()> {
     (any, multispace0).void().parse_next(input)
 }
 
 #[inline(never)]
-fn is_end(close: char, input: &mut Input<'_>) -> Parsed<bool> {
+fn is_end(close: char, input: &mut DtypeText<'_>) -> ParseResult<bool> {
     opt(close).map(|close| close.is_some()).parse_next(input)
 }
 
 #[inline(never)]
-fn separator(close: char, input: &mut Input<'_>) -> Parsed<()> {
+fn separator(close: char, input: &mut DtypeText<'_>) -> ParseResult<()> {
     let expected = match close {
         ')' => "',' or ')'",
         ']' => "',' or ']'",
@@ -359,19 +361,19 @@ fn separator(close: char, input: &mut Input<'_>) -> Parsed<()> {
     (multispace0, separator, multispace0).void().parse_next(input)
 }
 
-fn comma(input: &mut Input<'_>) -> Parsed<()> {
+fn comma(input: &mut DtypeText<'_>) -> ParseResult<()> {
     (multispace0, ','.context("','"), multispace0).void().parse_next(input)
 }
 
 /// The end of a tuple, which may have a trailing comma.
-fn end_of_tuple(input: &mut Input<'_>) -> Parsed<()> {
+fn end_of_tuple(input: &mut DtypeText<'_>) -> ParseResult<()> {
     (multispace0, opt((',', multispace0)), ')'.context("',' or ')'")).void().parse_next(input)
 }
 
 /// Adds the offset at which a part begins.
 fn spanned<'a, T>(
-    part: impl Fn(&mut Input<'a>) -> Parsed<T>,
-) -> impl Fn(&mut Input<'a>) -> Parsed<Spanned<T>> {
+    part: impl Fn(&mut DtypeText<'a>) -> ParseResult<T>,
+) -> impl Fn(&mut DtypeText<'a>) -> ParseResult<Spanned<T>> {
     move |input| {
         let at = input.current_token_start();
         part(input).map(|value| Spanned { at, value })

@@ -183,19 +183,19 @@ fn is_empty(text: &dyn fmt::Display) -> bool {
 
 /// The number of characters of a text.
 fn width(text: &dyn fmt::Display) -> usize {
-    struct Width(usize);
+    struct CharacterCount(usize);
 
-    impl Write for Width {
+    impl Write for CharacterCount {
         fn write_str(&mut self, text: &str) -> fmt::Result {
             self.0 += text.chars().count();
             Ok(())
         }
     }
 
-    let mut width = Width(0);
+    let mut count = CharacterCount(0);
     // Counting cannot fail.
-    let _ = write!(width, "{text}");
-    width.0
+    let _ = write!(count, "{text}");
+    count.0
 }
 
 /// Bytes as text, with a dot for each control character and each byte that is not UTF-8.

@@ -52,9 +52,9 @@ impl serde::Serializer for TextSerializer<'_> {
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
         let mut output = Output::new(self.0);
         output.text_header(0);
-        let mut parts = Parts { output, error: None };
-        let written = write!(parts, "{value}");
-        let Parts { mut output, error, .. } = parts;
+        let mut writer = TextWriter { output, error: None };
+        let written = write!(writer, "{value}");
+        let TextWriter { mut output, error, .. } = writer;
         // The recorded error first: a `Display` may ignore the failure of a piece.
         match (written, error) {
             (_, Some(error)) => Err(error),
@@ -72,13 +72,13 @@ impl serde::Serializer for TextSerializer<'_> {
 }
 
 /// Text that is written in pieces.
-struct Parts<'s> {
+struct TextWriter<'s> {
     output: Output<&'s mut [u8]>,
     /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
     error: Option<Error>,
 }
 
-impl Write for Parts<'_> {
+impl Write for TextWriter<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         // Checked piece by piece, because the text is never in memory as a whole if it does not fit the buffer.
         let before = self.output.text_length();
