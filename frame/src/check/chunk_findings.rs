@@ -11,7 +11,7 @@ const MAX_FINDINGS: usize = 20;
 
 /// Findings about chunks so far, at most [`MAX_FINDINGS`] of each code.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ChunkFindings {
     kept: Vec<Finding>,
     /// The number of further findings per code.
     left_out: Vec<(FindingCode, u64)>,
@@ -19,7 +19,7 @@ pub(super) struct Found {
     skipped: Vec<Skipped>,
 }
 
-impl Found {
+impl ChunkFindings {
     pub(super) fn push(&mut self, finding: Finding) {
         let code = finding.code();
         if self.kept.iter().filter(|kept| kept.code() == code).count() < MAX_FINDINGS {
@@ -75,19 +75,19 @@ mod tests {
     fn chunks_that_are_too_many_to_be_compared_are_not_passed_over_in_silence() {
         let compared =
             "611392 chunks not compared with the others: only the first 8388608 stored chunks are compared";
-        let mut found = Found::default();
-        found.not_compared(8_388_608);
-        assert_eq!(found.skipped, []);
-        found.not_compared(9_000_000);
-        assert_eq!(found.skipped[0].to_string(), compared);
+        let mut findings = ChunkFindings::default();
+        findings.not_compared(8_388_608);
+        assert_eq!(findings.skipped, []);
+        findings.not_compared(9_000_000);
+        assert_eq!(findings.skipped[0].to_string(), compared);
 
-        let mut found = Found::default();
+        let mut findings = ChunkFindings::default();
         let entry = ChunkEntry { number: 7, nbytes: None, place: ChunkPlace::Frame(97) };
-        found.not_decompressed(&entry, "has another codec");
-        found.not_decompressed(&entry, "has a third one");
-        found.not_looked_at(&entry, 10);
-        found.not_compared(9_000_000);
-        let says: Vec<String> = found.skipped.iter().map(ToString::to_string).collect();
+        findings.not_decompressed(&entry, "has another codec");
+        findings.not_decompressed(&entry, "has a third one");
+        findings.not_looked_at(&entry, 10);
+        findings.not_compared(9_000_000);
+        let says: Vec<String> = findings.skipped.iter().map(ToString::to_string).collect();
         let data = "2 chunks not decompressed: chunk 7 has another codec";
         let rest = "3 chunks not checked: chunk 7 and all later ones, because chunks before them share bytes";
         assert_eq!(says, [data, rest, compared]);

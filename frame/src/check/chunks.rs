@@ -9,7 +9,7 @@ use b2nd_serde::Layout;
 
 use crate::check::chunk_data::{self, NotDecompressed};
 use crate::check::chunk_files;
-use crate::check::found::Found;
+use crate::check::chunk_findings::ChunkFindings;
 use crate::check::report::{Report, Skipped};
 use crate::check::unowned;
 use crate::code::CheckDepth;
@@ -27,7 +27,7 @@ use crate::progress::Progress;
 use crate::rules::chunk::{
     ChunkRules, Plugins, about, damaged, list, not_a_chunk, unsupported, with_false_dictionary, wrong,
 };
-use crate::rules::index::MAX_COMPARED;
+use crate::rules::index::{ChunkSpan, MAX_COMPARED};
 
 /// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more than all chunks together
 /// must share bytes, and reading them all could take forever. The factor is 2, so one chunk with a length that is too
@@ -42,7 +42,7 @@ pub(super) fn check<R: Read + Seek>(
     report: &mut Report,
 ) -> Result<(), Error> {
     match walk(frame, depth, progress) {
-        Ok(found) => found.report(report),
+        Ok(findings) => findings.report(report),
         Err(error) if error.kind() == ErrorKind::Malformed => {}
         Err(error) if error.kind() == ErrorKind::Refused => {
             report.skipped.push(Skipped::Chunks { count: None, why: error.to_string() });
@@ -56,7 +56,7 @@ fn walk<R: Read + Seek>(
     frame: &mut Frame<R>,
     depth: CheckDepth,
     progress: &mut Progress<'_>,
-) -> Result<Found, Error> {
+) -> Result<ChunkFindings, Error> {
     let header = frame.header().clone();
     let mut scan = ChunkScan::new(frame, depth);
     // Listed once, because an index can name a million files that do not exist.
@@ -67,7 +67,7 @@ fn walk<R: Read + Seek>(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
         ));
     }
-    let mut found = Found::default();
+    let mut findings = ChunkFindings::default();
     loop {
         let entry = match chunks.next().transpose() {
             Ok(Some(entry)) => entry,
@@ -87,12 +87,12 @@ fn walk<R: Read + Seek>(
         };
         if is_missing {
             scan.is_whole = false;
-        } else if let Some(finding) = scan.take(&mut chunks, &entry, &mut found)? {
+        } else if let Some(finding) = scan.take(&mut chunks, &entry, &mut findings)? {
             scan.is_whole = false;
-            found.push(finding);
+            findings.push(finding);
         }
         if scan.is_over {
-            found.not_looked_at(&entry, chunks.len());
+            findings.not_looked_at(&entry, chunks.len());
             break;
         }
         progress.show(entry.number + 1)?;
@@ -102,25 +102,17 @@ fn walk<R: Read + Seek>(
             break;
         }
     }
-    scan.finish(&mut chunks, &header, &mut found)?;
+    scan.finish(&mut chunks, &header, &mut findings)?;
     if let Some(finding) = scan.unowned(&header, chunks.directory().zip(listed.as_deref())) {
-        found.push(finding);
+        findings.push(finding);
     }
-    Ok(found)
+    Ok(findings)
 }
 
 /// The array's metalayer, if it is in the layout of C-Blosc2 2.7.0 and later.
 fn metalayer(head: &Head) -> Option<Vec<u8>> {
     let array = head.array().ok()??;
     (array.layout() == Some(Layout::B2nd)).then(|| array.metalayer().bytes().to_vec())
-}
-
-/// The byte range of a chunk in the frame.
-#[derive(Clone, Copy)]
-struct Span {
-    start: u64,
-    end: u64,
-    number: u64,
 }
 
 /// The sums and limits over the headers of all chunks.
@@ -130,7 +122,7 @@ struct ChunkScan {
     /// The array's metalayer, which some filters need.
     metalayer: Option<Vec<u8>>,
     /// The byte ranges of chunks in a contiguous frame, at most [`MAX_COMPARED`].
-    spans: Vec<Span>,
+    spans: Vec<ChunkSpan>,
     /// The number of chunks in a contiguous frame, including those without a recorded range.
     nstored: u64,
     nbytes: u64,
@@ -176,10 +168,10 @@ impl ChunkScan {
         &mut self,
         chunks: &mut Chunks<'_, R>,
         entry: &ChunkEntry,
-        found: &mut Found,
+        findings: &mut ChunkFindings,
     ) -> Result<Option<Finding>, Error> {
         let before = self.nstored;
-        let finding = self.look(chunks, entry, found)?;
+        let finding = self.look(chunks, entry, findings)?;
         let is_known = match entry.place {
             ChunkPlace::Frame(_) => self.nstored > before,
             ChunkPlace::File(_) | ChunkPlace::Special(_) => true,
@@ -193,7 +185,7 @@ impl ChunkScan {
         &mut self,
         chunks: &mut Chunks<'_, R>,
         entry: &ChunkEntry,
-        found: &mut Found,
+        findings: &mut ChunkFindings,
     ) -> Result<Option<Finding>, Error> {
         let has_own_file = matches!(entry.place, ChunkPlace::File(_));
         // The check of the index reports missing files, and two entries with the same file.
@@ -224,7 +216,7 @@ impl ChunkScan {
         }
         self.record(entry, &header);
         if header.has_false_dictionary() {
-            found.push(with_false_dictionary(entry));
+            findings.push(with_false_dictionary(entry));
         }
         // A file longer than its chunk: cbytes may be damaged, or old bytes follow the chunk. In a contiguous frame,
         // `compare` does this.
@@ -234,7 +226,7 @@ impl ChunkScan {
             }
         }
         if self.depth >= CheckDepth::ChunkData {
-            check_data(chunks, entry, &header, self.metalayer.as_deref(), found)?;
+            check_data(chunks, entry, &header, self.metalayer.as_deref(), findings)?;
         }
         Ok(None)
     }
@@ -257,12 +249,12 @@ impl ChunkScan {
         }
         if let ChunkPlace::Frame(start) = entry.place {
             let end = start.saturating_add(header.cbytes as u64);
-            self.keep(Span { start, end, number: entry.number });
+            self.keep(ChunkSpan { start, end, number: entry.number });
         }
     }
 
     /// Records a chunk's byte range for the overlap check, for at most `MAX_COMPARED` chunks.
-    fn keep(&mut self, span: Span) {
+    fn keep(&mut self, span: ChunkSpan) {
         self.nstored += 1;
         if self.spans.len() < MAX_COMPARED {
             self.spans.push(span);
@@ -274,14 +266,14 @@ impl ChunkScan {
         &mut self,
         chunks: &mut Chunks<'_, R>,
         header: &Header,
-        found: &mut Found,
+        findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
         // First, because findings beyond the limit per code are not reported.
         if let Some(finding) = self.total(header) {
-            found.push(finding);
+            findings.push(finding);
         }
-        self.compare(chunks, found)?;
-        found.not_compared(self.nstored);
+        self.compare(chunks, findings)?;
+        findings.not_compared(self.nstored);
         if let Some((count, number, filters)) = &self.other_filters {
             let first = format!("chunk {number} has {filters}");
             let text = match &self.rules.filters {
@@ -290,7 +282,7 @@ impl ChunkScan {
                 }
                 None => format!("{first}, which is not known; such chunks: {count}"),
             };
-            found.push(Finding::new(FindingCode::ChunkFilters, Place::Chunk).of_chunk(*number).text(text));
+            findings.push(Finding::new(FindingCode::ChunkFilters, Place::Chunk).of_chunk(*number).text(text));
         }
         Ok(())
     }
@@ -300,7 +292,7 @@ impl ChunkScan {
     fn compare<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
-        found: &mut Found,
+        findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
         self.spans.sort_unstable_by_key(|span| span.start);
         let last = chunks.end();
@@ -319,7 +311,8 @@ impl ChunkScan {
                     "chunk {number} ends at byte {}, but chunk {other} begins at {}",
                     span.end, next.start
                 );
-                found.push(about(FindingCode::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
+                findings
+                    .push(about(FindingCode::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
                 self.knows_all = false;
             } else if next_start > span.end {
                 let header = chunks.header(&entry)?;
@@ -327,7 +320,7 @@ impl ChunkScan {
                 if let Some((header, end)) =
                     header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
                 {
-                    found.push(wrong_end(&entry, &header, end));
+                    findings.push(wrong_end(&entry, &header, end));
                     self.knows_all = false;
                 }
             }
@@ -370,7 +363,7 @@ fn check_data<R: Read + Seek>(
     entry: &ChunkEntry,
     header: &ChunkHeader,
     metalayer: Option<&[u8]>,
-    found: &mut Found,
+    findings: &mut ChunkFindings,
 ) -> Result<(), Error> {
     if !header.has_table() {
         return Ok(());
@@ -385,9 +378,9 @@ fn check_data<R: Read + Seek>(
     match checked {
         Ok(()) => {}
         Err(NotDecompressed::Damaged(why)) => {
-            found.push(damaged(entry, &why));
+            findings.push(damaged(entry, &why));
         }
-        Err(NotDecompressed::NotTried(why)) => found.not_decompressed(entry, &why),
+        Err(NotDecompressed::NotTried(why)) => findings.not_decompressed(entry, &why),
     }
     Ok(())
 }
@@ -406,7 +399,7 @@ mod tests {
         let file = std::fs::read("tests/data/int32_3x5.b2nd").unwrap();
         let mut scan = ChunkScan::new(&Frame::parse(&file).unwrap(), CheckDepth::ChunkHeaders);
         let count = MAX_COMPARED as u64 + 1;
-        (0..count).for_each(|number| scan.keep(Span { start: number, end: number, number }));
+        (0..count).for_each(|number| scan.keep(ChunkSpan { start: number, end: number, number }));
         assert_eq!((scan.spans.len(), scan.nstored), (MAX_COMPARED, count));
         assert_eq!(size_of_val(&scan.spans[..]), 192 << 20);
     }

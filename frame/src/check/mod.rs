@@ -21,7 +21,7 @@ pub(crate) mod report;
 
 pub(crate) mod chunk_data;
 pub(crate) mod chunk_files;
-mod found;
+mod chunk_findings;
 mod unowned;
 
 mod chunks;

@@ -13,7 +13,7 @@ use super::value::Value;
 use crate::finding::{Finding, counted};
 use crate::format::array::CATERVA_THREE;
 use crate::format::cursor::{Cursor, Part};
-use crate::format::marker::{Kind, Marker};
+use crate::format::marker::{Marker, ValueType};
 use crate::format::section::ARRAY_NAMES;
 
 /// The deepest nesting of values with rows of their own. Deeper values are shown as bytes.
@@ -102,7 +102,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         mut content: impl FnMut(&mut Self, &[u8], &'a [u8]) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let marker = self.marker()?;
-        self.row([&Kind(marker), &name, &""])?;
+        self.row([&ValueType(marker), &name, &""])?;
         self.value("index_size")?;
         let count = self.count("metalayer", "index")?;
         let mut layers = Vec::new();
@@ -145,7 +145,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.cursor = self.cursor.at(offset);
         let marker = self.marker()?;
         let len = u32::from_be_bytes(self.cursor.array()?);
-        self.row([&Kind(marker), &"content", &format_args!("{name}{len} B")])?;
+        self.row([&ValueType(marker), &"content", &format_args!("{name}{len} B")])?;
         let bytes = self.cursor.take(usize::try_from(len).map_err(|_| Stop::Fault)?)?;
         let name = name.strip_suffix(", ").unwrap_or_default().as_bytes();
         self.inside(|rows| content(rows, name, bytes))
@@ -209,7 +209,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
     fn count(&mut self, noun: &str, field: &str) -> Result<u16, Stop> {
         let marker = self.marker()?;
         let count = u16::from_be_bytes(self.cursor.array()?);
-        self.row([&Kind(marker), &field, &counted(count, noun)])?;
+        self.row([&ValueType(marker), &field, &counted(count, noun)])?;
         Ok(count)
     }
 

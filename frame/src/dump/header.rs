@@ -12,7 +12,7 @@ use crate::format::cursor::Part;
 use crate::format::fields::{FILTER_PARTS, Generation, HeaderField};
 use crate::format::flags::{Codec, Filter, FrameType};
 use crate::format::header::Header;
-use crate::format::marker::Kind;
+use crate::format::marker::ValueType;
 use crate::io::frame::Frame;
 
 /// Shows the bytes of a frame's header with its metalayers, and their meaning.
@@ -69,7 +69,7 @@ impl Annotator<'_, '_> {
     fn header(&mut self, header: Option<&Header>) -> Result<(), Stop> {
         let marker = self.marker()?;
         let generation = Generation::of_marker(marker.to_u8()).ok_or(Stop::Fault)?;
-        self.row([&Kind(marker), &"header", &""])?;
+        self.row([&ValueType(marker), &"header", &""])?;
         for field in HeaderField::ALL.iter().filter(|field| field.offset(generation).is_some()) {
             match field {
                 HeaderField::Flags => self.flags(header)?,

@@ -3,7 +3,7 @@
 use b2nd_serde::dump::Printable;
 
 use crate::format::cursor::Cursor;
-use crate::format::marker::{Kind, Marker};
+use crate::format::marker::{Marker, ValueType};
 
 /// The longest text, in bytes, that is shown on the line of its marker.
 // A line has room for 9 bytes: the marker and 8 more.
@@ -40,7 +40,7 @@ impl<'a> Value<'a> {
         let kind = match marker {
             Marker::False | Marker::True => "bool".into(),
             Marker::FixStr(_) if matches!(content, Content::Text(_)) => "fixstr".into(),
-            _ => Kind(marker).to_string(),
+            _ => ValueType(marker).to_string(),
         };
         let (body, children, text): (&[u8], _, _) = match content {
             Content::Text(text) => (&[], 0, text),

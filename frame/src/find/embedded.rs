@@ -1,16 +1,15 @@
 //! The frames in the compressed data of a store.
 
-use core::fmt;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 use crate::finding::Escaped;
 use crate::format::decompress::expansion_limit;
+use crate::format::section::values_of;
 use crate::io::frame::Frame;
 
 /// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a folder or zip
@@ -34,7 +33,7 @@ use crate::io::frame::Frame;
 pub struct EmbeddedFrames<R> {
     store: Frame<R>,
     /// The byte range of each frame in the data of the store; `None` if it is elsewhere.
-    places: BTreeMap<String, Option<Range<u64>>>,
+    ranges: BTreeMap<String, Option<Range<u64>>>,
     selected: Range<u64>,
     /// The offset of the next read in the selected frame.
     position: u64,
@@ -52,10 +51,10 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// The errors of [`Frame::trailer`], and [`Refused`](crate::ErrorKind::Refused) if two frames share bytes.
     pub fn new(mut store: Frame<R>) -> Result<Self, Error> {
-        let places = store.trailer()?.embed_map::<Place>().unwrap_or_default().into_iter();
-        let places = places.map(|(key, Place(place))| (key, place)).collect();
+        let ranges = store.trailer()?.embed_map::<DataRange>().unwrap_or_default().into_iter();
+        let ranges = ranges.map(|(key, DataRange(range))| (key, range)).collect();
         let left = expansion_limit(store.header().frame_len);
-        let frames = Self { store, places, selected: 0..0, position: 0, chunk: None, left };
+        let frames = Self { store, ranges, selected: 0..0, position: 0, chunk: None, left };
         // Without this, a small file could make us read the same frame any number of times.
         let shared = frames.in_order().windows(2).find_map(|pair| match pair {
             [(first, key), (second, other)] if second.start < first.end => Some((*key, *other)),
@@ -71,12 +70,12 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
         }
     }
 
-    /// The places of the frames and their keys, in the order of the data.
+    /// The byte ranges of the frames and their keys, in the order of the data.
     fn in_order(&self) -> Vec<(&Range<u64>, &str)> {
-        let places = self.places.iter().filter_map(|(key, place)| Some((place.as_ref()?, key.as_str())));
-        let mut places: Vec<_> = places.collect();
-        places.sort_unstable_by_key(|&(place, key)| (place.start, place.end, key));
-        places
+        let ranges = self.ranges.iter().filter_map(|(key, range)| Some((range.as_ref()?, key.as_str())));
+        let mut ranges: Vec<_> = ranges.collect();
+        ranges.sort_unstable_by_key(|&(range, key)| (range.start, range.end, key));
+        ranges
     }
 
     /// The keys of the frames, in the order of the data.
@@ -91,9 +90,9 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// [`Refused`](crate::ErrorKind::Refused) if the store has the key, but the data is on a server.
     pub fn select(&mut self, key: &str) -> Result<bool, Error> {
-        match self.places.get(key) {
-            Some(Some(place)) => {
-                (self.selected, self.position) = (place.clone(), 0);
+        match self.ranges.get(key) {
+            Some(Some(range)) => {
+                (self.selected, self.position) = (range.clone(), 0);
                 Ok(true)
             }
             Some(None) => Err(Error::refused(format_args!(
@@ -165,32 +164,11 @@ impl<R> Seek for EmbeddedFrames<R> {
 }
 
 /// The byte range of a frame in the data of a store; `None` for an array on a server, which has a URL instead.
-struct Place(Option<Range<u64>>);
+struct DataRange(Option<Range<u64>>);
 
-impl<'m> Deserialize<'m> for Place {
+impl<'m> Deserialize<'m> for DataRange {
     fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Numbers;
-
-        impl<'m> Visitor<'m> for Numbers {
-            type Value = Place;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map with an offset and a length")
-            }
-
-            fn visit_map<A: MapAccess<'m>>(self, mut map: A) -> Result<Place, A::Error> {
-                let (mut offset, mut length) = (None, None);
-                while let Some(key) = map.next_key::<String>()? {
-                    match &*key {
-                        "offset" => offset = Some(map.next_value::<u64>()?),
-                        "length" => length = Some(map.next_value()?),
-                        _ => drop(map.next_value::<IgnoredAny>()?),
-                    }
-                }
-                Ok(Place(offset.zip(length).map(|(start, length)| start..start.saturating_add(length))))
-            }
-        }
-
-        deserializer.deserialize_map(Numbers)
+        let [offset, length] = values_of(["offset", "length"], deserializer)?;
+        Ok(Self(offset.zip(length).map(|(start, length): (u64, u64)| start..start.saturating_add(length))))
     }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer};
 use crate::error::Error;
 use crate::find::zip::members_to_read;
 use crate::format::object_kind::ObjectKind;
-use crate::format::section::{map_value, value_of};
+use crate::format::section::{map_value, values_of};
 use crate::format::trailer::{Trailer, Vlmetalayer};
 use crate::io::frame::Frame;
 use crate::io::open::is_sparse_frame;
@@ -331,7 +331,7 @@ fn mounts(trailer: &Trailer) -> Vec<String> {
 
     impl<'m> Deserialize<'m> for Object {
         fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-            value_of("kind", deserializer).map(Self)
+            values_of(["kind"], deserializer).map(|[kind]| Self(kind))
         }
     }
 
@@ -354,11 +354,11 @@ struct Manifest {
 /// and the kind of each object by its path (`nodes`).
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
     /// The path of the mounted group in the remote store.
-    struct Source(Option<String>);
+    struct Dataset(Option<String>);
 
-    impl<'m> Deserialize<'m> for Source {
+    impl<'m> Deserialize<'m> for Dataset {
         fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-            value_of("dataset", deserializer).map(Self)
+            values_of(["dataset"], deserializer).map(|[path]| Self(path))
         }
     }
 
@@ -367,7 +367,7 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
 
     impl<'m> Deserialize<'m> for Table {
         fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-            value_of("schema", deserializer).map(Self)
+            values_of(["schema"], deserializer).map(|[schema]| Self(schema))
         }
     }
 
@@ -380,9 +380,9 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
 
     impl<'m> Deserialize<'m> for Node {
         fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Kind;
+            struct NodeVisitor;
 
-            impl<'m> Visitor<'m> for Kind {
+            impl<'m> Visitor<'m> for NodeVisitor {
                 type Value = Node;
 
                 fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -404,13 +404,13 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
                 }
             }
 
-            deserializer.deserialize_seq(Kind)
+            deserializer.deserialize_seq(NodeVisitor)
         }
     }
 
     let value = list_of_objects(trailer, "b2remote_manifest")?.value().ok()?;
     let mut nodes: BTreeMap<String, Node> = map_value(&value, "nodes")?;
-    let root = map_value(&value, "source").and_then(|Source(dataset)| dataset).unwrap_or_default();
+    let root = map_value(&value, "source").and_then(|Dataset(path)| path).unwrap_or_default();
     let key = |path: &str| {
         let path = path.strip_prefix(&root)?;
         let path = if root.is_empty() { path } else { path.strip_prefix('/')? };

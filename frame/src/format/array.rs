@@ -39,14 +39,15 @@ pub(crate) const CATERVA_THREE: Marker = Marker::FixArray(3);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<'f> {
-    parsed: Parsed,
+    parsed: ParsedMetalayer,
     has_blocks: bool,
     metalayer: &'f Metalayer,
     stale_tail: &'f [u8],
 }
 
+/// The metalayer of an array.
 #[derive(Clone, Debug, PartialEq)]
-enum Parsed {
+enum ParsedMetalayer {
     Meta(Meta),
     Caterva01(Caterva01),
 }
@@ -64,14 +65,14 @@ impl<'f> Array<'f> {
         let bytes = metalayer.bytes();
         let (parsed, stale_tail) = if bytes.first() == Some(&CATERVA_THREE.to_u8()) {
             let (caterva, rest) = Caterva01::read(metalayer)?;
-            (Parsed::Caterva01(caterva), rest)
+            (ParsedMetalayer::Caterva01(caterva), rest)
         } else {
             let (meta, rest) = take_from_slice(bytes).map_err(|error| malformed(metalayer, &error))?;
-            (Parsed::Meta(meta), rest)
+            (ParsedMetalayer::Meta(meta), rest)
         };
         let has_blocks = match &parsed {
-            Parsed::Meta(meta) => generation == Generation::Present || blocks_are_set(meta),
-            Parsed::Caterva01(_) => false,
+            ParsedMetalayer::Meta(meta) => generation == Generation::Present || blocks_are_set(meta),
+            ParsedMetalayer::Caterva01(_) => false,
         };
         Ok(Self { parsed, has_blocks, metalayer, stale_tail })
     }
@@ -81,8 +82,8 @@ impl<'f> Array<'f> {
     #[must_use]
     pub fn meta(&self) -> Option<&Meta> {
         match &self.parsed {
-            Parsed::Meta(meta) => Some(meta),
-            Parsed::Caterva01(_) => None,
+            ParsedMetalayer::Meta(meta) => Some(meta),
+            ParsedMetalayer::Caterva01(_) => None,
         }
     }
 
@@ -96,8 +97,8 @@ impl<'f> Array<'f> {
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
         match &self.parsed {
-            Parsed::Meta(meta) => meta.layout().name(),
-            Parsed::Caterva01(caterva) => caterva.name,
+            ParsedMetalayer::Meta(meta) => meta.layout().name(),
+            ParsedMetalayer::Caterva01(caterva) => caterva.name,
         }
     }
 
@@ -105,8 +106,8 @@ impl<'f> Array<'f> {
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         match &self.parsed {
-            Parsed::Meta(meta) => meta.shape(),
-            Parsed::Caterva01(caterva) => &caterva.shape,
+            ParsedMetalayer::Meta(meta) => meta.shape(),
+            ParsedMetalayer::Caterva01(caterva) => &caterva.shape,
         }
     }
 
@@ -114,8 +115,8 @@ impl<'f> Array<'f> {
     #[must_use]
     pub fn chunkshape(&self) -> &[i32] {
         match &self.parsed {
-            Parsed::Meta(meta) => meta.chunkshape(),
-            Parsed::Caterva01(caterva) => &caterva.chunkshape,
+            ParsedMetalayer::Meta(meta) => meta.chunkshape(),
+            ParsedMetalayer::Caterva01(caterva) => &caterva.chunkshape,
         }
     }
 
@@ -181,7 +182,7 @@ impl<'f> Array<'f> {
     pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
         match &self.parsed {
             // `Meta::geometry` also rejects an unknown version, whatever the blocks are.
-            Parsed::Meta(meta) if self.has_blocks || meta.version() != 0 => meta.geometry(),
+            ParsedMetalayer::Meta(meta) if self.has_blocks || meta.version() != 0 => meta.geometry(),
             _ => Geometry::new(Shapes {
                 shape: self.shape(),
                 chunkshape: self.chunkshape(),

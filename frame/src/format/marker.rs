@@ -5,9 +5,9 @@ use core::fmt;
 pub(crate) use rmp::Marker;
 
 /// The type of the value that a marker begins: `int32`, `array of 7`, `fixint`.
-pub(crate) struct Kind(pub(crate) Marker);
+pub(crate) struct ValueType(pub(crate) Marker);
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Marker::FixMap(count) => return write!(f, "map of {count}"),
@@ -58,7 +58,7 @@ impl fmt::Display for Named {
         match self.0 {
             Marker::FixPos(value) => write!(f, "positive fixint {value}"),
             Marker::FixNeg(_) => f.write_str("negative fixint"),
-            marker => Kind(marker).fmt(f),
+            marker => ValueType(marker).fmt(f),
         }?;
         write!(f, " ({:#04x})", self.0.to_u8())
     }

@@ -333,36 +333,36 @@ fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<
 
 /// The value of a key, if the MessagePack is a map. If the key occurs more than once, the last value.
 pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> Option<T> {
-    value_of(key, &mut rmp_serde::Deserializer::from_read_ref(bytes)).ok()?
+    let [value] = values_of([key], &mut rmp_serde::Deserializer::from_read_ref(bytes)).ok()?;
+    value
 }
 
-/// The value of a key, if the deserializer reads a map.
+/// The values of keys, if the deserializer reads a map.
 // Other values are skipped unread, so a large map costs no memory.
-pub(crate) fn value_of<'m, T: Deserialize<'m>, D: Deserializer<'m>>(
-    key: &str,
+pub(crate) fn values_of<'m, const N: usize, T: Deserialize<'m>, D: Deserializer<'m>>(
+    keys: [&str; N],
     deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    struct Value<'k, T>(&'k str, PhantomData<T>);
+) -> Result<[Option<T>; N], D::Error> {
+    struct MapVisitor<'k, const N: usize, T>([&'k str; N], PhantomData<T>);
 
-    impl<'m, T: Deserialize<'m>> Visitor<'m> for Value<'_, T> {
-        type Value = Option<T>;
+    impl<'m, const N: usize, T: Deserialize<'m>> Visitor<'m> for MapVisitor<'_, N, T> {
+        type Value = [Option<T>; N];
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a map")
         }
 
-        fn visit_map<A: MapAccess<'m>>(self, mut map: A) -> Result<Option<T>, A::Error> {
-            let mut value = None;
+        fn visit_map<A: MapAccess<'m>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut values = [const { None }; N];
             while let Some(key) = map.next_key::<String>()? {
-                if key == self.0 {
-                    value = Some(map.next_value()?);
-                } else {
-                    map.next_value::<IgnoredAny>()?;
+                match self.0.iter().zip(&mut values).find(|(wanted, _)| **wanted == key) {
+                    Some((_, value)) => *value = Some(map.next_value()?),
+                    None => drop(map.next_value::<IgnoredAny>()?),
                 }
             }
-            Ok(value)
+            Ok(values)
         }
     }
 
-    deserializer.deserialize_map(Value(key, PhantomData))
+    deserializer.deserialize_map(MapVisitor(keys, PhantomData))
 }

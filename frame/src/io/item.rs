@@ -9,7 +9,7 @@ use ndarray::ArrayD;
 use num_complex::Complex;
 
 use crate::error::Error;
-use crate::io::slice::{Plan, Slice};
+use crate::io::slice::{Slice, SlicePlan};
 
 /// A type that items of an array can be read as, with [`Slice::read_array`].
 ///
@@ -151,7 +151,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
-        let plan = Plan::new(self.frame, &self.ranges)?;
+        let plan = SlicePlan::new(self.frame, &self.ranges)?;
         let order = order_of::<T, R>(&self, plan.typesize)?;
         let shape: Result<Vec<usize>, _> =
             self.ranges.iter().map(|range| usize::try_from(range.end - range.start)).collect();

@@ -34,10 +34,11 @@ const PIECE_LEN: usize = 1 << 20;
 pub(crate) struct Piece<'g> {
     entry: ChunkEntry,
     chunk: Chunk<'g>,
-    source: Source,
+    data: PieceData,
 }
 
-enum Source {
+/// The stored bytes of a piece.
+enum PieceData {
     /// All items of the chunk have this value.
     Value(Vec<u8>),
     /// Blocks that can be decompressed one by one.
@@ -76,7 +77,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     let Some(entry) = chunks.get(chunk.number())? else {
         return Err(Error::refused(format_args!("the chunk index has no chunk {}", chunk.number())));
     };
-    let mut pass = |source| receive(Piece { entry, chunk: chunk.clone(), source });
+    let mut pass = |data| receive(Piece { entry, chunk: chunk.clone(), data });
     let special = match entry.place {
         ChunkPlace::Frame(_) | ChunkPlace::File(_) => None,
         ChunkPlace::Special(special) => Some(special),
@@ -86,7 +87,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         }
     };
     if let Some(special) = special {
-        return pass(Source::Value(one_item(special, typesize).map_err(|why| unreadable(&entry, &why))?));
+        return pass(PieceData::Value(one_item(special, typesize).map_err(|why| unreadable(&entry, &why))?));
     }
     let first = chunks.stored_bytes(&entry, FIRST_READ)?;
     let header = ChunkHeader::parse(&first.bytes).ok_or_else(|| Error::malformed(not_a_chunk(&entry)))?;
@@ -102,7 +103,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
             let why = format!("repeats a value of {} bytes, but items have {typesize}", value.len());
             return Err(Error::malformed(wrong(&entry, &why)));
         }
-        return pass(Source::Value(value));
+        return pass(PieceData::Value(value));
     }
     if header.is_uncompressed {
         // There is no table of blocks: they follow the header one after another.
@@ -112,7 +113,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
             let start = header.header_len + number * header.blocksize;
             StoredBlock { index, number, range: start..start + header.blocksize }
         });
-        return in_pieces(&mut reader, header, blocks, &mut |blocks| pass(Source::Blocks(blocks)));
+        return in_pieces(&mut reader, header, blocks, &mut |blocks| pass(PieceData::Blocks(blocks)));
     }
     if let Some(why) = unsupported(&header, Plugins::Refused) {
         return Err(unreadable(&entry, &why));
@@ -122,10 +123,10 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         return Err(Error::malformed(wrong(&entry, &why)));
     }
     if header.needs_other_blocks() {
-        return pass(Source::Whole { header, chunk: reader.bytes(0..header.cbytes)? });
+        return pass(PieceData::Whole { header, chunk: reader.bytes(0..header.cbytes)? });
     }
     let blocks = located(&header, &table, chunk).map_err(|why| Error::malformed(damaged(&entry, &why)))?;
-    in_pieces(&mut reader, header, blocks.into_iter(), &mut |blocks| pass(Source::Blocks(blocks)))
+    in_pieces(&mut reader, header, blocks.into_iter(), &mut |blocks| pass(PieceData::Blocks(blocks)))
 }
 
 fn unreadable(entry: &ChunkEntry, why: &str) -> Error {
@@ -222,10 +223,10 @@ impl<R: Read + Seek> ChunkReader<'_, '_, R> {
 impl Piece<'_> {
     /// Copies the items into a slice. Each thread passes its own `scratch` for every piece, and so allocates once.
     pub(crate) fn copy(&self, target: &SharedSlice<'_>, scratch: &mut Vec<u8>) -> Result<(), Error> {
-        let copied = match &self.source {
-            Source::Value(value) => repeat(self.runs(), value, target),
-            Source::Blocks(blocks) => self.blocks(blocks, target, scratch)?,
-            Source::Whole { header, chunk } => self.whole(header, chunk, target)?,
+        let copied = match &self.data {
+            PieceData::Value(value) => repeat(self.runs(), value, target),
+            PieceData::Blocks(blocks) => self.blocks(blocks, target, scratch)?,
+            PieceData::Whole { header, chunk } => self.whole(header, chunk, target)?,
         };
         copied
             .ok_or_else(|| Error::refused(format_args!("chunk {} does not fit the slice", self.entry.number)))

@@ -77,7 +77,7 @@ impl<R> Slice<'_, R> {
     ///
     /// The errors of [`read`](Self::read) that are found without reading a chunk.
     pub fn nbytes(&self) -> Result<usize, Error> {
-        Plan::new(self.frame, &self.ranges).map(|plan| plan.nbytes)
+        SlicePlan::new(self.frame, &self.ranges).map(|plan| plan.nbytes)
     }
 }
 
@@ -96,7 +96,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
     /// [`check`](crate::check()), or if a needed block cannot be decompressed.
     pub fn read(self) -> Result<Vec<u8>, Error> {
-        let plan = Plan::new(self.frame, &self.ranges)?;
+        let plan = SlicePlan::new(self.frame, &self.ranges)?;
         let mut items = zeroed(plan.nbytes)?;
         self.fill(&plan, &mut items, true)?;
         Ok(items)
@@ -108,7 +108,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// The errors of [`read`](Self::read), and [`Refused`](crate::ErrorKind::Refused) if the buffer has another length.
     pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
-        let plan = Plan::new(self.frame, &self.ranges)?;
+        let plan = SlicePlan::new(self.frame, &self.ranges)?;
         if plan.nbytes != items.len() {
             let (nbytes, found) = (plan.nbytes, items.len());
             return Err(Error::refused(format_args!("the slice has {nbytes} bytes, but the buffer {found}")));
@@ -116,12 +116,12 @@ impl<R: Read + Seek> Slice<'_, R> {
         self.fill(&plan, items, false)
     }
 
-    pub(super) fn fill(self, plan: &Plan, items: &mut [u8], is_zeroed: bool) -> Result<(), Error> {
+    pub(super) fn fill(self, plan: &SlicePlan, items: &mut [u8], is_zeroed: bool) -> Result<(), Error> {
         if items.is_empty() {
             return Ok(());
         }
         let Self { frame, ranges, threads } = self;
-        let Plan { geometry, typesize, .. } = plan;
+        let SlicePlan { geometry, typesize, .. } = plan;
         let rules = ChunkRules::new(frame.header(), true);
         let mut chunks = frame.chunks()?;
         let target = SharedSlice::new(items, *typesize, is_zeroed, threads);
@@ -136,13 +136,13 @@ impl<R: Read + Seek> Slice<'_, R> {
 }
 
 /// The geometry of the array, and the size of the slice.
-pub(crate) struct Plan {
+pub(crate) struct SlicePlan {
     geometry: Geometry,
     pub(crate) typesize: usize,
     pub(crate) nbytes: usize,
 }
 
-impl Plan {
+impl SlicePlan {
     pub(crate) fn new<R>(frame: &Frame<R>, ranges: &[Range<u64>]) -> Result<Self, Error> {
         let array = array_with_data(frame)?;
         let geometry = array.geometry().map_err(Error::refused)?;
@@ -190,7 +190,7 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
 }
 
 /// A piece and its number in the order of reading.
-type Numbered<'g> = (usize, Piece<'g>);
+type NumberedPiece<'g> = (usize, Piece<'g>);
 
 /// Copies pieces into a slice in several threads, while `produce` reads them in the calling thread. The result is the error of
 /// the first piece that failed, in the order of reading: the same error as with one thread.
@@ -247,7 +247,7 @@ fn in_threads<'g>(
     errors.first.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
 }
 
-fn next<'g>(receiver: &Mutex<Receiver<Numbered<'g>>>) -> Option<Numbered<'g>> {
+fn next<'g>(receiver: &Mutex<Receiver<NumberedPiece<'g>>>) -> Option<NumberedPiece<'g>> {
     receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 

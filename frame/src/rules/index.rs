@@ -14,6 +14,14 @@ use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_flags};
 /// ranges 192 MiB. Further chunks are only checked on their own.
 pub(crate) const MAX_COMPARED: usize = 1 << 23;
 
+/// The byte range of a chunk in the frame.
+#[derive(Clone, Copy)]
+pub(crate) struct ChunkSpan {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) number: u64,
+}
+
 /// A finding about the chunk index as a whole.
 pub(crate) fn about(code: FindingCode, header: &Header) -> Finding {
     Finding::new(code, Place::ChunkIndex).at(index_start(header))

@@ -7,7 +7,7 @@ use crate::format::marker::Marker;
 const MAX_DEPTH: usize = 1024;
 
 /// A value without the items of an array or a map.
-enum Value<'b> {
+enum Token<'b> {
     Text(&'b [u8]),
     Bytes,
     Other,
@@ -29,27 +29,27 @@ pub(crate) fn wrong_value(bytes: &[u8]) -> Option<String> {
     let mut open: Vec<Open> = Vec::new();
     loop {
         let at = bytes.len() - rest.len();
-        let Some((value, after)) = take(rest) else {
+        let Some((token, after)) = take(rest) else {
             return Some(format!("the value at byte {at} has an unknown marker, or does not end"));
         };
         rest = after;
         // A map begins with an even number of items left, so an even number means that a key is next.
         let is_key = open.last().is_some_and(|open| open.is_map && open.left % 2 == 0);
-        if is_key && !matches!(value, Value::Text(_) | Value::Bytes) {
+        if is_key && !matches!(token, Token::Text(_) | Token::Bytes) {
             return Some(format!("the key at byte {at} is neither text nor bytes"));
         }
-        match value {
-            Value::Text(text) if core::str::from_utf8(text).is_err() => {
+        match token {
+            Token::Text(text) if core::str::from_utf8(text).is_err() => {
                 return Some(format!("the text at byte {at} is not UTF-8"));
             }
-            Value::Text(_) | Value::Bytes | Value::Other => {}
-            Value::Array(_) | Value::Map(_) if open.len() == MAX_DEPTH => {
+            Token::Text(_) | Token::Bytes | Token::Other => {}
+            Token::Array(_) | Token::Map(_) if open.len() == MAX_DEPTH => {
                 return Some(format!("more than {MAX_DEPTH} arrays and maps are inside one another"));
             }
             // One more than its items, because `ends_item` below first counts off the marker of the container. The
             // container counts as an item of its parent when it is complete.
-            Value::Array(left) => open.push(Open { left: left + 1, is_map: false }),
-            Value::Map(pairs) => open.push(Open { left: 2 * pairs + 1, is_map: true }),
+            Token::Array(left) => open.push(Open { left: left + 1, is_map: false }),
+            Token::Map(pairs) => open.push(Open { left: 2 * pairs + 1, is_map: true }),
         }
         if !ends_item(&mut open) {
             continue;
@@ -72,15 +72,15 @@ fn ends_item(open: &mut Vec<Open>) -> bool {
 }
 
 /// Takes a marker and the bytes that belong to it.
-fn take(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
+fn take(bytes: &[u8]) -> Option<(Token<'_>, &[u8])> {
     let (&marker, rest) = bytes.split_first()?;
-    let other = |len: usize| Some((Value::Other, rest.get(len..)?));
-    let text = |(len, rest): (usize, _)| split(rest, len).map(|(text, rest)| (Value::Text(text), rest));
-    let binary = |(len, rest): (usize, _)| split(rest, len).map(|(_, rest)| (Value::Bytes, rest));
+    let other = |len: usize| Some((Token::Other, rest.get(len..)?));
+    let text = |(len, rest): (usize, _)| split(rest, len).map(|(text, rest)| (Token::Text(text), rest));
+    let binary = |(len, rest): (usize, _)| split(rest, len).map(|(_, rest)| (Token::Bytes, rest));
     let extension =
-        |(len, rest): (usize, _)| split(rest, len.checked_add(1)?).map(|(_, rest)| (Value::Other, rest));
-    let array = |(count, rest)| (Value::Array(count as u64), rest);
-    let map = |(count, rest)| (Value::Map(count as u64), rest);
+        |(len, rest): (usize, _)| split(rest, len.checked_add(1)?).map(|(_, rest)| (Token::Other, rest));
+    let array = |(count, rest)| (Token::Array(count as u64), rest);
+    let map = |(count, rest)| (Token::Map(count as u64), rest);
     match Marker::from_u8(marker) {
         Marker::FixPos(_) | Marker::FixNeg(_) | Marker::Null | Marker::True | Marker::False => other(0),
         Marker::U8 | Marker::I8 => other(1),

@@ -16,13 +16,14 @@ const BUFFER: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Output<W: Write> {
     out: BufWriter<W>,
-    chunks: Chunks,
+    chunks: WrittenChunks,
     /// The path that the frame will have, for messages.
     path: Option<PathBuf>,
 }
 
+/// The chunks written so far.
 #[derive(Debug)]
-enum Chunks {
+enum WrittenChunks {
     /// In the frame, after the header. `start` is the position of the frame in the writer.
     Contiguous {
         start: u64,
@@ -42,7 +43,7 @@ impl Output<NewFrame> {
     pub(crate) fn begin(new: NewFrame, header_len: u64) -> Result<Self, Error> {
         let path = Some(new.path().to_path_buf());
         if let Some(directory) = new.directory() {
-            let chunks = Chunks::Sparse { directory: directory.to_path_buf(), files: 0 };
+            let chunks = WrittenChunks::Sparse { directory: directory.to_path_buf(), files: 0 };
             return Ok(Self { out: BufWriter::with_capacity(BUFFER, new), chunks, path });
         }
         match Self::contiguous(new, header_len) {
@@ -59,7 +60,7 @@ impl<W: Write + Seek> Output<W> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
         io::copy(&mut io::repeat(0).take(header_len), &mut out).map_err(Error::writing)?;
-        let chunks = Chunks::Contiguous { start, header_len, len: 0, is_astray: false };
+        let chunks = WrittenChunks::Contiguous { start, header_len, len: 0, is_astray: false };
         Ok(Self { out, chunks, path: None })
     }
 
@@ -70,7 +71,7 @@ impl<W: Write + Seek> Output<W> {
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
     ) -> Result<u64, Error> {
         let put = match &mut self.chunks {
-            Chunks::Contiguous { start, header_len, len, is_astray } => {
+            WrittenChunks::Contiguous { start, header_len, len, is_astray } => {
                 let end = start.saturating_add(*header_len).saturating_add(*len);
                 let back = if *is_astray { Some(end) } else { None };
                 *is_astray = true;
@@ -82,7 +83,7 @@ impl<W: Write + Seek> Output<W> {
                     offset
                 })
             }
-            Chunks::Sparse { directory, files } => {
+            WrittenChunks::Sparse { directory, files } => {
                 let number = *files;
                 put_file(directory.join(chunk_file::name(number)), write).map(|()| {
                     *files += 1;
@@ -101,7 +102,7 @@ impl<W: Write + Seek> Output<W> {
 
     fn write_rest(mut self, header: &[u8], index: &NewIndex, trailer: &[u8]) -> io::Result<W> {
         match self.chunks {
-            Chunks::Contiguous { start, header_len, len, is_astray } => {
+            WrittenChunks::Contiguous { start, header_len, len, is_astray } => {
                 let behind_header = start.saturating_add(header_len);
                 if is_astray {
                     self.out.seek(SeekFrom::Start(behind_header.saturating_add(len)))?;
@@ -122,7 +123,7 @@ impl<W: Write + Seek> Output<W> {
                 }
                 self.out.seek(SeekFrom::Start(after))?;
             }
-            Chunks::Sparse { .. } => {
+            WrittenChunks::Sparse { .. } => {
                 self.out.write_all(header)?;
                 index.write(&mut self.out)?;
                 self.out.write_all(trailer)?;

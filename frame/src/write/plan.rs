@@ -28,7 +28,7 @@ const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 
 /// A named metalayer, or the deferred error of encoding it. The bytes of a vlmetalayer are its chunk.
 // Deferred, so the methods of the builder can be chained without `?`.
-pub(crate) type Layer = (String, Result<Vec<u8>, Error>);
+pub(crate) type NewMetalayer = (String, Result<Vec<u8>, Error>);
 
 /// The content of a new frame, without its chunks.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub(crate) struct Contents {
     pub(crate) meta: Meta,
     pub(crate) typesize: Option<usize>,
     pub(crate) compression: Compression,
-    pub(crate) metalayers: Vec<Layer>,
-    pub(crate) vlmetalayers: Vec<Layer>,
+    pub(crate) metalayers: Vec<NewMetalayer>,
+    pub(crate) vlmetalayers: Vec<NewMetalayer>,
 }
 
 /// The sizes in bytes of an array and its parts, and the number of its chunks.
@@ -232,7 +232,7 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
 }
 
 /// Checks the names of metalayers, and returns the first deferred error.
-fn layers(layers: Vec<Layer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
+fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut checked: Vec<(String, Vec<u8>)> = Vec::with_capacity(layers.len());
     for (name, bytes) in layers {
         let len = name.len();
