@@ -9,7 +9,7 @@ use b2nd_frame::Frame;
 use clap::Args;
 
 use crate::input::{Address, Failure, Found, Inside, Paths, Reader, Stores, Visit, is_passed_over};
-use crate::output::chunks::{ChunkTotals, Part, WantedChunks, list};
+use crate::output::chunks::{ChunkTotals, Piece, WantedChunks, list};
 use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::{BOLD, Outcome, Progress, remark};
@@ -40,9 +40,9 @@ pub(crate) struct Chunks {
 /// chunks of a frame beyond this limit are read while they are printed.
 const MOST_HELD_BACK: u64 = 4096;
 
-/// A part of a batch's output, in order.
+/// A step of a batch's output, in order.
 enum Step {
-    Part(Part),
+    Piece(Piece),
     /// A frame that is listed when it is its turn, below this heading. Only the first of a batch stays open, to bound
     /// the number of open files.
     Frame(FrameAt, Option<String>, Option<Box<Frame<Reader>>>),
@@ -81,7 +81,7 @@ impl FrameAt {
 }
 
 /// The output and the counts of a batch of files.
-struct Batch {
+struct ChunkBatch {
     wanted: WantedChunks,
     /// Whether a single frame is given, whose address need not be shown.
     is_one: bool,
@@ -100,27 +100,27 @@ impl Chunks {
         let wanted = WantedChunks { json, damaged };
         let work = |targets: Vec<Found>| {
             let (steps, totals) = (Vec::new(), ChunkTotals::default());
-            let mut batch = Batch { wanted, is_one, steps, held_back: 0, has_open: false, totals };
+            let mut batch = ChunkBatch { wanted, is_one, steps, held_back: 0, has_open: false, totals };
             for target in targets {
                 batch.take(target);
             }
             batch
         };
-        let mut output = Output { wanted, is_first: true, progress: Progress::of_chunks() };
+        let mut printer = ChunkPrinter { wanted, is_first: true, progress: Progress::of_chunks() };
         let mut all = ChunkTotals::default();
         // A store has no chunks, but the files in its folder do.
         paths.visit(Stores::Folders, true, work, |batch| {
             all.add(batch.totals);
             for step in batch.steps {
                 match step {
-                    Step::Part(part) => output.print(part)?,
-                    Step::Frame(mut at, heading, frame) => all.add(output.list(&mut at, heading, frame)?),
+                    Step::Piece(piece) => printer.print(piece)?,
+                    Step::Frame(mut at, heading, frame) => all.add(printer.list(&mut at, heading, frame)?),
                 }
             }
-            output.progress.show(all.chunks);
+            printer.progress.show(all.chunks);
             Ok(())
         })?;
-        output.progress.end();
+        printer.progress.end();
         if all.frames + all.failures == 0 {
             remark(&"no frame found");
         } else if damaged && !json {
@@ -132,23 +132,23 @@ impl Chunks {
 }
 
 /// The printer, which gets the batches in turn.
-struct Output {
+struct ChunkPrinter {
     wanted: WantedChunks,
     is_first: bool,
     progress: Progress,
 }
 
-impl Output {
-    fn print(&mut self, part: Part) -> io::Result<()> {
-        match part {
-            Part::Heading(address) => {
+impl ChunkPrinter {
+    fn print(&mut self, piece: Piece) -> io::Result<()> {
+        match piece {
+            Piece::Heading(address) => {
                 let before = if mem::take(&mut self.is_first) { "" } else { "\n" };
                 writeln!(anstream::stdout(), "{before}{BOLD}{address}:{BOLD:#}")
             }
             // JSON has no colours to strip.
-            Part::Lines(lines) if self.wanted.json => io::stdout().write_all(&lines),
-            Part::Lines(lines) => anstream::stdout().write_all(&lines),
-            Part::Failure(failure) => {
+            Piece::Lines(lines) if self.wanted.json => io::stdout().write_all(&lines),
+            Piece::Lines(lines) => anstream::stdout().write_all(&lines),
+            Piece::Failure(failure) => {
                 // Standard output must not be behind standard error.
                 io::stdout().flush()?;
                 self.progress.complain(&failure);
@@ -168,17 +168,17 @@ impl Output {
         let (location, wanted) = (at.address.location(), self.wanted);
         match opened {
             Ok(mut frame) => {
-                list(location, heading, &mut frame, at.is_embedded, wanted, &mut |part| self.print(part))
+                list(location, heading, &mut frame, at.is_embedded, wanted, &mut |piece| self.print(piece))
             }
             Err(problem) => {
-                self.print(Part::of(location.failure(problem), wanted.json))?;
+                self.print(Piece::of(location.failure(problem), wanted.json))?;
                 Ok(ChunkTotals { failures: 1, ..ChunkTotals::default() })
             }
         }
     }
 }
 
-impl Batch {
+impl ChunkBatch {
     /// Lists the frames of a file, or defers them.
     fn take(&mut self, target: Found) {
         let target = match target {
@@ -229,8 +229,8 @@ impl Batch {
             return self.steps.push(Step::Frame(at, heading, open));
         }
         self.held_back = held_back;
-        let listed = list(location, heading, &mut frame, at.is_embedded, self.wanted, &mut |part| {
-            self.steps.push(Step::Part(part));
+        let listed = list(location, heading, &mut frame, at.is_embedded, self.wanted, &mut |piece| {
+            self.steps.push(Step::Piece(piece));
             Ok(())
         });
         self.totals.add(listed.unwrap_or_default());
@@ -238,6 +238,6 @@ impl Batch {
 
     fn fail(&mut self, failure: Failure) {
         self.totals.failures += 1;
-        self.steps.push(Step::Part(Part::of(failure, self.wanted.json)));
+        self.steps.push(Step::Piece(Piece::of(failure, self.wanted.json)));
     }
 }

@@ -55,7 +55,7 @@ struct Compared {
 }
 
 /// A value of the header or of the array, as the compared text and as JSON.
-struct Value {
+struct FieldValue {
     field: &'static str,
     text: String,
     json: String,
@@ -211,12 +211,12 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
 
 impl Difference {
     /// `None` if the values are equal, or both are implied by equal values.
-    fn of_values(a: Value, b: Value) -> Option<Self> {
+    fn of_values(a: FieldValue, b: FieldValue) -> Option<Self> {
         if a.text == b.text || a.is_implied && b.is_implied {
             return None;
         }
         let texts = [a.field.into(), clean(&a.text), clean(&b.text)];
-        let raw = |value: Value| RawValue::from_string(value.json).ok();
+        let raw = |value: FieldValue| RawValue::from_string(value.json).ok();
         Some(Self { field: a.field, name: None, texts, a: raw(a), b: raw(b) })
     }
 
@@ -264,14 +264,14 @@ impl Layer<'_> {
 }
 
 /// The values of the header and the array of a frame, in the displayed order.
-fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
+fn values(frame: &Frame<Reader>) -> Result<Vec<FieldValue>, Error> {
     let header = frame.header();
     let array = frame.array()?;
     let array = array.as_ref();
     let record = Record::to_compare(frame, array);
-    let plain = |value: Option<&str>| Value::new(value.unwrap_or(ABSENT).into(), &value);
+    let plain = |value: Option<&str>| FieldValue::new(value.unwrap_or(ABSENT).into(), &value);
     let mut values = Vec::new();
-    let mut add = |field, value| values.push(Value { field, ..value });
+    let mut add = |field, value| values.push(FieldValue { field, ..value });
     add("kind", plain(Some(record.kind.name())));
     add("container", plain(Some(record.container)));
     add("layout", plain(record.layout));
@@ -280,12 +280,12 @@ fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
     add("chunks", tuple(record.chunks));
     add("blocks", tuple(record.blocks));
     let dtype = array.and_then(text::dtype);
-    add("dtype", Value { text: dtype.unwrap_or_else(|| ABSENT.into()), ..plain(record.dtype) });
+    add("dtype", FieldValue { text: dtype.unwrap_or_else(|| ABSENT.into()), ..plain(record.dtype) });
     // An old layout stores neither, so both are 0.
     for (field, number) in [("version", record.version), ("dtype_format", record.dtype_format)] {
-        add(field, Value::optional(number.as_ref()).implied(number.unwrap_or_default() == 0));
+        add(field, FieldValue::optional(number.as_ref()).implied(number.unwrap_or_default() == 0));
     }
-    add("typesize", Value::new(header.typesize.to_string(), &header.typesize));
+    add("typesize", FieldValue::new(header.typesize.to_string(), &header.typesize));
     let [chunksize, blocksize, nbytes] = array.and_then(|array| sizes(header, array)).unwrap_or_default();
     for (field, size, implied) in [
         ("chunksize", Some(header.chunksize.into()), chunksize),
@@ -293,15 +293,15 @@ fn values(frame: &Frame<Reader>) -> Result<Vec<Value>, Error> {
         ("nbytes", Some(header.nbytes), nbytes),
     ] {
         let is_implied = implied.is_some() && size.map(i128::from) == implied;
-        add(field, Value::optional(size.as_ref()).implied(is_implied));
+        add(field, FieldValue::optional(size.as_ref()).implied(is_implied));
     }
     add("codec", plain(Some(&codec(header.codec, header.codec_meta))));
-    add("level", Value::new(header.level.to_string(), &header.level));
+    add("level", FieldValue::new(header.level.to_string(), &header.level));
     add("split", plain(Some(&header.split_mode.to_string())));
     let dictionary = if header.uses_dictionary { "yes" } else { "no" };
-    add("dictionary", Value::new(dictionary.into(), &header.uses_dictionary));
+    add("dictionary", FieldValue::new(dictionary.into(), &header.uses_dictionary));
     let filters = text::filters(header);
-    add("filters", Value::new(text::list(&filters), &filters));
+    add("filters", FieldValue::new(text::list(&filters), &filters));
     Ok(values)
 }
 
@@ -315,11 +315,11 @@ fn sizes(header: &Header, array: &Array<'_>) -> Option<[Option<i128>; 3]> {
     Some([chunk, bytes(geometry.block_nitems()), all].map(Some))
 }
 
-fn tuple<T: Serialize + Display>(numbers: Option<&[T]>) -> Value {
-    Value::new(numbers.map_or(ABSENT.into(), |numbers| Tuple(numbers).to_string()), &numbers)
+fn tuple<T: Serialize + Display>(numbers: Option<&[T]>) -> FieldValue {
+    FieldValue::new(numbers.map_or(ABSENT.into(), |numbers| Tuple(numbers).to_string()), &numbers)
 }
 
-impl Value {
+impl FieldValue {
     fn new(text: String, json: &impl Serialize) -> Self {
         let json = to_raw_value(json).map_or_else(|_| "null".into(), |json| json.get().into());
         Self { field: "", text, json, is_implied: false }

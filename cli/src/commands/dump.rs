@@ -58,7 +58,7 @@ pub(crate) struct Dump {
 }
 
 /// Receives rows one at a time.
-type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
+type ReceiveRow<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
 impl Dump {
     pub(crate) fn run(self) -> Outcome {
@@ -120,7 +120,7 @@ impl Dump {
     }
 
     /// Passes all rows on. Returns the first fault; if it has an offset, a row has shown it.
-    fn rows(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Option<Problem> {
+    fn rows(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
             // The dump of the trailer begins even if the receiver has ended that of the chunks.
@@ -144,7 +144,7 @@ impl Dump {
         self.chunks || self.trailer || self.chunk.is_some()
     }
 
-    fn each(&self, address: &Address, bytes: &[u8], receive: &mut Receive<'_>) -> Result<(), Problem> {
+    fn each(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Result<(), Problem> {
         // The bytes are a metalayer, unless no layout begins with their first byte.
         if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
             metalayer(bytes).rows(receive);
@@ -174,7 +174,7 @@ impl Dump {
     }
 
     /// Passes on the rows after the header. The trailer is dumped even if dumping the chunks fails.
-    fn rest<R: Read + Seek>(&self, mut frame: Frame<R>, receive: &mut Receive<'_>) -> Result<(), Error> {
+    fn rest<R: Read + Seek>(&self, mut frame: Frame<R>, receive: &mut ReceiveRow<'_>) -> Result<(), Error> {
         if let Some(number) = self.chunk {
             return frame.dump_chunk(number, receive);
         }

@@ -36,26 +36,26 @@ pub(crate) struct Info {
 impl Info {
     pub(crate) fn run(self) -> Outcome {
         let several = self.files.len() > 1;
-        let mut output = Output { json: self.json, shown: 0, has_failed: false };
+        let mut printer = PagePrinter { json: self.json, shown: 0, has_failed: false };
         for address in given(self.files) {
             let target = Target::given(address);
-            if !output.stores(&target)? {
-                output.frames(&target, several, self.meta)?;
+            if !printer.stores(&target)? {
+                printer.frames(&target, several, self.meta)?;
             }
         }
-        Ok(if output.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if printer.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
 /// The state of the output.
-struct Output {
+struct PagePrinter {
     json: bool,
     /// The pages so far.
     shown: u64,
     has_failed: bool,
 }
 
-impl Output {
+impl PagePrinter {
     /// Shows a store and the tables in it, or why it cannot be opened. Returns whether the target is a store or a
     /// table.
     fn stores(&mut self, target: &Target) -> io::Result<bool> {

@@ -6,7 +6,7 @@ use crate::input::{
     ArrayFilter, CountChunks, Found, Paths, Stores, Target, Visit, files_in, is_part, store_of_files,
     visit_files,
 };
-use crate::output::listing::{Batch, Form, Listing, Plan};
+use crate::output::listing::{Form, Listing, ListingBatch, Plan};
 use crate::output::row::RowFormat;
 use crate::output::sort::{Order, SortBy};
 use crate::output::store::{StoreRecord, table_at};
@@ -112,7 +112,7 @@ impl Ls {
         };
         let visit = Visit { scan: self.scan, counts, embedded: !self.scan, ..Visit::default() };
         let work = |targets: Vec<Found>| {
-            let mut batch = Batch::new(plan, targets.len());
+            let mut batch = ListingBatch::new(plan, targets.len());
             for target in targets {
                 take(target, visit, &mut batch);
             }
@@ -127,7 +127,7 @@ impl Ls {
 }
 
 /// Lists the frames of a file, or the store that it is.
-fn take(target: Found, visit: Visit<'_>, batch: &mut Batch<'_>) {
+fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
     // The order matters: a store has a line of its own, and a member can be a table, which is not a frame.
     match target {
         Ok(target) if !visit.scan && (target.is_store || target.is_named_zip() || target.is_zip_object()) => {
@@ -142,7 +142,7 @@ fn take(target: Found, visit: Visit<'_>, batch: &mut Batch<'_>) {
 }
 
 /// Lists a store, the tables in it, and its members that are frames.
-fn take_store(target: &Target, visit: Visit<'_>, batch: &mut Batch<'_>) {
+fn take_store(target: &Target, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
     let store = store_of_files(target);
     let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
     records.for_each(|record| batch.take_store(record));

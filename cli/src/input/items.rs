@@ -31,7 +31,7 @@ pub(crate) struct Items {
 }
 
 /// Receives items: their ranges, and their bytes in C order.
-pub(crate) type Receive<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
+pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
     /// The array of a frame, unless its items are computed or stored elsewhere (`is_active`).
@@ -131,7 +131,7 @@ impl Items {
     pub(crate) fn read_rows<E: From<Error>>(
         &mut self,
         ranges: &[Range<u64>],
-        receive: &mut Receive<'_, E>,
+        receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
         self.by_block_rows(&mut ranges.to_vec(), 0, &mut Vec::new(), receive)
     }
@@ -145,7 +145,7 @@ impl Items {
         ranges: &mut Vec<Range<u64>>,
         dimension: usize,
         items: &mut Vec<u8>,
-        receive: &mut Receive<'_, E>,
+        receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
         let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
@@ -187,7 +187,7 @@ impl Items {
     pub(crate) fn read_chunks<E: From<Error>>(
         &mut self,
         ranges: &[Range<u64>],
-        receive: &mut Receive<'_, E>,
+        receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
         self.nbytes(ranges)?;
         let (mut ranges, mut items) = (ranges.to_vec(), Vec::new());
@@ -201,7 +201,7 @@ impl Items {
         ranges: &mut Vec<Range<u64>>,
         dimension: usize,
         items: &mut Vec<u8>,
-        receive: &mut Receive<'_, E>,
+        receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
         let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
@@ -237,7 +237,7 @@ impl Items {
         &mut self,
         ranges: &[Range<u64>],
         items: &mut Vec<u8>,
-        receive: &mut Receive<'_, E>,
+        receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
         items.resize(self.nbytes(ranges)?, 0);
         self.frame.slice(ranges).threads(self.threads).read_into(items)?;

@@ -6,10 +6,11 @@ use crate::text::count;
 
 /// A part of each dimension in NumPy's notation: `0:2,3,:`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Selection(Vec<Part>);
+pub(crate) struct Selection(Vec<Subscript>);
 
+/// A subscript in the brackets of a slice.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum Subscript {
     /// One index, which drops the dimension.
     Index(i64),
     Range(Option<i64>, Option<i64>),
@@ -41,14 +42,14 @@ pub(crate) fn selection(text: &str) -> Result<Selection, String> {
     if inner.is_empty() {
         return Ok(Selection::default());
     }
-    let parts: Vec<_> = inner.split(',').map(|text| part(text.trim())).collect::<Result<_, _>>()?;
-    match parts.iter().filter(|part| matches!(part, Part::Rest)).count() {
-        0 | 1 => Ok(Selection(parts)),
+    let subscripts: Vec<_> = inner.split(',').map(|text| subscript(text.trim())).collect::<Result<_, _>>()?;
+    match subscripts.iter().filter(|subscript| matches!(subscript, Subscript::Rest)).count() {
+        0 | 1 => Ok(Selection(subscripts)),
         _ => Err("... may occur only once".into()),
     }
 }
 
-fn part(text: &str) -> Result<Part, String> {
+fn subscript(text: &str) -> Result<Subscript, String> {
     let number = |text: &str| {
         let text = text.trim();
         let number = text.parse::<i64>();
@@ -56,39 +57,39 @@ fn part(text: &str) -> Result<Part, String> {
     };
     let open = |text: &str| if text.trim().is_empty() { Ok(None) } else { number(text).map(Some) };
     match text.split_once(':') {
-        None if text == "..." => Ok(Part::Rest),
-        None => number(text).map(Part::Index),
+        None if text == "..." => Ok(Subscript::Rest),
+        None => number(text).map(Subscript::Index),
         Some((_, stop)) if stop.contains(':') => {
             Err(format!("'{text}' has a step, but only slices without one can be read"))
         }
-        Some((start, stop)) => Ok(Part::Range(open(start)?, open(stop)?)),
+        Some((start, stop)) => Ok(Subscript::Range(open(start)?, open(stop)?)),
     }
 }
 
 impl Selection {
     /// The slice of an array of this shape. Bounds are clipped to the shape, as in NumPy; an index must be within it.
     pub(crate) fn of(&self, shape: &[u64]) -> Result<Selected, String> {
-        let Self(parts) = self;
-        let given = parts.iter().filter(|part| !matches!(part, Part::Rest)).count();
+        let Self(subscripts) = self;
+        let given = subscripts.iter().filter(|subscript| !matches!(subscript, Subscript::Rest)).count();
         let ndim = shape.len();
         let Some(open) = ndim.checked_sub(given) else {
             let given = count(given as u64, "dimension");
             return Err(format!("the slice has {given}, but the array has {ndim}"));
         };
-        let whole = Part::Range(None, None);
+        let whole = Subscript::Range(None, None);
         // As in NumPy, the dimensions after the given ones are whole.
-        let rest = if given == parts.len() { &[Part::Rest][..] } else { &[] };
-        let parts = parts.iter().chain(rest).flat_map(|part| match part {
-            Part::Rest => vec![whole; open],
-            &part => vec![part],
+        let rest = if given == subscripts.len() { &[Subscript::Rest][..] } else { &[] };
+        let subscripts = subscripts.iter().chain(rest).flat_map(|subscript| match subscript {
+            Subscript::Rest => vec![whole; open],
+            &subscript => vec![subscript],
         });
         let mut selected = Selected { ranges: Vec::new(), kept: Vec::new() };
-        for (dimension, (part, &length)) in parts.zip(shape).enumerate() {
+        for (dimension, (subscript, &length)) in subscripts.zip(shape).enumerate() {
             // A negative number counts from the end.
             let place = |number: i64| i128::from(number) + if number < 0 { i128::from(length) } else { 0 };
             let cut = |number| u64::try_from(place(number).clamp(0, length.into())).unwrap_or_default();
-            let range = match part {
-                Part::Index(index) => match u64::try_from(place(index)) {
+            let range = match subscript {
+                Subscript::Index(index) => match u64::try_from(place(index)) {
                     Ok(index) if index < length => index..index + 1,
                     _ => {
                         return Err(format!(
@@ -96,14 +97,14 @@ impl Selection {
                         ));
                     }
                 },
-                Part::Range(start, stop) => {
+                Subscript::Range(start, stop) => {
                     let (start, stop) = (start.map_or(0, cut), stop.map_or(length, cut));
                     start..stop.max(start)
                 }
-                Part::Rest => 0..length,
+                Subscript::Rest => 0..length,
             };
             selected.ranges.push(range);
-            selected.kept.push(!matches!(part, Part::Index(_)));
+            selected.kept.push(!matches!(subscript, Subscript::Index(_)));
         }
         Ok(selected)
     }

@@ -58,11 +58,11 @@ struct After {
 const MAGIC_END: i128 = 10;
 
 /// Receives each frame, or the failure to read it.
-type Receive<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
+type ReceiveView<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
 impl Visit<'_> {
     /// Visits all frames of a target, or passes its failure on.
-    pub(crate) fn found(self, found: Found, receive: &mut Receive<'_>) {
+    pub(crate) fn found(self, found: Found, receive: &mut ReceiveView<'_>) {
         match found {
             Ok(target) => self.target(&target, receive),
             Err(failure) => receive(Err(failure)),
@@ -70,7 +70,7 @@ impl Visit<'_> {
     }
 
     /// Visits all frames of a file.
-    pub(crate) fn target(self, target: &Target, receive: &mut Receive<'_>) {
+    pub(crate) fn target(self, target: &Target, receive: &mut ReceiveView<'_>) {
         let location = target.location();
         if target.inside != Inside::Whole {
             return match self.visit_inside(target, receive) {
@@ -101,7 +101,7 @@ impl Visit<'_> {
     }
 
     /// Visits the frame in a file or on standard input.
-    fn visit_inside(self, target: &Target, receive: &mut Receive<'_>) -> Result<(), Problem> {
+    fn visit_inside(self, target: &Target, receive: &mut ReceiveView<'_>) -> Result<(), Problem> {
         if self.scan && target.inside == Inside::Stdin {
             return Err(Problem::new("refused", "--scan needs a file; standard input is read as one frame"));
         }
@@ -134,7 +134,7 @@ impl Visit<'_> {
         location: Location<'_>,
         frame: &mut Frame<R>,
         damage: Option<Finding>,
-        receive: &mut Receive<'_>,
+        receive: &mut ReceiveView<'_>,
     ) -> Result<(), Problem> {
         match self.depth {
             None => self.emit_header(location, frame, receive),
@@ -152,7 +152,7 @@ impl Visit<'_> {
         self,
         location: Location<'_>,
         store: Frame<R>,
-        receive: &mut Receive<'_>,
+        receive: &mut ReceiveView<'_>,
     ) {
         if !self.embedded || !store.kind().is_store() {
             return;
@@ -177,7 +177,7 @@ impl Visit<'_> {
     }
 
     /// Visits a file, or the directory of a sparse frame, as one frame.
-    fn visit_file(self, location: Location<'_>, receive: &mut Receive<'_>) -> Result<(), Problem> {
+    fn visit_file(self, location: Location<'_>, receive: &mut ReceiveView<'_>) -> Result<(), Problem> {
         let frame = if let Some(depth) = self.depth {
             let mut report = self.check(depth).run_path(location.path)?;
             let Some(mut frame) = report.frame.take() else {
@@ -210,7 +210,7 @@ impl Visit<'_> {
         self,
         location: Location<'_>,
         mut file: impl Read + Seek,
-        receive: &mut Receive<'_>,
+        receive: &mut ReceiveView<'_>,
     ) -> Result<(), Problem> {
         for member in zip_members(&mut file)?.iter().filter(|member| member.name().starts_with(self.below)) {
             let inside = match location.inside {
@@ -244,7 +244,7 @@ impl Visit<'_> {
         location: Location<'_>,
         member: &ZipMember,
         mut file: impl Read + Seek,
-        receive: &mut Receive<'_>,
+        receive: &mut ReceiveView<'_>,
     ) -> Result<(), Problem> {
         let damage = if self.reads_data() { member.check_bytes(&mut file)? } else { None };
         let mut frame = Frame::read_at(&mut file, member.offset())?;
@@ -259,7 +259,7 @@ impl Visit<'_> {
         location: Location<'_>,
         frame: &mut Frame<R>,
         report: Report,
-        receive: &mut Receive<'_>,
+        receive: &mut ReceiveView<'_>,
     ) {
         let Report { findings, counts, skipped, .. } = report;
         let after = After { trailer: self.read_trailer(frame), counts, skipped };
@@ -271,7 +271,7 @@ impl Visit<'_> {
         self,
         location: Location<'_>,
         frame: &mut Frame<R>,
-        receive: &mut Receive<'_>,
+        receive: &mut ReceiveView<'_>,
     ) {
         let is_counted = match self.counts {
             CountChunks::Never => false,
@@ -302,7 +302,7 @@ impl Visit<'_> {
         frame: &Frame<R>,
         findings: &[Finding],
         after: &After,
-        receive: &mut Receive<'_>,
+        receive: &mut ReceiveView<'_>,
     ) {
         let array = match frame.array() {
             Ok(array) => array,
@@ -362,7 +362,7 @@ fn not_a_frame(member: &ZipMember) -> Option<Problem> {
 }
 
 /// Visits the frames anywhere in a file. Only their headers are checked.
-fn scan_file(target: &Target, location: Location<'_>, receive: &mut Receive<'_>) {
+fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<'_>) {
     let visit = Visit { scan: true, ..Visit::default() };
     let opened = File::open(&target.path).and_then(|file| Ok((file.metadata()?.len(), file)));
     let (length, file) = match opened {

@@ -81,21 +81,21 @@ impl ChunkRecord<'_> {
 const LINES_LEN: usize = 1 << 16;
 
 /// A piece of output.
-pub(crate) enum Part {
+pub(crate) enum Piece {
     /// The address of a frame.
     Heading(String),
     Lines(Vec<u8>),
     Failure(Failure),
 }
 
-impl Part {
+impl Piece {
     pub(crate) fn of(failure: Failure, json: bool) -> Self {
         if json { Self::Lines(line(&failure)) } else { Self::Failure(failure) }
     }
 }
 
 /// Prints a piece of output.
-pub(crate) type Print<'p> = dyn FnMut(Part) -> io::Result<()> + 'p;
+pub(crate) type Print<'p> = dyn FnMut(Piece) -> io::Result<()> + 'p;
 
 /// The counts for the exit status and the progress.
 #[derive(Clone, Copy, Default)]
@@ -135,7 +135,7 @@ pub(crate) fn list(
     print: &mut Print<'_>,
 ) -> io::Result<ChunkTotals> {
     let mut totals = ChunkTotals::default();
-    let mut heading = heading.map(Part::Heading);
+    let mut heading = heading.map(Piece::Heading);
     // With --damaged, a frame has a heading only if it has a damaged chunk.
     if !wanted.damaged {
         heading.take().map_or(Ok(()), &mut *print)?;
@@ -161,7 +161,7 @@ pub(crate) fn list(
     };
     if let Err(error) = result {
         totals.failures += 1;
-        print(Part::of(location.failure(error), wanted.json))?;
+        print(Piece::of(location.failure(error), wanted.json))?;
     }
     Ok(totals)
 }
@@ -181,7 +181,7 @@ impl ListedFrame<'_> {
     fn list(
         &self,
         mut chunks: Chunks<'_, Reader>,
-        mut heading: Option<Part>,
+        mut heading: Option<Piece>,
         WantedChunks { json, damaged }: WantedChunks,
         totals: &mut ChunkTotals,
         print: &mut Print<'_>,
@@ -213,18 +213,18 @@ impl ListedFrame<'_> {
                 writeln!(lines, "{}", columns.line(&record.cells()))?;
                 if let Some(problem) = record.error {
                     // The lines before the error are printed first.
-                    print(Part::Lines(mem::take(&mut lines)))?;
-                    print(Part::Failure(self.location.failure(problem)))?;
+                    print(Piece::Lines(mem::take(&mut lines)))?;
+                    print(Piece::Failure(self.location.failure(problem)))?;
                 }
             }
             if lines.len() > LINES_LEN {
-                print(Part::Lines(mem::take(&mut lines)))?;
+                print(Piece::Lines(mem::take(&mut lines)))?;
             }
         };
         if !json && !damaged && listed.is_ok() && totals.chunks == 0 {
             writeln!(lines, "no chunks")?;
         }
-        print(Part::Lines(lines))?;
+        print(Piece::Lines(lines))?;
         Ok(listed)
     }
 

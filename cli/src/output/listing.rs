@@ -52,7 +52,7 @@ enum Sorted {
 }
 
 /// The output and the counts of a batch of files.
-pub(crate) struct Batch<'p> {
+pub(crate) struct ListingBatch<'p> {
     plan: Plan<'p>,
     files: u64,
     totals: Totals,
@@ -71,7 +71,7 @@ pub(crate) struct Batch<'p> {
 /// The approximate length of a line of JSON, to reserve memory.
 const LINE_LEN: usize = 1024;
 
-impl<'p> Batch<'p> {
+impl<'p> ListingBatch<'p> {
     pub(crate) fn new(plan: Plan<'p>, files: usize) -> Self {
         let room = if plan.form == Form::Json && plan.order.is_none() { files * LINE_LEN } else { 0 };
         Self {
@@ -223,7 +223,7 @@ impl Listing {
         }
     }
 
-    pub(crate) fn take(&mut self, batch: Batch<'_>) -> io::Result<()> {
+    pub(crate) fn take(&mut self, batch: ListingBatch<'_>) -> io::Result<()> {
         self.files += batch.files;
         self.totals.add(batch.totals);
         self.unwanted += batch.unwanted;

@@ -54,13 +54,13 @@ pub(crate) fn write_array(
     }
     let size = dtype.item_size().max(1);
     let format = Format::new(dtype, items);
-    let page = Page { dtype, size, items, edges, shown: edges.shown(), format };
-    page.write(out, 0, 0, WIDTH)?;
+    let writer = ArrayWriter { dtype, size, items, edges, shown: edges.shown(), format };
+    writer.write(out, 0, 0, WIDTH)?;
     writeln!(out)
 }
 
 /// The state of writing an array.
-struct Page<'a> {
+struct ArrayWriter<'a> {
     dtype: &'a Dtype,
     size: usize,
     items: &'a [u8],
@@ -69,13 +69,13 @@ struct Page<'a> {
     format: Format,
 }
 
-/// A part of a page: an index along a dimension, or the ellipsis between the edges.
-enum Part {
+/// An index along a dimension, or the ellipsis between the edges.
+enum IndexOrEllipsis {
     Index(usize),
-    LeftOut,
+    Ellipsis,
 }
 
-impl Page<'_> {
+impl ArrayWriter<'_> {
     /// Writes the subarray of `dimension` that begins at item `first`. Lines after the first one are indented by the
     /// brackets before it.
     fn write(&self, out: &mut impl Write, dimension: usize, first: usize, width: usize) -> io::Result<()> {
@@ -87,14 +87,16 @@ impl Page<'_> {
             // The closing bracket takes a column.
             self.row(out, dimension, first, (&indent, width - 1))?;
         } else {
-            for (number, part) in self.parts(dimension).enumerate() {
+            for (number, index) in self.indices(dimension).enumerate() {
                 if number > 0 {
                     // Of more than two dimensions, empty lines separate the subarrays.
                     write!(out, "{}{indent}", "\n".repeat(rest))?;
                 }
-                match part {
-                    Part::Index(index) => self.write(out, dimension + 1, first + index * below, width - 1)?,
-                    Part::LeftOut => out.write_all(b"...")?,
+                match index {
+                    IndexOrEllipsis::Index(index) => {
+                        self.write(out, dimension + 1, first + index * below, width - 1)?;
+                    }
+                    IndexOrEllipsis::Ellipsis => out.write_all(b"...")?,
                 }
             }
         }
@@ -115,13 +117,13 @@ impl Page<'_> {
             let start = if std::mem::take(&mut is_first) { indent.len() } else { 0 };
             out.write_all(line.get(start..).unwrap_or_default().as_bytes())
         };
-        for (number, part) in self.parts(dimension).enumerate() {
+        for (number, index) in self.indices(dimension).enumerate() {
             if number > 0 {
                 line.push(' ');
             }
-            let word = match part {
-                Part::Index(index) => self.item(first + index),
-                Part::LeftOut => "...".into(),
+            let word = match index {
+                IndexOrEllipsis::Index(index) => self.item(first + index),
+                IndexOrEllipsis::Ellipsis => "...".into(),
             };
             // NumPy counts characters, however wide they are.
             let length = |text: &str| text.chars().count();
@@ -136,11 +138,11 @@ impl Page<'_> {
         flush(&line)
     }
 
-    fn parts(&self, dimension: usize) -> impl Iterator<Item = Part> {
+    fn indices(&self, dimension: usize) -> impl Iterator<Item = IndexOrEllipsis> {
         let shown = self.shown.get(dimension).copied().unwrap_or_default();
         let is_cut = self.edges.shape.get(dimension).is_some_and(|&length| self.edges.cuts(length));
-        let left_out = move |index| (is_cut && index == Edges::LEN).then_some(Part::LeftOut);
-        (0..shown).flat_map(move |index| left_out(index).into_iter().chain([Part::Index(index)]))
+        let ellipsis = move |index| (is_cut && index == Edges::LEN).then_some(IndexOrEllipsis::Ellipsis);
+        (0..shown).flat_map(move |index| ellipsis(index).into_iter().chain([IndexOrEllipsis::Index(index)]))
     }
 
     fn item(&self, number: usize) -> String {
