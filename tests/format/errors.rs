@@ -37,6 +37,7 @@ fn line(lines: &mut String, name: &str, error: &Error) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn malformed_bytes_are_refused_at_their_place() {
     let six = to_vec(&six()).unwrap();
     let cases: &[(&str, Vec<u8>)] = &[
@@ -273,6 +274,7 @@ impl serde::Serialize for Picky {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one list of cases")]
 fn a_value_that_does_not_fit_is_named_with_its_range() {
     let mut lines = String::new();
     let mut case = |name: &str, result: Result<Vec<u8>, Error>| line(&mut lines, name, &result.unwrap_err());

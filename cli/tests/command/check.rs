@@ -143,6 +143,21 @@ fn ignored_findings_do_not_count() {
         assert_eq!(only.status.code(), Some(1), "a file that cannot be read may have it");
         assert_eq!(codes(&check(&["--ignore", code])), with(&|other| other != code));
     }
+    let named = check(&["squeezed.caterva", "--only", "stale-tail"]);
+    assert!(!text(&named.stdout).contains("to mend it"), "{}", text(&named.stdout));
+    let objects = objects(&check(&["--json", "--only", "truncated", "bad"]));
+    let read = objects.iter().filter(|object| object["error"].is_null()).count();
+    assert_eq!((objects.len(), read), (6, 1), "the failures, and the frame that can be read");
+    let store = data().join("nested.b2z");
+    assert_eq!(
+        check(&["--strict", "--ignore", "active-object", store.to_str().unwrap()]).status.code(),
+        Some(0)
+    );
+}
+
+#[test]
+fn the_last_line_counts_the_ignored_findings() {
+    let folder = folder();
     for (arguments, status, last) in [
         (&["squeezed.caterva", "--strict"][..], 1, "1 frame, 1 with warnings"),
         (
@@ -174,22 +189,15 @@ fn ignored_findings_do_not_count() {
             "1 frame, no errors or warnings; 1 finding ignored; chunks not read (--chunks)",
         ),
     ] {
-        let output = check(arguments);
+        let output = run(folder.path(), &[&["check"], arguments].concat());
         assert_eq!(output.status.code(), Some(status), "{arguments:?}");
         assert_eq!(text(&output.stderr).lines().last(), Some(&*format!("b2nd: {last}")), "{arguments:?}");
     }
-    let named = check(&["squeezed.caterva", "--only", "stale-tail"]);
-    assert!(!text(&named.stdout).contains("to mend it"), "{}", text(&named.stdout));
-    let objects = objects(&check(&["--json", "--only", "truncated", "bad"]));
-    let read = objects.iter().filter(|object| object["error"].is_null()).count();
-    assert_eq!((objects.len(), read), (6, 1), "the failures, and the frame that can be read");
-    let store = data().join("nested.b2z");
-    assert_eq!(
-        check(&["--strict", "--ignore", "active-object", store.to_str().unwrap()]).status.code(),
-        Some(0)
-    );
+}
 
-    let output = check(&["--ignore", "old-layot"]);
+#[test]
+fn an_unknown_code_is_refused_with_a_similar_one() {
+    let output = run(folder().path(), &["check", "--ignore", "old-layot"]);
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     assert!(said.contains("a similar value exists: 'old-layout'"), "{said}");

@@ -209,9 +209,9 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
 /// A failure of a server, and words of the message about it.
 type Case = (&'static str, &'static [&'static str]);
 
-#[test]
-fn each_failure_has_a_clear_message() {
-    let server = Server::start(|path, range| {
+/// A server on which each bucket fails in its own way.
+fn failing_server() -> Server {
+    Server::start(|path, range| {
         let (bucket, _) = path.split_once(['/', '?']).unwrap_or((path, ""));
         match bucket {
             "slow" => refusal(503, "SlowDown"),
@@ -224,7 +224,12 @@ fn each_failure_has_a_clear_message() {
             "whole" => Answer::Body(200, String::new(), array()),
             _ => answer(&[("bucket/a.b2nd".into(), array())].into(), 100, path, range),
         }
-    });
+    })
+}
+
+#[test]
+fn each_failure_has_a_clear_message() {
+    let server = failing_server();
     let cases: [Case; 11] = [
         ("slow/a.b2nd", &["asks for fewer requests", "503, SlowDown", "-j 8"]),
         ("broken/a.b2nd", &["the server has failed", "500, InternalError", "try again later"]),
@@ -252,6 +257,22 @@ fn each_failure_has_a_clear_message() {
             });
         }
     });
+    // What the web has to say.
+    let output = server.run(&["info", &server.url("whole/a.b2nd")]);
+    assert!(stderr(&output).contains("files only as a whole; download this one"), "{}", stderr(&output));
+    let output = server.run(&["info", &server.url("refused/a.b2nd")]);
+    assert_eq!(stderr(&output).matches("refuses").count(), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("a signed URL works"), "{}", stderr(&output));
+    // No one listens there.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let output =
+        server.command(&["info", &format!("http://{closed}/a.b2nd")]).env("B2ND_TIMEOUT", "1").output();
+    assert!(stderr(&output.unwrap()).contains("there is no connection to the server"));
+}
+
+#[test]
+fn an_address_that_cannot_be_listed_has_a_clear_message() {
+    let server = failing_server();
     for (url, words) in [
         ("s3://gone/folder", "cannot be listed: there is no bucket s3://gone"),
         ("s3://bucket/nothing", "no such object"),
@@ -269,6 +290,11 @@ fn each_failure_has_a_clear_message() {
         assert_eq!(output.status.code(), Some(1), "{url}");
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn a_missing_setting_is_named() {
+    let server = failing_server();
     let output = server.command(&["ls", "s3://bucket"]).env_remove("AWS_SECRET_ACCESS_KEY").output().unwrap();
     assert!(
         stderr(&output).contains("Missing SecretAccessKey: set AWS_ACCESS_KEY_ID"),
@@ -281,17 +307,6 @@ fn each_failure_has_a_clear_message() {
     let mut command = server.command(&["ls", "gs://bucket"]);
     let output = command.env("GOOGLE_APPLICATION_CREDENTIALS", "none.json").output().unwrap();
     assert!(stderr(&output).contains("set GOOGLE_APPLICATION_CREDENTIALS"), "{}", stderr(&output));
-    // What the web has to say.
-    let output = server.run(&["info", &server.url("whole/a.b2nd")]);
-    assert!(stderr(&output).contains("files only as a whole; download this one"), "{}", stderr(&output));
-    let output = server.run(&["info", &server.url("refused/a.b2nd")]);
-    assert_eq!(stderr(&output).matches("refuses").count(), 1, "{}", stderr(&output));
-    assert!(stderr(&output).contains("a signed URL works"), "{}", stderr(&output));
-    // No one listens there.
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let output =
-        server.command(&["info", &format!("http://{closed}/a.b2nd")]).env("B2ND_TIMEOUT", "1").output();
-    assert!(stderr(&output.unwrap()).contains("there is no connection to the server"));
 }
 
 #[test]

@@ -181,6 +181,7 @@ const MINUS: [u8; 4] = [0xff; 4];
 const MOST: [u8; 4] = i32::MAX.to_be_bytes();
 
 /// What once broke C-Blosc2, and the code under which it is refused here.
+#[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn table() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let rank_17 = |content: &mut Vec<u8>| {
         content[2] = 17;
@@ -263,6 +264,7 @@ pub(crate) fn table() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
 }
 
 /// The rest of the codes.
+#[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();

@@ -476,20 +476,28 @@ fn an_array_without_items_has_no_chunks_and_no_index() {
     }
 }
 
+/// A stored chunk of the worked example.
+fn good_chunk() -> Vec<u8> {
+    [&file_chunk_header()[..], &[7; 32]].concat()
+}
+
+fn good_chunk_with(at: usize, value: &[u8]) -> Vec<u8> {
+    let mut chunk = good_chunk();
+    chunk[at..at + value.len()].copy_from_slice(value);
+    chunk
+}
+
+/// A chunk that repeats a value.
+fn repeated_chunk(value: &[u8]) -> Vec<u8> {
+    let mut chunk = [&good_chunk_with(31, &[0x30])[..32], value].concat();
+    (chunk[2], chunk[12]) = (0x05, u8::try_from(chunk.len()).unwrap());
+    chunk
+}
+
 #[test]
 fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
-    let good = [&file_chunk_header()[..], &[7; 32]].concat();
-    let with = |at: usize, value: &[u8]| {
-        let mut chunk = good.clone();
-        chunk[at..at + value.len()].copy_from_slice(value);
-        chunk
-    };
+    let (good, with, repeated) = (good_chunk(), good_chunk_with, repeated_chunk);
     let mut writer = begin();
-    let repeated = |value: &[u8]| {
-        let mut chunk = [&with(31, &[0x30])[..32], value].concat();
-        (chunk[2], chunk[12]) = (0x05, u8::try_from(chunk.len()).unwrap());
-        chunk
-    };
     let wrong = [
         ("cannot be these 10 bytes, which are not a Blosc2 chunk", vec![5; 10]),
         ("has 64 bytes by its header, but 63 are given", good[..63].to_vec()),
@@ -515,6 +523,12 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
         let error = writer.write_chunk(2, &chunk).unwrap_err();
         assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Refused, &*format!("chunk 2 {why}")));
     }
+    finishes_after_refusals(writer);
+}
+
+#[test]
+fn items_that_do_not_fit_are_refused_and_can_be_given_again() {
+    let mut writer = begin();
     let refusals = [
         (writer.write_uncompressed(2, &[0; 31]), "chunk 2 needs 32 bytes of items, but 31 are given"),
         (writer.write_repeated(2, &[0; 8]), "chunk 2 needs an item of 4 bytes, but 8 are given"),
@@ -535,7 +549,13 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
     for (result, message) in refusals {
         assert_eq!(result.unwrap_err().to_string(), message);
     }
-    writer.write_chunk(3, &repeated(&[1; 4])).unwrap();
+    finishes_after_refusals(writer);
+}
+
+/// Writes all chunks, each of them once.
+fn finishes_after_refusals(mut writer: FrameWriter<Cursor<Vec<u8>>>) {
+    let good = good_chunk();
+    writer.write_chunk(3, &repeated_chunk(&[1; 4])).unwrap();
     for number in [2, 0] {
         writer.write_chunk(number, &good).unwrap();
     }
@@ -666,6 +686,7 @@ fn a_missing_chunk_is_named() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn what_cannot_be_a_frame_is_refused() {
     let builder = || FrameBuilder::new(worked_example());
     let array = |shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str| {

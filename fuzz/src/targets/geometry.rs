@@ -90,6 +90,30 @@ fn linear(x: impl Iterator<Item = u64>, of: impl Iterator<Item = u64>) -> u64 {
     x.zip(of).fold(0, |sum, (x, of)| sum * of + x)
 }
 
+fn survives_being_cut_into_chunks(geometry: &Geometry, shape: &[u64], typesize: usize) {
+    let nitems = usize::try_from(geometry.nitems()).expect("small");
+    let array: Vec<u8> = (1..=251).cycle().take(nitems * typesize).collect();
+    let mut back = vec![0; array.len()];
+    for chunk in geometry.chunks() {
+        let mut bytes = vec![0; geometry.chunk_nbytes(typesize).expect("small")];
+        chunk.gather(&array, typesize, &mut bytes).expect("room");
+        for (number, item) in bytes.chunks_exact(typesize).enumerate() {
+            let position =
+                geometry.position_at(chunk.number(), number * typesize, typesize).expect("in the chunk");
+            let expected =
+                geometry.coordinate(position).map(|x| linear(x.iter().copied(), shape.iter().copied()));
+            let expected = expected.map(|at| usize::try_from(at).expect("small") * typesize);
+            assert_eq!(
+                item,
+                expected.map_or(&[0; 5][..typesize], |at| &array[at..at + typesize]),
+                "{geometry:?}"
+            );
+        }
+        chunk.scatter(&bytes, typesize, &mut back).expect("room");
+    }
+    assert_eq!(array, back, "{geometry:?}");
+}
+
 /// Every item of a small array is where the formulas say, and survives being cut into chunks.
 fn small(choices: &mut Choices<'_>) {
     let ndim = choices.below(4);
@@ -127,27 +151,7 @@ fn small(choices: &mut Choices<'_>) {
         assert_eq!(geometry.position_at(position.chunk, byte + typesize - 1, typesize), Some(position));
     }
 
-    let nitems = usize::try_from(geometry.nitems()).expect("small");
-    let array: Vec<u8> = (1..=251).cycle().take(nitems * typesize).collect();
-    let mut back = vec![0; array.len()];
-    for chunk in geometry.chunks() {
-        let mut bytes = vec![0; geometry.chunk_nbytes(typesize).expect("small")];
-        chunk.gather(&array, typesize, &mut bytes).expect("room");
-        for (number, item) in bytes.chunks_exact(typesize).enumerate() {
-            let position =
-                geometry.position_at(chunk.number(), number * typesize, typesize).expect("in the chunk");
-            let expected =
-                geometry.coordinate(position).map(|x| linear(x.iter().copied(), shape.iter().copied()));
-            let expected = expected.map(|at| usize::try_from(at).expect("small") * typesize);
-            assert_eq!(
-                item,
-                expected.map_or(&[0; 5][..typesize], |at| &array[at..at + typesize]),
-                "{geometry:?}"
-            );
-        }
-        chunk.scatter(&bytes, typesize, &mut back).expect("room");
-    }
-    assert_eq!(array, back, "{geometry:?}");
+    survives_being_cut_into_chunks(&geometry, &shape, typesize);
 
     // A resize keeps the chunks that have the same coordinates.
     let resize = geometry.resize(&signed(&other)).expect("the rules are kept");

@@ -44,18 +44,7 @@ pub fn run(data: &[u8]) {
     let blockshape: Vec<i32> = (0..ndim).map(|_| i32::from(choices.byte() % 4)).collect();
     let shapes = Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape };
     let meta = Meta::new(shapes, choices.one(&DTYPES)).expect("few dimensions");
-    let mut builder = FrameBuilder::new(meta.clone());
-    if choices.below(4) == 0 {
-        builder = builder.codec(Codec(choices.byte())).codec_meta(choices.byte()).level(choices.byte() % 12);
-    }
-    if choices.below(4) == 0 {
-        let filters: Vec<Filter> =
-            (0..choices.below(8)).map(|_| Filter { id: choices.byte(), meta: choices.byte() }).collect();
-        builder = builder.filters(&filters).uses_dictionary(choices.flag()).split_mode(SplitMode::Never);
-    }
-    if choices.below(8) == 0 {
-        builder = builder.typesize(choices.below(40));
-    }
+    let mut builder = with_any_options(FrameBuilder::new(meta.clone()), &mut choices);
     let (mut layers, mut vlmetalayers) = (Vec::new(), Vec::new());
     for number in 0..choices.below(4) {
         let long = choices.below(40);
@@ -98,6 +87,22 @@ pub fn run(data: &[u8]) {
             holds(frame, &given, &meta, &layers, &vlmetalayers);
         }
     }
+}
+
+/// The builder with any codec, filters and typesize.
+fn with_any_options(mut builder: FrameBuilder, choices: &mut Choices<'_>) -> FrameBuilder {
+    if choices.below(4) == 0 {
+        builder = builder.codec(Codec(choices.byte())).codec_meta(choices.byte()).level(choices.byte() % 12);
+    }
+    if choices.below(4) == 0 {
+        let filters: Vec<Filter> =
+            (0..choices.below(8)).map(|_| Filter { id: choices.byte(), meta: choices.byte() }).collect();
+        builder = builder.filters(&filters).uses_dictionary(choices.flag()).split_mode(SplitMode::Never);
+    }
+    if choices.below(8) == 0 {
+        builder = builder.typesize(choices.below(40));
+    }
+    builder
 }
 
 fn is_empty(folder: &Path) -> bool {
